@@ -1,0 +1,40 @@
+import type { InstantUs } from "#kernel/clock.ts";
+
+export const AUDIT_ACTIONS = [
+  "provider.create",
+  "provider.update",
+  "provider.delete",
+  "model.create",
+  "model.update",
+  "model.delete",
+  "principal.create",
+  "principal.update",
+  "principal.delete",
+  "key.create",
+  "key.delete",
+  "relay_token.create",
+  "relay_token.delete",
+  "session.revoke",
+  "pricing.load",
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+export type AuditTargetKind = "provider" | "model" | "principal" | "api_key" | "relay_token" | "pricing_feed";
+
+/**
+ * What a mutation says of itself (specification, section 2.11): identifiers only, never payloads. It is committed in the
+ * mutation's own transaction. Local commands pass `null` instead: they are not audited.
+ */
+export interface AuditEntry {
+  readonly actorPrincipalId: string;
+  readonly action: AuditAction;
+  readonly targetKind: AuditTargetKind;
+  /** Provider name, model alias, principal id, key id, or feed version. */
+  readonly targetRef: string;
+}
+
+export interface AuditEvent extends AuditEntry {
+  readonly atUs: InstantUs;
+  /** The actor's name; null when that principal is gone. */
+  readonly actorName: string | null;
+}

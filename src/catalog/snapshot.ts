@@ -1,0 +1,117 @@
+import { compareCodeUnits } from "#kernel/text.ts";
+import type { PriceSet, Unit } from "#kernel/units.ts";
+import { UNITS } from "#kernel/units.ts";
+import type { Capability } from "./capability.ts";
+import type { Model } from "./model.ts";
+import type { PriceRow } from "./pricing.ts";
+import type { Provider } from "./provider.ts";
+
+/** The rows of a catalog, as a store reads them in one transaction. */
+export interface CatalogRows {
+  readonly providers: readonly Provider[];
+  readonly models: readonly Model[];
+  readonly prices: readonly PriceRow[];
+}
+
+/** A model with everything that it inherits, ready to route and to price. */
+export interface ResolvedModel {
+  readonly model: Model;
+  /** The model that routes: the row itself, or its target. */
+  readonly bound: Model;
+  readonly provider: Provider;
+  readonly upstreamName: string;
+  readonly capabilities: readonly Capability[];
+  /** Prices in force; a unit without a price is absent. */
+  readonly prices: PriceSet;
+  /** True when any price in force is keyed on another name than this model's own. */
+  readonly pricesInherited: boolean;
+}
+
+/**
+ * An immutable picture of the whole catalog, replaced after each commit. Every model is resolved once, when the
+ * picture is made, so that a request costs one look-up.
+ */
+export interface CatalogSnapshot {
+  /** By name. */
+  readonly providers: readonly Provider[];
+  /** By alias. */
+  readonly models: readonly ResolvedModel[];
+  readonly prices: readonly PriceRow[];
+  findProvider(name: string): Provider | null;
+  findProviderById(id: string): Provider | null;
+  findModel(alias: string): ResolvedModel | null;
+  findModelById(id: string): ResolvedModel | null;
+  /** Models that are names for the one with this id, by alias. */
+  namesFor(modelId: string): readonly Model[];
+  /** The price row of exactly this name and unit. */
+  findPrice(name: string, unit: Unit): PriceRow | null;
+}
+
+export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
+  const providers = rows.providers.toSorted((left, right) => compareCodeUnits(left.name, right.name));
+  const providersByName = new Map(providers.map((provider) => [provider.name, provider]));
+  const providersById = new Map(providers.map((provider) => [provider.id, provider]));
+  const rowsById = new Map(rows.models.map((model) => [model.id, model]));
+  const prices = rows.prices.toSorted((left, right) => compareCodeUnits(left.name, right.name) || unitRank(left) - unitRank(right));
+  const pricesByKey = new Map(prices.map((price) => [priceKey(price.name, price.unit), price]));
+  const findPrice = (name: string, unit: Unit) => pricesByKey.get(priceKey(name, unit)) ?? null;
+
+  const models = rows.models
+    .flatMap((model) => resolveRow(model, rowsById, providersById, findPrice) ?? [])
+    .toSorted((left, right) => compareCodeUnits(left.model.alias, right.model.alias));
+  const modelsByAlias = new Map(models.map((resolved) => [resolved.model.alias, resolved]));
+  const modelsById = new Map(models.map((resolved) => [resolved.model.id, resolved]));
+  const namesByTarget = new Map<string, Model[]>();
+  for (const { model } of models) {
+    if (model.route.kind !== "name") continue;
+    const names = namesByTarget.get(model.route.targetId) ?? [];
+    names.push(model);
+    namesByTarget.set(model.route.targetId, names);
+  }
+
+  return {
+    providers,
+    models,
+    prices,
+    findProvider: (name) => providersByName.get(name) ?? null,
+    findProviderById: (id) => providersById.get(id) ?? null,
+    findModel: (alias) => modelsByAlias.get(alias) ?? null,
+    findModelById: (id) => modelsById.get(id) ?? null,
+    namesFor: (modelId) => namesByTarget.get(modelId) ?? [],
+    findPrice,
+  };
+}
+
+function resolveRow(
+  model: Model,
+  rowsById: ReadonlyMap<string, Model>,
+  providersById: ReadonlyMap<string, Provider>,
+  findPrice: (name: string, unit: Unit) => PriceRow | null,
+): ResolvedModel | null {
+  const bound = model.route.kind === "binding" ? model : rowsById.get(model.route.targetId);
+  if (bound?.route.kind !== "binding") return null;
+  const provider = providersById.get(bound.route.providerId);
+  if (provider === undefined) return null;
+
+  // Lookup per unit: own name, then the target's, then the upstream model name. A "no price" mark ends the lookup.
+  const { upstreamName, capabilities } = bound.route;
+  const names = [...new Set([model.alias, bound.alias, upstreamName])];
+  const prices: { [unit in Unit]?: number } = {};
+  let pricesInherited = false;
+  for (const unit of UNITS) {
+    const row = names.map((name) => findPrice(name, unit)).find((price) => price !== null);
+    if (row === undefined || row.pricePico === null) continue;
+    prices[unit] = row.pricePico;
+    pricesInherited ||= row.name !== model.alias;
+  }
+  return { model, bound, provider, upstreamName, capabilities, prices, pricesInherited };
+}
+
+function unitRank(price: PriceRow): number {
+  return UNITS.indexOf(price.unit);
+}
+
+function priceKey(name: string, unit: Unit): string {
+  return `${unit} ${name}`;
+}
+

@@ -1,0 +1,34 @@
+import type { AuditEntry } from "#audit/event.ts";
+import type { Unit } from "#kernel/units.ts";
+import type { Model } from "./model.ts";
+import type { PriceRow } from "./pricing.ts";
+import type { Provider } from "./provider.ts";
+import type { CatalogSnapshot } from "./snapshot.ts";
+
+/** One step of a change to the catalog, as data: rules decide it, a store carries it out. */
+export type CatalogWrite =
+  | { readonly kind: "put_provider"; readonly provider: Provider }
+  /** Its models, and the names that point at them, are removed by steps of their own that come first. */
+  | { readonly kind: "delete_provider"; readonly id: string }
+  | { readonly kind: "put_model"; readonly model: Model }
+  | { readonly kind: "delete_model"; readonly id: string }
+  | { readonly kind: "put_price"; readonly price: PriceRow }
+  | { readonly kind: "delete_price"; readonly name: string; readonly unit: Unit };
+
+export interface CatalogChange<Result> {
+  readonly writes: readonly CatalogWrite[];
+  /** Empty for a local command, which is not audited. */
+  readonly audit: readonly AuditEntry[];
+  /** What the caller of `change` gets, given the catalog as it stands after the commit. */
+  readonly result: (after: CatalogSnapshot) => Result;
+}
+
+export interface CatalogStore {
+  /** The catalog as of now, including what another process committed just before. Cheap when nothing changed. */
+  snapshot(): Promise<CatalogSnapshot>;
+  /**
+   * One transaction: reads the catalog under the write lock, asks `plan` what to do, carries it out and commits it with
+   * its audit entries. `plan` is pure and may be called more than once; what it throws is thrown, and nothing is written.
+   */
+  change<Result>(plan: (current: CatalogSnapshot) => CatalogChange<Result>): Promise<Result>;
+}

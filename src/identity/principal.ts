@@ -1,0 +1,27 @@
+import type { InstantUs } from "#kernel/clock.ts";
+
+export const PRINCIPAL_KINDS = ["user", "service"] as const;
+export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
+
+export const ROLES = ["member", "admin"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** The name that the admin password signs in as; made at first start. */
+export const ADMIN_PRINCIPAL_NAME = "admin";
+
+/** Somebody or something that calls (specification, section 2.8). */
+export interface Principal {
+  readonly id: string;
+  /** Unique among living principals, and never changed once given. */
+  readonly name: string;
+  readonly kind: PrincipalKind;
+  readonly role: Role;
+  /** A disabled principal's keys and sessions stop at once, and come back with it. */
+  readonly enabled: boolean;
+  readonly createdAtUs: InstantUs;
+}
+
+export interface PrincipalChange {
+  readonly role?: Role;
+  readonly enabled?: boolean;
+}

@@ -1,0 +1,52 @@
+import type { AuditEntry } from "#audit/event.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Page, Paged } from "#kernel/page.ts";
+import type { ApiKey, NewApiKey, OwnedApiKey } from "./key.ts";
+import type { Principal, PrincipalChange } from "./principal.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * Principals, keys and sessions. One method is one transaction; each mutation commits its audit entry with it
+ * (`null`: a local command, not audited). Whatever a method returns is true at the moment it is asked, also of what
+ * another process has just written.
+ */
+export interface IdentityStore {
+  /** Throws `principal_exists`. */
+  createPrincipal(principal: Principal, audit: AuditEntry | null): Promise<void>;
+  /** Makes the principal unless one of its name exists; returns the one that exists afterwards. */
+  ensurePrincipal(principal: Principal): Promise<Principal>;
+  findPrincipal(id: string): Promise<Principal | null>;
+  findPrincipalByName(name: string): Promise<Principal | null>;
+  /** By name. */
+  listPrincipals(page: Page): Promise<Paged<Principal>>;
+  countPrincipals(): Promise<number>;
+  /** Throws `principal_not_found`, and `last_admin` when no enabled admin would be left. */
+  updatePrincipal(id: string, change: PrincipalChange, audit: AuditEntry | null): Promise<Principal>;
+  /** Its keys and sessions go with it. Throws `principal_not_found` and `last_admin`. */
+  deletePrincipal(id: string, audit: AuditEntry | null): Promise<void>;
+
+  /** Throws `principal_not_found` when the owner is gone. */
+  createKey(key: NewApiKey, audit: AuditEntry | null): Promise<void>;
+  /** The key and its owner, enabled or not; null when no such key exists. Asked on every request. */
+  findKeyByHash(hash: string): Promise<{ readonly key: ApiKey; readonly principal: Principal } | null>;
+  /** By creation time, of one principal or of all. */
+  listKeys(filter: { readonly principalId?: string }, page: Page): Promise<Paged<OwnedApiKey>>;
+  /** Throws `key_not_found`, also when `principalId` is given and does not own the key. */
+  deleteKey(filter: { readonly id: string; readonly principalId?: string }, audit: AuditEntry | null): Promise<void>;
+
+  /** Sessions that have expired by `nowUs` are removed on the way. */
+  createSession(session: Session, nowUs: InstantUs): Promise<void>;
+  /** Null when unknown, deleted or expired. */
+  findSession(tokenHash: string, nowUs: InstantUs): Promise<{ readonly session: Session; readonly principal: Principal } | null>;
+  deleteSession(tokenHash: string): Promise<void>;
+  /** Throws `principal_not_found`; returns how many sessions were deleted. */
+  revokeSessions(principalId: string, audit: AuditEntry | null): Promise<number>;
+}
+
+/** When a key was last used: coarse, kept apart from the catalog so that traffic never looks like a change to it. */
+export interface KeyUseStore {
+  /** Last use by key id; an id that was never used is absent. */
+  loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
+  /** Hands over; never waits for the disk. */
+  saveLastUsed(id: string, atUs: InstantUs): void;
+}

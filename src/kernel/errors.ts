@@ -1,0 +1,99 @@
+/**
+ * The whole error catalogue of the interface: code → HTTP status (specification, section 7, and the decisions).
+ * A code that is not in this table is a type error.
+ */
+export const ERROR_STATUS = {
+  invalid_json: 400,
+  invalid_request: 400,
+  model_required: 400,
+  endpoint_not_supported: 400,
+  embedding_batch_too_large: 400,
+  invalid_endpoint: 400,
+  invalid_label: 400,
+  invalid_date: 400,
+  invalid_bucket: 400,
+  range_too_large: 400,
+  invalid_outcome: 400,
+  invalid_name: 400,
+  invalid_wire_format: 400,
+  invalid_base_url: 400,
+  invalid_override: 400,
+  invalid_target: 400,
+  invalid_pricing: 400,
+  invalid_host: 400,
+  sso_denied: 400,
+  sso_state_mismatch: 400,
+  sso_code_missing: 400,
+  missing_api_key: 401,
+  invalid_api_key: 401,
+  wrong_password: 401,
+  admin_required: 403,
+  cross_origin_rejected: 403,
+  host_not_allowed: 403,
+  sso_group_required: 403,
+  model_not_found: 404,
+  provider_not_found: 404,
+  principal_not_found: 404,
+  unknown_endpoint: 404,
+  key_not_found: 404,
+  relay_token_not_found: 404,
+  unknown_relay_token: 404,
+  transparent_relay_disabled: 404,
+  password_login_disabled: 404,
+  sso_not_configured: 404,
+  alias_exists: 409,
+  provider_exists: 409,
+  principal_exists: 409,
+  model_in_use: 409,
+  last_admin: 409,
+  request_too_large: 413,
+  internal_error: 500,
+  provider_unreachable: 502,
+  discovery_failed: 502,
+  sso_exchange_failed: 502,
+  sso_userinfo_failed: 502,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export interface ProxyErrorOptions {
+  /** The offending request field, such as `model` or `capabilities[1]`. */
+  readonly param?: string;
+  /** For the log only: a cause never goes on the wire. */
+  readonly cause?: unknown;
+}
+
+/**
+ * A refusal: something that a caller did, or has to know, with a stable code.
+ * The message is read by a person, says what to do, and never holds a secret, a URL with credentials or content.
+ */
+export class ProxyError extends Error {
+  override readonly name = "ProxyError";
+  readonly code: ErrorCode;
+  readonly param: string | null;
+
+  constructor(code: ErrorCode, message: string, options: ProxyErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.param = options.param ?? null;
+  }
+
+  get status(): number {
+    return ERROR_STATUS[this.code];
+  }
+}
+
+/**
+ * Why a process cannot start or a local command cannot run: a setting, the data folder, a database or its key file.
+ * `permission` ends with exit code 77, `configuration` with 78 (sysexits.h: EX_NOPERM, EX_CONFIG).
+ * The message is one line that says what to do.
+ */
+export class SetupError extends Error {
+  override readonly name = "SetupError";
+  readonly kind: "configuration" | "permission";
+
+  constructor(kind: "configuration" | "permission", message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.kind = kind;
+  }
+}

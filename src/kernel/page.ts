@@ -1,0 +1,29 @@
+/** One page of a list (specification, section 8): `limit` 1..500, default 100; `offset` 0 or more, default 0. */
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface Paged<Row> {
+  readonly rows: readonly Row[];
+  /** How many rows there are in all, over every page. */
+  readonly total: number;
+}
+
+export const PAGE_LIMIT_MAX = 500;
+export const PAGE_LIMIT_DEFAULT = 100;
+
+/** Never refuses: a value that is not a whole number in range falls back to the default. */
+export function parsePage(query: { readonly limit?: unknown; readonly offset?: unknown }): Page {
+  const limit = parseWholeNumber(query.limit);
+  const offset = parseWholeNumber(query.offset);
+  return {
+    limit: limit !== null && limit >= 1 && limit <= PAGE_LIMIT_MAX ? limit : PAGE_LIMIT_DEFAULT,
+    offset: offset ?? 0,
+  };
+}
+
+function parseWholeNumber(value: unknown): number | null {
+  if (typeof value !== "string" || !/^[0-9]{1,15}$/.test(value)) return null;
+  return Number(value);
+}

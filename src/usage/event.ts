@@ -1,0 +1,73 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
+
+export const OUTCOMES = ["ok", "upstream_error", "unreachable", "cancelled"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** The transport class of an `unreachable` outcome (specification, section 2.10). */
+export const TRANSPORT_ERRORS = ["timeout", "connection_error", "response_too_large"] as const;
+export type TransportError = (typeof TRANSPORT_ERRORS)[number];
+
+/** The provider of every relayed request; no provider row has this name, since names hold no colon. */
+export const RELAY_PROVIDER = "transparent:messages";
+
+export const CLIENT_LENGTH_MAX = 256;
+export const ERROR_KIND_LENGTH_MAX = 64;
+
+/**
+ * How an upstream counts its input: `inclusive` when the input contains the cached part (OpenAI), `exclusive` when cache
+ * reads and cache writes are counted beside it (the messages dialect). Reports normalise by it.
+ */
+export const USAGE_SHAPES = ["inclusive", "exclusive"] as const;
+export type UsageShape = (typeof USAGE_SHAPES)[number];
+
+/** What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. */
+export interface ReportedUsage {
+  readonly shape: UsageShape;
+  readonly quantities: Quantities;
+  /** Tokens written to a cache; only in the exclusive shape, priced as input. */
+  readonly cacheCreationTokens: number | null;
+}
+
+/** Who asked for what, known when a request is dispatched. */
+export interface UsageSubject {
+  readonly arrivedAtUs: InstantUs;
+  readonly principalId: string;
+  readonly principalName: string;
+  readonly keyId: string | null;
+  readonly relayTokenId: string | null;
+  /** The provider's internal id, or `RELAY_PROVIDER`. */
+  readonly providerId: string;
+  /** The caller-facing name; null for a relay call without one. */
+  readonly model: string | null;
+  readonly upstreamName: string | null;
+  /** `chat`, `completions`, `embeddings`, or the relayed path. */
+  readonly endpoint: string;
+  /** User-Agent, cut to `CLIENT_LENGTH_MAX` code points; null when there was none. */
+  readonly client: string | null;
+  /** Normalised `key:value` pairs, sorted by key. */
+  readonly tags: readonly string[];
+  /** What the request asked for. */
+  readonly streamed: boolean;
+}
+
+/** How a request ended. */
+export interface UsageEnding {
+  readonly statusCode: number;
+  readonly outcome: Outcome;
+  readonly errorKind: string | null;
+  readonly durationUs: number;
+  /** From arrival to the first byte of the upstream's body; null when none came. */
+  readonly timeToFirstByteUs: number | null;
+  /** Null when the upstream reported nothing. */
+  readonly usage: ReportedUsage | null;
+  /** The prices in force when the event was written. */
+  readonly prices: PriceSet;
+  /** Null when no unit was priced. */
+  readonly costPico: Pico | null;
+  /** True when a unit with a quantity above zero had no price. */
+  readonly unpriced: boolean;
+}
+
+/** One request, accounted for: metadata and numbers, never content. */
+export interface UsageEvent extends UsageSubject, UsageEnding {}

@@ -1,0 +1,23 @@
+import type { UsageEnding, UsageSubject } from "./event.ts";
+
+/** A request between its dispatch and its end. Ending it twice is a bug and throws. */
+export interface OpenUsage {
+  /**
+   * Writes the event down for good. When the promise is fulfilled the event survives a kill of the process
+   * (and, with `PROXY_LEDGER_SYNC=request`, a loss of power). Must be called before the response ends.
+   */
+  end(ending: UsageEnding): Promise<void>;
+}
+
+/** The ledger's door for the data plane: exactly one event per opened request, whatever happens in between. */
+export interface UsageLedger {
+  /**
+   * Notes that a request is about to go upstream, so that it is accounted for even when the process is killed before
+   * its end. Throws `internal_error` when the ledger cannot take another event (disk full and buffer used up).
+   */
+  open(subject: UsageSubject): OpenUsage;
+  /** Fulfilled when everything ended before this call can be read from the reports. */
+  flush(): Promise<void>;
+  /** Flushes and lets go of the files. */
+  close(): Promise<void>;
+}
