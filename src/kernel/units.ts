@@ -26,8 +26,6 @@ export type PriceSet = { readonly [unit in Unit]?: PricePico | null };
 /** 10⁹ currency units per million: far above any price, and its pico are still a safe integer. */
 export const PRICE_PER_MILLION_MAX = 1e9;
 const PICO_PER_MILLIONTH = 1e6;
-/** Tells a price of at most six decimals, read as a double, from one that is finer. */
-const DECIMALS_TOLERANCE = 1e-15;
 
 /**
  * A price per million units, as a client wrote it, in pico per unit.
@@ -40,8 +38,8 @@ export function parsePricePerMillion(pricePerMillion: number, param: string): Pr
     });
   }
   const pico = Math.round(pricePerMillion * PICO_PER_MILLIONTH);
-  const back = pico / PICO_PER_MILLIONTH;
-  if (Math.abs(back - pricePerMillion) > Math.max(1, pricePerMillion) * DECIMALS_TOLERANCE) {
+  // Both sides are the double nearest to one decimal number, so they are equal exactly when nothing was rounded away.
+  if (toPricePerMillion(pico) !== pricePerMillion) {
     throw new ProxyError("invalid_pricing", "A price is exact to six decimals per million units; this one is finer.", { param });
   }
   return pico;
