@@ -33,6 +33,14 @@ export interface AuditEntry {
   readonly targetRef: string;
 }
 
+/** Who asks for a mutation; null is a local command, which is not audited. */
+export type Actor = { readonly principalId: string } | null;
+
+/** The entry of one mutation by this actor, or null for a local command. */
+export function toAuditEntry(actor: Actor, of: Omit<AuditEntry, "actorPrincipalId">): AuditEntry | null {
+  return actor === null ? null : { actorPrincipalId: actor.principalId, ...of };
+}
+
 export interface AuditEvent extends AuditEntry {
   readonly atUs: InstantUs;
   /** The actor's name; null when that principal is gone. */

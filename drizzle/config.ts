@@ -1,0 +1,8 @@
+import { defineConfig } from "drizzle-kit";
+
+/** `bunx drizzle-kit generate --config drizzle/config.ts --name <what-changes>` writes the next migration; read it before it is kept. */
+export default defineConfig({
+  dialect: "sqlite",
+  schema: "./src/storage/sqlite/schema.ts",
+  out: "./drizzle/sqlite",
+});

@@ -1,0 +1,107 @@
+import { and, eq } from "drizzle-orm";
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import { createSnapshot } from "#catalog/snapshot.ts";
+import type { CatalogStore, CatalogWrite } from "#catalog/store.ts";
+import type { RecordAudit } from "./audit.ts";
+import { toModel, toModelRow, toProvider, toProviderRow } from "./catalog-rows.ts";
+import type { Connection, Orm } from "./connection.ts";
+import { models, prices, providers } from "./schema.ts";
+
+/** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of whoever planned it, and nothing is written. */
+export function createCatalogStore(connection: Connection, recordAudit: RecordAudit): CatalogStore {
+  const { orm } = connection;
+  let latest: Picture | null = null;
+
+  const isCurrent = (picture: Picture | null): picture is Picture =>
+    picture?.version === connection.dataVersion();
+  /** To be called inside a transaction: the version and the rows are then of one moment. */
+  const takePicture = (): Picture => ({ version: connection.dataVersion(), snapshot: readSnapshot(orm) });
+  const currentPicture = (): Picture => {
+    if (!isCurrent(latest)) latest = takePicture();
+    return latest;
+  };
+
+  return {
+    async snapshot() {
+      // Asked on every request: one statement when nothing changed.
+      const remembered = await connection.query(() => (isCurrent(latest) ? latest : null));
+      return (remembered ?? (await connection.read(currentPicture))).snapshot;
+    },
+
+    async change(plan) {
+      const committed = await connection.write(
+        () => {
+          const before = currentPicture();
+          const change = plan(before.snapshot);
+          for (const write of change.writes) apply(orm, write);
+          for (const entry of change.audit) recordAudit(entry);
+          return { change, after: change.writes.length === 0 ? before : takePicture() };
+        },
+        // In the same turn as the COMMIT: the next plan must not start from the picture before this one.
+        (written) => {
+          latest = written.after;
+        },
+      );
+      return committed.change.result(committed.after.snapshot);
+    },
+  };
+}
+
+/** A snapshot and the `data_version` of the file at that moment. */
+interface Picture {
+  readonly version: number;
+  readonly snapshot: CatalogSnapshot;
+}
+
+function readSnapshot(orm: Orm): CatalogSnapshot {
+  return createSnapshot({
+    providers: orm.select().from(providers).all().map(toProvider),
+    models: orm.select().from(models).all().map(toModel),
+    prices: orm.select().from(prices).all(),
+  });
+}
+
+function apply(orm: Orm, write: CatalogWrite): void {
+  switch (write.kind) {
+    case "put_provider": {
+      const row = toProviderRow(write.provider);
+      orm.insert(providers).values(row).onConflictDoUpdate({ target: providers.id, set: row }).run();
+      return;
+    }
+    case "delete_provider":
+      requireFound(
+        write,
+        orm.delete(providers).where(eq(providers.id, write.id)).returning({ id: providers.id }).all(),
+      );
+      return;
+    case "put_model": {
+      const row = toModelRow(write.model);
+      orm.insert(models).values(row).onConflictDoUpdate({ target: models.id, set: row }).run();
+      return;
+    }
+    case "delete_model":
+      requireFound(
+        write,
+        orm.delete(models).where(eq(models.id, write.id)).returning({ id: models.id }).all(),
+      );
+      return;
+    case "put_price": {
+      const row = write.price;
+      orm
+        .insert(prices)
+        .values(row)
+        .onConflictDoUpdate({ target: [prices.name, prices.unit], set: row })
+        .run();
+      return;
+    }
+    case "delete_price": {
+      const named = and(eq(prices.name, write.name), eq(prices.unit, write.unit));
+      requireFound(write, orm.delete(prices).where(named).returning({ name: prices.name }).all());
+    }
+  }
+}
+
+/** Plans are made of the catalog as it is, so a row that is not there is a mistake of the plan, not a race. */
+function requireFound(write: CatalogWrite, deleted: readonly unknown[]): void {
+  if (deleted.length === 0) throw new Error(`${write.kind} found no row`);
+}

@@ -1,0 +1,145 @@
+import type { Database } from "bun:sqlite";
+import type { InstantUs } from "#kernel/clock.ts";
+import { sha256Hex } from "#kernel/crypto.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { backUp } from "./backup.ts";
+import { withSetupErrors } from "./open.ts";
+
+/** One step of a schema, in order. Its SQL never changes once released: databases remember its hash. */
+export interface Migration {
+  /** Such as `0000_catalog`. */
+  readonly name: string;
+  readonly sql: string;
+}
+
+export interface MigrateOptions {
+  /** The database's own file; a backup is laid beside it. */
+  readonly path: string;
+  readonly nowUs: InstantUs;
+  /** Runs in the transaction that makes a new database, for rows that it must never be without. Synchronous. */
+  readonly seed?: () => void;
+}
+
+export interface MigrateOutcome {
+  /** Names, in order; empty when the schema was current. */
+  readonly applied: readonly string[];
+  /** The copy of the database as it was before, when it was not new. */
+  readonly backupPath: string | null;
+}
+
+const MIGRATIONS_TABLE = "schema_migrations";
+const MIGRATIONS_TABLE_SQL = `CREATE TABLE ${MIGRATIONS_TABLE} (
+  position INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  applied_at_us INTEGER NOT NULL
+)`;
+
+/**
+ * Brings a database to the schema of this version: all missing migrations in one transaction, under the write lock, so
+ * that of several processes one does the work and the others find it done. Expects a connection of `openSqlite`, without a
+ * transaction. Throws SetupError for a newer or altered schema, for a database that is not ours, and for a backup that fails;
+ * the database is then as it was.
+ */
+export function migrate(
+  db: Database,
+  migrations: readonly Migration[],
+  options: MigrateOptions,
+): MigrateOutcome {
+  return withSetupErrors(options.path, () => {
+    if (findPending(db, migrations, options.path).length === 0) return { applied: [], backupPath: null };
+    // Ignored inside a transaction; with it on, rebuilding a table would delete the rows that refer to it.
+    db.run("PRAGMA foreign_keys = OFF");
+    try {
+      return applyPending(db, migrations, options);
+    } finally {
+      db.run("PRAGMA foreign_keys = ON");
+    }
+  });
+}
+
+function applyPending(
+  db: Database,
+  migrations: readonly Migration[],
+  options: MigrateOptions,
+): MigrateOutcome {
+  db.run("BEGIN IMMEDIATE");
+  try {
+    const pending = findPending(db, migrations, options.path);
+    const first = pending[0];
+    const isNew = pending.length === migrations.length;
+    // Another connection copies the last commit while this one holds the write lock: nothing can slip in between.
+    const backupPath =
+      first === undefined || isNew ? null : backUp(options.path, `${options.path}.before-${first.name}`);
+    if (isNew) db.run(MIGRATIONS_TABLE_SQL);
+    const record = db.prepare(
+      `INSERT INTO ${MIGRATIONS_TABLE} (position, name, hash, applied_at_us) VALUES (?, ?, ?, ?)`,
+    );
+    for (const migration of pending) {
+      db.run(migration.sql);
+      record.run(migrations.indexOf(migration), migration.name, hashOf(migration), options.nowUs);
+    }
+    record.finalize();
+    if (isNew) options.seed?.();
+    requireIntactReferences(db, options.path);
+    db.run("COMMIT");
+    return { applied: pending.map((migration) => migration.name), backupPath };
+  } catch (cause) {
+    if (db.inTransaction) db.run("ROLLBACK");
+    throw cause;
+  }
+}
+
+function findPending(db: Database, migrations: readonly Migration[], path: string): readonly Migration[] {
+  const applied = readApplied(db, path);
+  if (applied.length > migrations.length) {
+    throw new SetupError(
+      "configuration",
+      `The database ${path} was made by a newer version: start that version, or restore a backup.`,
+    );
+  }
+  for (const [position, row] of applied.entries()) {
+    const migration = migrations[position];
+    if (migration === undefined || row.name !== migration.name || row.hash !== hashOf(migration)) {
+      throw new SetupError(
+        "configuration",
+        `The schema of the database ${path} is not the one of this version (migration ${row.name} differs).`,
+      );
+    }
+  }
+  return migrations.slice(applied.length);
+}
+
+interface AppliedRow {
+  readonly name: string;
+  readonly hash: string;
+}
+
+function readApplied(db: Database, path: string): readonly AppliedRow[] {
+  const tables = db
+    .query<{ name: string }, []>(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    )
+    .all();
+  if (tables.length === 0) return [];
+  if (!tables.some((table) => table.name === MIGRATIONS_TABLE)) {
+    throw new SetupError(
+      "configuration",
+      `The file ${path} is a database of another program: set another path.`,
+    );
+  }
+  return db.query<AppliedRow, []>(`SELECT name, hash FROM ${MIGRATIONS_TABLE} ORDER BY position`).all();
+}
+
+/** Of the text as it is in the repository: a checkout with CRLF line ends makes the same schema. */
+function hashOf(migration: Migration): string {
+  return sha256Hex(migration.sql.replaceAll("\r\n", "\n"));
+}
+
+function requireIntactReferences(db: Database, path: string): void {
+  if (db.query("PRAGMA foreign_key_check").all().length === 0) return;
+  throw new SetupError(
+    "configuration",
+    `The database ${path} holds rows that refer to missing ones: restore it from a backup.`,
+  );
+}

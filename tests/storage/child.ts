@@ -1,0 +1,51 @@
+import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import {
+  apiKey,
+  boundModel,
+  createFakeClock,
+  principal,
+  provider,
+  SECRET_CHECK_VALUE,
+  silentLog,
+} from "./support.ts";
+
+/**
+ * Another process that works on the same file, as a local command does. `open` waits for a line on stdin first, so that
+ * several start at one moment. `as-nobody` gives the rights of root up and tries.
+ */
+const [command, path = ""] = process.argv.slice(2);
+if (command === "open") {
+  console.log("ready");
+  for await (const _ of console) break;
+}
+if (command === "as-nobody") process.setuid?.(65_534);
+
+try {
+  const database = await openCatalogDatabase({
+    path,
+    secretCheckValue: SECRET_CHECK_VALUE,
+    clock: createFakeClock(),
+    log: silentLog,
+  });
+  if (command === "write") {
+    await database.identity.createPrincipal(principal("foreign"), null);
+    await database.identity.createKey(apiKey("foreign", "principal-foreign"), null);
+    await database.catalog.change(() => ({
+      writes: [
+        { kind: "put_provider", provider: provider("foreign") },
+        { kind: "put_model", model: boundModel("foreign", "provider-foreign") },
+      ],
+      audit: [],
+      result: () => null,
+    }));
+  }
+  if (command === "delete-key") await database.identity.deleteKey({ id: "key-foreign" }, null);
+  await database.close();
+  console.log("done");
+} catch (cause) {
+  console.log(
+    cause instanceof Error && "kind" in cause
+      ? `${cause.name} ${String(cause.kind)}: ${cause.message}`
+      : String(cause),
+  );
+}

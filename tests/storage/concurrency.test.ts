@@ -1,0 +1,166 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createRecordAudit } from "#storage/sqlite/audit.ts";
+import { createCatalogStore } from "#storage/sqlite/catalog.ts";
+import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/connection.ts";
+import { REMEMBERED_KEYS_MAX } from "#storage/sqlite/key-lookup.ts";
+import { openSqlite } from "#storage/sqlite/open.ts";
+import {
+  apiKey,
+  AUDIT,
+  codeOf,
+  createFakeClock,
+  createSqliteEngine,
+  createTempDir,
+  PAGE,
+  principal,
+  provider,
+  runChild,
+} from "./support.ts";
+
+describe("another process", () => {
+  test("what a local command writes is seen by the next look-up and the next snapshot of a running server", async () => {
+    await using engine = createSqliteEngine();
+    const { identity, catalog } = await engine.open();
+    expect(await identity.findKeyByHash("hash-foreign")).toBeNull();
+    expect((await catalog.snapshot()).models).toEqual([]);
+    expect(await runChild("write", engine.path)).toBe("done");
+    expect((await identity.findKeyByHash("hash-foreign"))?.principal.name).toBe("foreign");
+    expect((await catalog.snapshot()).findModel("foreign")?.provider.name).toBe("foreign");
+
+    expect(await runChild("delete-key", engine.path)).toBe("done");
+    expect(await identity.findKeyByHash("hash-foreign")).toBeNull();
+  }, 20_000);
+});
+
+describe("a lock that another process holds", () => {
+  test("lets reads and the event loop go on, and a mutation waits for its end", async () => {
+    await using engine = createSqliteEngine();
+    const { identity, catalog, audit } = await engine.open();
+    await identity.createPrincipal(principal("ann"), null);
+    await identity.createKey(apiKey("one", "principal-ann"), null);
+    const foreign = engine.openRaw();
+    foreign.run("BEGIN IMMEDIATE");
+
+    let settled = false;
+    const mutation = identity.deleteKey({ id: "key-one" }, AUDIT).finally(() => {
+      settled = true;
+    });
+    // The connection's own busy timeout would hold this loop for its whole length at each attempt.
+    for (let turn = 0; turn < 10; turn += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      expect((await identity.findKeyByHash("hash-one"))?.key.id).toBe("key-one");
+      expect((await catalog.snapshot()).providers).toEqual([]);
+      expect((await audit.listEvents(PAGE)).total).toBe(0);
+    }
+    expect(settled).toBe(false);
+
+    foreign.run("ROLLBACK");
+    await mutation;
+    expect(await identity.findKeyByHash("hash-one")).toBeNull();
+    expect((await audit.listEvents(PAGE)).total).toBe(1);
+  });
+
+  test("refuses a mutation with internal_error after five seconds, and nothing of it is written later", async () => {
+    await using engine = createSqliteEngine();
+    const { identity, catalog, audit } = await engine.open();
+    const foreign = engine.openRaw();
+    foreign.run("BEGIN IMMEDIATE");
+    let plans = 0;
+    const attempts = [
+      codeOf(identity.createPrincipal(principal("ann"), AUDIT)),
+      codeOf(
+        catalog.change(() => {
+          plans += 1;
+          return { writes: [], audit: [AUDIT], result: () => null };
+        }),
+      ),
+    ];
+    engine.clock.advanceMs(BUSY_WAIT_MS_MAX);
+    expect(await Promise.all(attempts)).toEqual(["internal_error", "internal_error"]);
+    foreign.run("ROLLBACK");
+    expect(plans).toBe(0);
+    expect(await identity.findPrincipalByName("ann")).toBeNull();
+    expect((await audit.listEvents(PAGE)).total).toBe(0);
+
+    // It recovers by itself.
+    await identity.createPrincipal(principal("ann"), AUDIT);
+    expect((await audit.listEvents(PAGE)).total).toBe(1);
+  });
+});
+
+describe("a transaction", () => {
+  test("whose step is asynchronous is refused and undone, since its rest would run outside of it", async () => {
+    using dir = createTempDir();
+    const client = openSqlite(join(dir.path, "a.db"));
+    client.run("CREATE TABLE letters (body TEXT)");
+    const connection = createConnection(client, createFakeClock());
+    const attempt = connection.write(async () => {
+      client.run("INSERT INTO letters VALUES ('first')");
+      await Promise.resolve();
+    });
+    expect(await attempt.catch((cause: unknown) => cause)).toBeInstanceOf(TypeError);
+    expect(client.query("SELECT * FROM letters").all()).toEqual([]);
+    expect(client.inTransaction).toBe(false);
+    connection.close();
+  });
+
+  test("that a full disk ends is undone whole, and the connection works again once there is room", async () => {
+    await using engine = createSqliteEngine();
+    const { audit } = await engine.open();
+    // A file that may not grow answers SQLITE_FULL, as on a full disk.
+    const client = openSqlite(engine.path);
+    const pages = client.query<{ page_count: number }, []>("PRAGMA page_count").get()!.page_count;
+    const connection = createConnection(client, engine.clock);
+    const catalog = createCatalogStore(connection, createRecordAudit(connection, engine.clock));
+    const addBoth = () =>
+      catalog.change(() => ({
+        writes: [
+          { kind: "put_provider", provider: provider("small") },
+          { kind: "put_provider", provider: provider("big", { caPem: "x".repeat(64 * 1024) }) },
+        ],
+        audit: [AUDIT],
+        result: (after) => after.providers.length,
+      }));
+
+    client.run(`PRAGMA max_page_count = ${pages}`);
+    expect(await codeOf(addBoth())).toBe("bug");
+    expect((await catalog.snapshot()).providers).toEqual([]);
+    expect((await audit.listEvents(PAGE)).total).toBe(0);
+    client.run("PRAGMA max_page_count = 100000");
+    expect(await addBoth()).toBe(2);
+    expect((await audit.listEvents(PAGE)).total).toBe(1);
+    connection.close();
+  });
+});
+
+describe("remembered keys", () => {
+  test("are bounded, and a key that was pushed out is still found", async () => {
+    await using engine = createSqliteEngine();
+    const { identity } = await engine.open();
+    await identity.createPrincipal(principal("ann"), null);
+    const raw = engine.openRaw();
+    const insert = raw.prepare("INSERT INTO api_keys VALUES (?, 'principal-ann', ?, 'abcd', '', 0)");
+    raw.transaction(() => {
+      for (let index = 0; index <= REMEMBERED_KEYS_MAX; index += 1)
+        insert.run(`key-${index}`, `hash-${index}`);
+    })();
+    for (let index = 0; index <= REMEMBERED_KEYS_MAX; index += 1)
+      await identity.findKeyByHash(`hash-${index}`);
+    expect((await identity.findKeyByHash("hash-0"))?.key.id).toBe("key-0");
+    await identity.deleteKey({ id: "key-1" }, null);
+    expect(await identity.findKeyByHash("hash-1")).toBeNull();
+  }, 20_000);
+
+  test("never hold an open read transaction, so that the log can always be checkpointed", async () => {
+    await using engine = createSqliteEngine();
+    const { identity, catalog } = await engine.open();
+    await identity.createPrincipal(principal("ann"), null);
+    await identity.createKey(apiKey("one", "principal-ann"), null);
+    await identity.findKeyByHash("hash-one");
+    await catalog.snapshot();
+    await identity.listKeys({}, PAGE);
+    const checkpoint = engine.openRaw().query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    expect(checkpoint).toEqual({ busy: 0, log: 0, checkpointed: 0 });
+  });
+});

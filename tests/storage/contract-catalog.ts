@@ -1,0 +1,194 @@
+import { describe, expect, test } from "bun:test";
+import type { CatalogChange } from "#catalog/store.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { AUDIT, boundModel, codeOf, nameFor, PAGE, principal, provider, type Engine } from "./support.ts";
+
+/** Providers, models and prices. */
+export function testCatalogContract(engineName: string, createEngine: () => Engine): void {
+  describe(`${engineName}: catalog`, () => {
+    const writes = (...steps: CatalogChange<null>["writes"]) => ({
+      writes: steps,
+      audit: [{ ...AUDIT, action: "model.create", targetKind: "model" } as const],
+      result: () => null,
+    });
+
+    test("an empty catalog is an empty snapshot", async () => {
+      await using engine = createEngine();
+      const { catalog } = await engine.open();
+      const { providers, models, prices } = await catalog.snapshot();
+      expect({ providers, models, prices }).toEqual({ providers: [], models: [], prices: [] });
+    });
+
+    test("every field of a provider, a model and a price comes back as it was written", async () => {
+      await using engine = createEngine();
+      const { catalog } = await engine.open();
+      const full = provider("full", {
+        endpoints: { chat: "https://chat.example/x", embeddings: "http://127.0.0.1:8000/e" },
+        sealedCredential: Buffer.from([0, 255, 1, 128, 0]),
+        verifyTls: false,
+        caPem: "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",
+        timeoutConnectSeconds: 0.25,
+        timeoutReadSeconds: 12.5,
+        maxConcurrency: 7,
+        enabled: false,
+      });
+      const model = boundModel("org/model:1", full.id, {
+        route: {
+          kind: "binding",
+          providerId: full.id,
+          upstreamName: "größe 模型",
+          capabilities: ["vision", "chat"],
+        },
+        origin: "discovered",
+        hidden: true,
+      });
+      const price = {
+        name: "org/model:1",
+        unit: "input_tokens",
+        pricePico: 1e15,
+        feedVersion: null,
+      } as const;
+      const mark = {
+        name: "org/model:1",
+        unit: "output_tokens",
+        pricePico: null,
+        feedVersion: null,
+      } as const;
+      const fed = { name: "unbound", unit: "audio_seconds", pricePico: 0, feedVersion: "2025-06" } as const;
+      await catalog.change(() =>
+        writes(
+          { kind: "put_provider", provider: full },
+          { kind: "put_model", model },
+          { kind: "put_model", model: nameFor("fast", model.id) },
+          { kind: "put_price", price },
+          { kind: "put_price", price: mark },
+          { kind: "put_price", price: fed },
+        ),
+      );
+      const reopened = await engine.open();
+      for (const snapshot of [await catalog.snapshot(), await reopened.catalog.snapshot()]) {
+        expect(snapshot.providers).toEqual([full]);
+        expect(snapshot.findModel("org/model:1")?.model).toEqual(model);
+        expect(snapshot.findModel("fast")?.model).toEqual(nameFor("fast", model.id));
+        expect(snapshot.prices).toEqual([price, mark, fed]);
+      }
+    });
+
+    test("a plan sees the catalog as it is, and its result the catalog after the commit", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      await left.catalog.snapshot();
+      await right.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
+      const seen = await left.catalog.change((current) => ({
+        ...writes({ kind: "put_provider", provider: provider("b") }),
+        result: (after) => [current.providers.map((row) => row.name), after.providers.map((row) => row.name)],
+      }));
+      expect(seen).toEqual([["a"], ["a", "b"]]);
+    });
+
+    test("what another connection commits is in the very next snapshot; without a change the snapshot is the same object", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      const before = await left.catalog.snapshot();
+      expect(await left.catalog.snapshot()).toBe(before);
+      await right.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
+      const after = await left.catalog.snapshot();
+      expect(after.findProvider("a")).not.toBeNull();
+      expect(before.findProvider("a")).toBeNull();
+      expect(await left.catalog.snapshot()).toBe(after);
+    });
+
+    test("own changes to identity leave the snapshot as it is", async () => {
+      await using engine = createEngine();
+      const { catalog, identity } = await engine.open();
+      const before = await catalog.snapshot();
+      await identity.createPrincipal(principal("ann"), AUDIT);
+      expect(await catalog.snapshot()).toBe(before);
+    });
+
+    test("changes that start together are carried out one after the other, none on an old picture", async () => {
+      await using engine = createEngine();
+      const connections = [await engine.open(), await engine.open()];
+      const starts = Array.from({ length: 12 }, (_, index) =>
+        connections[index % 2]!.catalog.change((current) =>
+          writes({ kind: "put_provider", provider: provider(`p${current.providers.length}`) }),
+        ),
+      );
+      await Promise.all(starts);
+      expect((await connections[0]!.catalog.snapshot()).providers).toHaveLength(12);
+    });
+
+    test("what a plan throws is thrown, and neither the catalog nor the audit trail changes", async () => {
+      await using engine = createEngine();
+      const { catalog, audit } = await engine.open();
+      const refusal = new ProxyError("alias_exists", "used");
+      const refused = catalog.change(() => {
+        throw refusal;
+      });
+      expect(await refused.catch((cause: unknown) => cause)).toBe(refusal);
+      expect((await catalog.snapshot()).providers).toEqual([]);
+      expect((await audit.listEvents(PAGE)).total).toBe(0);
+    });
+
+    test("a change without audit entries writes none, and one with several writes all in order", async () => {
+      await using engine = createEngine();
+      const { catalog, audit } = await engine.open();
+      await catalog.change(() => ({
+        ...writes({ kind: "put_provider", provider: provider("a") }),
+        audit: [],
+      }));
+      expect((await audit.listEvents(PAGE)).total).toBe(0);
+      const entries = [
+        { ...AUDIT, targetRef: "one" },
+        { ...AUDIT, targetRef: "two" },
+      ];
+      await catalog.change(() => ({ writes: [], audit: entries, result: () => null }));
+      expect((await audit.listEvents(PAGE)).rows.map((event) => event.targetRef)).toEqual(["two", "one"]);
+    });
+
+    const a = provider("a");
+    const broken: readonly (readonly [string, CatalogChange<null>["writes"]])[] = [
+      ["a provider with a used name", [{ kind: "put_provider", provider: provider("a", { id: "other" }) }]],
+      ["a model with a used alias", [{ kind: "put_model", model: boundModel("m", a.id, { id: "other" }) }]],
+      ["a model of an unknown provider", [{ kind: "put_model", model: boundModel("n", "nowhere") }]],
+      ["a name for an unknown model", [{ kind: "put_model", model: nameFor("n", "nothing") }]],
+      ["a name for itself", [{ kind: "put_model", model: nameFor("n", "model-n") }]],
+      ["deleting a provider that models are bound to", [{ kind: "delete_provider", id: a.id }]],
+      ["deleting a model that names point at", [{ kind: "delete_model", id: "model-m" }]],
+      ["deleting a provider that is not there", [{ kind: "delete_provider", id: "nowhere" }]],
+      ["deleting a model that is not there", [{ kind: "delete_model", id: "nothing" }]],
+      ["deleting a price that is not there", [{ kind: "delete_price", name: "m", unit: "input_tokens" }]],
+      [
+        "a provider that never times out",
+        [{ kind: "put_provider", provider: provider("z", { timeoutReadSeconds: 0 }) }],
+      ],
+    ];
+    test.each(broken)(
+      "a mistaken plan (%s) fails whole: earlier steps and audit entries are undone",
+      async (_, steps) => {
+        await using engine = createEngine();
+        const { catalog, audit } = await engine.open();
+        await catalog.change(() => ({
+          writes: [
+            { kind: "put_provider", provider: a },
+            { kind: "put_model", model: boundModel("m", a.id) },
+            { kind: "put_model", model: nameFor("name", "model-m") },
+          ],
+          audit: [],
+          result: () => null,
+        }));
+        const before = await catalog.snapshot();
+        expect(
+          await codeOf(
+            catalog.change(() => writes({ kind: "put_provider", provider: provider("first") }, ...steps)),
+          ),
+        ).toBe("bug");
+        expect((await catalog.snapshot()).providers).toEqual(before.providers);
+        expect((await catalog.snapshot()).models).toEqual(before.models);
+        expect((await audit.listEvents(PAGE)).total).toBe(0);
+        await catalog.change(() => writes({ kind: "put_provider", provider: provider("later") }));
+        expect((await catalog.snapshot()).findProvider("later")).not.toBeNull();
+      },
+    );
+  });
+}

@@ -1,0 +1,175 @@
+import type { Model } from "#catalog/model.ts";
+import type { PriceRow } from "#catalog/pricing.ts";
+import type { Provider } from "#catalog/provider.ts";
+import { createSnapshot, type CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { CatalogWrite } from "#catalog/store.ts";
+import type { ApiKey, NewApiKey } from "#identity/key.ts";
+import type { Principal, PrincipalChange } from "#identity/principal.ts";
+import type { Session } from "#identity/session.ts";
+
+/** The stores' promises in the plainest way: maps, and a copy that is thrown away when a step is refused. */
+export class CatalogModel {
+  providers = new Map<string, Provider>();
+  models = new Map<string, Model>();
+  prices = new Map<string, PriceRow>();
+
+  /** False, and nothing changes, when any step is impossible. */
+  apply(writes: readonly CatalogWrite[]): boolean {
+    const before = [new Map(this.providers), new Map(this.models), new Map(this.prices)] as const;
+    if (writes.every((write) => this.step(write))) return true;
+    [this.providers, this.models, this.prices] = before;
+    return false;
+  }
+
+  snapshot(): CatalogSnapshot {
+    return createSnapshot({
+      providers: [...this.providers.values()],
+      models: [...this.models.values()],
+      prices: [...this.prices.values()],
+    });
+  }
+
+  private step(write: CatalogWrite): boolean {
+    switch (write.kind) {
+      case "put_provider": {
+        const { provider } = write;
+        if (
+          [...this.providers.values()].some(
+            (other) => other.id !== provider.id && other.name === provider.name,
+          )
+        )
+          return false;
+        this.providers.set(provider.id, provider);
+        return true;
+      }
+      case "delete_provider":
+        if (
+          [...this.models.values()].some(
+            ({ route }) => route.kind === "binding" && route.providerId === write.id,
+          )
+        )
+          return false;
+        return this.providers.delete(write.id);
+      case "put_model": {
+        const { model } = write;
+        const { route } = model;
+        if ([...this.models.values()].some((other) => other.id !== model.id && other.alias === model.alias))
+          return false;
+        if (route.kind === "binding" && !this.providers.has(route.providerId)) return false;
+        if (route.kind === "name" && (route.targetId === model.id || !this.models.has(route.targetId)))
+          return false;
+        this.models.set(model.id, model);
+        return true;
+      }
+      case "delete_model":
+        if (
+          [...this.models.values()].some(({ route }) => route.kind === "name" && route.targetId === write.id)
+        )
+          return false;
+        return this.models.delete(write.id);
+      case "put_price":
+        this.prices.set(`${write.price.name} ${write.price.unit}`, write.price);
+        return true;
+      case "delete_price":
+        return this.prices.delete(`${write.name} ${write.unit}`);
+      default:
+        throw new Error("unknown step");
+    }
+  }
+}
+
+/** Each method gives the code of the refusal, or null. */
+export class IdentityModel {
+  principals = new Map<string, Principal>();
+  keys = new Map<string, NewApiKey>();
+  sessions = new Map<string, Session>();
+
+  createPrincipal(principal: Principal): string | null {
+    if (this.byName(principal.name) !== undefined) return "principal_exists";
+    // The stores' ids are fresh; one that is used again is a bug.
+    if (this.principals.has(principal.id)) return "bug";
+    this.principals.set(principal.id, principal);
+    return null;
+  }
+
+  ensurePrincipal(principal: Principal): string | null {
+    return this.byName(principal.name) === undefined ? this.createPrincipal(principal) : null;
+  }
+
+  updatePrincipal(id: string, change: PrincipalChange): string | null {
+    const before = this.principals.get(id);
+    if (before === undefined) return "principal_not_found";
+    const after = { ...before, ...change };
+    if (!isActiveAdmin(after) && this.isLastAdmin(before)) return "last_admin";
+    this.principals.set(id, after);
+    return null;
+  }
+
+  deletePrincipal(id: string): string | null {
+    const principal = this.principals.get(id);
+    if (principal === undefined) return "principal_not_found";
+    if (this.isLastAdmin(principal)) return "last_admin";
+    this.principals.delete(id);
+    for (const key of this.keys.values()) if (key.principalId === id) this.keys.delete(key.id);
+    this.revokeSessions(id);
+    return null;
+  }
+
+  createKey(key: NewApiKey): string | null {
+    if (!this.principals.has(key.principalId)) return "principal_not_found";
+    if (this.keys.has(key.id)) return "bug";
+    this.keys.set(key.id, key);
+    return null;
+  }
+
+  deleteKey(id: string, principalId: string | undefined): string | null {
+    const key = this.keys.get(id);
+    if (key === undefined || (principalId !== undefined && key.principalId !== principalId))
+      return "key_not_found";
+    this.keys.delete(id);
+    return null;
+  }
+
+  findKeyByHash(hash: string): { key: ApiKey; principal: Principal } | null {
+    for (const { hash: own, ...key } of this.keys.values()) {
+      const principal = this.principals.get(key.principalId);
+      if (own === hash && principal !== undefined) return { key, principal };
+    }
+    return null;
+  }
+
+  createSession(session: Session, nowUs: number): string | null {
+    if (!this.principals.has(session.principalId)) return "principal_not_found";
+    const alive = [...this.sessions].filter(([, other]) => other.expiresAtUs > nowUs);
+    // A hash that a living session has is a bug, and then nothing is removed either.
+    if (alive.some(([tokenHash]) => tokenHash === session.tokenHash)) return "bug";
+    this.sessions = new Map(alive);
+    this.sessions.set(session.tokenHash, session);
+    return null;
+  }
+
+  findSession(tokenHash: string, nowUs: number): { session: Session; principal: Principal } | null {
+    const session = this.sessions.get(tokenHash);
+    if (session === undefined || session.expiresAtUs <= nowUs) return null;
+    const principal = this.principals.get(session.principalId);
+    return principal === undefined ? null : { session, principal };
+  }
+
+  revokeSessions(principalId: string): string | null {
+    for (const session of this.sessions.values())
+      if (session.principalId === principalId) this.sessions.delete(session.tokenHash);
+    return this.principals.has(principalId) ? null : "principal_not_found";
+  }
+
+  private byName(name: string): Principal | undefined {
+    return [...this.principals.values()].find((principal) => principal.name === name);
+  }
+
+  private isLastAdmin(principal: Principal): boolean {
+    return isActiveAdmin(principal) && [...this.principals.values()].filter(isActiveAdmin).length === 1;
+  }
+}
+
+function isActiveAdmin(principal: Principal): boolean {
+  return principal.role === "admin" && principal.enabled;
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createSystemClock } from "#kernel/clock.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { openStorage } from "#storage/storage.ts";
+import { createTempDir, PAGE, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
+
+const open = (folder: string) =>
+  openStorage({
+    databasePath: join(folder, "catalog.db"),
+    dataDir: folder,
+    secretCheckValue: SECRET_CHECK_VALUE,
+    ledgerSync: "interval",
+    usageRetentionDays: null,
+    clock: createSystemClock(),
+    log: silentLog,
+  });
+
+test("a server's storage opens the catalog and the ledger in an empty folder, and again after it was closed", async () => {
+  using dir = createTempDir();
+  const first = await open(dir.path);
+  await first.identity.createPrincipal(principal("ann"), null);
+  first.keyUse.saveLastUsed("key-one", 1_700_000_000_000_000);
+  await first.ledger.flush();
+  await first.close();
+
+  const second = await open(dir.path);
+  expect(await second.identity.countPrincipals()).toBe(1);
+  expect((await second.catalog.snapshot()).providers).toEqual([]);
+  expect((await second.audit.listEvents(PAGE)).total).toBe(0);
+  expect(await second.keyUse.loadLastUsed(["key-one"])).toEqual(
+    new Map([["key-one", 1_700_000_000_000_000]]),
+  );
+  await second.close();
+  expect(readdirSync(dir.path).filter((file) => file.startsWith("catalog.db"))).toEqual(["catalog.db"]);
+}, 20_000);
+
+test("a ledger that cannot be opened is a SetupError, and the catalog does not stay open", async () => {
+  using dir = createTempDir();
+  writeFileSync(join(dir.path, "usage.db"), "this is a letter, not a database".repeat(40));
+  const cause: unknown = await open(dir.path).catch((thrown: unknown) => thrown);
+  expect(cause).toBeInstanceOf(SetupError);
+  // Its log is removed by the last connection that closes.
+  expect(readdirSync(dir.path)).not.toContain("catalog.db-wal");
+}, 20_000);

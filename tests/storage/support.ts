@@ -1,0 +1,189 @@
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { AuditEntry } from "#audit/event.ts";
+import type { Model } from "#catalog/model.ts";
+import type { Provider } from "#catalog/provider.ts";
+import type { NewApiKey } from "#identity/key.ts";
+import type { Principal } from "#identity/principal.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { createLog } from "#kernel/log.ts";
+import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+
+export const START_US = 1_700_000_000_000_000;
+export const PAGE = { limit: 500, offset: 0 };
+export const SECRET_CHECK_VALUE = "check-value-of-the-tests";
+
+export const silentLog = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
+
+export interface FakeClock extends Clock {
+  advanceMs(ms: number): void;
+}
+
+export function createFakeClock(): FakeClock {
+  let elapsedMs = 0;
+  return {
+    nowUs: () => START_US + elapsedMs * 1000,
+    monotonicMs: () => elapsedMs,
+    advanceMs(ms) {
+      elapsedMs += ms;
+    },
+  };
+}
+
+export interface TempDir extends Disposable {
+  readonly path: string;
+}
+
+export function createTempDir(): TempDir {
+  const path = mkdtempSync(join(tmpdir(), "lockport-storage-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A folder with a catalog database that several connections may have open, as several processes would. */
+export interface Engine extends AsyncDisposable {
+  readonly clock: FakeClock;
+  /** Another connection to the same data. */
+  open(): Promise<CatalogDatabase>;
+}
+
+export interface SqliteEngine extends Engine {
+  readonly path: string;
+  /** A bare connection beside ours, to look into the file or to hold its locks. */
+  openRaw(): Database;
+}
+
+export function createSqliteEngine(): SqliteEngine {
+  const dir = createTempDir();
+  const path = join(dir.path, "catalog.db");
+  const clock = createFakeClock();
+  const opened: CatalogDatabase[] = [];
+  const raw: Database[] = [];
+  return {
+    path,
+    clock,
+    async open() {
+      const database = await openCatalogDatabase({
+        path,
+        secretCheckValue: SECRET_CHECK_VALUE,
+        clock,
+        log: silentLog,
+      });
+      opened.push(database);
+      return database;
+    },
+    openRaw() {
+      const client = new Database(path, { readwrite: true, strict: true });
+      raw.push(client);
+      return client;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const client of raw) client.close(true);
+      for (const database of opened) await database.close();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+export const AUDIT: AuditEntry = {
+  actorPrincipalId: "principal-root",
+  action: "principal.create",
+  targetKind: "principal",
+  targetRef: "principal-x",
+};
+
+export function principal(name: string, changes: Partial<Principal> = {}): Principal {
+  return {
+    id: `principal-${name}`,
+    name,
+    kind: "user",
+    role: "member",
+    enabled: true,
+    createdAtUs: START_US,
+    ...changes,
+  };
+}
+
+export function apiKey(name: string, principalId: string, changes: Partial<NewApiKey> = {}): NewApiKey {
+  return {
+    id: `key-${name}`,
+    principalId,
+    hash: `hash-${name}`,
+    suffix: "abcd",
+    label: name,
+    createdAtUs: START_US,
+    ...changes,
+  };
+}
+
+export function provider(name: string, changes: Partial<Provider> = {}): Provider {
+  return {
+    id: `provider-${name}`,
+    name,
+    wireFormat: "openai",
+    baseUrl: `https://${name}.example/v1`,
+    endpoints: {},
+    sealedCredential: null,
+    verifyTls: true,
+    caPem: null,
+    timeoutConnectSeconds: 10,
+    timeoutReadSeconds: 300,
+    maxConcurrency: null,
+    enabled: true,
+    createdAtUs: START_US,
+    ...changes,
+  };
+}
+
+export function boundModel(alias: string, providerId: string, changes: Partial<Model> = {}): Model {
+  return {
+    id: `model-${alias}`,
+    alias,
+    route: {
+      kind: "binding",
+      providerId,
+      upstreamName: `upstream-${alias}`,
+      capabilities: ["chat", "chat_stream"],
+    },
+    origin: "declared",
+    hidden: false,
+    createdAtUs: START_US,
+    ...changes,
+  };
+}
+
+export function nameFor(alias: string, targetId: string): Model {
+  return { ...boundModel(alias, "unused"), route: { kind: "name", targetId } };
+}
+
+/** The code of the refusal, or `bug` for any other failure, or null when it was fulfilled. */
+export async function codeOf(attempt: Promise<unknown>): Promise<string | null> {
+  try {
+    await attempt;
+    return null;
+  } catch (cause) {
+    return cause instanceof Error && "code" in cause && cause.name === "ProxyError"
+      ? String(cause.code)
+      : "bug";
+  }
+}
+
+const CHILD = join(import.meta.dir, "child.ts");
+
+/** Starts another process on the file; see `child.ts` for what it does. */
+export function spawnChild(command: "open" | "write" | "delete-key" | "as-nobody", path: string) {
+  return Bun.spawn([process.execPath, CHILD, command, path], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+}
+
+export async function runChild(command: "write" | "delete-key" | "as-nobody", path: string): Promise<string> {
+  const child = spawnChild(command, path);
+  await child.stdin.end();
+  const output = await child.stdout.text();
+  await child.exited;
+  return output.trim();
+}
