@@ -1,5 +1,12 @@
 /** What an admin declares a model can do (specification, section 2.2); never probed. */
-export const CAPABILITIES = ["chat", "chat_stream", "completions", "embeddings", "transcription", "vision"] as const;
+export const CAPABILITIES = [
+  "chat",
+  "chat_stream",
+  "completions",
+  "embeddings",
+  "transcription",
+  "vision",
+] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
 export const CAPABILITIES_DEFAULT: readonly Capability[] = ["chat", "chat_stream"];

@@ -52,7 +52,9 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
   const providersByName = new Map(providers.map((provider) => [provider.name, provider]));
   const providersById = new Map(providers.map((provider) => [provider.id, provider]));
   const rowsById = new Map(rows.models.map((model) => [model.id, model]));
-  const prices = rows.prices.toSorted((left, right) => compareCodeUnits(left.name, right.name) || unitRank(left) - unitRank(right));
+  const prices = rows.prices.toSorted(
+    (left, right) => compareCodeUnits(left.name, right.name) || unitRank(left) - unitRank(right),
+  );
   const pricesByKey = new Map(prices.map((price) => [priceKey(price.name, price.unit), price]));
   const findPrice = (name: string, unit: Unit) => pricesByKey.get(priceKey(name, unit)) ?? null;
 
@@ -114,4 +116,3 @@ function unitRank(price: PriceRow): number {
 function priceKey(name: string, unit: Unit): string {
   return `${unit} ${name}`;
 }
-

@@ -23,6 +23,9 @@ export interface CatalogChange<Result> {
   readonly result: (after: CatalogSnapshot) => Result;
 }
 
+/** Decides a change on the catalog as it is; what it throws refuses the change. Pure. */
+export type CatalogPlan<Result> = (current: CatalogSnapshot) => CatalogChange<Result>;
+
 export interface CatalogStore {
   /** The catalog as of now, including what another process committed just before. Cheap when nothing changed. */
   snapshot(): Promise<CatalogSnapshot>;
@@ -30,5 +33,5 @@ export interface CatalogStore {
    * One transaction: reads the catalog under the write lock, asks `plan` what to do, carries it out and commits it with
    * its audit entries. `plan` is pure and may be called more than once; what it throws is thrown, and nothing is written.
    */
-  change<Result>(plan: (current: CatalogSnapshot) => CatalogChange<Result>): Promise<Result>;
+  change<Result>(plan: CatalogPlan<Result>): Promise<Result>;
 }

@@ -32,12 +32,18 @@ export interface IdentityStore {
   /** By creation time, of one principal or of all. */
   listKeys(filter: { readonly principalId?: string }, page: Page): Promise<Paged<OwnedApiKey>>;
   /** Throws `key_not_found`, also when `principalId` is given and does not own the key. */
-  deleteKey(filter: { readonly id: string; readonly principalId?: string }, audit: AuditEntry | null): Promise<void>;
+  deleteKey(
+    filter: { readonly id: string; readonly principalId?: string },
+    audit: AuditEntry | null,
+  ): Promise<void>;
 
   /** Sessions that have expired by `nowUs` are removed on the way. */
   createSession(session: Session, nowUs: InstantUs): Promise<void>;
   /** Null when unknown, deleted or expired. */
-  findSession(tokenHash: string, nowUs: InstantUs): Promise<{ readonly session: Session; readonly principal: Principal } | null>;
+  findSession(
+    tokenHash: string,
+    nowUs: InstantUs,
+  ): Promise<{ readonly session: Session; readonly principal: Principal } | null>;
   deleteSession(tokenHash: string): Promise<void>;
   /** Throws `principal_not_found`; returns how many sessions were deleted. */
   revokeSessions(principalId: string, audit: AuditEntry | null): Promise<number>;

@@ -1,0 +1,54 @@
+import type { Actor } from "#audit/event.ts";
+import type { Clock } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import type { Ids } from "#kernel/ids.ts";
+import type { ModelDraft, ModelPatch } from "./model-draft.ts";
+import { planModelCreate, planModelDelete, planModelUpdate } from "./model-plan.ts";
+import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
+import { planProviderCreate, planProviderDelete, planProviderUpdate } from "./provider-plan.ts";
+import type { Provider } from "./provider.ts";
+import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
+import type { CatalogStore } from "./store.ts";
+
+/**
+ * The curated catalog: providers, models and the prices written with models. Each mutation is one transaction, commits its
+ * audit entries with it, and is seen by the next `snapshot()`. A refusal leaves everything as it was.
+ */
+export interface Catalog {
+  snapshot(): Promise<CatalogSnapshot>;
+  /** Throws `provider_exists` and the codes of `parseProviderDraft`. */
+  createProvider(draft: ProviderDraft, actor: Actor): Promise<Provider>;
+  /** Throws `provider_not_found` and the codes of `parseProviderPatch`. */
+  updateProvider(name: string, patch: ProviderPatch, actor: Actor): Promise<Provider>;
+  /** Removes its models and the names that point at them as well. Throws `provider_not_found`. */
+  deleteProvider(name: string, actor: Actor): Promise<void>;
+  /** Throws `invalid_name`, `invalid_target`, `invalid_pricing`, `invalid_request`, `provider_not_found`, `alias_exists`. */
+  createModel(draft: ModelDraft, actor: Actor): Promise<ResolvedModel>;
+  /** Throws `model_not_found` and the codes of `createModel`. */
+  updateModel(alias: string, patch: ModelPatch, actor: Actor): Promise<ResolvedModel>;
+  /** Throws `model_not_found`, and `model_in_use` while names point at it. */
+  deleteModel(alias: string, actor: Actor): Promise<void>;
+}
+
+export interface CatalogDeps {
+  readonly store: CatalogStore;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Catalog {
+  // Ids and times are taken before the plan runs: a store may ask a plan more than once.
+  const birth = () => ({ id: ids.uuid(), createdAtUs: clock.nowUs() });
+  return {
+    snapshot: () => store.snapshot(),
+    createProvider: async (draft, actor) =>
+      store.change(planProviderCreate(draft, { ...birth(), secrets, actor })),
+    updateProvider: async (name, patch, actor) =>
+      store.change(planProviderUpdate(name, patch, { secrets, actor })),
+    deleteProvider: async (name, actor) => store.change(planProviderDelete(name, actor)),
+    createModel: async (draft, actor) => store.change(planModelCreate(draft, { ...birth(), actor })),
+    updateModel: async (alias, patch, actor) => store.change(planModelUpdate(alias, patch, actor)),
+    deleteModel: async (alias, actor) => store.change(planModelDelete(alias, actor)),
+  };
+}

@@ -1,0 +1,94 @@
+import { ProxyError } from "#kernel/errors.ts";
+import {
+  ALIAS_LENGTH_MAX,
+  ALIAS_PATTERN,
+  codePointLength,
+  hasControlCharacter,
+  UPSTREAM_NAME_LENGTH_MAX,
+} from "#kernel/text.ts";
+import type { Capability } from "./capability.ts";
+import { CAPABILITIES, isCapability } from "./capability.ts";
+import type { Origin } from "./model.ts";
+import { ORIGINS } from "./model.ts";
+
+/** Prices per million units as a client wrote them; a unit left out or null has no price of its own afterwards. */
+export type PricingDraft = { readonly [unit: string]: number | null };
+
+/** What an admin writes to make a model (specification, section 2.4), with its JSON types already checked. */
+export interface ModelDraft {
+  /** Empty is left out: the model then serves under its upstream name. */
+  readonly alias?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly upstreamName?: string | undefined;
+  /** Empty is left out. */
+  readonly target?: string | undefined;
+  readonly capabilities?: readonly string[] | undefined;
+  readonly origin?: string | undefined;
+  readonly pricing?: PricingDraft | undefined;
+  readonly hidden?: boolean | undefined;
+}
+
+export interface ModelPatch {
+  readonly alias?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly upstreamName?: string | undefined;
+  /** Empty makes the model a binding of its own, with `provider` and `upstreamName`. */
+  readonly target?: string | undefined;
+  readonly capabilities?: readonly string[] | undefined;
+  readonly pricing?: PricingDraft | undefined;
+  readonly hidden?: boolean | undefined;
+}
+
+/** Throws `invalid_name`, param `alias`. */
+export function parseAlias(text: string): string {
+  if (!ALIAS_PATTERN.test(text) || codePointLength(text) > ALIAS_LENGTH_MAX) {
+    throw new ProxyError(
+      "invalid_name",
+      `An alias is 1 to ${ALIAS_LENGTH_MAX} letters, digits and . _ : / -, and starts with a letter or digit. Without an alias the upstream name has to fit this rule.`,
+      { param: "alias" },
+    );
+  }
+  return text;
+}
+
+/** Any text that can be told in a header. Throws `invalid_name`, param `upstream_name`. */
+export function parseUpstreamName(text: string): string {
+  const blank = text.trim() === "";
+  // A lone surrogate has no UTF-8 form: it would neither be stored nor sent as it was given.
+  if (
+    blank ||
+    !text.isWellFormed() ||
+    hasControlCharacter(text) ||
+    codePointLength(text) > UPSTREAM_NAME_LENGTH_MAX
+  ) {
+    throw new ProxyError(
+      "invalid_name",
+      `An upstream name is 1 to ${UPSTREAM_NAME_LENGTH_MAX} characters, without control characters.`,
+      { param: "upstream_name" },
+    );
+  }
+  return text;
+}
+
+/** In the order given, duplicates once. Throws `invalid_request`, param `capabilities[n]`. */
+export function parseCapabilities(texts: readonly string[]): readonly Capability[] {
+  const capabilities = new Set<Capability>();
+  for (const [index, text] of texts.entries()) {
+    if (!isCapability(text)) {
+      throw new ProxyError("invalid_request", `The capabilities are ${CAPABILITIES.join(", ")}.`, {
+        param: `capabilities[${index}]`,
+      });
+    }
+    capabilities.add(text);
+  }
+  return [...capabilities];
+}
+
+/** Throws `invalid_request`, param `origin`. */
+export function parseOrigin(text: string): Origin {
+  const origin = ORIGINS.find((known) => known === text);
+  if (origin === undefined) {
+    throw new ProxyError("invalid_request", `origin is ${ORIGINS.join(" or ")}.`, { param: "origin" });
+  }
+  return origin;
+}

@@ -1,0 +1,99 @@
+import type { Actor, AuditAction, AuditEntry } from "#audit/event.ts";
+import { toAuditEntry } from "#audit/event.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { sealCredential } from "./credential.ts";
+import { toModelEntry } from "./model-plan.ts";
+import { planPriceRemoval } from "./price-plan.ts";
+import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
+import { parseProviderDraft, parseProviderPatch } from "./provider-draft.ts";
+import type { Provider } from "./provider.ts";
+import type { CatalogSnapshot } from "./snapshot.ts";
+import type { CatalogPlan, CatalogWrite } from "./store.ts";
+
+export interface ProviderBirth {
+  readonly id: string;
+  readonly createdAtUs: InstantUs;
+  readonly secrets: SecretBox;
+  readonly actor: Actor;
+}
+
+/** Throws at once what `parseProviderDraft` throws; the plan throws `provider_exists`. */
+export function planProviderCreate(draft: ProviderDraft, birth: ProviderBirth): CatalogPlan<Provider> {
+  const { id, createdAtUs, secrets, actor } = birth;
+  const { fields, apiKey } = parseProviderDraft(draft);
+  const sealedCredential = apiKey === null ? null : sealCredential(secrets, id, apiKey);
+  const provider: Provider = { ...fields, id, createdAtUs, sealedCredential };
+  return (current) => {
+    if (current.findProvider(provider.name) !== null) {
+      throw new ProxyError("provider_exists", "A provider of this name exists already.", { param: "name" });
+    }
+    return {
+      writes: [{ kind: "put_provider", provider }],
+      audit: toProviderEntries(actor, "provider.create", provider.name),
+      result: () => provider,
+    };
+  };
+}
+
+/** Throws at once what `parseProviderPatch` throws; the plan throws `provider_not_found`. */
+export function planProviderUpdate(
+  name: string,
+  patch: ProviderPatch,
+  { secrets, actor }: Pick<ProviderBirth, "secrets" | "actor">,
+): CatalogPlan<Provider> {
+  const { fields, apiKey } = parseProviderPatch(patch);
+  return (current) => {
+    const before = requireProvider(current, name);
+    const sealedCredential =
+      apiKey === undefined
+        ? before.sealedCredential
+        : apiKey === null
+          ? null
+          : sealCredential(secrets, before.id, apiKey);
+    const provider: Provider = { ...before, ...fields, sealedCredential };
+    return {
+      writes: [{ kind: "put_provider", provider }],
+      audit: toProviderEntries(actor, "provider.update", name),
+      result: () => provider,
+    };
+  };
+}
+
+/** Its bindings go with it, and the names that point at them, each with an audit entry of its own. Throws `provider_not_found`. */
+export function planProviderDelete(name: string, actor: Actor): CatalogPlan<void> {
+  return (current) => {
+    const provider = requireProvider(current, name);
+    const removed = current.models
+      .filter((resolved) => resolved.provider.id === provider.id)
+      .map(({ model }) => model);
+    // Names first: at no moment does a row point at one that is gone.
+    const inOrder = [
+      ...removed.filter(({ route }) => route.kind === "name"),
+      ...removed.filter(({ route }) => route.kind === "binding"),
+    ];
+    const writes: readonly CatalogWrite[] = [
+      ...inOrder.flatMap((model) => planPriceRemoval(current, model)),
+      ...inOrder.map(({ id }): CatalogWrite => ({ kind: "delete_model", id })),
+      { kind: "delete_provider", id: provider.id },
+    ];
+    const modelEntries = removed.flatMap(({ alias }) => toModelEntry(actor, "model.delete", alias));
+    return {
+      writes,
+      audit: [...toProviderEntries(actor, "provider.delete", name), ...modelEntries],
+      result: () => undefined,
+    };
+  };
+}
+
+function requireProvider(current: CatalogSnapshot, name: string): Provider {
+  const provider = current.findProvider(name);
+  if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
+  return provider;
+}
+
+function toProviderEntries(actor: Actor, action: AuditAction, name: string): readonly AuditEntry[] {
+  const entry = toAuditEntry(actor, { action, targetKind: "provider", targetRef: name });
+  return entry === null ? [] : [entry];
+}

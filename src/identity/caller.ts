@@ -1,0 +1,97 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { KeyUse } from "./key-use.ts";
+import { API_KEY_PREFIX } from "./key.ts";
+import type { Principal } from "./principal.ts";
+import { findSessionCookie } from "./session-cookie.ts";
+import { toSessionHash } from "./sessions.ts";
+import type { IdentityStore } from "./store.ts";
+
+/** Who calls, and by what. A mutation by session has its origin checked; one by key has not. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly credential:
+    | { readonly kind: "key"; readonly keyId: string }
+    | { readonly kind: "session"; readonly tokenHash: string };
+}
+
+export interface Authenticator {
+  /**
+   * The order of section 5: a bearer key, else `x-api-key`, else the session cookie; the first that is present decides.
+   * Throws `missing_api_key` when there is none or only a dead session, `invalid_api_key` for a key that is not good.
+   */
+  authenticate(headers: Headers): Promise<Caller>;
+}
+
+export interface AuthenticatorDeps {
+  readonly store: IdentityStore;
+  readonly keyUse: KeyUse;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+}
+
+/** On every request: one HMAC and one look-up, nothing remembered, so that a deleted key fails on the very next request. */
+export function createAuthenticator({ store, keyUse, secrets, clock }: AuthenticatorDeps): Authenticator {
+  async function authenticateKey(plaintext: string): Promise<Caller> {
+    // Relay tokens start with `lpt_` and fail here: they authenticate nothing but the relay path.
+    if (!plaintext.startsWith(API_KEY_PREFIX)) throw refuseKey();
+    const found = await store.findKeyByHash(secrets.hashToken(plaintext));
+    // Unknown, deleted and disabled look the same from outside.
+    if (found === null || !found.principal.enabled) throw refuseKey();
+    keyUse.touch(found.key.id);
+    return { principal: found.principal, credential: { kind: "key", keyId: found.key.id } };
+  }
+
+  async function authenticateSession(cookieValue: string): Promise<Caller> {
+    const tokenHash = toSessionHash(secrets, cookieValue);
+    if (tokenHash === null) throw refuseMissing();
+    const found = await store.findSession(tokenHash, clock.nowUs());
+    if (found === null || !found.principal.enabled) throw refuseMissing();
+    return { principal: found.principal, credential: { kind: "session", tokenHash } };
+  }
+
+  return {
+    async authenticate(headers) {
+      const plaintext = findPresentedKey(headers);
+      if (plaintext !== null) return authenticateKey(plaintext);
+      const cookieValue = findSessionCookie(headers);
+      if (cookieValue !== null) return authenticateSession(cookieValue);
+      throw refuseMissing();
+    },
+  };
+}
+
+/** Throws `admin_required`. The role is the principal's as just read, not the one in its cookie. */
+export function requireAdmin(caller: Caller): void {
+  if (caller.principal.role !== "admin") {
+    throw new ProxyError("admin_required", "This needs the admin role.");
+  }
+}
+
+/**
+ * The key that a request presents, good or not. A scheme other than Bearer, and `Bearer` with nothing after it, count as
+ * no bearer header at all; then `x-api-key` is looked at.
+ */
+function findPresentedKey(headers: Headers): string | null {
+  const authorization = headers.get("authorization");
+  if (authorization !== null) {
+    // Two Authorization headers arrive joined by a comma; which of them is meant cannot be told.
+    if (authorization.includes(",")) throw refuseKey();
+    const bearer = /^bearer[ \t]+(.+)$/i.exec(authorization.trim())?.[1];
+    if (bearer !== undefined) return bearer;
+  }
+  const apiKey = headers.get("x-api-key")?.trim() ?? "";
+  return apiKey === "" ? null : apiKey;
+}
+
+function refuseKey(): ProxyError {
+  return new ProxyError("invalid_api_key", "This API key is not valid.");
+}
+
+function refuseMissing(): ProxyError {
+  return new ProxyError(
+    "missing_api_key",
+    "An API key is needed: send it as Authorization: Bearer <API_KEY>.",
+  );
+}

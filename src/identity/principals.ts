@@ -1,0 +1,106 @@
+import type { Actor, AuditAction, AuditEntry } from "#audit/event.ts";
+import { toAuditEntry } from "#audit/event.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
+import type { Page, Paged } from "#kernel/page.ts";
+import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
+import type { Principal, PrincipalChange } from "./principal.ts";
+import { ADMIN_PRINCIPAL_NAME, PRINCIPAL_KINDS, ROLES } from "./principal.ts";
+import type { IdentityStore } from "./store.ts";
+
+export interface PrincipalDraft {
+  readonly name: string;
+  /** Default `user`. */
+  readonly kind?: string | undefined;
+  /** Default `member`. */
+  readonly role?: string | undefined;
+}
+
+export interface PrincipalPatch {
+  readonly role?: string | undefined;
+  readonly enabled?: boolean | undefined;
+}
+
+export interface Principals {
+  /** Throws `invalid_name`, `invalid_request` (param `kind` or `role`) and `principal_exists`. */
+  create(draft: PrincipalDraft, actor: Actor): Promise<Principal>;
+  /** The principal of the admin password: made at first start, left as it is when it exists. */
+  ensureAdmin(): Promise<Principal>;
+  /** Throws `principal_not_found`. */
+  get(id: string): Promise<Principal>;
+  /** Throws `principal_not_found`, with param `principal`. */
+  getByName(name: string): Promise<Principal>;
+  /** By name. */
+  list(page: Page): Promise<Paged<Principal>>;
+  /** Throws `invalid_request` (param `role`), `principal_not_found` and `last_admin`. */
+  update(id: string, patch: PrincipalPatch, actor: Actor): Promise<Principal>;
+  /** Its keys and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
+  delete(id: string, actor: Actor): Promise<void>;
+  /** Ends every browser session and returns how many; keys stay. Throws `principal_not_found`. */
+  revokeSessions(id: string, actor: Actor): Promise<number>;
+}
+
+export interface PrincipalsDeps {
+  readonly store: IdentityStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** Who may call (specification, section 2.8). */
+export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Principals {
+  const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs() });
+  return {
+    async create(draft, actor) {
+      const principal: Principal = { ...parseDraft(draft), ...birth() };
+      await store.createPrincipal(principal, toPrincipalEntry(actor, "principal.create", principal.id));
+      return principal;
+    },
+    ensureAdmin: () =>
+      store.ensurePrincipal({ name: ADMIN_PRINCIPAL_NAME, kind: "user", role: "admin", ...birth() }),
+    get: async (id) => (await store.findPrincipal(id)) ?? refuseMissing(),
+    getByName: async (name) => (await store.findPrincipalByName(name)) ?? refuseMissing("principal"),
+    list: (page) => store.listPrincipals(page),
+    update: async (id, patch, actor) =>
+      store.updatePrincipal(id, parsePatch(patch), toPrincipalEntry(actor, "principal.update", id)),
+    delete: (id, actor) => store.deletePrincipal(id, toPrincipalEntry(actor, "principal.delete", id)),
+    revokeSessions: (id, actor) => store.revokeSessions(id, toPrincipalEntry(actor, "session.revoke", id)),
+  };
+}
+
+function parseDraft(draft: PrincipalDraft): Pick<Principal, "name" | "kind" | "role"> {
+  if (!isName(draft.name)) {
+    throw new ProxyError(
+      "invalid_name",
+      `A principal's name is 1 to ${NAME_LENGTH_MAX} lower-case letters, digits, dots, dashes and underscores, and starts with a letter or digit.`,
+      { param: "name" },
+    );
+  }
+  return {
+    name: draft.name,
+    kind: parseWord(draft.kind ?? "user", PRINCIPAL_KINDS, "kind"),
+    role: parseWord(draft.role ?? "member", ROLES, "role"),
+  };
+}
+
+function parsePatch(patch: PrincipalPatch): PrincipalChange {
+  return {
+    ...(patch.role !== undefined && { role: parseWord(patch.role, ROLES, "role") }),
+    ...(patch.enabled !== undefined && { enabled: patch.enabled }),
+  };
+}
+
+function parseWord<Word extends string>(text: string, words: readonly Word[], param: string): Word {
+  const word = words.find((known) => known === text);
+  if (word === undefined)
+    throw new ProxyError("invalid_request", `${param} is ${words.join(" or ")}.`, { param });
+  return word;
+}
+
+function refuseMissing(param?: string): never {
+  throw new ProxyError("principal_not_found", "No such principal.", param === undefined ? {} : { param });
+}
+
+function toPrincipalEntry(actor: Actor, action: AuditAction, principalId: string): AuditEntry | null {
+  return toAuditEntry(actor, { action, targetKind: "principal", targetRef: principalId });
+}

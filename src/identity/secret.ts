@@ -1,0 +1,25 @@
+import type { Ids } from "#kernel/ids.ts";
+
+/** 256 bits, above the 192 that a bearer secret needs to be out of reach of guessing. */
+const SECRET_BYTES = 32;
+/** Letters and digits only: a double click selects all of it, and it is safe in a header, a URL and a shell. */
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** ⌈256 / log₂ 62⌉ */
+const SECRET_LENGTH = 43;
+const SUFFIX_LENGTH = 4;
+
+/** A fresh plaintext such as `lp_` and 43 base62 characters. To be shown once and never stored. */
+export function createSecretText(prefix: string, ids: Ids): string {
+  let rest = BigInt(`0x${Buffer.from(ids.randomBytes(SECRET_BYTES)).toString("hex")}`);
+  let text = "";
+  for (let length = 0; length < SECRET_LENGTH; length += 1) {
+    text = BASE62.charAt(Number(rest % 62n)) + text;
+    rest /= 62n;
+  }
+  return prefix + text;
+}
+
+/** The last four characters, by which a person tells keys apart. */
+export function toSuffix(plaintext: string): string {
+  return plaintext.slice(-SUFFIX_LENGTH);
+}

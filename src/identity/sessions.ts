@@ -1,0 +1,44 @@
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import type { Ids } from "#kernel/ids.ts";
+import type { Principal } from "./principal.ts";
+import { signSession, verifySession } from "./session-cookie.ts";
+import type { IdentityStore } from "./store.ts";
+
+/** 256 bits: the session's only secret. */
+const SESSION_TOKEN_BYTES = 32;
+
+export interface SessionsDeps {
+  readonly store: IdentityStore;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** Absolute lifetime: use does not prolong it. */
+  readonly sessionTtlSeconds: number;
+}
+
+export interface IssuedSession {
+  readonly principal: Principal;
+  /** Signed; for `buildSessionCookie`. */
+  readonly cookieValue: string;
+  readonly expiresAtUs: InstantUs;
+}
+
+/** Signing in always issues a new session: a value that a browser held before is never taken over (no session fixation). */
+export async function issueSession(deps: SessionsDeps, principal: Principal): Promise<IssuedSession> {
+  const token = Buffer.from(deps.ids.randomBytes(SESSION_TOKEN_BYTES)).toString("base64url");
+  const createdAtUs = deps.clock.nowUs();
+  const expiresAtUs = createdAtUs + Math.round(deps.sessionTtlSeconds * 1_000_000);
+  const tokenHash = deps.secrets.hashToken(token);
+  await deps.store.createSession(
+    { tokenHash, principalId: principal.id, createdAtUs, expiresAtUs },
+    createdAtUs,
+  );
+  return { principal, cookieValue: signSession(deps.secrets, token, principal.role), expiresAtUs };
+}
+
+/** The hash under which a cookie's session is kept; null when the cookie is not one that this installation signed. */
+export function toSessionHash(secrets: SecretBox, cookieValue: string): string | null {
+  const token = verifySession(secrets, cookieValue);
+  return token === null ? null : secrets.hashToken(token);
+}

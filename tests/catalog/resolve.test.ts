@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Capability } from "#catalog/capability.ts";
+import { ENDPOINTS } from "#catalog/capability.ts";
+import { listModels } from "#catalog/listing.ts";
+import { requireCapability, resolveModel, upstreamUrl } from "#catalog/resolve.ts";
+import { openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";
+
+let fixture: TestCatalog;
+beforeEach(async () => {
+  fixture = await openTestCatalog();
+  const { catalog } = fixture;
+  const endpoints = { embeddings: "https://embed.example/e?v=1" };
+  await catalog.createProvider({ name: "one", baseUrl: "http://one.example/v1/", endpoints }, null);
+  await catalog.createProvider({ name: "two", baseUrl: "http://two.example/v1" }, null);
+  await catalog.createModel(
+    { alias: "talk", provider: "one", upstreamName: "t", capabilities: ["chat", "vision"] },
+    null,
+  );
+  await catalog.createModel(
+    { alias: "embed", provider: "two", upstreamName: "e", capabilities: ["embeddings"] },
+    null,
+  );
+  await catalog.createModel(
+    { alias: "all", provider: "two", upstreamName: "a", capabilities: [...ENDPOINTS, "chat_stream"] },
+    null,
+  );
+  await catalog.createModel({ alias: "A-name", target: "all", hidden: true }, null);
+});
+afterEach(() => fixture.close());
+
+describe("resolving an alias", () => {
+  test("gives the model, its provider and its upstream name, through a name as well", async () => {
+    const snapshot = await fixture.catalog.snapshot();
+    expect(resolveModel(snapshot, "talk")).toMatchObject({ provider: { name: "one" }, upstreamName: "t" });
+    expect(resolveModel(snapshot, "A-name")).toMatchObject({ provider: { name: "two" }, upstreamName: "a" });
+  });
+
+  test("that is unknown is model_not_found, and an upstream name is not tried in its place", async () => {
+    const snapshot = await fixture.catalog.snapshot();
+    for (const alias of ["t", "TALK", "talk ", "", "__proto__", "constructor"]) {
+      expect(await refusalOf(() => resolveModel(snapshot, alias))).toMatchObject({
+        code: "model_not_found",
+        param: "model",
+      });
+    }
+  });
+
+  test("of a disabled provider answers exactly like an unknown one, also through a name, until it is enabled again", async () => {
+    await fixture.catalog.updateProvider("two", { enabled: false }, null);
+    const disabled = await fixture.catalog.snapshot();
+    const unknown = await refusalOf(() => resolveModel(disabled, "none"));
+    for (const alias of ["all", "A-name"])
+      expect(await refusalOf(() => resolveModel(disabled, alias))).toEqual(unknown);
+    await fixture.catalog.updateProvider("two", { enabled: true }, null);
+    expect(resolveModel(await fixture.catalog.snapshot(), "A-name").upstreamName).toBe("a");
+  });
+
+  test("is not stopped by hiding it", async () => {
+    expect(resolveModel(await fixture.catalog.snapshot(), "A-name").model.hidden).toBe(true);
+  });
+});
+
+describe("what an endpoint needs", () => {
+  const needs = async (alias: string, endpoint: (typeof ENDPOINTS)[number], stream: boolean) =>
+    requireCapability(resolveModel(await fixture.catalog.snapshot(), alias), endpoint, stream);
+
+  test.each([...ENDPOINTS])(
+    "the capability of its own name, and a stream of %p no more than the table says",
+    async (endpoint) => {
+      await needs("all", endpoint, false);
+      await needs("all", endpoint, true);
+    },
+  );
+
+  test("a streamed chat needs chat_stream too, and the refusal names what is missing and what there is", async () => {
+    await needs("talk", "chat", false);
+    const refusal = await refusalOf(() => needs("talk", "chat", true));
+    expect(refusal).toMatchObject({ code: "endpoint_not_supported", param: "model" });
+    expect(refusal.message).toContain("Missing capabilities: chat_stream.");
+    expect(refusal.message).toContain("Supported capabilities: chat, vision.");
+  });
+
+  test("neither chat_stream nor vision stands in for chat", async () => {
+    await fixture.catalog.updateModel("talk", { capabilities: ["chat_stream", "vision"] }, null);
+    expect((await refusalOf(() => needs("talk", "chat", true))).message).toContain(
+      "Missing capabilities: chat.",
+    );
+    await fixture.catalog.updateModel("talk", { capabilities: [] }, null);
+    const { message } = await refusalOf(() => needs("talk", "chat", true));
+    expect(message).toContain("Missing capabilities: chat, chat_stream. Supported capabilities: none.");
+  });
+
+  test("streaming of completions and embeddings needs nothing extra", async () => {
+    await fixture.catalog.updateModel("talk", { capabilities: ["completions", "embeddings"] }, null);
+    await needs("talk", "completions", true);
+    await needs("talk", "embeddings", true);
+  });
+});
+
+describe("the URL that is called", () => {
+  test("is the base URL and the dialect's path, or the override exactly as it stands", async () => {
+    const snapshot = await fixture.catalog.snapshot();
+    const { provider: one } = resolveModel(snapshot, "talk");
+    expect(upstreamUrl(one, "chat")).toBe("http://one.example/v1/chat/completions");
+    expect(upstreamUrl(one, "completions")).toBe("http://one.example/v1/completions");
+    expect(upstreamUrl(one, "embeddings")).toBe("https://embed.example/e?v=1");
+    expect(upstreamUrl(resolveModel(snapshot, "all").provider, "embeddings")).toBe(
+      "http://two.example/v1/embeddings",
+    );
+  });
+});
+
+describe("the public list", () => {
+  const list = async (endpoint: Capability | null, includeHidden = false) =>
+    listModels(await fixture.catalog.snapshot(), { endpoint, includeHidden }).map(({ model }) => model.alias);
+
+  test("is by alias in code units, without hidden models unless they are asked for", async () => {
+    expect(await list(null)).toEqual(["all", "embed", "talk"]);
+    expect(await list(null, true)).toEqual(["A-name", "all", "embed", "talk"]);
+  });
+
+  test("filters by the resolved capabilities", async () => {
+    expect(await list("embeddings", true)).toEqual(["A-name", "all", "embed"]);
+    expect(await list("vision")).toEqual(["talk"]);
+  });
+
+  test("leaves out models of disabled providers, even when hidden ones are asked for", async () => {
+    await fixture.catalog.updateProvider("two", { enabled: false }, null);
+    expect(await list(null, true)).toEqual(["talk"]);
+  });
+
+  test("still shows a name whose target is hidden", async () => {
+    await fixture.catalog.updateModel("A-name", { hidden: false }, null);
+    await fixture.catalog.updateModel("all", { hidden: true }, null);
+    expect(await list(null)).toEqual(["A-name", "embed", "talk"]);
+  });
+});

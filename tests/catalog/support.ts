@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "bun:test";
+import type { Actor } from "#audit/event.ts";
+import type { Catalog } from "#catalog/catalog.ts";
+import { createCatalog } from "#catalog/catalog.ts";
+import type { CatalogStore } from "#catalog/store.ts";
+import type { Clock } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import { createSecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
+import { createLog } from "#kernel/log.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+
+export const ADMIN: Actor = { principalId: "admin-1" };
+
+export interface TestCatalog {
+  readonly catalog: Catalog;
+  readonly store: CatalogStore;
+  readonly secrets: SecretBox;
+  /** Oldest first, as `action target`. */
+  audited(): Promise<readonly string[]>;
+  /** Everything that a refusal must leave as it was. */
+  state(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** The real store in a folder of its own; only the clock and the ids are fakes. */
+export async function openTestCatalog(): Promise<TestCatalog> {
+  const folder = mkdtempSync(join(tmpdir(), "catalog-test-"));
+  const secrets = createSecretBox(new Uint8Array(32).fill(1));
+  const clock = createTestClock();
+  const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
+  const options = { path: join(folder, "catalog.db"), secretCheckValue: secrets.checkValue, clock, log };
+  const database = await openCatalogDatabase(options);
+  const audited = async () => {
+    const { rows } = await database.audit.listEvents({ limit: 500, offset: 0 });
+    return rows.toReversed().map((event) => `${event.action} ${event.targetRef}`);
+  };
+  return {
+    catalog: createCatalog({ store: database.catalog, secrets, clock, ids: createTestIds() }),
+    store: database.catalog,
+    secrets,
+    audited,
+    async state() {
+      const { providers, models, prices } = await database.catalog.snapshot();
+      return structuredClone({ providers, models, prices, audited: await audited() });
+    },
+    async close() {
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Each reading is a microsecond later than the one before, so that orders by time can be told. */
+function createTestClock(): Clock {
+  let us = 1_700_000_000_000_000;
+  return { nowUs: () => (us += 1), monotonicMs: () => us / 1000 };
+}
+
+function createTestIds(): Ids {
+  let count = 0;
+  return {
+    uuid: () => `id-${String((count += 1)).padStart(6, "0")}`,
+    randomBytes: (sizeBytes) => new Uint8Array(sizeBytes).fill((count += 1)),
+  };
+}
+
+export interface Refusal {
+  readonly code: string;
+  readonly param: string | null;
+  readonly message: string;
+}
+
+/** What a call is refused with; fails when it is not refused. */
+export async function refusalOf(call: () => unknown): Promise<Refusal> {
+  try {
+    await call();
+  } catch (error) {
+    if (error instanceof ProxyError) return { code: error.code, param: error.param, message: error.message };
+    throw error;
+  }
+  throw new Error("the call was not refused");
+}
+
+/** The call is refused so, and nothing of it is left behind, in the catalog or in the audit log. */
+export async function expectRefused(
+  test: TestCatalog,
+  call: () => unknown,
+  refusal: { readonly code: string; readonly param: string | null },
+): Promise<Refusal> {
+  const before = await test.state();
+  const given = await refusalOf(call);
+  expect({ code: given.code, param: given.param }).toEqual(refusal);
+  expect(await test.state()).toEqual(before);
+  return given;
+}

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { PasswordSignIn } from "#identity/password.ts";
+import {
+  createPasswordSignIn,
+  PASSWORD_EVALUATIONS_BURST,
+  PASSWORD_FAILURE_DELAY_MS,
+} from "#identity/password.ts";
+import {
+  buildClearedSessionCookie,
+  buildSessionCookie,
+  findSessionCookie,
+} from "#identity/session-cookie.ts";
+import { openTestIdentity, refusalOf, SESSION_TTL_SECONDS, type TestIdentity } from "./support.ts";
+
+const PASSWORD = "correct horse battery";
+
+let fixture: TestIdentity;
+let slept: number[];
+let signIn: PasswordSignIn["signIn"];
+beforeEach(async () => {
+  fixture = await openTestIdentity();
+  slept = [];
+  const passwordSignIn = createPasswordSignIn({ ...fixture.sessions, password: PASSWORD, sleep });
+  signIn = (given) => passwordSignIn.signIn(given);
+  await fixture.principals.ensureAdmin();
+});
+afterEach(() => fixture.close());
+
+async function sleep(durationMs: number): Promise<void> {
+  slept.push(durationMs);
+}
+
+const callerOf = (cookieValue: string) =>
+  fixture.authenticator.authenticate(new Headers({ cookie: `proxy_session=${cookieValue}` }));
+
+describe("signing in with the admin password", () => {
+  test("makes a session of the principal admin, without delay, without an audit event and with its full age", async () => {
+    const { principal, cookieValue, expiresAtUs } = await signIn(PASSWORD);
+    expect(principal.name).toBe("admin");
+    expect(expiresAtUs).toBe(fixture.clock.nowUs() + SESSION_TTL_SECONDS * 1_000_000);
+    expect((await callerOf(cookieValue)).principal).toEqual(principal);
+    expect(slept).toEqual([]);
+    expect(await fixture.audited()).toEqual([]);
+  });
+
+  test("always makes a new session, and the one before lives on", async () => {
+    const [first, second] = [await signIn(PASSWORD), await signIn(PASSWORD)];
+    expect(second.cookieValue).not.toBe(first.cookieValue);
+    await callerOf(first.cookieValue);
+    await callerOf(second.cookieValue);
+  });
+
+  test.each(["", "correct horse", `${PASSWORD} `, PASSWORD.toUpperCase()])(
+    "by %p is wrong_password after 400 ms",
+    async (given) => {
+      expect(await refusalOf(() => signIn(given))).toBe("wrong_password");
+      expect(slept).toEqual([PASSWORD_FAILURE_DELAY_MS]);
+      expect(PASSWORD_FAILURE_DELAY_MS).toBe(400);
+    },
+  );
+
+  test("is not answered before the delay has passed", async () => {
+    const delay = Promise.withResolvers<void>();
+    const slow = createPasswordSignIn({
+      ...fixture.sessions,
+      password: PASSWORD,
+      sleep: () => delay.promise,
+    });
+    let answered = false;
+    const attempt = refusalOf(() => slow.signIn("wrong")).finally(() => {
+      answered = true;
+    });
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    expect(answered).toBe(false);
+    delay.resolve();
+    expect(await attempt).toBe("wrong_password");
+  });
+
+  test("is password_login_disabled, at once, when there is no password", async () => {
+    const off = createPasswordSignIn({ ...fixture.sessions, password: null, sleep });
+    expect(await refusalOf(() => off.signIn(PASSWORD))).toBe("password_login_disabled");
+    expect(slept).toEqual([]);
+  });
+
+  test("is wrong_password, delayed like any other, while the principal admin is disabled or gone", async () => {
+    const admin = await fixture.principals.ensureAdmin();
+    await fixture.principals.create({ name: "ada", role: "admin" }, null);
+    await fixture.principals.update(admin.id, { enabled: false }, null);
+    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
+    await fixture.principals.delete(admin.id, null);
+    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
+    expect(slept).toEqual([PASSWORD_FAILURE_DELAY_MS, PASSWORD_FAILURE_DELAY_MS]);
+  });
+
+  test("is not evaluated beyond 20 at once and 10 a second, even when right, and nobody is locked out for longer", async () => {
+    const guesses = Array.from({ length: PASSWORD_EVALUATIONS_BURST }, (_, index) =>
+      refusalOf(() => signIn(`guess ${index}`)),
+    );
+    await Promise.all(guesses);
+    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
+    expect(slept).toEqual(
+      Array.from({ length: PASSWORD_EVALUATIONS_BURST + 1 }, () => PASSWORD_FAILURE_DELAY_MS),
+    );
+
+    fixture.clock.advance(99);
+    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
+    fixture.clock.advance(2);
+    await signIn(PASSWORD);
+    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
+
+    fixture.clock.advance(3_600_000);
+    for (let attempt = 0; attempt < PASSWORD_EVALUATIONS_BURST; attempt += 1) await signIn(PASSWORD);
+    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
+  });
+});
+
+describe("the session cookie", () => {
+  test("is closed to scripts and to other sites, for the whole server, and Secure under https only", () => {
+    const cookie = { value: "t.admin.s", maxAgeSeconds: 604_800 };
+    const plain = "proxy_session=t.admin.s; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800";
+    expect(buildSessionCookie({ ...cookie, secure: false })).toBe(plain);
+    expect(buildSessionCookie({ ...cookie, secure: true })).toBe(`${plain}; Secure`);
+    expect(buildClearedSessionCookie({ secure: false })).toBe(
+      "proxy_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0",
+    );
+  });
+
+  test("has a value that needs no quoting and tells the role, and neither the row's hash nor the principal", async () => {
+    const { principal, cookieValue } = await signIn(PASSWORD);
+    expect(cookieValue).toMatch(/^[A-Za-z0-9_-]{43}\.admin\.[A-Za-z0-9_-]{43}$/);
+    expect(cookieValue).not.toContain(principal.id);
+    const caller = await callerOf(cookieValue);
+    if (caller.credential.kind !== "session") throw new Error("not a session");
+    expect(cookieValue).not.toContain(caller.credential.tokenHash);
+  });
+
+  test.each([
+    ["proxy_session=v", "v"],
+    ["a=b;proxy_session=v", "v"],
+    ["a=b;  proxy_session = v ; c", "v"],
+    ["a=proxy_session=v", null],
+    ["proxy_session", null],
+    ["proxy_session=", null],
+    ["proxy_session=v; proxy_session=v", null],
+    ["proxy_session=v, proxy_session=w", null],
+    ["proxy_sessions=v", null],
+    [";;;", null],
+  ])("in %p is read as %p", (header, value) => {
+    expect(findSessionCookie(new Headers({ cookie: header }))).toBe(value);
+  });
+});

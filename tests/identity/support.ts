@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Actor } from "#audit/event.ts";
+import type { AuditStore } from "#audit/store.ts";
+import type { Authenticator } from "#identity/caller.ts";
+import { createAuthenticator } from "#identity/caller.ts";
+import type { KeyUse } from "#identity/key-use.ts";
+import { createKeyUse } from "#identity/key-use.ts";
+import type { Keys } from "#identity/keys.ts";
+import { createKeys } from "#identity/keys.ts";
+import type { Principals } from "#identity/principals.ts";
+import { createPrincipals } from "#identity/principals.ts";
+import type { SessionsDeps } from "#identity/sessions.ts";
+import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { createSecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { createSystemIds } from "#kernel/ids.ts";
+import { createLog } from "#kernel/log.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+
+export const ADMIN: Actor = { principalId: "admin-1" };
+export const ALL = { limit: 500, offset: 0 };
+export const SESSION_TTL_SECONDS = 3600;
+
+export interface TestClock extends Clock {
+  advance(durationMs: number): void;
+}
+
+export function createTestClock(): TestClock {
+  let us = 1_700_000_000_000_000;
+  return {
+    nowUs: () => us,
+    monotonicMs: () => us / 1000,
+    advance: (durationMs) => {
+      us += Math.round(durationMs * 1000);
+    },
+  };
+}
+
+/** What is handed over, and nothing on disk: the ledger that keeps it has tests of its own. */
+export interface RecordedKeyUse extends KeyUseStore {
+  readonly saved: (readonly [id: string, atUs: InstantUs])[];
+}
+
+export function createRecordedKeyUse(): RecordedKeyUse {
+  const saved: (readonly [string, InstantUs])[] = [];
+  return {
+    saved,
+    saveLastUsed: (id, atUs) => void saved.push([id, atUs]),
+    loadLastUsed: async (ids) => new Map(saved.filter(([id]) => ids.includes(id))),
+  };
+}
+
+export interface TestIdentity {
+  readonly store: IdentityStore;
+  readonly audit: AuditStore;
+  readonly clock: TestClock;
+  readonly principals: Principals;
+  readonly keys: Keys;
+  readonly keyUse: KeyUse;
+  readonly keyUseStore: RecordedKeyUse;
+  readonly authenticator: Authenticator;
+  readonly sessions: SessionsDeps;
+  readonly path: string;
+  /** Oldest first, as `action kind target`. */
+  audited(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export async function openTestIdentity(): Promise<TestIdentity> {
+  const folder = mkdtempSync(join(tmpdir(), "identity-test-"));
+  const path = join(folder, "catalog.db");
+  const secrets = createSecretBox(new Uint8Array(32).fill(1));
+  const clock = createTestClock();
+  const ids = createSystemIds();
+  const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
+  const database = await openCatalogDatabase({ path, secretCheckValue: secrets.checkValue, clock, log });
+  const store = database.identity;
+  const keyUseStore = createRecordedKeyUse();
+  const keyUse = createKeyUse(keyUseStore, clock);
+  return {
+    store,
+    audit: database.audit,
+    clock,
+    principals: createPrincipals({ store, clock, ids }),
+    keys: createKeys({ store, secrets, clock, ids }),
+    keyUse,
+    keyUseStore,
+    authenticator: createAuthenticator({ store, keyUse, secrets, clock }),
+    sessions: { store, secrets, clock, ids, sessionTtlSeconds: SESSION_TTL_SECONDS },
+    path,
+    async audited() {
+      const { rows } = await database.audit.listEvents(ALL);
+      return rows.toReversed().map((event) => `${event.action} ${event.targetKind} ${event.targetRef}`);
+    },
+    async close() {
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** `code` or `code param` of what a call is refused with; fails when it is not refused. */
+export async function refusalOf(call: () => unknown): Promise<string> {
+  try {
+    await call();
+  } catch (error) {
+    if (error instanceof ProxyError)
+      return error.param === null ? error.code : `${error.code} ${error.param}`;
+    throw error;
+  }
+  throw new Error("the call was not refused");
+}
