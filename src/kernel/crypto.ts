@@ -23,7 +23,8 @@ const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + IV_BYTES + TAG_BYTES;
 
 export function createSecretBox(secret: Uint8Array): SecretBox {
-  if (secret.byteLength !== SECRET_KEY_BYTES) throw new RangeError(`a secret key has ${SECRET_KEY_BYTES} bytes`);
+  if (secret.byteLength !== SECRET_KEY_BYTES)
+    throw new RangeError(`a secret key has ${SECRET_KEY_BYTES} bytes`);
   const tokenKey = deriveKey(secret, "lockport token hash v1");
   const sealKey = deriveKey(secret, "lockport credential seal v1");
   const signKey = deriveKey(secret, "lockport signed value v1");
@@ -36,11 +37,16 @@ export function createSecretBox(secret: Uint8Array): SecretBox {
       return Buffer.concat([Uint8Array.of(KEY_VERSION), iv, cipher.getAuthTag(), body]);
     },
     open(sealed, context) {
-      if (sealed.byteLength < HEADER_BYTES || sealed[0] !== KEY_VERSION) throw new Error("unknown sealed format");
-      const decipher = createDecipheriv("aes-256-gcm", sealKey, sealed.subarray(1, 1 + IV_BYTES), { authTagLength: TAG_BYTES })
+      if (sealed.byteLength < HEADER_BYTES || sealed[0] !== KEY_VERSION)
+        throw new Error("unknown sealed format");
+      const decipher = createDecipheriv("aes-256-gcm", sealKey, sealed.subarray(1, 1 + IV_BYTES), {
+        authTagLength: TAG_BYTES,
+      })
         .setAAD(Buffer.from(context, "utf8"))
         .setAuthTag(sealed.subarray(1 + IV_BYTES, HEADER_BYTES));
-      return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString("utf8");
+      return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString(
+        "utf8",
+      );
     },
     sign: (value) => `${value}.${hmacSha256(signKey, value).toString("base64url")}`,
     verify(signed) {

@@ -21,10 +21,12 @@ export interface LogOptions {
 
 export function createLog(options: LogOptions): Log {
   const threshold = LOG_LEVELS.indexOf(options.level);
-  const at = (level: LogLevel) => (message: string, fields: LogFields = {}) => {
-    if (LOG_LEVELS.indexOf(level) < threshold) return;
-    options.write(options.json ? toJsonLine(level, message, fields) : toTextLine(level, message, fields));
-  };
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      if (LOG_LEVELS.indexOf(level) < threshold) return;
+      options.write(options.json ? toJsonLine(level, message, fields) : toTextLine(level, message, fields));
+    };
   const toJsonLine = (level: LogLevel, message: string, fields: LogFields) =>
     `${JSON.stringify({ ts: options.timestamp(), level, message, ...fields })}\n`;
   const toTextLine = (level: LogLevel, message: string, fields: LogFields) => {

@@ -33,14 +33,22 @@ const PICO_PER_MILLIONTH = 1e6;
  */
 export function parsePricePerMillion(pricePerMillion: number, param: string): PricePico {
   if (!Number.isFinite(pricePerMillion) || pricePerMillion < 0 || pricePerMillion > PRICE_PER_MILLION_MAX) {
-    throw new ProxyError("invalid_pricing", `A price must be a number from 0 to ${PRICE_PER_MILLION_MAX} per million units.`, {
-      param,
-    });
+    throw new ProxyError(
+      "invalid_pricing",
+      `A price must be a number from 0 to ${PRICE_PER_MILLION_MAX} per million units.`,
+      {
+        param,
+      },
+    );
   }
   const pico = Math.round(pricePerMillion * PICO_PER_MILLIONTH);
   // Both sides are the double nearest to one decimal number, so they are equal exactly when nothing was rounded away.
   if (toPricePerMillion(pico) !== pricePerMillion) {
-    throw new ProxyError("invalid_pricing", "A price is exact to six decimals per million units; this one is finer.", { param });
+    throw new ProxyError(
+      "invalid_pricing",
+      "A price is exact to six decimals per million units; this one is finer.",
+      { param },
+    );
   }
   return pico;
 }

@@ -1,0 +1,29 @@
+import type { InstantUs } from "#kernel/clock.ts";
+
+/** Buckets of totals: whole hours, days and months since 1970-01-01 UTC. */
+export const HOUR_US = 3_600_000_000;
+export const DAY_US = 24 * HOUR_US;
+
+export function toHour(instantUs: InstantUs): number {
+  return Math.floor(instantUs / HOUR_US);
+}
+
+export function toDay(instantUs: InstantUs): number {
+  return Math.floor(instantUs / DAY_US);
+}
+
+export function toMonth(day: number): number {
+  const date = new Date((day * DAY_US) / 1000);
+  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
+}
+
+export function toFirstDay(month: number): number {
+  return toDay(Date.UTC(1970, month, 1) * 1000);
+}
+
+/** Days are sealed when they lie at least this far back: nearly every late end has come by then. */
+export const SEAL_AGE_DAYS = 2;
+
+export function toSealBeforeDay(nowUs: InstantUs): number {
+  return toDay(nowUs) - SEAL_AGE_DAYS + 1;
+}

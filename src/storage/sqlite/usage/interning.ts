@@ -1,0 +1,115 @@
+import type { Database, Statement } from "bun:sqlite";
+import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+
+/** Entries per table kept in memory; past it the map starts anew and asks the file. */
+const CACHE_ENTRIES_MAX = 50_000;
+/** 128 bits of SHA-256: the text itself would be kept twice. */
+const FINGERPRINT_BYTES = 16;
+
+type Id = { readonly id: number };
+
+/** What repeats from event to event, as small integers. Only within the writer's transaction. */
+export class Interning {
+  readonly #combinations = new Map<string, number>();
+  readonly #results = new Map<string, number>();
+  readonly #priceSets = new Map<string, number>();
+  readonly #findCombination: Statement<Id, [Uint8Array]>;
+  readonly #addCombination: Statement<Id, (string | Uint8Array | null)[]>;
+  readonly #addTag: Statement<unknown, [string]>;
+  readonly #linkTag: Statement<unknown, [number, string]>;
+  readonly #findResult: Statement<Id, [string, string | null, number]>;
+  readonly #addResult: Statement<Id, [string, string | null, number]>;
+  readonly #findPriceSet: Statement<Id, [string]>;
+  readonly #addPriceSet: Statement<Id, [string]>;
+
+  constructor(database: Database) {
+    this.#findCombination = database.prepare("SELECT id FROM combination WHERE fingerprint = ?");
+    this.#addCombination = database.prepare(
+      `INSERT INTO combination (fingerprint, principal_id, principal_name, key_id, relay_token_id, provider_id, model,
+         upstream_name, endpoint, client, tags, shape) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+    );
+    this.#addTag = database.prepare("INSERT INTO tag (pair) VALUES (?) ON CONFLICT DO NOTHING");
+    this.#linkTag = database.prepare(
+      `INSERT INTO combination_tag (combination, tag) SELECT ?, id FROM tag WHERE pair = ? ON CONFLICT DO NOTHING`,
+    );
+    this.#findResult = database.prepare(
+      "SELECT id FROM result WHERE outcome = ? AND ifnull(error_kind, '') = ifnull(?, '') AND status_code = ?",
+    );
+    this.#addResult = database.prepare(
+      "INSERT INTO result (outcome, error_kind, status_code) VALUES (?, ?, ?) RETURNING id",
+    );
+    this.#findPriceSet = database.prepare("SELECT id FROM price_set WHERE prices = ?");
+    this.#addPriceSet = database.prepare("INSERT INTO price_set (prices) VALUES (?) RETURNING id");
+  }
+
+  /** Forgets what a rolled back transaction may have added. */
+  clear(): void {
+    this.#combinations.clear();
+    this.#results.clear();
+    this.#priceSets.clear();
+  }
+
+  combination(subject: UsageSubject, ending: UsageEnding): number {
+    const tags = JSON.stringify(subject.tags);
+    const row = [
+      subject.principalId,
+      subject.principalName,
+      subject.keyId,
+      subject.relayTokenId,
+      subject.providerId,
+      subject.model,
+      subject.upstreamName,
+      subject.endpoint,
+      subject.client,
+      tags,
+      ending.usage?.shape ?? null,
+    ];
+    const text = JSON.stringify(row);
+    return intern(this.#combinations, text, () => {
+      const digest = new Bun.CryptoHasher("sha256").update(text).digest();
+      const fingerprint = new Uint8Array(digest.subarray(0, FINGERPRINT_BYTES));
+      const found = this.#findCombination.get(fingerprint);
+      if (found !== null) return found.id;
+      const id = getId(this.#addCombination.get(fingerprint, ...row));
+      for (const pair of subject.tags) {
+        this.#addTag.run(pair);
+        this.#linkTag.run(id, pair);
+      }
+      return id;
+    });
+  }
+
+  result(ending: UsageEnding): number {
+    const key = `${ending.outcome} ${ending.statusCode} ${ending.errorKind ?? ""}`;
+    return intern(this.#results, key, () => {
+      // An empty kind says as much as none; the unique index takes them for one.
+      const row: [string, string | null, number] = [
+        ending.outcome,
+        ending.errorKind || null,
+        ending.statusCode,
+      ];
+      return getId(this.#findResult.get(...row) ?? this.#addResult.get(...row));
+    });
+  }
+
+  priceSet(ending: UsageEnding): number {
+    const prices = JSON.stringify(ending.prices);
+    return intern(this.#priceSets, prices, () =>
+      getId(this.#findPriceSet.get(prices) ?? this.#addPriceSet.get(prices)),
+    );
+  }
+}
+
+function intern(cache: Map<string, number>, key: string, find: () => number): number {
+  const known = cache.get(key);
+  if (known !== undefined) return known;
+  const id = find();
+  if (cache.size >= CACHE_ENTRIES_MAX) cache.clear();
+  cache.set(key, id);
+  return id;
+}
+
+function getId(row: Id | null): number {
+  if (row === null) throw new Error("an interned row is missing");
+  return row.id;
+}

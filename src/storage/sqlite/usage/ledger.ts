@@ -1,0 +1,145 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import type { Log } from "#kernel/log.ts";
+import type { KeyUseStore } from "#identity/store.ts";
+import type { StatsStore } from "#stats/store.ts";
+import { createRecorder } from "#usage/recorder.ts";
+import type { UsageLedger } from "#usage/store.ts";
+import { withSetupErrors } from "#storage/sqlite/open.ts";
+import { DAY_US, toSealBeforeDay } from "./calendar.ts";
+import { prepareUsageDatabase } from "./database.ts";
+import { lockDataFolder } from "./folder-lock.ts";
+import { Journal } from "./journal.ts";
+import { ReaderClient } from "./reader-client.ts";
+import { listSegments } from "./segments.ts";
+import { WriterClient } from "./writer-client.ts";
+
+/** Sealing and retention are looked at this often. */
+const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
+/** Reports first wait for what has just ended; not longer than this when the writer cannot commit. */
+const READ_FLUSH_WAIT_MS_MAX = 500;
+/** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
+const CLOSE_WAIT_MS_MAX = 5_000;
+
+export interface LedgerOptions {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sync: "interval" | "request";
+  /** Rows of the request log older than this are removed; null keeps them for ever. Totals always stay. */
+  readonly retentionDays: number | null;
+}
+
+export interface OpenedLedger {
+  readonly ledger: UsageLedger;
+  readonly keyUse: KeyUseStore;
+  readonly stats: StatsStore;
+  /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
+  maintain(): Promise<void>;
+  /** Like `ledger.close()`, and lets go of the data folder. */
+  close(): Promise<void>;
+}
+
+/**
+ * The usage ledger of a data folder: `usage.db`, the folder `journal` and `serving.lock`. What a killed process left in the
+ * journal is replayed in the background; requests it had under way become events `unreachable` / `connection_error`.
+ * Throws SetupError when another process serves from the folder, and for a file that cannot be used.
+ */
+export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> {
+  const { dataDir, clock, log } = options;
+  const databasePath = join(dataDir, "usage.db");
+  const journalDirectory = join(dataDir, "journal");
+  const lock = lockDataFolder(dataDir);
+  try {
+    const { journalSegment } = prepareUsageDatabase(databasePath);
+    const firstSegment = withSetupErrors(journalDirectory, () => {
+      mkdirSync(journalDirectory, { recursive: true, mode: 0o700 });
+      // Never one that was written to: its end may be torn.
+      return Math.max(journalSegment, listSegments(journalDirectory).at(-1) ?? 0) + 1;
+    });
+    const journal = withSetupErrors(
+      journalDirectory,
+      () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten: () => writer.wake() }),
+    );
+    const writer = new WriterClient({ databasePath, journalDirectory, log });
+    const reader = new ReaderClient({ databasePath, log });
+
+    const flush = async () => {
+      await journal.written();
+      await writer.flush();
+    };
+    const maintain = () => {
+      const nowUs = clock.nowUs();
+      const days = options.retentionDays;
+      return writer.maintain({
+        sealBeforeDay: toSealBeforeDay(nowUs),
+        pruneBeforeUs: days === null ? null : nowUs - days * DAY_US,
+      });
+    };
+    const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
+
+    let closing: Promise<void> | null = null;
+    const closeOnce = async () => {
+      clearInterval(maintenance);
+      const flushed = writer.isRunning && (await isDoneWithin(flush(), CLOSE_WAIT_MS_MAX));
+      if (!flushed) {
+        log.warn(
+          "usage ledger: closed before everything was committed; the next start goes on from the journal",
+          {
+            lost_bytes: journal.pendingBytes,
+          },
+        );
+      }
+      await isDoneWithin(journal.close(), CLOSE_WAIT_MS_MAX);
+      await Promise.all([writer.stop(), reader.stop()]);
+      lock.release();
+    };
+    const close = () => (closing ??= closeOnce());
+
+    const ledger = createRecorder({ journal, sync: options.sync, flush, close });
+    try {
+      await writer.ready();
+    } catch (cause) {
+      await ledger.close();
+      throw cause;
+    }
+    void maintain();
+    return {
+      ledger,
+      keyUse: {
+        async loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>> {
+          // Taken first: what is committed while the reader reads is in one of the two.
+          const unsaved = writer.findUnsavedKeyUse(ids);
+          const merged = new Map(await reader.loadLastUsed(ids));
+          for (const [id, atUs] of unsaved) merged.set(id, Math.max(atUs, merged.get(id) ?? 0));
+          return merged;
+        },
+        saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
+      },
+      stats: {
+        async listRequests(query, page) {
+          await isDoneWithin(flush(), READ_FLUSH_WAIT_MS_MAX);
+          return reader.listRequests(query, page);
+        },
+      },
+      maintain,
+      close: () => ledger.close(),
+    };
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+}
+
+async function isDoneWithin(work: Promise<void>, waitMsMax: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), waitMsMax);
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,153 @@
+/** "LPUS": tells usage.db from any other SQLite file. */
+export const APPLICATION_ID = 0x4c505553;
+export const SCHEMA_VERSION = 1;
+
+const DAY_MEASURES = `requests INTEGER NOT NULL,
+  priced_requests INTEGER NOT NULL,
+  unpriced_requests INTEGER NOT NULL,
+  cost_hi REAL NOT NULL,
+  cost_lo REAL NOT NULL,
+  input_tokens REAL,
+  output_tokens REAL,
+  cached_input_tokens REAL,
+  audio_us REAL,
+  duration_us INTEGER NOT NULL,
+  last_seen_us INTEGER NOT NULL,
+  band_under_1s INTEGER NOT NULL,
+  band_under_5s INTEGER NOT NULL,
+  band_under_15s INTEGER NOT NULL,
+  band_under_30s INTEGER NOT NULL,
+  band_under_60s INTEGER NOT NULL,
+  band_under_120s INTEGER NOT NULL,
+  band_over_120s INTEGER NOT NULL`;
+
+/**
+ * usage.db (design: storage "E"). Written by hand, since it needs STRICT and WITHOUT ROWID.
+ *
+ * What repeats is interned: `combination` (who, what, through which provider, how tagged), `result` (how it ended) and
+ * `price_set`. `event` is clustered by arrival; an id is the arrival in microseconds, plus one on a clash. Quantities are
+ * REAL: SQLite stores a REAL that is whole as the shortest integer, so counts up to 2^53-1 are exact and small, and
+ * fractions stay as reported. NULL is "not reported", never zero.
+ *
+ * Totals are written in the same transaction as their events and are never recomputed. Their input is normalised (cached
+ * part taken out, cache writes added); audio is in whole microseconds, so that a sum does not depend on its order.
+ * Money is `hi * 10^9 + lo` pico with lo < 10^9: halves add up exactly over any number of rows.
+ * A day lives in `day_total` until it is sealed, then in `sealed_day_total` and, summed again, in `month_total`.
+ * day = days, hour = hours, month = months since 1970-01-01 UTC.
+ */
+export const SCHEMA_SQL = `
+CREATE TABLE ledger_state (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  journal_segment INTEGER NOT NULL,
+  journal_offset INTEGER NOT NULL,
+  sealed_before_day INTEGER NOT NULL,
+  pruned_before_us INTEGER NOT NULL
+) STRICT;
+INSERT INTO ledger_state VALUES (1, 0, 0, 0, 0);
+
+CREATE TABLE open_request (
+  sequence INTEGER PRIMARY KEY,
+  begin_line BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE combination (
+  id INTEGER PRIMARY KEY,
+  fingerprint BLOB NOT NULL UNIQUE,
+  principal_id TEXT NOT NULL,
+  principal_name TEXT NOT NULL,
+  key_id TEXT,
+  relay_token_id TEXT,
+  provider_id TEXT NOT NULL,
+  model TEXT,
+  upstream_name TEXT,
+  endpoint TEXT NOT NULL,
+  client TEXT,
+  tags TEXT NOT NULL,
+  shape TEXT
+) STRICT;
+
+CREATE TABLE tag (
+  id INTEGER PRIMARY KEY,
+  pair TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE combination_tag (
+  tag INTEGER NOT NULL REFERENCES tag,
+  combination INTEGER NOT NULL REFERENCES combination,
+  PRIMARY KEY (tag, combination)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE result (
+  id INTEGER PRIMARY KEY,
+  outcome TEXT NOT NULL,
+  error_kind TEXT,
+  status_code INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX result_once ON result (outcome, ifnull(error_kind, ''), status_code);
+
+CREATE TABLE price_set (
+  id INTEGER PRIMARY KEY,
+  prices TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE event (
+  id INTEGER PRIMARY KEY,
+  combination INTEGER NOT NULL,
+  result INTEGER NOT NULL,
+  streamed INTEGER NOT NULL,
+  duration_us INTEGER NOT NULL,
+  first_byte_us INTEGER,
+  price_set INTEGER NOT NULL,
+  cost_hi REAL,
+  cost_lo REAL,
+  input_tokens REAL,
+  output_tokens REAL,
+  cached_input_tokens REAL,
+  audio_seconds REAL,
+  cache_creation_tokens REAL
+) STRICT;
+
+CREATE TABLE hour_total (
+  hour INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  priced_requests INTEGER NOT NULL,
+  unpriced_requests INTEGER NOT NULL,
+  cost_hi REAL NOT NULL,
+  cost_lo REAL NOT NULL,
+  input_tokens REAL,
+  output_tokens REAL,
+  cached_input_tokens REAL,
+  audio_us REAL,
+  PRIMARY KEY (hour, outcome)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE day_total (
+  day INTEGER NOT NULL,
+  combination INTEGER NOT NULL,
+  result INTEGER NOT NULL,
+  ${DAY_MEASURES},
+  PRIMARY KEY (day, combination, result)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sealed_day_total (
+  combination INTEGER NOT NULL,
+  day INTEGER NOT NULL,
+  result INTEGER NOT NULL,
+  ${DAY_MEASURES},
+  PRIMARY KEY (combination, day, result)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE month_total (
+  combination INTEGER NOT NULL,
+  result INTEGER NOT NULL,
+  month INTEGER NOT NULL,
+  ${DAY_MEASURES},
+  PRIMARY KEY (combination, result, month)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE key_use (
+  key_id TEXT PRIMARY KEY,
+  last_used_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`;

@@ -1,0 +1,82 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import { splitJournalLines } from "#usage/journal-line.ts";
+import type { JournalPosition } from "./segments.ts";
+import { listSegments, segmentPath } from "./segments.ts";
+
+/** One read, and so at most one transaction's worth of lines. No line comes near it: a path is at most 16 KiB. */
+export const READ_BYTES_MAX = 1024 * 1024;
+
+export interface JournalChunk {
+  readonly lines: readonly Uint8Array[];
+  /** Where to read on. Equal to where this read began when there is nothing new. */
+  readonly next: JournalPosition;
+  /** Bytes skipped that do not form a line: the torn end of a segment. */
+  readonly tornBytes: number;
+  /** False when everything there was at the time of the call has been read. */
+  readonly hasMore: boolean;
+}
+
+/** Reads complete lines of the journal from a position on, while another thread may be appending. */
+export class SegmentReader {
+  readonly #directory: string;
+  readonly #buffer: Uint8Array;
+  #open: { readonly segment: number; readonly fd: number } | null = null;
+
+  constructor(directory: string, readBytesMax = READ_BYTES_MAX) {
+    this.#directory = directory;
+    this.#buffer = new Uint8Array(readBytesMax);
+  }
+
+  read(from: JournalPosition): JournalChunk {
+    // Listed before the read: a following segment is made only after the last write to this one.
+    const following = listSegments(this.#directory).filter((segment) => segment >= from.segment);
+    const isPresent = following[0] === from.segment;
+    const bytes = isPresent ? this.#readBytes(from) : this.#buffer.subarray(0, 0);
+    const { lines, rest } = splitJournalLines(bytes);
+    const nextSegment = following[isPresent ? 1 : 0];
+    if (lines.length === 0 && rest === this.#buffer.length) {
+      // A buffer full without a line feed is no line of ours.
+      return {
+        lines,
+        next: { ...from, offsetBytes: from.offsetBytes + rest },
+        tornBytes: rest,
+        hasMore: true,
+      };
+    }
+    if (bytes.length < this.#buffer.length && nextSegment !== undefined) {
+      return { lines, next: { segment: nextSegment, offsetBytes: 0 }, tornBytes: rest, hasMore: true };
+    }
+    const offsetBytes = from.offsetBytes + bytes.length - rest;
+    return {
+      lines,
+      next: { ...from, offsetBytes },
+      tornBytes: 0,
+      hasMore: bytes.length === this.#buffer.length,
+    };
+  }
+
+  close(): void {
+    if (this.#open !== null) closeSync(this.#open.fd);
+    this.#open = null;
+  }
+
+  #readBytes(from: JournalPosition): Uint8Array {
+    if (this.#open?.segment !== from.segment) {
+      this.close();
+      this.#open = { segment: from.segment, fd: openSync(segmentPath(this.#directory, from.segment), "r") };
+    }
+    let length = 0;
+    while (length < this.#buffer.length) {
+      const read = readSync(
+        this.#open.fd,
+        this.#buffer,
+        length,
+        this.#buffer.length - length,
+        from.offsetBytes + length,
+      );
+      if (read === 0) break;
+      length += read;
+    }
+    return this.#buffer.subarray(0, length);
+  }
+}

@@ -1,0 +1,248 @@
+import type { Database, Statement } from "bun:sqlite";
+import { rmSync } from "node:fs";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+import type { JournalEntry } from "#usage/journal-line.ts";
+import { decodeJournalLine } from "#usage/journal-line.ts";
+import { Interning } from "./interning.ts";
+import { OpenRequests } from "./open-requests.ts";
+import type { JournalPosition } from "./segments.ts";
+import { listSegments, segmentPath } from "./segments.ts";
+import { SegmentReader } from "./segment-reader.ts";
+import { splitCost, Totals } from "./totals.ts";
+
+/** Rows removed in one transaction: every pause stays under 150 ms. */
+const PRUNE_ROWS_MAX = 5_000;
+
+export interface WriterOptions {
+  readonly database: Database;
+  readonly journalDirectory: string;
+  /** Called for lines that were skipped; with counts only, never with what they held. */
+  readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
+  readonly readBytesMax?: number;
+}
+
+type Binding = string | number | null;
+
+/**
+ * Turns journal lines into events and totals, each batch in one transaction together with the position it ends at, so that
+ * every line counts exactly once whatever happens in between. A segment is removed when the position has left it; begins
+ * of it that are still open move into a table with the same commit. Synchronous; a failure of SQLite leaves everything as
+ * it was before the call and is thrown.
+ */
+export class UsageWriter {
+  readonly #options: WriterOptions;
+  readonly #database: Database;
+  readonly #reader: SegmentReader;
+  readonly #interning: Interning;
+  readonly #totals: Totals;
+  readonly #open: OpenRequests;
+  readonly #addEvent: Statement<unknown, Binding[]>;
+  readonly #saveState: Statement<unknown, number[]>;
+  #position: JournalPosition = { segment: 0, offsetBytes: 0 };
+  #sealedBeforeDay = 0;
+  #prunedBeforeUs = 0;
+  #clash = { arrivedAtUs: -1, nextId: 0 };
+  /** Set when a transaction failed: memory may be ahead of the file. */
+  #isStale = true;
+
+  constructor(options: WriterOptions) {
+    const { database } = options;
+    this.#options = options;
+    this.#database = database;
+    this.#reader = new SegmentReader(options.journalDirectory, options.readBytesMax);
+    this.#interning = new Interning(database);
+    this.#totals = new Totals(database);
+    this.#open = new OpenRequests(database);
+    this.#addEvent = database.prepare(
+      `INSERT INTO event (id, combination, result, streamed, duration_us, first_byte_us, price_set, cost_hi, cost_lo,
+         input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_creation_tokens)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    );
+    this.#saveState = database.prepare(
+      "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ?",
+    );
+  }
+
+  /** Commits the next lines of the journal, if any; false when its end was reached. */
+  writeBatch(): boolean {
+    this.#refresh();
+    const chunk = this.#reader.read(this.#position);
+    const { next } = chunk;
+    if (next.segment === this.#position.segment && next.offsetBytes === this.#position.offsetBytes)
+      return false;
+    const left = this.#position.segment;
+    let damagedLines = 0;
+    this.#transact(() => {
+      for (const line of chunk.lines) {
+        const entry = decodeJournalLine(line);
+        if (entry === null || !this.#apply(entry)) damagedLines += 1;
+      }
+      if (next.segment !== left) this.#open.storeAll();
+      this.#position = next;
+    });
+    if (damagedLines > 0 || chunk.tornBytes > 0) {
+      this.#options.onDamage({ lines: damagedLines, tornBytes: chunk.tornBytes });
+    }
+    if (next.segment !== left) this.#removeSegments();
+    return chunk.hasMore;
+  }
+
+  /** Moves the oldest day that is not sealed yet and lies before `beforeDay`; true when there may be more. */
+  sealDay(beforeDay: number): boolean {
+    this.#refresh();
+    if (beforeDay <= this.#sealedBeforeDay) return false;
+    let isLast = false;
+    this.#transact(() => {
+      const oldest = this.#database
+        .query<{ day: number | null }, []>("SELECT min(day) AS day FROM day_total")
+        .get();
+      const day = oldest?.day ?? null;
+      isLast = day === null || day >= beforeDay;
+      if (day !== null && day < beforeDay) this.#totals.seal(day);
+      this.#sealedBeforeDay = isLast || day === null ? beforeDay : day + 1;
+    });
+    return !isLast;
+  }
+
+  /** Removes the oldest rows that arrived before `beforeUs`, a slice of them; true when there may be more. */
+  prune(beforeUs: InstantUs): boolean {
+    this.#refresh();
+    if (beforeUs <= this.#prunedBeforeUs) return false;
+    let isLast = false;
+    this.#transact(() => {
+      const slice = this.#database
+        .query<{ id: number }, [number, number]>(
+          "SELECT id FROM event WHERE id < ? ORDER BY id LIMIT 1 OFFSET ?",
+        )
+        .get(beforeUs, PRUNE_ROWS_MAX);
+      isLast = slice === null;
+      const until = slice === null ? beforeUs : slice.id;
+      this.#database.query<unknown, [number]>("DELETE FROM event WHERE id < ?").run(until);
+      // What is older never comes back, also not by a late end: readers rely on it.
+      this.#prunedBeforeUs = until;
+    });
+    return !isLast;
+  }
+
+  saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): void {
+    this.#refresh();
+    this.#transact(() => {
+      const save = this.#database.query<unknown, [string, number]>(
+        `INSERT INTO key_use (key_id, last_used_us) VALUES (?, ?)
+         ON CONFLICT (key_id) DO UPDATE SET last_used_us = max(last_used_us, excluded.last_used_us)`,
+      );
+      for (const [keyId, atUs] of uses) save.run(keyId, atUs);
+    });
+  }
+
+  close(): void {
+    this.#reader.close();
+    this.#database.close();
+  }
+
+  #apply(entry: JournalEntry): boolean {
+    if (entry.kind === "run") {
+      // A new process began: what is open was cut off with the one before.
+      for (const subject of this.#open.takeAll()) this.#add(subject, CUT_OFF);
+    } else if (entry.kind === "begin") {
+      this.#open.begin(entry.sequence, entry.subject);
+    } else {
+      const subject = this.#open.end(entry.sequence);
+      if (subject === null) return false;
+      this.#add(subject, entry.ending);
+    }
+    return true;
+  }
+
+  #add(subject: UsageSubject, ending: UsageEnding): void {
+    const combination = this.#interning.combination(subject, ending);
+    const result = this.#interning.result(ending);
+    const id = this.#addRow(subject, ending, combination, result);
+    this.#totals.add({ id, combination, result, ending }, this.#sealedBeforeDay);
+  }
+
+  #addRow(subject: UsageSubject, ending: UsageEnding, combination: number, result: number): InstantUs {
+    const { arrivedAtUs } = subject;
+    if (arrivedAtUs < this.#prunedBeforeUs) return arrivedAtUs;
+    const { usage } = ending;
+    const cost = splitCost(ending.costPico);
+    const rest = [
+      combination,
+      result,
+      subject.streamed ? 1 : 0,
+      ending.durationUs,
+      ending.timeToFirstByteUs,
+      this.#interning.priceSet(ending),
+      cost.hi,
+      cost.lo,
+      usage?.quantities.input_tokens ?? null,
+      usage?.quantities.output_tokens ?? null,
+      usage?.quantities.cached_input_tokens ?? null,
+      usage?.quantities.audio_seconds ?? null,
+      usage?.cacheCreationTokens ?? null,
+    ];
+    // Many at one instant (a coarse clock) start where the last of them ended.
+    let id = this.#clash.arrivedAtUs === arrivedAtUs ? this.#clash.nextId : arrivedAtUs;
+    while (this.#addEvent.run(id, ...rest).changes === 0) id += 1;
+    this.#clash = { arrivedAtUs, nextId: id + 1 };
+    return id;
+  }
+
+  #removeSegments(): void {
+    const { segment } = this.#position;
+    for (const old of listSegments(this.#options.journalDirectory)) {
+      if (old < segment) rmSync(segmentPath(this.#options.journalDirectory, old), { force: true });
+    }
+  }
+
+  #transact(step: () => void): void {
+    // Fails at once when another process holds the lock; nothing has changed then.
+    this.#database.run("BEGIN IMMEDIATE");
+    try {
+      step();
+      const { segment, offsetBytes } = this.#position;
+      this.#saveState.run(segment, offsetBytes, this.#sealedBeforeDay, this.#prunedBeforeUs);
+      this.#database.run("COMMIT");
+    } catch (cause) {
+      // A full disk or an I/O error may have rolled back already.
+      if (this.#database.inTransaction) this.#database.run("ROLLBACK");
+      this.#isStale = true;
+      throw cause;
+    }
+  }
+
+  /** Memory as of the last commit: the state row, the stored begins, and those of the current segment up to the position. */
+  #refresh(): void {
+    if (!this.#isStale) return;
+    this.#interning.clear();
+    this.#clash = { arrivedAtUs: -1, nextId: 0 };
+    const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
+    if (state === null) throw new Error("usage.db has no state row");
+    this.#position = { segment: state.journal_segment, offsetBytes: state.journal_offset };
+    this.#sealedBeforeDay = state.sealed_before_day;
+    this.#prunedBeforeUs = state.pruned_before_us;
+    this.#open.reload(this.#reader, this.#position);
+    this.#isStale = false;
+  }
+}
+
+interface StateRow {
+  readonly journal_segment: number;
+  readonly journal_offset: number;
+  readonly sealed_before_day: number;
+  readonly pruned_before_us: number;
+}
+
+/** The end of a request that was under way when its process was killed: how long it ran nobody knows. */
+const CUT_OFF: UsageEnding = {
+  statusCode: 502,
+  outcome: "unreachable",
+  errorKind: "connection_error",
+  durationUs: 0,
+  timeToFirstByteUs: null,
+  usage: null,
+  prices: {},
+  costPico: null,
+  unpriced: false,
+};

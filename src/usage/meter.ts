@@ -1,0 +1,134 @@
+import { toErrorKind } from "./error-kind.ts";
+import type { ReportedUsage } from "./event.ts";
+import { createGrowingBytes } from "./growing-bytes.ts";
+import type { JsonObject } from "./json.ts";
+import { isJsonObject, parseJson } from "./json.ts";
+import { createSseParser } from "./sse.ts";
+import { createTally } from "./tally.ts";
+
+/** What a response told of its usage and of its end. */
+export interface MeterReading {
+  /** Null when the upstream reported nothing. */
+  readonly usage: ReportedUsage | null;
+  /** Of an error status, of an error event in a stream, or of a body that is nothing but an error; else null. */
+  readonly errorKind: string | null;
+  /** True when a stream's last event was seen, or a unary body was read as JSON: its reader has had the whole answer. */
+  readonly complete: boolean;
+}
+
+/** Bytes in, quantities out. Pure: no stream, no clock, no store. Never throws, whatever the bytes are. */
+export interface Meter {
+  /** The next bytes of the decoded body, cut anywhere. They may be kept until the end, and must not be changed. */
+  push(bytes: Uint8Array): void;
+  /** Called once, after the last byte that came. */
+  finish(): MeterReading;
+}
+
+export interface MeterOptions {
+  /** Whether the response is `text/event-stream`: its content type decides, not the request. */
+  readonly streamed: boolean;
+  /** The upstream's status. */
+  readonly statusCode: number;
+}
+
+/** Where the responses of one wire dialect say what. */
+export interface MeterDialect {
+  /** The usage objects of a unary body; the first that holds a quantity counts. */
+  findUsage(body: JsonObject): readonly unknown[];
+  /** The same of one event of a stream. */
+  findEventUsage(event: JsonObject): readonly unknown[];
+  /** Whether an event is the last of its stream, besides `[DONE]`. */
+  isLastEvent(event: JsonObject): boolean;
+  readonly alwaysExclusive: boolean;
+}
+
+/** Pieces of a unary body that are kept for its end. A body that comes in one piece has no limit here: its owner holds it. */
+export const UNARY_BYTES_MAX = 64 * 1024 * 1024;
+
+const DONE = "[DONE]";
+const ERROR_STATUS_MIN = 400;
+
+export function createMeter(dialect: MeterDialect, options: MeterOptions): Meter {
+  return options.streamed
+    ? createStreamMeter(dialect, options.statusCode)
+    : createUnaryMeter(dialect, options.statusCode);
+}
+
+/** Every event is parsed: a search for the word "usage" would find it in content. One that does not parse is skipped. */
+function createStreamMeter(dialect: MeterDialect, statusCode: number): Meter {
+  const tally = createTally(dialect);
+  let errorKind: string | null = null;
+  let complete = false;
+  const parser = createSseParser(({ name, data }) => {
+    if (data.length <= DONE.length + 1 && data.trim() === DONE) {
+      complete = true;
+      return;
+    }
+    const event = parseJson(data);
+    if (name === "error" || (isJsonObject(event) && isError(event)))
+      errorKind ??= toErrorKind(statusCode, event);
+    if (!isJsonObject(event)) return;
+    addFirst(tally, dialect.findEventUsage(event));
+    complete ||= dialect.isLastEvent(event);
+  });
+  return {
+    push: (bytes) => parser.push(bytes),
+    finish() {
+      parser.finish();
+      if (statusCode >= ERROR_STATUS_MIN) errorKind ??= toErrorKind(statusCode, undefined);
+      return { usage: tally.total(), errorKind, complete };
+    },
+  };
+}
+
+function createUnaryMeter(dialect: MeterDialect, statusCode: number): Meter {
+  let whole: Uint8Array | null = null;
+  const pieces = createGrowingBytes(UNARY_BYTES_MAX);
+  return {
+    push(bytes) {
+      if (bytes.length === 0) return;
+      if (whole === null && pieces.isEmpty) {
+        whole = bytes;
+        return;
+      }
+      if (whole !== null) pieces.append(whole);
+      whole = null;
+      pieces.append(bytes);
+    },
+    finish() {
+      const bytes = whole ?? pieces.take(new Uint8Array());
+      whole = null;
+      const body = bytes === null ? undefined : parseJson(new TextDecoder().decode(bytes));
+      const tally = createTally(dialect);
+      if (isJsonObject(body)) addFirst(tally, dialect.findUsage(body));
+      const isFailure = statusCode >= ERROR_STATUS_MIN || isOnlyError(body);
+      return {
+        usage: tally.total(),
+        errorKind: isFailure ? toErrorKind(statusCode, body) : null,
+        complete: body !== undefined,
+      };
+    },
+  };
+}
+
+function addFirst(tally: ReturnType<typeof createTally>, usages: readonly unknown[]): void {
+  usages.some((usage) => isJsonObject(usage) && tally.add(usage));
+}
+
+/** An upstream's way of saying that it failed: an `error` that says something, or a message that names itself an error. */
+function isError(message: JsonObject): boolean {
+  const error = message["error"];
+  if (typeof error === "string") return error !== "";
+  if (typeof error === "object" && error !== null) return Object.keys(error).length > 0;
+  return message["object"] === "error" || message["type"] === "error";
+}
+
+/** An error object, alone or the one element of an array, without an answer beside it. */
+function isOnlyError(body: unknown): boolean {
+  if (Array.isArray(body)) return body.length === 1 && isOnlyError(body[0]);
+  return isJsonObject(body) && isError(body) && !hasItems(body["choices"]) && !hasItems(body["data"]);
+}
+
+function hasItems(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0;
+}

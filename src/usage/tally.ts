@@ -1,0 +1,109 @@
+import type { ReportedUsage } from "./event.ts";
+import type { JsonObject } from "./json.ts";
+import { isJsonObject } from "./json.ts";
+
+/** Gathers the usage objects of one response (decisions, "Usage and prices": merging and shape). */
+export interface Tally {
+  /** Takes what numbers a usage object holds; false when it holds none that is metered. */
+  add(usage: JsonObject): boolean;
+  /** Null when no quantity was reported at all. */
+  total(): ReportedUsage | null;
+}
+
+/** A member of a usage object, or a member of that member. */
+type Path = readonly [outer: string, inner?: string];
+
+/**
+ * The wire names of each quantity; the first that holds a number counts. Who says it so: `prompt_tokens` OpenAI and nearly
+ * all who speak its dialect, `input_tokens` the messages and responses dialects, `prompt_cache_hit_tokens` DeepSeek,
+ * `cached_tokens` Moonshot and Together, `num_cached_tokens` and `prompt_token_details` Mistral, `cache_read_input_tokens`
+ * gateways before a messages upstream.
+ */
+const INCLUSIVE_INPUT: readonly Path[] = [["prompt_tokens"]];
+const OTHER_INPUT: readonly Path[] = [["input_tokens"]];
+const INCLUSIVE_OUTPUT: readonly Path[] = [["completion_tokens"]];
+const OTHER_OUTPUT: readonly Path[] = [["output_tokens"]];
+const CACHED_INPUT: readonly Path[] = [
+  ["prompt_tokens_details", "cached_tokens"],
+  ["prompt_token_details", "cached_tokens"],
+  ["input_tokens_details", "cached_tokens"],
+  ["prompt_cache_hit_tokens"],
+  ["cached_tokens"],
+  ["num_cached_tokens"],
+];
+const CACHE_READ: readonly Path[] = [["cache_read_input_tokens"], ["cache_read_tokens"]];
+const CACHE_CREATION: readonly Path[] = [["cache_creation_input_tokens"], ["cache_creation_tokens"]];
+const PATHS: readonly Path[] = [
+  ...INCLUSIVE_INPUT,
+  ...OTHER_INPUT,
+  ...INCLUSIVE_OUTPUT,
+  ...OTHER_OUTPUT,
+  ...CACHED_INPUT,
+  ...CACHE_READ,
+  ...CACHE_CREATION,
+];
+
+/**
+ * Per wire field the last number wins; what is absent, null or no quantity resets nothing, and nothing is summed. Only the
+ * whole tells the shape, so that it does not depend on the order in which a gateway sends its fields.
+ * `alwaysExclusive` is for the messages dialect, whose shape is known beforehand.
+ */
+export function createTally({ alwaysExclusive }: { readonly alwaysExclusive: boolean }): Tally {
+  const numbers = new Map<Path, number>();
+  const firstOf = (paths: readonly Path[]) => {
+    for (const path of paths) {
+      const number = numbers.get(path);
+      if (number !== undefined) return number;
+    }
+    return undefined;
+  };
+
+  return {
+    add(usage) {
+      let hasQuantity = false;
+      for (const path of PATHS) {
+        const quantity = toQuantity(readMember(usage, path));
+        if (quantity === null) continue;
+        numbers.set(path, quantity);
+        hasQuantity = true;
+      }
+      return hasQuantity;
+    },
+    total() {
+      const prompt = firstOf(INCLUSIVE_INPUT);
+      const completion = firstOf(INCLUSIVE_OUTPUT);
+      const input = prompt ?? firstOf(OTHER_INPUT);
+      const output = completion ?? firstOf(OTHER_OUTPUT);
+      const cached = firstOf(CACHED_INPUT);
+      const cacheRead = firstOf(CACHE_READ);
+      const cacheCreation = firstOf(CACHE_CREATION);
+      const isCacheBeside = input !== undefined && (cacheRead ?? cacheCreation) !== undefined;
+      const isExclusive = alwaysExclusive || ((prompt ?? completion) === undefined && isCacheBeside);
+
+      const cachedInput = isExclusive ? (cacheRead ?? cached) : (cached ?? cacheRead);
+      const cacheCreationTokens = isExclusive ? (cacheCreation ?? null) : null;
+      if ((input ?? output ?? cachedInput ?? cacheCreationTokens ?? null) === null) return null;
+      return {
+        shape: isExclusive ? "exclusive" : "inclusive",
+        quantities: {
+          ...(input === undefined ? {} : { input_tokens: input }),
+          ...(output === undefined ? {} : { output_tokens: output }),
+          ...(cachedInput === undefined ? {} : { cached_input_tokens: cachedInput }),
+        },
+        cacheCreationTokens,
+      };
+    },
+  };
+}
+
+function readMember(usage: JsonObject, [outer, inner]: Path): unknown {
+  const value = usage[outer];
+  if (inner === undefined) return value;
+  return isJsonObject(value) ? value[inner] : undefined;
+}
+
+function toQuantity(value: unknown): number | null {
+  if (typeof value !== "number" || !(value >= 0) || value > Number.MAX_SAFE_INTEGER) return null;
+  // JSON has a negative zero; a quantity does not.
+  return value === 0 ? 0 : value;
+}

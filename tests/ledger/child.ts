@@ -1,0 +1,33 @@
+/**
+ * A process to be killed: records as fast as it can, keeps some requests open, and prints the arrival of each event after
+ * its end was confirmed. Run: bun child.ts <data dir> <first arrival in microseconds>
+ */
+import { writeSync } from "node:fs";
+import { createLog } from "#kernel/log.ts";
+import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { createManualClock, ENDING, SUBJECT } from "./usage.ts";
+
+const [dataDir, firstArrival] = process.argv.slice(2);
+const { log } = { log: createLog({ level: "error", json: false, timestamp: () => "", write: () => {} }) };
+const opened = await openLedger({
+  dataDir: dataDir!,
+  clock: createManualClock(Number(firstArrival)),
+  log,
+  sync: "interval",
+  retentionDays: null,
+});
+
+const EVENTS_MAX = 200_000;
+const say = (text: string) => writeSync(1, `${text}\n`);
+let arrivedAtUs = Number(firstArrival);
+for (let index = 0; index < EVENTS_MAX; index += 1) {
+  arrivedAtUs += 1;
+  // Said before it is opened: what was said and has no event was never opened, what has one was said.
+  say(`open ${arrivedAtUs}`);
+  const usage = opened.ledger.open({ ...SUBJECT, arrivedAtUs, client: `client/${index % 50}` });
+  if (index % 10 !== 0) {
+    await usage.end(ENDING);
+    say(`done ${arrivedAtUs}`);
+  }
+  if (index % 40 === 0) await Bun.sleep(1);
+}

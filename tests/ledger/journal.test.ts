@@ -1,0 +1,211 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ProxyError } from "#kernel/errors.ts";
+import { Journal } from "#storage/sqlite/usage/journal.ts";
+import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
+import { createRecorder } from "#usage/recorder.ts";
+import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "lockport-journal-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let counter = 0;
+
+/** A journal on a disk that takes `disk.roomBytes` and no more. */
+function createFailingBench(pendingBytesMax: number) {
+  counter += 1;
+  const directory = join(folder, String(counter));
+  mkdirSync(directory);
+  const disk = { roomBytes: Number.POSITIVE_INFINITY };
+  const { log, lines } = createTestLog();
+  const journal = new Journal({
+    directory,
+    firstSegment: 1,
+    log,
+    onWritten: () => {},
+    pendingBytesMax,
+    write(fd, bytes) {
+      if (disk.roomBytes <= 0) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+      const taken = writeSync(fd, bytes, 0, Math.min(bytes.length, disk.roomBytes));
+      disk.roomBytes -= taken;
+      return taken;
+    },
+  });
+  const ledger = createRecorder({
+    journal,
+    sync: "interval",
+    flush: () => journal.written(),
+    close: () => journal.close(),
+  });
+  const content = () =>
+    readdirSync(directory)
+      .sort()
+      .map((name) => readFileSync(join(directory, name), "utf8"))
+      .join("");
+  return { disk, journal, ledger, content, lines };
+}
+
+describe("a full disk", () => {
+  test("keeps events in memory up to a limit, then refuses new requests, and recovers by itself without losing a line", async () => {
+    const { disk, ledger, content, lines } = createFailingBench(2000);
+    await ledger.open(SUBJECT).end(ENDING);
+    const running = ledger.open(SUBJECT);
+    // In the middle of a line.
+    disk.roomBytes = 100;
+    let opened = 0;
+    let refusal: unknown = null;
+    for (; opened < 1000 && refusal === null; opened += 1) {
+      try {
+        ledger.open(SUBJECT);
+      } catch (cause) {
+        refusal = cause;
+      }
+    }
+    expect(refusal instanceof ProxyError && refusal.code).toBe("internal_error");
+    expect(opened).toBeLessThan(50);
+    // A request that is under way is never turned away at its end.
+    await running.end(ENDING);
+
+    disk.roomBytes = Number.POSITIVE_INFINITY;
+    await ledger.flush();
+    ledger.open(SUBJECT);
+    await ledger.close();
+    const written = content();
+    const expected = [
+      encodeJournalLine({ kind: "run" }),
+      encodeJournalLine({ kind: "begin", sequence: 1, subject: SUBJECT }),
+      encodeJournalLine({ kind: "end", sequence: 1, ending: ENDING }),
+      encodeJournalLine({ kind: "begin", sequence: 2, subject: SUBJECT }),
+      ...Array.from({ length: opened - 1 }, (_, index) =>
+        encodeJournalLine({ kind: "begin", sequence: 3 + index, subject: SUBJECT }),
+      ),
+      encodeJournalLine({ kind: "end", sequence: 2, ending: ENDING }),
+      encodeJournalLine({ kind: "begin", sequence: opened + 2, subject: SUBJECT }),
+    ];
+    expect(written).toBe(Buffer.concat(expected).toString());
+    expect(lines.some((line) => line.includes("refuses writes"))).toBe(true);
+    expect(lines.some((line) => line.includes("takes writes again"))).toBe(true);
+  });
+
+  test("of a real file system is survived: nothing is lost, and requests are taken again when there is room", async () => {
+    const mount = join(folder, "tmpfs");
+    mkdirSync(mount);
+    const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", mount], {
+      stderr: "ignore",
+    });
+    if (mounted.exitCode !== 0) {
+      console.log("skipped: a small file system cannot be mounted here");
+      return;
+    }
+    try {
+      const { log } = createTestLog();
+      const opened = await openLedger({
+        dataDir: mount,
+        clock: createManualClock(),
+        log,
+        sync: "interval",
+        retentionDays: null,
+      });
+      await opened.ledger.open(SUBJECT).end(ENDING);
+      await opened.ledger.flush();
+      // Until not a byte is left.
+      const ballast = join(mount, "ballast");
+      const { bavail, bsize } = statfsSync(mount);
+      try {
+        writeFileSync(ballast, new Uint8Array(bavail * bsize));
+      } catch {}
+      for (let index = 1; index <= 300; index += 1) {
+        const usage = opened.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index });
+        await usage.end(ENDING);
+      }
+      rmSync(ballast);
+      await opened.ledger.flush();
+      expect((await opened.stats.listRequests(EVERYTHING, { limit: 1, offset: 0 })).total).toBe(301);
+      await opened.close();
+    } finally {
+      Bun.spawnSync(["umount", mount]);
+    }
+  }, 30_000);
+});
+
+describe("an open request", () => {
+  test("ended twice is a bug that throws and writes nothing", async () => {
+    const { ledger, content } = createFailingBench(2000);
+    const usage = ledger.open(SUBJECT);
+    await usage.end(ENDING);
+    const before = content();
+    expect(() => usage.end(ENDING)).toThrow("ended twice");
+    expect(content()).toBe(before);
+    await ledger.close();
+  });
+
+  test("is in the file before open returns, its end before end returns", () => {
+    const { ledger, content } = createFailingBench(2000);
+    const usage = ledger.open(SUBJECT);
+    expect(content()).toEndWith(
+      encodeJournalLine({ kind: "begin", sequence: 1, subject: SUBJECT }).toString(),
+    );
+    void usage.end(ENDING);
+    expect(content()).toEndWith(encodeJournalLine({ kind: "end", sequence: 1, ending: ENDING }).toString());
+  });
+
+  test("cannot be opened after the ledger was closed", async () => {
+    const { ledger } = createFailingBench(2000);
+    await ledger.close();
+    expect(() => ledger.open(SUBJECT)).toThrow(ProxyError);
+  });
+});
+
+describe("segments", () => {
+  test("follow one another at a size, and no line is cut in two", async () => {
+    counter += 1;
+    const directory = join(folder, String(counter));
+    mkdirSync(directory);
+    const { log } = createTestLog();
+    const journal = new Journal({
+      directory,
+      firstSegment: 7,
+      log,
+      onWritten: () => {},
+      segmentBytesMax: 500,
+    });
+    const line = encodeJournalLine({ kind: "begin", sequence: 1, subject: SUBJECT });
+    for (let index = 0; index < 20; index += 1) journal.append(line);
+    await journal.synced();
+    await journal.close();
+    const names = readdirSync(directory).sort();
+    expect(names.length).toBeGreaterThan(3);
+    expect(names[0]).toBe("000000000007.journal");
+    for (const name of names) {
+      const text = readFileSync(join(directory, name), "utf8");
+      expect(text).toBe(line.toString().repeat(text.length / line.toString().length));
+    }
+  });
+
+  test("in the strict setting the end of a request waits for the disk", async () => {
+    const { disk, journal } = createFailingBench(2000);
+    disk.roomBytes = 0;
+    journal.append(encodeJournalLine({ kind: "run" }));
+    let isSynced = false;
+    const synced = journal.synced().then(() => (isSynced = true));
+    // Longer than any pace of the journal's own that could confirm it wrongly.
+    const waited = Promise.race([synced, Bun.sleep(150)]);
+    await waited;
+    expect(isSynced).toBe(false);
+    disk.roomBytes = Number.POSITIVE_INFINITY;
+    await synced;
+    await journal.close();
+  });
+});
