@@ -12,8 +12,8 @@ export interface GrowingBytes {
 }
 
 const ROOM_BYTES_MIN = 1024;
-/** What once held a long text does not hold on to its memory. */
-const ROOM_BYTES_KEPT_MAX = 64 * 1024;
+/** What once held a long text does not hold on to its memory: there may be thousands of streams. */
+const ROOM_BYTES_KEPT_MAX = 4 * 1024;
 
 /** Room doubles, so that a text that trickles in is copied about twice, not once per piece. */
 export function createGrowingBytes(bytesMax: number): GrowingBytes {

@@ -86,7 +86,7 @@ export function createSseParser(onEvent: (event: SseEvent) => void): SseParser {
 
   function takeData(value: Uint8Array): void {
     // In bytes, and the same however the stream was cut: what is metered must not depend on the network.
-    dataBytes += value.length;
+    dataBytes += value.length + 1;
     if (dataBytes > SSE_EVENT_BYTES_MAX) tooLarge = true;
     if (tooLarge) data = null;
     else data = data === null ? decoder.decode(value) : `${data}\n${decoder.decode(value)}`;

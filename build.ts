@@ -1,0 +1,88 @@
+/**
+ * Makes the single executable: `npm run build` for this machine (dist/lockport), `npm run build -- --all` or
+ * `--target linux-arm64` for others (dist/lockport-<target>). The same source gives the same bytes in any folder.
+ */
+import { mkdirSync } from "node:fs";
+import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
+
+const root = import.meta.dir;
+const runtimes = join(root, "contrib/runtimes");
+
+/** Other systems, with the package that carries their runtime. */
+const TARGETS = {
+  "linux-arm64": { compile: "bun-linux-arm64", runtime: "@oven/bun-linux-aarch64/bin/bun" },
+  "darwin-arm64": { compile: "bun-darwin-arm64", runtime: "@oven/bun-darwin-aarch64/bin/bun" },
+  "linux-x64-musl": { compile: "bun-linux-x64-musl", runtime: "@oven/bun-linux-x64-musl/bin/bun" },
+  "windows-x64": { compile: "bun-windows-x64", runtime: "@oven/bun-windows-x64/bin/bun.exe" },
+} as const;
+
+type Target = keyof typeof TARGETS;
+
+/** A Worker is started from a file of its own, so each is an entry beside the program. */
+const ENTRIES = ["src/main.ts", ...new Bun.Glob("src/**/*-worker.ts").scanSync(root)].sort();
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      target: { type: "string", multiple: true, default: [] },
+      all: { type: "boolean", default: false },
+      outdir: { type: "string", default: join(root, "dist") },
+    },
+  });
+  const targets = values.all ? Object.keys(TARGETS) : values.target;
+  const unknown = targets.find((target) => !isTarget(target));
+  if (unknown !== undefined) {
+    console.error(`unknown target ${unknown}: ${Object.keys(TARGETS).join(", ")}`);
+    process.exit(2);
+  }
+  if (targets.length > 0) installRuntimes();
+  if (targets.length === 0 || values.all) report(await buildExecutable(join(values.outdir, "lockport")));
+  for (const target of targets.filter(isTarget)) {
+    report(await buildExecutable(join(values.outdir, `lockport-${target}`), target));
+  }
+}
+
+/** Writes the executable to `outfile` and returns its path; Windows adds `.exe`. */
+export async function buildExecutable(outfile: string, target?: Target): Promise<string> {
+  mkdirSync(join(outfile, ".."), { recursive: true });
+  const path = target === "windows-x64" ? `${outfile}.exe` : outfile;
+  const cross =
+    target === undefined
+      ? {}
+      : {
+          target: TARGETS[target].compile,
+          executablePath: join(runtimes, "node_modules", TARGETS[target].runtime),
+        };
+  await Bun.build({
+    entrypoints: ENTRIES.map((entry) => join(root, entry)),
+    root,
+    target: "bun",
+    minify: true,
+    bytecode: true,
+    format: "esm",
+    // Beside each other, whatever their folders: a bundled file looks for `./x-worker.ts` where the executable's code lies.
+    naming: { entry: "[name].[ext]" },
+    // The files of whatever folder it is started in are none of its business.
+    compile: { outfile: path, autoloadDotenv: false, autoloadBunfig: false, ...cross },
+  });
+  return path;
+}
+
+/** Bun would fetch these from a place of its own; through its package manager they come from the configured registry. */
+function installRuntimes(): void {
+  const install = Bun.spawnSync({
+    cmd: [process.execPath, "install", "--frozen-lockfile", "--ignore-scripts", "--os=*", "--cpu=*"],
+    cwd: runtimes,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  if (install.exitCode !== 0) process.exit(install.exitCode);
+}
+
+function isTarget(text: string): text is Target {
+  return Object.hasOwn(TARGETS, text);
+}
+
+function report(path: string): void {
+  console.log(`${relative(process.cwd(), path)}  ${(Bun.file(path).size / 1e6).toFixed(0)} MB`);
+}

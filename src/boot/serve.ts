@@ -1,0 +1,40 @@
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { Config } from "./config.ts";
+import { startServer, type RunningServer } from "./server.ts";
+import { createSystem } from "./system.ts";
+
+/**
+ * The life of a server process: start, tell where it is, run until SIGTERM or SIGINT, drain, and return. A second signal
+ * ends the drain. Throws a `SetupError` when it cannot start.
+ */
+export async function serve(config: Config, onStart: (server: RunningServer) => void): Promise<void> {
+  const system = createSystem(config);
+  keepServing(system.log);
+  const signalled = Promise.withResolvers<string>();
+  const hurry = new AbortController();
+  let signals = 0;
+  const onSignal = (signal: string) => {
+    signals += 1;
+    if (signals === 1) signalled.resolve(signal);
+    else hurry.abort();
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+
+  const server = await startServer(config, system);
+  system.log.info("listening", { url: server.url });
+  onStart(server);
+  const signal = await signalled.promise;
+  system.log.info("stopping", { signal });
+  await server.stop(hurry.signal);
+  system.log.info("stopped");
+}
+
+/** A failure that nobody caught is a bug of one request: it is logged, and every other request goes on. */
+function keepServing(log: Log): void {
+  process.on("uncaughtException", (error) => log.error("uncaught exception", describeCause(error)));
+  process.on("unhandledRejection", (reason) => log.error("unhandled rejection", describeCause(reason)));
+  // Whoever read our output has gone (EPIPE): that is no reason to end.
+  process.stdout.on("error", () => undefined);
+  process.stderr.on("error", () => undefined);
+}

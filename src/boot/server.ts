@@ -1,0 +1,102 @@
+import { isIPv6 } from "node:net";
+import { createApp } from "#http/app.ts";
+import { toServeOptions } from "#http/serve.ts";
+import { SetupError } from "#kernel/errors.ts";
+import type { Config } from "./config.ts";
+import { systemCode, toSetupError } from "./data-dir.ts";
+import { openServices, type Services } from "./services.ts";
+import type { System } from "./system.ts";
+
+/** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
+const CUT_OFF_MS_MAX = 5_000;
+
+export interface RunningServer {
+  /** `http://host:port` as bound, without a path. */
+  readonly url: string;
+  readonly services: Services;
+  /**
+   * Closes the listener, lets running exchanges finish for `drainTimeoutSeconds` (or until `hurry` aborts), cuts off the
+   * rest, and closes the ledger and the databases. Every exchange has its usage event afterwards.
+   */
+  stop(hurry?: AbortSignal): Promise<void>;
+}
+
+/** Opens the data folder and listens. Throws a `SetupError` that says what to do when either cannot be. */
+export async function startServer(config: Config, system: System): Promise<RunningServer> {
+  const services = await openServices(config, system);
+  let server: Bun.Server<undefined>;
+  try {
+    const app = createApp(services.app);
+    // `development: false` turns SO_REUSEPORT on: a second server would then take half of the connections in silence.
+    server = Bun.serve({
+      ...toServeOptions(app, { hostname: config.host, port: config.port }),
+      reusePort: false,
+    });
+  } catch (cause) {
+    await services.close();
+    throw toListenError(cause, config);
+  }
+
+  let stopped: Promise<void> | null = null;
+  const stop = async (hurry?: AbortSignal) => {
+    const drained = Promise.all([server.stop(), services.exchange.drained()]);
+    if (!(await settlesWithin(drained, config.drainTimeoutSeconds * 1000, hurry))) {
+      system.log.warn("requests were cut off: they outlasted PROXY_DRAIN_TIMEOUT", {
+        active: services.exchange.activeCount(),
+      });
+      await server.stop(true);
+      await settlesWithin(services.exchange.drained(), CUT_OFF_MS_MAX);
+    }
+    await services.close();
+  };
+  return {
+    url: `http://${toUrlHost(config.host)}:${server.port}`,
+    services,
+    stop: (hurry) => (stopped ??= stop(hurry)),
+  };
+}
+
+function toUrlHost(host: string): string {
+  return isIPv6(host) ? `[${host}]` : host;
+}
+
+/** Whether `work` was done in time; what is not goes on, unwatched. */
+async function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: AbortSignal): Promise<boolean> {
+  const { promise: cut, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(() => resolve(false), limitMs);
+  const onHurry = () => resolve(false);
+  hurry?.addEventListener("abort", onHurry);
+  if (hurry?.aborted === true) onHurry();
+  try {
+    return await Promise.race([work.then(() => true), cut]);
+  } finally {
+    clearTimeout(timer);
+    hurry?.removeEventListener("abort", onHurry);
+  }
+}
+
+function toListenError(cause: unknown, config: Config): unknown {
+  const where = `${toUrlHost(config.host)}:${config.port}`;
+  switch (systemCode(cause)) {
+    case "EADDRINUSE":
+      return new SetupError(
+        "configuration",
+        `${where} is taken by another process: stop it, or set PROXY_PORT to a free port.`,
+        cause,
+      );
+    case "EADDRNOTAVAIL":
+      return new SetupError(
+        "configuration",
+        `PROXY_HOST is not an address of this machine: set it to one, or to 127.0.0.1.`,
+        cause,
+      );
+    case "EACCES":
+    case "EPERM":
+      return toSetupError(
+        cause,
+        `This user may not listen on ${where}: set PROXY_PORT to a port above 1023.`,
+      );
+    default:
+      return cause;
+  }
+}

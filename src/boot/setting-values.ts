@@ -1,0 +1,170 @@
+import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
+import { LOG_LEVELS, type LogLevel } from "#kernel/log.ts";
+
+/*
+ * Text of a variable → value. Each throws a RangeError whose message completes "<name> must be …".
+ * None repeats what was given: it may be a secret put into the wrong variable.
+ */
+
+export const ADMIN_PASSWORD_LENGTH_MIN = 12;
+const PORT_MAX = 65_535;
+const SECONDS_MAX = 10 * 365 * 86_400;
+const SECONDS_PER_UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+export const LEDGER_SYNCS = ["interval", "request"] as const;
+export type LedgerSync = (typeof LEDGER_SYNCS)[number];
+
+export function toText(text: string): string {
+  if (text.trim() === "") throw new RangeError("a text that is not blank");
+  return text;
+}
+
+export function toPath(text: string): string {
+  if (text.trim() === "" || text.includes("\0")) throw new RangeError("a path");
+  return text;
+}
+
+export function toHost(text: string): string {
+  if (!isHostName(text)) throw new RangeError("an IP address or a host name, without a scheme and a port");
+  return text.startsWith("[") ? text.slice(1, -1) : text;
+}
+
+export function toPort(text: string): number {
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : -1;
+  if (port < 0 || port > PORT_MAX) throw new RangeError(`a port from 0 to ${PORT_MAX}`);
+  return port;
+}
+
+/** RFC 6454: scheme, host and port; a single slash at the end is forgiven. */
+export function toOrigin(text: string): string {
+  const url = parseHttpUrl(text);
+  if (url === null || url.pathname !== "/" || hasMoreThanPath(url)) {
+    throw new RangeError("an origin such as https://models.example.org, without a path");
+  }
+  return url.origin;
+}
+
+/** OpenID Connect Discovery 1.0, section 2: https; http is accepted on loopback only. */
+export function toIssuer(text: string): string {
+  const url = parseHttpUrl(text);
+  if (url === null || hasMoreThanPath(url) || (url.protocol === "http:" && !isLoopback(url.hostname))) {
+    throw new RangeError("an https URL (http on loopback only) without user, query and fragment");
+  }
+  return text;
+}
+
+export function toBaseUrl(text: string): string {
+  const url = parseHttpUrl(text);
+  if (url === null || hasMoreThanPath(url)) {
+    throw new RangeError("an http or https URL without user, query and fragment");
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+export function toSqlitePath(text: string): string {
+  const path = text.startsWith("sqlite:") ? text.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "") : "";
+  if (path === "" || path.includes("\0") || path.includes("?")) throw new RangeError("sqlite:PATH");
+  return path;
+}
+
+export function toSecretKey(text: string): Uint8Array {
+  const bytes = decodeSecretKey(text);
+  if (bytes === null)
+    throw new RangeError(`${SECRET_KEY_BYTES} bytes in base64 (for example from: openssl rand -base64 32)`);
+  return bytes;
+}
+
+/** Null unless `text` is the base64 of exactly 32 bytes. */
+export function decodeSecretKey(text: string): Uint8Array | null {
+  const bytes = Buffer.from(text, "base64");
+  // Buffer skips what is not base64; only a text that encodes back to itself was one.
+  const same = bytes.toString("base64").replace(/=+$/, "") === text.replace(/=+$/, "");
+  return same && bytes.byteLength === SECRET_KEY_BYTES ? bytes : null;
+}
+
+export function toAdminPassword(text: string): string {
+  if (Array.from(text).length < ADMIN_PASSWORD_LENGTH_MIN) {
+    throw new RangeError(`at least ${ADMIN_PASSWORD_LENGTH_MIN} characters long`);
+  }
+  return text;
+}
+
+export function toBoolean(text: string): boolean {
+  if (text !== "true" && text !== "false") throw new RangeError("true or false");
+  return text === "true";
+}
+
+export function toScopes(text: string): string {
+  const scopes = text.split(" ").filter((scope) => scope !== "");
+  if (!scopes.includes("openid")) throw new RangeError("space-separated scopes, one of which is openid");
+  return scopes.join(" ");
+}
+
+/** A whole number above zero. */
+export function toCount(text: string): number {
+  const count = /^[0-9]{1,15}$/.test(text) ? Number(text) : 0;
+  if (count < 1) throw new RangeError("a whole number above zero");
+  return count;
+}
+
+export function toSeconds(text: string): number {
+  const [, amount, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(amount) * (SECONDS_PER_UNIT[unit ?? ""] ?? Number.NaN);
+  if (!(seconds <= SECONDS_MAX)) throw new RangeError("a duration such as 90s, 15m, 12h or 7d");
+  return seconds;
+}
+
+export function toPositiveSeconds(text: string): number {
+  const seconds = toSeconds(text);
+  if (seconds === 0) throw new RangeError("a duration above zero, such as 90s, 15m, 12h or 7d");
+  return seconds;
+}
+
+export function toHostNames(text: string): readonly string[] {
+  const names = text
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== "");
+  if (names.length === 0 || !names.every(isHostName)) {
+    throw new RangeError("comma-separated host names, without schemes and ports");
+  }
+  return names;
+}
+
+export function toLedgerSync(text: string): LedgerSync {
+  const sync = LEDGER_SYNCS.find((candidate) => candidate === text);
+  if (sync === undefined) throw new RangeError("interval or request");
+  return sync;
+}
+
+export function toLogLevel(text: string): LogLevel {
+  const level = LOG_LEVELS.find((candidate) => candidate === text);
+  if (level === undefined) throw new RangeError("debug, info, warn or error");
+  return level;
+}
+
+/** A host that only this machine can reach; `host` as in a URL, IPv6 with or without brackets. */
+export function isLoopback(host: string): boolean {
+  return (
+    host === "localhost" ||
+    host.endsWith(".localhost") ||
+    /^127(\.[0-9]{1,3}){3}$/.test(host) ||
+    host === "::1" ||
+    host === "[::1]"
+  );
+}
+
+function isHostName(text: string): boolean {
+  const bracketed = text.includes(":") && !text.startsWith("[") ? `[${text}]` : text;
+  if (!/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)$/.test(bracketed)) return false;
+  return URL.canParse(`http://${bracketed}/`);
+}
+
+function parseHttpUrl(text: string): URL | null {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : null;
+}
+
+function hasMoreThanPath(url: URL): boolean {
+  return url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "";
+}

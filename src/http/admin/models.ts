@@ -1,0 +1,59 @@
+import { Elysia } from "elysia";
+import type { Catalog } from "#catalog/catalog.ts";
+import { toActor, type Guard } from "#http/guard.ts";
+import { pageView, slicePage } from "#http/paging.ts";
+import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas.ts";
+import { toModelView } from "#http/views.ts";
+import { parsePage } from "#kernel/page.ts";
+
+/** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
+export function modelRoutes(guard: Guard, catalog: Catalog) {
+  return new Elysia({ prefix: "/admin/v1" })
+    .use(guard)
+    .post(
+      "/models",
+      async ({ body, caller, status }) => {
+        const draft = { ...toModelPatch(body), origin: body.origin };
+        return status(201, toModelView(await catalog.createModel(draft, toActor(caller))));
+      },
+      { access: "admin", body: ModelCreateRequest },
+    )
+    .get(
+      "/models",
+      async ({ query }) => {
+        const page = parsePage(query);
+        const { models } = await catalog.snapshot();
+        const provider = query["provider"] ?? "";
+        const found =
+          provider === "" ? models : models.filter((resolved) => resolved.provider.name === provider);
+        return { models: slicePage(found, page).map(toModelView), ...pageView(page, found.length) };
+      },
+      { access: "admin" },
+    )
+    .patch(
+      "/models/:alias",
+      async ({ params, body, caller }) =>
+        toModelView(await catalog.updateModel(params.alias, toModelPatch(body), toActor(caller))),
+      { access: "admin", body: ModelPatchRequest },
+    )
+    .delete(
+      "/models/:alias",
+      async ({ params, caller }) => {
+        await catalog.deleteModel(params.alias, toActor(caller));
+        return { deleted: params.alias };
+      },
+      { access: "admin" },
+    );
+}
+
+function toModelPatch(body: typeof ModelPatchRequest.static) {
+  return {
+    alias: body.alias,
+    provider: body.provider,
+    upstreamName: body.upstream_name,
+    target: body.target,
+    capabilities: body.capabilities,
+    pricing: body.pricing,
+    hidden: body.hidden,
+  };
+}

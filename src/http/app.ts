@@ -1,0 +1,116 @@
+import { Elysia } from "elysia";
+import type { ServedEndpoint } from "#catalog/capability.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { eventRoutes } from "./admin/events.ts";
+import { keyRoutes } from "./admin/keys.ts";
+import { modelRoutes } from "./admin/models.ts";
+import { principalRoutes } from "./admin/principals.ts";
+import { providerRoutes } from "./admin/providers.ts";
+import { requestRoutes } from "./admin/requests.ts";
+import { resolveRoutes } from "./admin/resolve.ts";
+import { authRoutes } from "./auth.ts";
+import type { AppDeps } from "./deps.ts";
+import { toFailureResponse } from "./envelope.ts";
+import { createDoor, createGuard, toRouteTable, type RouteEntry } from "./guard.ts";
+import { createHostRule } from "./host.ts";
+import { modelListRoutes } from "./models-list.ts";
+import { myRoutes } from "./my.ts";
+import { opsRoutes } from "./ops.ts";
+import { uiRoutes } from "./ui.ts";
+import { createPathIndex } from "./unknown-endpoint.ts";
+import { createIngress, INGRESS_ROUTES, type Connections } from "./v1.ts";
+
+/** The whole interface, ready to be put behind a socket. */
+export interface App {
+  /** Any request. Never throws. */
+  fetch(request: Request, connections: Connections | null): Promise<Response>;
+  /** A POST of the data plane, by the shortest way. Never throws. */
+  serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
+  /** Every route that is served, and who may call it. */
+  readonly routes: readonly RouteEntry[];
+}
+
+/** Throws when a route does not declare who may call it. */
+export function createApp(deps: AppDeps): App {
+  const { config, clock, log, catalog } = deps;
+  const hosts = createHostRule(config);
+  const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
+  const guard = createGuard(door);
+  const ingress = createIngress({
+    clock,
+    log,
+    hosts,
+    door,
+    exchange: deps.exchange,
+    maxBodyBytes: config.maxBodyBytes,
+  });
+
+  // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
+  const elysia = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
+    // First, since a hook applies only to the routes that come after it.
+    .onError(({ error, code, request }) => {
+      const failure = code === "NOT_FOUND" ? paths.toUnknownEndpoint(new URL(request.url).pathname) : error;
+      return toFailureResponse(failure, request, log);
+    })
+    .use(opsRoutes(guard, clock))
+    .use(modelListRoutes(guard, door, catalog))
+    .use(authRoutes(guard, deps))
+    .use(myRoutes(guard, deps))
+    .use(providerRoutes(guard, catalog))
+    .use(modelRoutes(guard, catalog))
+    .use(resolveRoutes(guard, catalog))
+    .use(principalRoutes(guard, deps.principals))
+    .use(keyRoutes(guard, deps))
+    .use(requestRoutes(guard, deps))
+    .use(eventRoutes(guard, deps.audit))
+    .use(uiRoutes(guard, () => paths));
+  const routes = [...INGRESS_ROUTES, ...toRouteTable(elysia.routes)];
+  const paths = createPathIndex(routes);
+  const endpoints = new Map(INGRESS_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
+
+  const route = async (request: Request, connections: Connections | null): Promise<Response> => {
+    hosts.check(request.headers);
+    const url = toRoutableUrl(request.url);
+    if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
+    const endpoint = request.method === "POST" ? endpoints.get(url.pathname) : undefined;
+    if (endpoint !== undefined) return await ingress.serve(endpoint, request, connections);
+    const routable = url.href === request.url ? request : new Request(url.href, request);
+    return withOwnHeaders(await elysia.fetch(routable));
+  };
+
+  return {
+    routes,
+    serve: (endpoint, request, connections) => ingress.serve(endpoint, request, connections),
+    async fetch(request, connections) {
+      try {
+        return await route(request, connections);
+      } catch (failure) {
+        return toFailureResponse(failure, request, log);
+      }
+    },
+  };
+}
+
+/**
+ * The URL that is routed by. Bun gives a bare path when the request had no Host (HTTP/1.0). Null for what is no path, as
+ * in CONNECT, and for escapes that decode to no text, which Elysia would hand on as a missing parameter.
+ */
+function toRoutableUrl(text: string): URL | null {
+  const url = URL.parse(text, text.startsWith("/") ? "http://localhost" : undefined);
+  if (url === null || url.protocol !== "http:") return null;
+  try {
+    decodeURIComponent(url.pathname);
+    return url;
+  } catch {
+    return null;
+  }
+}
+
+/** Nothing that is served here is worth a cache's while, and much of it is nobody else's to see. */
+function withOwnHeaders(response: Response): Response {
+  const { headers } = response;
+  headers.set("x-content-type-options", "nosniff");
+  headers.set("referrer-policy", "no-referrer");
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+  return response;
+}

@@ -1,0 +1,47 @@
+import { Elysia } from "elysia";
+import { CAPABILITIES, isCapability, type Capability } from "#catalog/capability.ts";
+import type { Catalog } from "#catalog/catalog.ts";
+import { listModels } from "#catalog/listing.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Door, Guard } from "./guard.ts";
+import { toPage } from "./ui.ts";
+import { toModelListEntry } from "./views.ts";
+
+/** `GET /v1/models` and `GET /models` (specification, section 4.2, rules 1, 6 and 7). */
+export function modelListRoutes(guard: Guard, door: Door, catalog: Catalog) {
+  const list = async (request: Request) => {
+    const query = new URL(request.url).searchParams;
+    const includeHidden = query.get("include_hidden") === "1";
+    const includePricing = query.get("include_pricing") === "1";
+    // The plain form is public, and answers whatever key comes with it.
+    if (includeHidden || includePricing) await door.admit(request, "caller");
+    const endpoint = parseEndpointFilter(query.get("endpoint") ?? "");
+    const models = listModels(await catalog.snapshot(), { endpoint, includeHidden });
+    return { object: "list", data: models.map((model) => toModelListEntry(model, { includePricing })) };
+  };
+  return new Elysia()
+    .use(guard)
+    .get("/v1/models", ({ request }) => list(request), { public: true })
+    .get(
+      "/models",
+      async ({ request, set }) => {
+        set.headers["vary"] = "accept";
+        return isNavigation(request.headers) ? toPage() : await list(request);
+      },
+      { public: true },
+    );
+}
+
+/** Empty is no filter. Throws `invalid_endpoint`. */
+function parseEndpointFilter(text: string): Capability | null {
+  if (text === "") return null;
+  if (isCapability(text)) return text;
+  throw new ProxyError("invalid_endpoint", `endpoint is one of ${CAPABILITIES.join(", ")}.`, {
+    param: "endpoint",
+  });
+}
+
+/** A browser that opens `/models` wants the page; a client of the API never lists HTML. */
+function isNavigation(headers: Headers): boolean {
+  return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(headers.get("accept") ?? "");
+}

@@ -1,0 +1,100 @@
+import type { ServedEndpoint } from "#catalog/capability.ts";
+import type { Exchange } from "#forward/exchange.ts";
+import { setProxiedBy } from "#forward/headers.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import { readBody, toBodyLimits } from "./body.ts";
+import { CALLER_GONE_STATUS, toErrorResponse, toFailureResponse } from "./envelope.ts";
+import type { Door, RouteEntry } from "./guard.ts";
+import type { HostRule } from "./host.ts";
+
+/** The connection of a request, as far as its idle timeout goes; Bun's server is one. */
+export interface Connections {
+  /** 0 is never. */
+  timeout(request: Request, seconds: number): void;
+}
+
+/** Closes a connection on which nothing moves: between requests, in a head, in a body. Above the pauses of client pools. */
+export const IDLE_TIMEOUT_SECONDS = 75;
+
+export interface IngressRoute extends RouteEntry {
+  readonly method: "POST";
+  readonly access: "caller";
+  readonly endpoint: ServedEndpoint;
+}
+
+/** The POST routes of the data plane; the ones without the prefix are the same, not redirects. */
+export const INGRESS_ROUTES: readonly IngressRoute[] = [
+  toIngressRoute("/v1/chat/completions", "chat"),
+  toIngressRoute("/v1/completions", "completions"),
+  toIngressRoute("/v1/embeddings", "embeddings"),
+  toIngressRoute("/chat/completions", "chat"),
+  toIngressRoute("/completions", "completions"),
+  toIngressRoute("/embeddings", "embeddings"),
+];
+
+export interface IngressDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hosts: HostRule;
+  readonly door: Door;
+  readonly exchange: Pick<Exchange, "run">;
+  readonly maxBodyBytes: number;
+}
+
+export interface Ingress {
+  /** Never throws. `connections` is null where there is no connection, as in a test in process. */
+  serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
+}
+
+/**
+ * One request of the data plane, from its head to its answer: who calls, then the body, then the exchange. Runs on the
+ * server's native routes, without a framework in between, since every request to a model pays for it.
+ */
+export function createIngress(deps: IngressDeps): Ingress {
+  const { clock, log, hosts, door, exchange } = deps;
+  const limits = toBodyLimits(deps.maxBodyBytes);
+
+  return {
+    async serve(endpoint, request, connections) {
+      const arrivedAtUs = clock.nowUs();
+      const arrivedAtMs = clock.monotonicMs();
+      try {
+        hosts.check(request.headers);
+        const caller = await door.admit(request, "caller");
+        const body = await readBody(request, limits);
+        // A model may be silent for longer than any idle connection is kept.
+        connections?.timeout(request, 0);
+        const { principal, credential } = caller;
+        const result = await exchange.run({
+          endpoint,
+          caller: {
+            principalId: principal.id,
+            principalName: principal.name,
+            keyId: credential.kind === "key" ? credential.keyId : null,
+          },
+          headers: request.headers,
+          body,
+          arrivedAtUs,
+          arrivedAtMs,
+          signal: request.signal,
+          onSettled: () => connections?.timeout(request, IDLE_TIMEOUT_SECONDS),
+        });
+        if (result.kind === "relayed") return result.response;
+        if (result.kind === "cancelled") return new Response(null, { status: CALLER_GONE_STATUS });
+        const error = new ProxyError("provider_unreachable", `The provider did not answer: ${result.error}.`);
+        const response = toErrorResponse(error, request);
+        setProxiedBy(response.headers, { providerName: result.provider, upstreamName: result.upstreamName });
+        return response;
+      } catch (failure) {
+        connections?.timeout(request, IDLE_TIMEOUT_SECONDS);
+        return toFailureResponse(failure, request, log);
+      }
+    },
+  };
+}
+
+function toIngressRoute(path: string, endpoint: ServedEndpoint): IngressRoute {
+  return { method: "POST", path, access: "caller", endpoint };
+}

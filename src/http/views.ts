@@ -1,0 +1,161 @@
+import type { AuditEvent } from "#audit/event.ts";
+import type { Provider } from "#catalog/provider.ts";
+import type { ResolvedModel } from "#catalog/snapshot.ts";
+import type { ApiKey } from "#identity/key.ts";
+import type { Principal } from "#identity/principal.ts";
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { picoToNumber, toPricePerMillion, UNITS, type PriceSet, type Unit } from "#kernel/units.ts";
+import type { RequestLogRow } from "#stats/store.ts";
+
+/** Domain → wire JSON, in the spelling of specification section 2; one function per resource. */
+
+/** As lists show it, without `endpoints`. */
+export function toProviderView(provider: Provider) {
+  return {
+    name: provider.name,
+    wire_format: provider.wireFormat,
+    base_url: provider.baseUrl,
+    has_credential: provider.sealedCredential !== null,
+    verify_tls: provider.verifyTls,
+    has_custom_ca: provider.caPem !== null,
+    timeout_connect: provider.timeoutConnectSeconds,
+    timeout_read: provider.timeoutReadSeconds,
+    max_concurrency: provider.maxConcurrency,
+    enabled: provider.enabled,
+    created_at: formatInstant(provider.createdAtUs),
+  };
+}
+
+export function toSingleProviderView(provider: Provider) {
+  return { ...toProviderView(provider), endpoints: provider.endpoints };
+}
+
+export function toModelView(resolved: ResolvedModel) {
+  const { model } = resolved;
+  return {
+    alias: model.alias,
+    provider: resolved.provider.name,
+    upstream_name: resolved.upstreamName,
+    capabilities: resolved.capabilities,
+    origin: model.origin,
+    created_at: formatInstant(model.createdAtUs),
+    target: toTarget(resolved),
+    pricing: toPricingView(resolved.prices),
+    pricing_inherited: resolved.pricesInherited,
+    hidden: model.hidden,
+  };
+}
+
+/** An entry of `GET /v1/models` (section 2.5). */
+export function toModelListEntry(resolved: ResolvedModel, options: { readonly includePricing: boolean }) {
+  const { model } = resolved;
+  return {
+    id: model.alias,
+    object: "model",
+    created: Math.floor(model.createdAtUs / 1_000_000),
+    owned_by: resolved.provider.name,
+    capabilities: resolved.capabilities,
+    alias_of: toTarget(resolved),
+    hidden: model.hidden,
+    ...(options.includePricing && {
+      pricing: toPricingView(resolved.prices),
+      pricing_inherited: resolved.pricesInherited,
+    }),
+  };
+}
+
+export function toKeyView(key: ApiKey, lastUsedAtUs: InstantUs | null) {
+  return {
+    id: key.id,
+    key_suffix: key.suffix,
+    label: key.label,
+    created_at: formatInstant(key.createdAtUs),
+    last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
+  };
+}
+
+/** A key with its owner's name, for lists that span principals. */
+export function toOwnedKeyView(key: ApiKey, ownerName: string, lastUsedAtUs: InstantUs | null) {
+  return { ...toKeyView(key, lastUsedAtUs), principal: ownerName };
+}
+
+export function toPrincipalView(principal: Principal) {
+  return {
+    id: principal.id,
+    name: principal.name,
+    kind: principal.kind,
+    role: principal.role,
+    enabled: principal.enabled,
+    created_at: formatInstant(principal.createdAtUs),
+  };
+}
+
+export function toAdminEventView(event: AuditEvent) {
+  return {
+    ts: formatInstant(event.atUs),
+    actor_principal_id: event.actorPrincipalId,
+    actor: event.actorName,
+    action: event.action,
+    target_kind: event.targetKind,
+    target_ref: event.targetRef,
+  };
+}
+
+/** What a row of the request log joins from the catalog and from the living keys. */
+export interface RequestLogNames {
+  readonly provider: string;
+  readonly keyLabel: string | null;
+}
+
+/** A row of the request log (decisions, "Reports"): units as stored, prices per million of the units that it has. */
+export function toRequestView(row: RequestLogRow, names: RequestLogNames) {
+  return {
+    id: row.id,
+    ts: formatInstant(row.arrivedAtUs),
+    principal: row.principal,
+    key_id: row.keyId,
+    key_label: names.keyLabel,
+    relay_token_id: row.relayTokenId,
+    provider: names.provider,
+    model: row.model,
+    upstream_name: row.upstreamName,
+    endpoint: row.endpoint,
+    client: row.client,
+    status_code: row.statusCode,
+    outcome: row.outcome,
+    error_kind: row.errorKind,
+    cancelled: row.outcome === "cancelled",
+    streamed: row.streamed,
+    duration_ms: row.durationUs / 1000,
+    time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
+    cost: row.costPico === null ? null : picoToNumber(row.costPico),
+    units: row.quantities,
+    unit_prices: toUnitPricesView(row),
+    tags: row.tags,
+  };
+}
+
+/** Per million units; units without a price are left out. */
+function toPricingView(prices: PriceSet) {
+  const view: { [unit in Unit]?: number } = {};
+  for (const unit of UNITS) {
+    const price = prices[unit];
+    if (price !== undefined && price !== null) view[unit] = toPricePerMillion(price);
+  }
+  return view;
+}
+
+function toUnitPricesView({ quantities, prices }: RequestLogRow) {
+  const view: { [unit in Unit]?: number | null } = {};
+  for (const unit of UNITS) {
+    if (quantities[unit] === undefined) continue;
+    const price = prices[unit];
+    view[unit] = price === undefined || price === null ? null : toPricePerMillion(price);
+  }
+  return view;
+}
+
+/** The name that a model stands for; null when it routes itself. */
+function toTarget({ model, bound }: ResolvedModel): string | null {
+  return model.route.kind === "name" ? bound.alias : null;
+}

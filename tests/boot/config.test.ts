@@ -1,0 +1,185 @@
+import { describe, expect, test } from "bun:test";
+import { parseConfig, type Environment } from "#boot/config.ts";
+import { SETTINGS } from "#boot/settings.ts";
+import { SetupError } from "#kernel/errors.ts";
+
+const HOME = { HOME: "/home/someone" };
+
+function refusal(env: Environment): string {
+  try {
+    parseConfig({ ...HOME, ...env });
+  } catch (error) {
+    if (error instanceof SetupError) return `${error.kind}: ${error.message}`;
+    throw error;
+  }
+  return "accepted";
+}
+
+describe("defaults", () => {
+  test("an empty environment gives the defaults of the table, and the configuration cannot be changed afterwards", () => {
+    const config = parseConfig(HOME);
+    expect(config).toEqual({
+      host: "127.0.0.1",
+      port: 4000,
+      publicUrl: null,
+      dataDir: "/home/someone/.local/share/lockport",
+      databasePath: "/home/someone/.local/share/lockport/catalog.db",
+      secretKey: null,
+      adminPassword: null,
+      adminPasswordEnabled: true,
+      oidc: null,
+      messagesBaseUrl: null,
+      maxEmbeddingBatch: 2048,
+      maxBodyBytes: 64 * 1024 * 1024,
+      maxResponseBytes: 64 * 1024 * 1024,
+      sessionTtlSeconds: 7 * 86_400,
+      usageRetentionDays: null,
+      allowedHosts: [],
+      ledgerSync: "interval",
+      drainTimeoutSeconds: 30,
+      apiKey: null,
+      logLevel: "info",
+    });
+    expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
+  });
+
+  test("an empty variable counts as unset", () => {
+    const empty = Object.fromEntries(Object.values(SETTINGS).map(({ name }) => [name, ""]));
+    expect(parseConfig({ ...HOME, ...empty })).toEqual(parseConfig(HOME));
+  });
+
+  test("the data folder follows XDG_DATA_HOME unless that is relative, and PROXY_DATA_DIR goes before it", () => {
+    expect(parseConfig({ ...HOME, XDG_DATA_HOME: "/data" }).dataDir).toBe("/data/lockport");
+    expect(parseConfig({ ...HOME, XDG_DATA_HOME: "data" }).dataDir).toBe(
+      "/home/someone/.local/share/lockport",
+    );
+    expect(parseConfig({ ...HOME, XDG_DATA_HOME: "/data", PROXY_DATA_DIR: "/srv" }).dataDir).toBe("/srv");
+  });
+
+  test("every setting has a unit and a sentence, and its default passes its own rule", () => {
+    for (const { fallback, parse, sentence, unit } of Object.values(SETTINGS)) {
+      expect(sentence).toMatch(/^[A-Z].*\.$/);
+      expect(unit).not.toBe("");
+      if (fallback !== null) expect(() => parse(fallback)).not.toThrow();
+    }
+  });
+});
+
+describe("values", () => {
+  const accepted: readonly [Environment, object][] = [
+    [
+      { PROXY_HOST: "0.0.0.0", PROXY_PORT: "0" },
+      { host: "0.0.0.0", port: 0 },
+    ],
+    [{ PROXY_HOST: "::1" }, { host: "::1" }],
+    [{ PROXY_HOST: "[::1]" }, { host: "::1" }],
+    [{ PROXY_PUBLIC_URL: "https://Models.example.org/" }, { publicUrl: "https://models.example.org" }],
+    [{ PROXY_DATABASE_URL: "sqlite:/srv/a.db" }, { databasePath: "/srv/a.db" }],
+    [{ PROXY_DATABASE_URL: "sqlite:///srv/a.db" }, { databasePath: "/srv/a.db" }],
+    [{ PROXY_ADMIN_PASSWORD: "twelve chars" }, { adminPassword: "twelve chars" }],
+    [{ PROXY_ADMIN_PASSWORD_DISABLED: "true" }, { adminPasswordEnabled: false }],
+    [
+      { PROXY_MESSAGES_BASE_URL: "https://api.example.org/x/" },
+      { messagesBaseUrl: "https://api.example.org/x" },
+    ],
+    [{ PROXY_SESSION_TTL: "90s" }, { sessionTtlSeconds: 90 }],
+    [{ PROXY_SESSION_TTL: "15m" }, { sessionTtlSeconds: 900 }],
+    [{ PROXY_SESSION_TTL: "12h" }, { sessionTtlSeconds: 43_200 }],
+    [{ PROXY_DRAIN_TIMEOUT: "0s" }, { drainTimeoutSeconds: 0 }],
+    [{ PROXY_USAGE_RETENTION_DAYS: "30" }, { usageRetentionDays: 30 }],
+    [{ PROXY_ALLOWED_HOSTS: "VM, models.lan" }, { allowedHosts: ["vm", "models.lan"] }],
+    [
+      { PROXY_LEDGER_SYNC: "request", PROXY_LOG: "debug" },
+      { ledgerSync: "request", logLevel: "debug" },
+    ],
+  ];
+  for (const [env, values] of accepted) {
+    test(`${JSON.stringify(env)} is accepted`, () => {
+      expect(parseConfig({ ...HOME, ...env })).toMatchObject(values);
+    });
+  }
+
+  test("a secret key is 32 bytes of base64", () => {
+    const secret = Buffer.alloc(32, 7);
+    expect(parseConfig({ ...HOME, PROXY_SECRET_KEY: secret.toString("base64") }).secretKey).toEqual(secret);
+    expect(refusal({ PROXY_SECRET_KEY: Buffer.alloc(31).toString("base64") })).toStartWith(
+      "configuration: PROXY_SECRET_KEY",
+    );
+    expect(refusal({ PROXY_SECRET_KEY: "x".repeat(43) + "!" })).toStartWith(
+      "configuration: PROXY_SECRET_KEY",
+    );
+  });
+
+  const refused: readonly Environment[] = [
+    { PROXY_HOST: "http://127.0.0.1" },
+    { PROXY_HOST: "127.0.0.1:4000" },
+    { PROXY_PORT: "65536" },
+    { PROXY_PORT: "4000x" },
+    { PROXY_PORT: "-1" },
+    { PROXY_PUBLIC_URL: "vm.example.org" },
+    { PROXY_PUBLIC_URL: "https://models.example.org/path" },
+    { PROXY_PUBLIC_URL: "https://user@models.example.org" },
+    { PROXY_PUBLIC_URL: "ftp://models.example.org" },
+    { PROXY_DATABASE_URL: "/srv/a.db" },
+    { PROXY_DATABASE_URL: "sqlite:" },
+    { PROXY_DATABASE_URL: "postgres://a/b" },
+    { PROXY_ADMIN_PASSWORD: "elevenchars" },
+    { PROXY_ADMIN_PASSWORD_DISABLED: "yes" },
+    { PROXY_OIDC_ISSUER: "http://id.example.org", PROXY_OIDC_CLIENT_ID: "x" },
+    { PROXY_OIDC_ISSUER: "https://id.example.org?x=1", PROXY_OIDC_CLIENT_ID: "x" },
+    { PROXY_OIDC_SCOPES: "profile", PROXY_OIDC_ISSUER: "https://id.example.org", PROXY_OIDC_CLIENT_ID: "x" },
+    { PROXY_MESSAGES_BASE_URL: "file:///etc/passwd" },
+    { PROXY_MAX_EMBEDDING_BATCH: "0" },
+    { PROXY_MAX_BODY_BYTES: "64MiB" },
+    { PROXY_MAX_RESPONSE_BYTES: "1e6" },
+    { PROXY_SESSION_TTL: "0s" },
+    { PROXY_SESSION_TTL: "7" },
+    { PROXY_SESSION_TTL: "7w" },
+    { PROXY_USAGE_RETENTION_DAYS: "-1" },
+    { PROXY_ALLOWED_HOSTS: "https://vm" },
+    { PROXY_ALLOWED_HOSTS: "vm:80" },
+    { PROXY_ALLOWED_HOSTS: "," },
+    { PROXY_LEDGER_SYNC: "never" },
+    { PROXY_DRAIN_TIMEOUT: "soon" },
+    { PROXY_LOG: "trace" },
+    { PROXY_API_KEY: "   " },
+  ];
+  for (const env of refused) {
+    test(`${JSON.stringify(env)} is refused in one line that names the variable and does not repeat the value`, () => {
+      const [name = "", value = ""] = Object.entries(env)[0] ?? [];
+      const message = refusal(env);
+      expect(message).toStartWith(`configuration: ${name}`);
+      expect(message).not.toContain("\n");
+      if (value.length > 7) expect(message).not.toContain(value);
+    });
+  }
+});
+
+describe("rules between variables", () => {
+  test("an unknown PROXY_ variable is refused by name, with the one that was probably meant, and other names are not looked at", () => {
+    expect(refusal({ PROXY_PROT: "1" })).toBe(
+      "configuration: PROXY_PROT is not a setting (did you mean PROXY_PORT?): correct its name or unset it.",
+    );
+    expect(refusal({ PROXY_SOMETHING_ELSE: "" })).toBe(
+      "configuration: PROXY_SOMETHING_ELSE is not a setting: correct its name or unset it.",
+    );
+    expect(refusal({ HTTP_PROXY: "http://127.0.0.1:9", proxy_port: "x" })).toBe("accepted");
+  });
+
+  test("an issuer needs a client id", () => {
+    expect(refusal({ PROXY_OIDC_ISSUER: "https://id.example.org" })).toContain("PROXY_OIDC_CLIENT_ID");
+  });
+
+  test("an issuer on a server that is not bound to loopback needs a public URL", () => {
+    const sso = { PROXY_OIDC_ISSUER: "http://localhost:9000", PROXY_OIDC_CLIENT_ID: "x" };
+    expect(refusal(sso)).toBe("accepted");
+    expect(refusal({ ...sso, PROXY_HOST: "0.0.0.0" })).toContain("PROXY_PUBLIC_URL");
+    expect(refusal({ ...sso, PROXY_HOST: "0.0.0.0", PROXY_PUBLIC_URL: "https://m.example.org" })).toBe(
+      "accepted",
+    );
+    expect(parseConfig({ ...HOME, ...sso }).oidc).toMatchObject({
+      scopes: "openid profile email",
+      groupsClaim: "groups",
+    });
+  });
+});

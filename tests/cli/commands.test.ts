@@ -1,0 +1,291 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseConfig } from "#boot/config.ts";
+import { openLocal } from "#boot/local.ts";
+import { createSystem } from "#boot/system.ts";
+import { makeFolder } from "../support/folder.ts";
+import { runProcess } from "../support/process.ts";
+import { runLocal, type CliInput } from "./terminal.ts";
+
+let folder: ReturnType<typeof makeFolder>;
+let dataDir: string;
+
+beforeEach(() => {
+  folder = makeFolder();
+  dataDir = join(folder.path, "data");
+});
+afterEach(() => folder.remove());
+
+const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+const json = async (line: string, input?: CliInput) => {
+  const { code, data, messages } = await run(`${line} --json`, input);
+  expect(`${code} ${messages}`).toBe("0 ");
+  return JSON.parse(data);
+};
+
+describe("admin bootstrap", () => {
+  test("makes an admin and prints its first key alone on stdout, on an installation that never ran", async () => {
+    const { code, data, messages } = await run("admin bootstrap");
+    expect(code).toBe(0);
+    expect(data).toMatch(/^lp_[0-9A-Za-z]{40,}\n$/);
+    expect(messages).toContain("shown once");
+    expect(messages).not.toContain(data.trim());
+    expect(await json("principal list")).toMatchObject([
+      { name: "admin", role: "admin", kind: "user", enabled: true },
+    ]);
+    expect(readdirSync(dataDir).filter((name) => name.startsWith("usage"))).toEqual([]);
+  });
+
+  test("a second time makes no second key: it fails, or with --if-missing succeeds without a word on stdout", async () => {
+    await run("admin bootstrap");
+    const again = await run("admin bootstrap");
+    expect(again).toMatchObject({ code: 1, data: "" });
+    expect(again.messages).toContain("lockport key create --principal admin");
+    expect(await run("admin bootstrap --if-missing")).toMatchObject({ code: 0, data: "" });
+    expect(await json("key list")).toHaveLength(1);
+  });
+
+  test("under another name makes that admin, but never takes over a member", async () => {
+    expect((await run("admin bootstrap --name alice")).code).toBe(0);
+    await run("principal create bob");
+    expect(await run("admin bootstrap --name bob")).toMatchObject({ code: 1, data: "" });
+    expect(await json("key list --principal alice")).toHaveLength(1);
+    expect(await json("key list --principal bob")).toEqual([]);
+  });
+});
+
+describe("principals and keys", () => {
+  test("a principal is made, listed with its role, and refused under a name that is used or malformed", async () => {
+    expect(await json("principal create ci --kind service --role admin")).toMatchObject({
+      name: "ci",
+      kind: "service",
+    });
+    expect((await run("principal create ci")).messages).toContain("(principal_exists");
+    expect(await run("principal create Not-A-Name")).toMatchObject({ code: 1, data: "" });
+    expect((await run("principal create x --role owner")).messages).toContain("(invalid_request, role)");
+    expect((await run("principal list")).data).toMatch(/^NAME +KIND +ROLE .*\nci +service +admin +yes +/);
+  });
+
+  test("revoking the sessions of an unknown principal fails and says so", async () => {
+    await run("principal create ann");
+    expect(await json("principal revoke-sessions ann")).toEqual({ revoked: 0 });
+    expect((await run("principal revoke-sessions nobody")).messages).toContain(
+      "(principal_not_found, principal)",
+    );
+  });
+
+  test("a key is printed once, listed by its suffix only, and gone when it is deleted", async () => {
+    await run("principal create ann");
+    const { key, id } = await json("key create --principal ann --label laptop");
+    const listed = await run("key list");
+    expect(listed.data).toContain(key.slice(-4));
+    expect(listed.data).toContain("laptop");
+    expect(listed.data).not.toContain(key);
+    expect(await json(`key delete ${id}`)).toEqual({ deleted: id });
+    expect((await run(`key delete ${id}`)).messages).toContain("(key_not_found)");
+    expect(await json("key list")).toEqual([]);
+  });
+
+  test("lists are complete beyond one page", async () => {
+    // Made beneath the command line: 501 commands would take their time.
+    const config = parseConfig({ PROXY_DATA_DIR: dataDir });
+    const local = await openLocal(config, createSystem({ logLevel: "error" }));
+    const ann = await local.principals.create({ name: "ann" }, null);
+    for (let index = 0; index < 501; index += 1) await local.keys.create({ principalId: ann.id }, null);
+    await local.close();
+    expect(await json("key list")).toHaveLength(501);
+
+    // 100 kB are more than a pipe holds: a command that ended before its slow reader began would lose the rest.
+    const main = join(import.meta.dir, "../../src/main.ts");
+    const line = `"${process.execPath}" "${main}" key list --json --data-dir "${dataDir}"`;
+    const slow = await runProcess(["sh", "-c", `${line} | { sleep 0.2; cat; }`]);
+    expect(JSON.parse(slow.data)).toHaveLength(501);
+    const gone = await runProcess(["bash", "-c", `${line} | head -n 1; exit "\${PIPESTATUS[0]}"`]);
+    expect(gone).toEqual({ code: 0, data: "[\n", messages: "" });
+  }, 30_000);
+});
+
+describe("providers", () => {
+  const add = "provider add up --base-url http://127.0.0.1:9/v1";
+
+  test("a credential comes from a file, from stdin or from a hidden prompt, and is shown nowhere", async () => {
+    const keyFile = join(folder.path, "key");
+    writeFileSync(keyFile, "sk-from-file\n");
+    const ways: readonly [string, CliInput][] = [
+      [`${add}-file --api-key-file ${keyFile}`, {}],
+      [`${add}-stdin --api-key-file -`, { stdin: "sk-from-stdin\n" }],
+      [`${add}-typed`, { typed: "sk-typed" }],
+    ];
+    for (const [line, input] of ways) {
+      const { code, data, messages } = await run(
+        line.replace("add up", `add up-${ways.findIndex(([l]) => l === line)}`),
+        input,
+      );
+      expect(`${code} ${data}`).toBe("0 ");
+      expect(messages).not.toContain("sk-");
+    }
+    const providers: { has_credential: boolean }[] = await json("provider list");
+    expect(providers.map((provider) => provider.has_credential)).toEqual([true, true, true]);
+    const stored = readFileSync(join(dataDir, "catalog.db"));
+    for (const secret of ["sk-from-file", "sk-from-stdin", "sk-typed"])
+      expect(stored.includes(secret)).toBe(false);
+  });
+
+  test("without a terminal nobody is asked, and --no-api-key does not ask on one", async () => {
+    expect(await json(add)).toMatchObject({ has_credential: false });
+    expect(
+      (await run("provider add up-2 --base-url http://127.0.0.1:9/v1 --no-api-key", { typed: "x" })).messages,
+    ).toBe("added provider up-2\n");
+  });
+
+  test("every option of a provider reaches it", async () => {
+    const line = `${add} --no-verify-tls --timeout-connect 2 --timeout-read 7.5 --max-concurrency 3 --endpoint chat=http://127.0.0.1:8/chat`;
+    expect(await json(line)).toMatchObject({
+      name: "up",
+      base_url: "http://127.0.0.1:9/v1",
+      verify_tls: false,
+      timeout_connect: 2,
+      timeout_read: 7.5,
+      max_concurrency: 3,
+      endpoints: { chat: "http://127.0.0.1:8/chat" },
+      enabled: true,
+    });
+  });
+
+  test("a bad URL, a used name and a missing key file fail and add nothing", async () => {
+    expect((await run("provider add up --base-url file:///etc/passwd")).messages).toContain(
+      "(invalid_base_url, base_url)",
+    );
+    expect((await run(`${add} --api-key-file ${folder.path}/missing`)).code).toBe(78);
+    expect(existsSync(dataDir) ? await json("provider list") : []).toEqual([]);
+    await run(add);
+    expect((await run(add)).messages).toContain("(provider_exists");
+  });
+});
+
+describe("models", () => {
+  beforeEach(() => run("provider add up --base-url http://127.0.0.1:9/v1"));
+
+  test("an alias with prices, a name for it, and what both resolve to", async () => {
+    const added = await json(
+      "model add gpt --provider up --upstream-name gpt-x --price input_tokens=2.5 --price output_tokens=10",
+    );
+    expect(added).toMatchObject({
+      alias: "gpt",
+      target: null,
+      pricing: { input_tokens: 2.5, output_tokens: 10 },
+    });
+    expect(await json("model add fast --target gpt --hidden")).toMatchObject({
+      target: "gpt",
+      hidden: true,
+      pricing_inherited: true,
+      upstream_name: "gpt-x",
+    });
+    expect(await json("model resolve fast --stream")).toEqual({
+      alias: "fast",
+      provider: "up",
+      upstream_name: "gpt-x",
+      url: "http://127.0.0.1:9/v1/chat/completions",
+      capabilities: ["chat", "chat_stream"],
+    });
+    expect((await run("model list")).data.split("\n")).toHaveLength(4);
+    expect(await json("model list --provider other")).toEqual([]);
+  });
+
+  test("resolving what is unknown, or an endpoint that the model does not support, fails with the data plane's code", async () => {
+    await run("model add emb --provider up --upstream-name e --capability embeddings");
+    expect((await run("model resolve nope")).messages).toContain("(model_not_found, model)");
+    expect((await run("model resolve emb")).messages).toContain("(endpoint_not_supported, model)");
+    expect((await run("model resolve emb --endpoint audio")).messages).toContain(
+      "(invalid_endpoint, endpoint)",
+    );
+    expect((await json("model resolve emb --endpoint embeddings")).url).toBe(
+      "http://127.0.0.1:9/v1/embeddings",
+    );
+  });
+
+  test("a used alias and a bad price are refused", async () => {
+    await run("model add gpt --provider up --upstream-name gpt-x");
+    expect((await run("model add gpt --provider up --upstream-name other")).messages).toContain(
+      "(alias_exists",
+    );
+    expect((await run("model add b --provider up --upstream-name b --price seconds=1")).messages).toContain(
+      "(invalid_pricing",
+    );
+    expect((await run("model add b --provider up --upstream-name b --price input_tokens=cheap")).code).toBe(
+      2,
+    );
+    expect(await json("model list")).toHaveLength(1);
+  });
+});
+
+describe("what every command has in common", () => {
+  test("--version prints the version of the interface and touches no data folder", async () => {
+    expect(await run("--version", { env: { PROXY_PORT: "malformed" } })).toEqual({
+      code: 0,
+      data: "1.0.0\n",
+      messages: "",
+    });
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test("a typo is answered with what was probably meant, exit code 2 and nothing on stdout", async () => {
+    const typos: readonly [string, string][] = [
+      ["kye list", "Did you mean key?"],
+      ["key lits", "Did you mean list?"],
+      ["key list --principl x", "Did you mean --principal?"],
+    ];
+    for (const [line, hint] of typos) {
+      const { code, data, messages } = await run(line);
+      expect({ code, data }).toEqual({ code: 2, data: "" });
+      expect(messages).toContain(hint);
+    }
+    expect((await run("provider add up")).code).toBe(2);
+    expect((await run("key list extra")).code).toBe(2);
+  });
+
+  test("help goes to stdout with exit code 0, and a secret has no option that takes it as an argument", async () => {
+    const help = await run("provider add --help");
+    expect(help.code).toBe(0);
+    expect(help.data).toContain("--api-key-file <path>");
+    expect((await run("provider add up --base-url http://127.0.0.1:9/v1 --api-key sk-1")).code).toBe(2);
+  });
+
+  test("a malformed setting ends every command with one line and exit code 78", async () => {
+    expect(await run("key list", { env: { PROXY_LOG: "loud" } })).toEqual({
+      code: 78,
+      data: "",
+      messages: "lockport: PROXY_LOG must be debug, info, warn or error.\n",
+    });
+  });
+
+  test("a flag goes before its variable", async () => {
+    const other = join(folder.path, "other");
+    await runLocal(dataDir, ["principal", "create", "ann", "--data-dir", other]);
+    expect(existsSync(dataDir)).toBe(false);
+    expect(existsSync(join(other, "catalog.db"))).toBe(true);
+  });
+
+  test("a lost key file ends a command with one line and exit code 78, and no new key is made", async () => {
+    await run("principal create ann");
+    rmSync(join(dataDir, "secret.key"));
+    const { code, messages } = await run("principal list");
+    expect(code).toBe(78);
+    expect(messages).toMatch(/^lockport: The key file .* is missing beside existing data: .*\n$/);
+    expect(existsSync(join(dataDir, "secret.key"))).toBe(false);
+  });
+
+  test("a key that is not the database's, and a database of a newer version, end a command with exit code 78", async () => {
+    await run("principal create ann");
+    const foreign = { PROXY_SECRET_KEY: Buffer.alloc(32, 1).toString("base64") };
+    expect(await run("principal list", { env: foreign })).toMatchObject({ code: 78, data: "" });
+    const database = new Database(join(dataDir, "catalog.db"));
+    database.run("INSERT INTO schema_migrations VALUES (9999, 'later', 'x', 1)");
+    database.close();
+    const { code, messages } = await run("principal list");
+    expect(code).toBe(78);
+    expect(messages).toMatch(/^lockport: .*newer.*\n$/);
+  });
+});

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createApp } from "#http/app.ts";
+import {
+  call,
+  createCaller,
+  expectError,
+  openSession,
+  PASSWORD,
+  signIn,
+  startHarness,
+  type Harness,
+} from "./support.ts";
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness();
+});
+afterAll(() => harness.stop());
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+describe("POST /auth/password", () => {
+  test("signs in as admin: name, role and a cookie that pages cannot read", async () => {
+    const response = await call(harness, "POST", "/auth/password", {
+      body: { password: PASSWORD, extra: 1 },
+      headers: JSON_TYPE,
+    });
+    expect([response.status, await response.json()]).toEqual([200, { name: "admin", role: "admin" }]);
+    const cookie = response.headers.get("set-cookie") ?? "";
+    expect(cookie).toMatch(/^proxy_session=[^;]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=3(600|599)$/);
+    const me = await call(harness, "GET", "/auth/me", { headers: { cookie: cookie.split(";", 1)[0] ?? "" } });
+    expect(await me.json()).toEqual({
+      authenticated: true,
+      name: "admin",
+      role: "admin",
+      sso_enabled: false,
+      password_enabled: true,
+    });
+  });
+
+  test("sets a Secure cookie when the public URL is https", async () => {
+    const config = { ...harness.deps.config, publicUrl: "https://models.example.org" };
+    const app = createApp({ ...harness.deps, config });
+    const request = new Request("http://models.example.org/auth/password", {
+      method: "POST",
+      body: JSON.stringify({ password: PASSWORD }),
+      headers: { ...JSON_TYPE, host: "models.example.org", origin: "https://models.example.org" },
+    });
+    const response = await app.fetch(request, null);
+    expect(response.headers.get("set-cookie")).toEndWith("; Secure");
+  });
+
+  test("answers a wrong password with 401 wrong_password and sets nothing", async () => {
+    const response = await call(harness, "POST", "/auth/password", {
+      body: { password: "guess" },
+      headers: JSON_TYPE,
+    });
+    expect(response.headers.get("set-cookie")).toBeNull();
+    expect(await expectError(response, { status: 401, code: "wrong_password", param: null })).not.toContain(
+      "guess",
+    );
+  });
+
+  test.each([[{}], [{ password: 5 }], [{ password: null }], [{ Password: "x" }], [[]], ["text"], [null]])(
+    "without a text password is 400 invalid_request: %j",
+    async (body) => {
+      const response = await call(harness, "POST", "/auth/password", {
+        body: JSON.stringify(body),
+        headers: JSON_TYPE,
+      });
+      await expectError(response, { status: 400, code: "invalid_request" });
+    },
+  );
+
+  test.each(["", "{", "password=x", "\u0000"])("that is not JSON is 400 invalid_json: %j", async (body) => {
+    const response = await call(harness, "POST", "/auth/password", { body, headers: JSON_TYPE });
+    await expectError(response, { status: 400, code: "invalid_json", param: null });
+  });
+
+  test("from another origin is 403 cross_origin_rejected, and the password is not looked at", async () => {
+    for (const headers of [
+      { origin: "http://evil.example" },
+      { origin: "null" },
+      { origin: harness.url.replace("127.0.0.1", "localhost") },
+      { origin: `http://127.0.0.1:${harness.port ^ 1}` },
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site", origin: harness.url },
+    ]) {
+      const response = await call(harness, "POST", "/auth/password", {
+        body: { password: PASSWORD },
+        headers: { ...JSON_TYPE, ...headers },
+      });
+      expect(response.headers.get("set-cookie")).toBeNull();
+      await expectError(response, { status: 403, code: "cross_origin_rejected" });
+    }
+    const own = { ...JSON_TYPE, origin: harness.url, "sec-fetch-site": "same-origin" };
+    expect(
+      (await call(harness, "POST", "/auth/password", { body: { password: PASSWORD }, headers: own })).status,
+    ).toBe(200);
+  });
+
+  test("behind a proxy the public URL is the own origin, whatever X-Forwarded-* says", async () => {
+    const config = { ...harness.deps.config, publicUrl: "https://models.example.org" };
+    const app = createApp({ ...harness.deps, config });
+    const send = (origin: string) =>
+      app.fetch(
+        new Request("http://127.0.0.1/auth/password", {
+          method: "POST",
+          body: JSON.stringify({ password: PASSWORD }),
+          headers: {
+            ...JSON_TYPE,
+            host: "127.0.0.1",
+            origin,
+            "x-forwarded-host": "evil.example",
+            "x-forwarded-proto": "https",
+          },
+        }),
+        null,
+      );
+    expect((await send("https://models.example.org")).status).toBe(200);
+    await expectError(await send("https://evil.example"), { status: 403, code: "cross_origin_rejected" });
+    await expectError(await send("http://models.example.org"), {
+      status: 403,
+      code: "cross_origin_rejected",
+    });
+  });
+
+  test("as a form is 400 invalid_json, since a page elsewhere can send one", async () => {
+    for (const type of [
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+      "text/plain",
+    ]) {
+      const body = type.startsWith("text") ? { password: PASSWORD } : `password=${PASSWORD}`;
+      const response = await call(harness, "POST", "/auth/password", {
+        body,
+        headers: { "content-type": type },
+      });
+      expect(response.headers.get("set-cookie")).toBeNull();
+      await expectError(response, { status: 400, code: "invalid_json" });
+    }
+  });
+
+  test("over the limit of a JSON body is 413 request_too_large", async () => {
+    const body = { password: "x".repeat(1024 * 1024) };
+    await expectError(await call(harness, "POST", "/auth/password", { body, headers: JSON_TYPE }), {
+      status: 413,
+      code: "request_too_large",
+    });
+  });
+});
+
+describe("sign-in that is switched off", () => {
+  test("POST /auth/password is 404 password_login_disabled, and /auth/me says so", async () => {
+    const disabled = await startHarness({ config: { adminPasswordEnabled: false }, password: null });
+    try {
+      const response = await call(disabled, "POST", "/auth/password", {
+        body: { password: PASSWORD },
+        headers: JSON_TYPE,
+      });
+      await expectError(response, { status: 404, code: "password_login_disabled", param: null });
+      const me = await call(disabled, "GET", "/auth/me", { headers: {} });
+      expect(await me.json()).toEqual({ authenticated: false, sso_enabled: false, password_enabled: false });
+    } finally {
+      await disabled.stop();
+    }
+  });
+
+  test("GET /auth/login and /auth/callback are 404 sso_not_configured, whatever comes with them", async () => {
+    for (const path of [
+      "/auth/login",
+      "/auth/login?retry=1",
+      "/auth/callback",
+      "/auth/callback?code=a&state=b&error=c",
+    ]) {
+      const response = await call(harness, "GET", path, { headers: {} });
+      expect(response.headers.get("location")).toBeNull();
+      await expectError(response, { status: 404, code: "sso_not_configured", param: null });
+    }
+  });
+});
+
+describe("GET /auth/me", () => {
+  test("is always 200, and says who calls by key, by session, or nobody", async () => {
+    const { principal, key } = await createCaller(harness, "someone");
+    const me = async (headers: Record<string, string>) => {
+      const response = await call(harness, "GET", "/auth/me", { headers });
+      expect(response.status).toBe(200);
+      return await response.json();
+    };
+    const someone = {
+      authenticated: true,
+      name: "someone",
+      role: "member",
+      sso_enabled: false,
+      password_enabled: true,
+    };
+    expect(await me({ authorization: `Bearer ${key}` })).toEqual(someone);
+    expect(await me({ "x-api-key": key })).toEqual(someone);
+    expect(await me({ cookie: await openSession(harness, principal) })).toEqual(someone);
+    const nobody = { authenticated: false, sso_enabled: false, password_enabled: true };
+    expect(await me({})).toEqual(nobody);
+    expect(await me({ authorization: "Bearer lp_bad" })).toEqual(nobody);
+    expect(await me({ cookie: "proxy_session=a.b" })).toEqual(nobody);
+  });
+});
+
+describe("GET /auth/logout", () => {
+  test("ends the session on the server, so that a copied cookie dies with it, and clears the cookie", async () => {
+    const cookie = await signIn(harness);
+    const other = await signIn(harness);
+    expect((await call(harness, "GET", "/my/keys", { headers: { cookie } })).status).toBe(200);
+    const response = await call(harness, "GET", "/auth/logout", { headers: { cookie } });
+    expect([response.status, response.headers.get("location")]).toEqual([303, "/"]);
+    expect(response.headers.get("set-cookie")).toMatch(/^proxy_session=; .*Max-Age=0/);
+    await expectError(await call(harness, "GET", "/my/keys", { headers: { cookie } }), {
+      status: 401,
+      code: "missing_api_key",
+    });
+    expect((await call(harness, "GET", "/my/keys", { headers: { cookie: other } })).status).toBe(200);
+  });
+
+  test("ends the session also when a key comes with it, and needs none", async () => {
+    const cookie = await signIn(harness);
+    const headers = { cookie, authorization: `Bearer ${harness.adminKey}` };
+    expect((await call(harness, "GET", "/auth/logout", { headers })).status).toBe(303);
+    await expectError(await call(harness, "GET", "/my/keys", { headers: { cookie } }), {
+      status: 401,
+      code: "missing_api_key",
+    });
+    expect((await call(harness, "GET", "/auth/logout", { headers: {} })).status).toBe(303);
+    expect((await call(harness, "GET", "/my/keys")).status).toBe(200);
+  });
+});

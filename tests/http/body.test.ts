@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import net from "node:net";
+import { BodyRefusal, closesUnread, parseJson, readBody, type BodyLimits } from "#http/body.ts";
+import { toErrorResponse } from "#http/envelope.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { call, expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
+
+const MAX_BYTES = 256 * 1024;
+
+describe("a body of the data plane", () => {
+  let harness: Harness;
+  let bodies: Uint8Array[];
+  beforeAll(async () => {
+    bodies = [];
+    harness = await startHarness({
+      exchange: {
+        run: async ({ body }) => {
+          bodies.push(body);
+          return { kind: "relayed", response: new Response(String(body.length)) };
+        },
+      },
+    });
+  });
+  afterAll(() => harness.stop());
+
+  const head = (lines: string, path = "/v1/chat/completions") =>
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${harness.adminKey}\r\n${lines}\r\n\r\n`;
+  const chunked = (...chunks: string[]) =>
+    [...chunks, ""].map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join("");
+
+  test.each([0, 1, 1000, 64 * 1024, 64 * 1024 + 1, MAX_BYTES])(
+    "of %d bytes arrives as it was sent, with a length and chunked",
+    async (sizeBytes) => {
+      const sent = crypto.getRandomValues(new Uint8Array(Math.min(sizeBytes, 65536)));
+      const body = Buffer.alloc(sizeBytes, sent);
+      const response = await call(harness, "POST", "/v1/chat/completions", { body: new Uint8Array(body) });
+      expect(await response.text()).toBe(String(sizeBytes));
+      expect(Buffer.compare(bodies.at(-1) ?? new Uint8Array(), body)).toBe(0);
+
+      const stream = new ReadableStream({
+        start(controller) {
+          for (let at = 0; at < sizeBytes; at += 10_000)
+            controller.enqueue(new Uint8Array(body.subarray(at, at + 10_000)));
+          controller.close();
+        },
+      });
+      const again = await fetch(`${harness.url}/embeddings`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${harness.adminKey}` },
+        body: stream,
+      });
+      expect(await again.text()).toBe(String(sizeBytes));
+      expect(Buffer.compare(bodies.at(-1) ?? new Uint8Array(), body)).toBe(0);
+    },
+  );
+
+  test("whose length is over the limit is 413 at once, without a byte of it read", async () => {
+    const before = bodies.length;
+    // The body never comes: an answer proves that nobody waited for it.
+    const raw = await sendRaw(harness.port, head(`Content-Length: ${MAX_BYTES + 1}\r\nConnection: close`));
+    const message = await expectError(toResponse(raw), {
+      status: 413,
+      code: "request_too_large",
+      param: null,
+    });
+    expect(message).toContain(String(MAX_BYTES));
+    expect(bodies.length).toBe(before);
+  });
+
+  test("whose length is absurd is 413 as well, and the connection closes instead of waiting for the rest", async () => {
+    for (const length of ["999999999999999", "9007199254740993"]) {
+      const response = toResponse(await sendRaw(harness.port, head(`Content-Length: ${length}`)));
+      expect(response.headers.get("connection")).toBe("close");
+      await expectError(response, { status: 413, code: "request_too_large" });
+    }
+  });
+
+  test("that is chunked is counted, and is 413 once it is over the limit", async () => {
+    const before = bodies.length;
+    const chunks = Array.from({ length: 6 }, () => "x".repeat(50_000));
+    const raw = await sendRaw(
+      harness.port,
+      head("Transfer-Encoding: chunked\r\nConnection: close") + chunked(...chunks),
+    );
+    await expectError(toResponse(raw), { status: 413, code: "request_too_large" });
+    expect(bodies.length).toBe(before);
+  });
+
+  test("that was refused does not harm the next request of its connection", async () => {
+    const big = "x".repeat(MAX_BYTES + 1);
+    const raw = await sendRaw(
+      harness.port,
+      `${head(`Content-Length: ${big.length}`)}${big}${head("Content-Length: 2\r\nConnection: close")}{}`,
+    );
+    expect(raw.match(/HTTP\/1\.1 (\d+)/g)).toEqual(["HTTP/1.1 413", "HTTP/1.1 200"]);
+  });
+
+  test("that is encoded is 400 invalid_json, whatever the encoding", async () => {
+    const before = bodies.length;
+    const body = Bun.gzipSync(new TextEncoder().encode("{}"));
+    for (const encoding of ["gzip", "br", "zstd", "x-unknown", "gzip, identity", "identity"]) {
+      const headers = { authorization: `Bearer ${harness.adminKey}`, "content-encoding": encoding };
+      const response = await call(harness, "POST", "/v1/chat/completions", { body, headers });
+      await expectError(response, { status: 400, code: "invalid_json", param: null });
+    }
+    expect(bodies.length).toBe(before);
+  });
+
+  test.each(["/v1/chat/completions", "/completions", "/admin/v1/providers", "/my/keys"])(
+    "is not read for a caller that is not authenticated: POST %s answers while the body is still to come",
+    async (path) => {
+      const raw = await sendRaw(
+        harness.port,
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n`,
+      );
+      await expectError(toResponse(raw), { status: 401, code: "missing_api_key" });
+    },
+  );
+
+  test("without an end, from a caller that is not authenticated, ends the connection after the answer", async () => {
+    const raw = await sendRaw(
+      harness.port,
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${"5\r\nxxxxx\r\n".repeat(10)}`,
+    );
+    const response = toResponse(raw);
+    expect(response.headers.get("connection")).toBe("close");
+    await expectError(response, { status: 401, code: "missing_api_key" });
+  });
+
+  test("whose sender hangs up in the middle is nobody's error: nothing is served and nothing is logged", async () => {
+    const before = bodies.length;
+    for (const framing of ["Content-Length: 1000", "Content-Length: 100000", "Transfer-Encoding: chunked"]) {
+      await new Promise<void>((resolve) => {
+        const socket = net.connect(harness.port, "127.0.0.1", () => {
+          socket.write(`${head(framing)}3\r\nabc\r\n`, () => socket.destroy());
+        });
+        socket.on("close", () => resolve());
+      });
+    }
+    // A round trip on another connection: whatever the hang-ups set off has been set off by then.
+    await call(harness, "GET", "/admin/v1/providers");
+    expect(bodies.length).toBe(before);
+    expect(harness.logLines.filter((line) => line.includes('"error"'))).toEqual([]);
+  });
+
+  test("sent after Expect: 100-continue is asked for and served", async () => {
+    const raw = await sendRaw(
+      harness.port,
+      `${head("Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close")}{}`,
+    );
+    expect(raw).toStartWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK");
+  });
+});
+
+describe("a slow body", () => {
+  let server: Bun.Server<unknown>;
+  /** A tenth of a second instead of twenty: what is shown is the rule, not the figure. */
+  const limits: BodyLimits = { maxBytes: 1_000_000, graceMs: 100, msPerByte: 1 };
+  beforeAll(() => {
+    server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      development: false,
+      async fetch(request) {
+        try {
+          return new Response(String((await readBody(request, limits)).length));
+        } catch (refusal) {
+          return refusal instanceof ProxyError
+            ? toErrorResponse(refusal, request)
+            : new Response(null, { status: 499 });
+        }
+      },
+    });
+  });
+  afterAll(() => server.stop(true));
+
+  const head = (framing: string) => `POST / HTTP/1.1\r\nHost: localhost\r\n${framing}\r\n\r\n`;
+
+  test.each(["Content-Length: 10", "Content-Length: 100000", "Transfer-Encoding: chunked"])(
+    "that stops coming (%s) is 400 invalid_request after the grace, and its connection closes",
+    async (framing) => {
+      const response = toResponse(await sendRaw(server.port!, `${head(framing)}1\r\nx\r\n`));
+      expect(response.headers.get("connection")).toBe("close");
+      await expectError(response, { status: 400, code: "invalid_request", param: null });
+    },
+  );
+
+  test("earns time with every byte: one that comes steadily is read to its end, past the grace", async () => {
+    const chunk = "x".repeat(20_000);
+    const startedMs = performance.now();
+    const stream = new ReadableStream({
+      async pull(controller) {
+        // The pace of the sender, not a wait for something to happen.
+        await Bun.sleep(60);
+        controller.enqueue(new TextEncoder().encode(chunk));
+        if (performance.now() - startedMs > 300) controller.close();
+      },
+    });
+    const response = await fetch(`http://127.0.0.1:${server.port}/`, { method: "POST", body: stream });
+    expect(response.status).toBe(200);
+    expect(Number(await response.text()) % chunk.length).toBe(0);
+    expect(performance.now() - startedMs).toBeGreaterThan(limits.graceMs);
+  });
+});
+
+describe("JSON", () => {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+
+  test.each([
+    ["nothing", bytes("")],
+    ["blanks", bytes("  ")],
+    ["a word", bytes("nope")],
+    ["a cut object", bytes('{"a":')],
+    ["two values", bytes("{} {}")],
+    ["single quotes", bytes("{'a':1}")],
+    ["a trailing comma", bytes('{"a":1,}')],
+    ["NaN", bytes("NaN")],
+    ["a byte-order mark", new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d])],
+    ["invalid UTF-8", new Uint8Array([0x22, 0xff, 0x22])],
+    ["an overlong encoding", new Uint8Array([0x22, 0xc0, 0xaf, 0x22])],
+    ["a surrogate as UTF-8", new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22])],
+    ["UTF-16", new Uint8Array([0x7b, 0, 0x7d, 0])],
+    ["a NUL", new Uint8Array([0x7b, 0x7d, 0])],
+  ])("%s is invalid_json, and the message repeats nothing of it", (_, given) => {
+    try {
+      parseJson(given);
+      expect.unreachable();
+    } catch (refusal) {
+      expect(refusal).toBeInstanceOf(ProxyError);
+      expect(refusal).toMatchObject({
+        code: "invalid_json",
+        param: null,
+        message: "The body is not valid JSON in UTF-8.",
+      });
+    }
+  });
+
+  test("100,000 levels deep is parsed or refused, and never breaks anything", () => {
+    const deep = bytes("[".repeat(100_000) + "]".repeat(100_000));
+    try {
+      expect(parseJson(deep)).toBeArray();
+    } catch (refusal) {
+      expect(refusal).toMatchObject({ code: "invalid_json" });
+    }
+  });
+});
+
+describe("the rest of a body that was refused", () => {
+  test.each([
+    [{}, false],
+    [{ "content-length": "0" }, false],
+    [{ "content-length": String(64 * 1024 * 1024) }, false],
+    [{ "content-length": String(64 * 1024 * 1024 + 1) }, true],
+    [{ "transfer-encoding": "chunked" }, true],
+  ])("with %j closes the connection: %p", (headers, closes) => {
+    expect(closesUnread(new Headers(headers as Record<string, string>))).toBe(closes);
+    expect(new BodyRefusal("request_too_large", "", closes).closesConnection).toBe(closes);
+  });
+});

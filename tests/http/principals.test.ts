@@ -1,0 +1,334 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness();
+});
+afterAll(() => harness.stop());
+
+const PRINCIPALS = "/admin/v1/principals";
+const KEYS = "/admin/v1/keys";
+const TIMESTAMP = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/);
+const UNKNOWN_ID = "01900000-0000-7000-8000-000000000000";
+
+async function events(limit = 1) {
+  const body: {
+    events: Record<string, unknown>[];
+  } = await (await call(harness, "GET", `/admin/v1/events?limit=${limit}`)).json();
+  return body.events;
+}
+
+describe("principals", () => {
+  test("POST makes a user and member unless told otherwise, and is audited by its id", async () => {
+    const response = await call(harness, "POST", PRINCIPALS, { body: { name: "ann" } });
+    const created: Record<string, unknown> = await response.json();
+    expect([response.status, created]).toEqual([
+      201,
+      {
+        id: expect.any(String),
+        name: "ann",
+        kind: "user",
+        role: "member",
+        enabled: true,
+        created_at: TIMESTAMP,
+      },
+    ]);
+    expect(await events()).toEqual([
+      {
+        ts: TIMESTAMP,
+        actor_principal_id: harness.adminId,
+        actor: "admin",
+        action: "principal.create",
+        target_kind: "principal",
+        target_ref: created["id"],
+      },
+    ]);
+    const service = await call(harness, "POST", PRINCIPALS, {
+      body: { name: "bot", kind: "service", role: "admin" },
+    });
+    expect(await service.json()).toMatchObject({ kind: "service", role: "admin" });
+  });
+
+  test.each([
+    [{}, 400, "invalid_request", "name"],
+    [{ name: "Ann" }, 400, "invalid_name", "name"],
+    [{ name: "x".repeat(121) }, 400, "invalid_name", "name"],
+    [{ name: 1 }, 400, "invalid_request", "name"],
+    [{ name: "y", kind: "robot" }, 400, "invalid_request", "kind"],
+    [{ name: "y", role: "owner" }, 400, "invalid_request", "role"],
+    [{ name: "y", role: null }, 400, "invalid_request", "role"],
+    [{ name: "y", id: UNKNOWN_ID }, 400, "invalid_request", "id"],
+    [{ name: "y", enabled: true }, 400, "invalid_request", "enabled"],
+    [{ name: "admin" }, 409, "principal_exists", "name"],
+  ])("POST of %j is refused with %d %s, param %s", async (body, status, code, param) => {
+    await expectError(await call(harness, "POST", PRINCIPALS, { body }), { status, code, param });
+  });
+
+  test("GET lists by name in pages with a total", async () => {
+    await createCaller(harness, "zoe");
+    const all: {
+      principals: { name: string }[];
+      limit: number;
+      offset: number;
+      total: number;
+    } = await (await call(harness, "GET", PRINCIPALS)).json();
+    const names = all.principals.map(({ name }) => name);
+    expect(names).toEqual([...names].sort());
+    expect([all.limit, all.offset, all.total]).toEqual([100, 0, names.length]);
+    const page: typeof all = await (await call(harness, "GET", `${PRINCIPALS}?limit=1&offset=1`)).json();
+    expect([page.principals.map(({ name }) => name), page.limit, page.offset, page.total]).toEqual([
+      [names[1] ?? ""],
+      1,
+      1,
+      names.length,
+    ]);
+  });
+
+  test("PATCH disables at once and gives back; a demoted admin's key is a member's", async () => {
+    const { principal, key } = await createCaller(harness, "eve", "admin");
+    const headers = { authorization: `Bearer ${key}` };
+    const disabled = await call(harness, "PATCH", `${PRINCIPALS}/${principal.id}`, {
+      body: { enabled: false },
+    });
+    expect([disabled.status, await disabled.json()]).toEqual([
+      200,
+      expect.objectContaining({ name: "eve", enabled: false, role: "admin" }),
+    ]);
+    await expectError(await call(harness, "GET", "/my/keys", { headers }), {
+      status: 401,
+      code: "invalid_api_key",
+    });
+    await call(harness, "PATCH", `${PRINCIPALS}/${principal.id}`, {
+      body: { enabled: true, role: "member" },
+    });
+    expect((await call(harness, "GET", "/my/keys", { headers })).status).toBe(200);
+    await expectError(await call(harness, "GET", PRINCIPALS, { headers }), {
+      status: 403,
+      code: "admin_required",
+    });
+    expect(await events()).toMatchObject([{ action: "principal.update", target_ref: principal.id }]);
+  });
+
+  test.each([
+    [{ name: "other" }, "name"],
+    [{ kind: "service" }, "kind"],
+    [{ role: "root" }, "role"],
+    [{ enabled: "no" }, "enabled"],
+  ])("PATCH of %j is 400 invalid_request, param %s", async (body, param) => {
+    await expectError(await call(harness, "PATCH", `${PRINCIPALS}/${harness.adminId}`, { body }), {
+      status: 400,
+      code: "invalid_request",
+      param,
+    });
+  });
+
+  test("the last enabled admin is neither demoted, disabled nor deleted: 409 last_admin", async () => {
+    const lone = await startHarness();
+    try {
+      for (const body of [{ role: "member" }, { enabled: false }]) {
+        await expectError(await call(lone, "PATCH", `${PRINCIPALS}/${lone.adminId}`, { body }), {
+          status: 409,
+          code: "last_admin",
+        });
+      }
+      await expectError(await call(lone, "DELETE", `${PRINCIPALS}/${lone.adminId}`), {
+        status: 409,
+        code: "last_admin",
+      });
+      expect((await call(lone, "GET", PRINCIPALS)).status).toBe(200);
+    } finally {
+      await lone.stop();
+    }
+  });
+
+  test("DELETE takes keys and sessions along, and events keep standing with a null actor", async () => {
+    const { principal, key } = await createCaller(harness, "fay", "admin");
+    const cookie = await openSession(harness, principal);
+    const made = await call(harness, "POST", PRINCIPALS, {
+      body: { name: "made-by-fay" },
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(made.status).toBe(201);
+    const response = await call(harness, "DELETE", `${PRINCIPALS}/${principal.id}`);
+    expect([response.status, await response.json()]).toEqual([200, { deleted: principal.id }]);
+    await expectError(
+      await call(harness, "GET", "/my/keys", { headers: { authorization: `Bearer ${key}` } }),
+      { status: 401, code: "invalid_api_key" },
+    );
+    await expectError(await call(harness, "GET", "/my/keys", { headers: { cookie } }), {
+      status: 401,
+      code: "missing_api_key",
+    });
+    expect(await events(2)).toMatchObject([
+      { action: "principal.delete", actor: "admin", target_ref: principal.id },
+      { action: "principal.create", actor: null, actor_principal_id: principal.id },
+    ]);
+  });
+
+  test("POST revoke-sessions ends every session, leaves the keys, and tells how many", async () => {
+    const { principal, key } = await createCaller(harness, "gus");
+    const cookies = [await openSession(harness, principal), await openSession(harness, principal)];
+    const response = await call(harness, "POST", `${PRINCIPALS}/${principal.id}/revoke-sessions`);
+    expect([response.status, await response.json()]).toEqual([200, { revoked: 2 }]);
+    for (const cookie of cookies) {
+      await expectError(await call(harness, "GET", "/my/keys", { headers: { cookie } }), {
+        status: 401,
+        code: "missing_api_key",
+      });
+    }
+    expect(
+      (await call(harness, "GET", "/my/keys", { headers: { authorization: `Bearer ${key}` } })).status,
+    ).toBe(200);
+    expect(await events()).toMatchObject([
+      { action: "session.revoke", target_kind: "principal", target_ref: principal.id },
+    ]);
+  });
+
+  test("one that does not exist is 404 principal_not_found", async () => {
+    for (const id of [UNKNOWN_ID, "nope", "'; drop table principals --", "a%2Fb"]) {
+      const path = `${PRINCIPALS}/${id.replaceAll(" ", "%20")}`;
+      await expectError(await call(harness, "PATCH", path, { body: { role: "member" } }), {
+        status: 404,
+        code: "principal_not_found",
+      });
+      await expectError(await call(harness, "DELETE", path), { status: 404, code: "principal_not_found" });
+      await expectError(await call(harness, "POST", `${path}/revoke-sessions`), {
+        status: 404,
+        code: "principal_not_found",
+      });
+    }
+  });
+});
+
+describe("keys of any principal", () => {
+  test("POST makes one for the principal that is named, shows it once and is audited by its id", async () => {
+    await createCaller(harness, "hal");
+    const response = await call(harness, "POST", KEYS, { body: { principal: "hal", label: "ci" } });
+    const created: Record<string, unknown> & { id: string; key: string } = await response.json();
+    expect([response.status, created]).toEqual([
+      201,
+      {
+        id: expect.any(String),
+        key_suffix: created.key.slice(-4),
+        label: "ci",
+        created_at: TIMESTAMP,
+        last_used_at: null,
+        principal: "hal",
+        key: expect.stringMatching(/^lp_/),
+      },
+    ]);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(await events()).toMatchObject([
+      { action: "key.create", target_kind: "api_key", target_ref: created.id },
+    ]);
+    const me = await call(harness, "GET", "/auth/me", { headers: { "x-api-key": created.key } });
+    expect(await me.json()).toMatchObject({ name: "hal" });
+    const everything =
+      (await (await call(harness, "GET", `${KEYS}?limit=500`)).text()) +
+      JSON.stringify(await events(500)) +
+      harness.logLines.join("");
+    expect(everything).not.toContain(created.key);
+  });
+
+  test("GET lists by creation time, of one principal or of all, with a total", async () => {
+    const { keyId } = await createCaller(harness, "ida");
+    const second = await harness.deps.keys.create({ principalId: harness.adminId, label: "later" }, null);
+    const all: {
+      keys: { id: string; created_at: string; principal: string }[];
+      total: number;
+    } = await (await call(harness, "GET", `${KEYS}?limit=500`)).json();
+    expect(all.keys.map(({ created_at }) => created_at)).toEqual(
+      all.keys.map(({ created_at }) => created_at).sort(),
+    );
+    expect(all.keys.at(-1)).toMatchObject({
+      id: second.key.id,
+      principal: "admin",
+      label: "later",
+    });
+    expect(all.total).toBe(all.keys.length);
+    expect(await (await call(harness, "GET", `${KEYS}?principal=ida`)).json()).toMatchObject({
+      keys: [{ id: keyId, principal: "ida" }],
+      total: 1,
+      limit: 100,
+      offset: 0,
+    });
+    await expectError(await call(harness, "GET", `${KEYS}?principal=nobody`), {
+      status: 404,
+      code: "principal_not_found",
+      param: "principal",
+    });
+  });
+
+  test.each([
+    [{}, 400, "invalid_request", "principal"],
+    [{ principal: "nobody" }, 404, "principal_not_found", "principal"],
+    [{ principal: 5 }, 400, "invalid_request", "principal"],
+    [{ principal: "admin", label: "x".repeat(121) }, 400, "invalid_label", "label"],
+    [{ principal: "admin", label: 5 }, 400, "invalid_request", "label"],
+    [{ principal: "admin", key: "lp_chosen" }, 400, "invalid_request", "key"],
+    [{ principal_id: "x", principal: "admin" }, 400, "invalid_request", "principal_id"],
+  ])("POST of %j is refused with %d %s, param %s", async (body, status, code, param) => {
+    await expectError(await call(harness, "POST", KEYS, { body }), { status, code, param });
+  });
+
+  test("DELETE stops any principal's key at once and is audited; an unknown one is 404 key_not_found", async () => {
+    const { key, keyId } = await createCaller(harness, "jan");
+    const response = await call(harness, "DELETE", `${KEYS}/${keyId}`);
+    expect([response.status, await response.json()]).toEqual([200, { deleted: keyId }]);
+    expect(await events()).toMatchObject([
+      { action: "key.delete", target_kind: "api_key", target_ref: keyId },
+    ]);
+    await expectError(
+      await call(harness, "GET", "/my/keys", { headers: { authorization: `Bearer ${key}` } }),
+      { status: 401, code: "invalid_api_key" },
+    );
+    for (const id of [keyId, "nope", UNKNOWN_ID]) {
+      await expectError(await call(harness, "DELETE", `${KEYS}/${id}`), {
+        status: 404,
+        code: "key_not_found",
+        param: null,
+      });
+    }
+  });
+});
+
+describe("GET /admin/v1/events", () => {
+  test("is newest first, in pages with a total, and holds identifiers only", async () => {
+    await call(harness, "POST", PRINCIPALS, { body: { name: "kim" } });
+    const all: {
+      events: { ts: string }[];
+      limit: number;
+      offset: number;
+      total: number;
+    } = await (await call(harness, "GET", "/admin/v1/events?limit=500")).json();
+    expect(all.events.map(({ ts }) => ts)).toEqual(
+      all.events
+        .map(({ ts }) => ts)
+        .sort()
+        .reverse(),
+    );
+    expect([all.limit, all.offset, all.total]).toEqual([500, 0, all.events.length]);
+    const page: typeof all = await (await call(harness, "GET", "/admin/v1/events?limit=2&offset=1")).json();
+    expect(page.events).toEqual(all.events.slice(1, 3));
+    for (const event of all.events) {
+      expect(Object.keys(event).sort()).toEqual([
+        "action",
+        "actor",
+        "actor_principal_id",
+        "target_kind",
+        "target_ref",
+        "ts",
+      ]);
+    }
+  });
+
+  test("a refused mutation writes none", async () => {
+    const before = await events();
+    await call(harness, "POST", PRINCIPALS, { body: { name: "Bad Name" } });
+    await call(harness, "POST", PRINCIPALS, { body: { name: "admin" } });
+    await call(harness, "DELETE", `${KEYS}/nope`);
+    await call(harness, "DELETE", "/admin/v1/providers/nope");
+    expect(await events()).toEqual(before);
+  });
+});

@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startApp, type TestApp } from "../support/app.ts";
+import { expectError } from "./support.ts";
+
+/** Planted in every prompt and completion: it must turn up nowhere else. */
+const CONTENT = "planted-content-7f3a";
+
+let app: TestApp;
+let upstream: Bun.Server<unknown>;
+
+beforeAll(async () => {
+  upstream = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    development: false,
+    async fetch(request) {
+      const { model, stream }: { model: string; stream?: boolean } = JSON.parse(await request.text());
+      if (model === "limited") {
+        return Response.json({ error: { message: CONTENT, type: "rate_limit_error" } }, { status: 429 });
+      }
+      const usage = { prompt_tokens: 5, completion_tokens: 7 };
+      if (stream !== true) return Response.json({ choices: [{ message: { content: CONTENT } }], usage });
+      const events = [{ choices: [{ delta: { content: CONTENT } }] }, { choices: [], usage }];
+      const text = [...events.map((event) => JSON.stringify(event)), "[DONE]"]
+        .map((line) => `data: ${line}\n\n`)
+        .join("");
+      return new Response(text, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  app = await startApp({ maxEmbeddingBatch: 2, maxBodyBytes: 1000 });
+  await expectStatus(
+    201,
+    app.api("POST", "/admin/v1/providers", { name: "up", base_url: `http://127.0.0.1:${upstream.port}/v1` }),
+  );
+  await expectStatus(
+    201,
+    app.api("POST", "/admin/v1/providers", { name: "down", base_url: "http://127.0.0.1:1/v1" }),
+  );
+  const pricing = { input_tokens: 1, output_tokens: 2 };
+  const models = [
+    { alias: "m", provider: "up", upstream_name: "real", pricing },
+    { alias: "limited", provider: "up", upstream_name: "limited" },
+    { alias: "unreachable", provider: "down", upstream_name: "x" },
+    { alias: "embed", provider: "up", upstream_name: "e", capabilities: ["embeddings"] },
+    { alias: "nostream", provider: "up", upstream_name: "n", capabilities: ["chat"] },
+  ];
+  for (const model of models) await expectStatus(201, app.api("POST", "/admin/v1/models", model));
+});
+afterAll(async () => {
+  await app.stop();
+  await upstream.stop(true);
+});
+
+async function expectStatus(status: number, pending: Promise<Response>): Promise<string> {
+  const response = await pending;
+  const text = await response.text();
+  expect({ status: response.status, text }).toMatchObject({ status });
+  return text;
+}
+
+type Row = Record<string, unknown> & { id: string };
+interface Log {
+  readonly requests: Row[];
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+}
+
+async function readLog(query = ""): Promise<Log> {
+  return JSON.parse(await expectStatus(200, app.api("GET", `/admin/v1/requests${query}`)));
+}
+
+const chat = (body: object, headers?: Record<string, string>) =>
+  app.api(
+    "POST",
+    "/v1/chat/completions",
+    { messages: [{ role: "user", content: CONTENT }], ...body },
+    headers,
+  );
+
+describe("GET /admin/v1/requests", () => {
+  test("has a row for each request as soon as its response ended, newest first, with all of its metadata", async () => {
+    const headers = {
+      authorization: `Bearer ${app.adminKey}`,
+      "user-agent": "sdk/1.0",
+      "x-proxy-tags": "App:demo, env:prod, broken",
+    };
+    await expectStatus(200, chat({ model: "m" }, headers));
+    await expectStatus(200, chat({ model: "m", stream: true }, headers));
+    const { requests } = await readLog("?limit=2");
+    const common = {
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      ts: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/),
+      principal: "admin",
+      key_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      key_label: "tests",
+      relay_token_id: null,
+      provider: "up",
+      model: "m",
+      upstream_name: "real",
+      endpoint: "chat",
+      client: "sdk/1.0",
+      status_code: 200,
+      outcome: "ok",
+      error_kind: null,
+      cancelled: false,
+      duration_ms: expect.any(Number),
+      time_to_first_byte_ms: expect.any(Number),
+      cost: 0.000019,
+      units: { input_tokens: 5, output_tokens: 7 },
+      unit_prices: { input_tokens: 1, output_tokens: 2 },
+      tags: ["app:demo", "env:prod"],
+    };
+    expect(requests).toEqual([
+      { ...common, streamed: true },
+      { ...common, streamed: false },
+    ]);
+  });
+
+  test("an unpriced unit has a null price and the request a null cost, never zero", async () => {
+    await expectStatus(200, app.api("POST", "/v1/embeddings", { model: "embed", input: "x" }));
+    const { requests } = await readLog("?model=embed&limit=1");
+    expect(requests[0]).toMatchObject({
+      endpoint: "embeddings",
+      cost: null,
+      units: { input_tokens: 5, output_tokens: 7 },
+      unit_prices: { input_tokens: null, output_tokens: null },
+    });
+  });
+
+  test("failures are rows too: an upstream's error with its kind, an unreachable provider with its class", async () => {
+    const relayed = await chat({ model: "limited" });
+    expect(relayed.headers.get("x-proxy-error-source")).toBe("upstream");
+    expect([relayed.status, await relayed.text()]).toEqual([429, expect.stringContaining(CONTENT)]);
+    const refused = await chat({ model: "unreachable" });
+    expect([refused.headers.get("x-proxy-provider"), refused.headers.get("x-proxy-model")]).toEqual([
+      "down",
+      "x",
+    ]);
+    expect(await expectError(refused, { status: 502, code: "provider_unreachable" })).toContain(
+      "connection_error",
+    );
+    const { requests } = await readLog("?outcome=failed&limit=2");
+    expect(requests).toMatchObject([
+      {
+        model: "unreachable",
+        provider: "down",
+        outcome: "unreachable",
+        status_code: 502,
+        error_kind: "connection_error",
+        cost: null,
+        units: {},
+      },
+      {
+        model: "limited",
+        outcome: "upstream_error",
+        status_code: 429,
+        error_kind: "rate_limit_error",
+        cancelled: false,
+      },
+    ]);
+  });
+
+  test("earlier refusals leave no row", async () => {
+    const { total } = await readLog();
+    const refusals: [Promise<Response>, number, string, string | null][] = [
+      [app.api("POST", "/v1/chat/completions", "{"), 400, "invalid_json", null],
+      [
+        app.api("POST", "/v1/chat/completions", new Uint8Array([0x7b, 0xff, 0x7d])),
+        400,
+        "invalid_json",
+        null,
+      ],
+      [app.api("POST", "/v1/chat/completions", "\ufeff{}"), 400, "invalid_json", null],
+      [app.api("POST", "/v1/chat/completions", "[]"), 400, "model_required", "model"],
+      [app.api("POST", "/v1/chat/completions", "{}"), 400, "model_required", "model"],
+      [app.api("POST", "/v1/chat/completions", { model: 5 }), 400, "model_required", "model"],
+      [app.api("POST", "/v1/chat/completions", { model: "" }), 400, "model_required", "model"],
+      [app.api("POST", "/v1/chat/completions", { model: "nope" }), 404, "model_not_found", "model"],
+      [app.api("POST", "/v1/chat/completions", { model: "embed" }), 400, "endpoint_not_supported", "model"],
+      [
+        app.api("POST", "/v1/chat/completions", { model: "nostream", stream: true }),
+        400,
+        "endpoint_not_supported",
+        "model",
+      ],
+      [app.api("POST", "/v1/completions", { model: "m" }), 400, "endpoint_not_supported", "model"],
+      [
+        app.api("POST", "/v1/embeddings", { model: "embed", input: ["a", "b", "c"] }),
+        400,
+        "embedding_batch_too_large",
+        "input",
+      ],
+      [
+        app.api("POST", "/v1/embeddings", { model: "embed", input: "x".repeat(1000) }),
+        413,
+        "request_too_large",
+        null,
+      ],
+      [app.api("POST", "/v1/chat/completions", { model: "m" }, {}), 401, "missing_api_key", null],
+    ];
+    for (const [pending, status, code, param] of refusals)
+      await expectError(await pending, { status, code, param });
+    expect((await readLog()).total).toBe(total);
+  });
+
+  test("a deleted key leaves its id without a label, and a deleted provider is (deleted), also as a filter", async () => {
+    await expectStatus(
+      201,
+      app.api("POST", "/admin/v1/providers", {
+        name: "brief",
+        base_url: `http://127.0.0.1:${upstream.port}/v1`,
+      }),
+    );
+    await expectStatus(
+      201,
+      app.api("POST", "/admin/v1/models", { alias: "brief-m", provider: "brief", upstream_name: "b" }),
+    );
+    const created: {
+      id: string;
+      key: string;
+    } = JSON.parse(await expectStatus(201, app.api("POST", "/my/keys", { label: "short" })));
+    await expectStatus(200, chat({ model: "brief-m" }, { authorization: `Bearer ${created.key}` }));
+    expect((await readLog(`?key=${created.id}`)).requests).toMatchObject([
+      { key_label: "short", provider: "brief" },
+    ]);
+    await expectStatus(200, app.api("DELETE", `/my/keys/${created.id}`));
+    await expectStatus(200, app.api("DELETE", "/admin/v1/providers/brief"));
+    const gone = { key_id: created.id, key_label: null, provider: "(deleted)", model: "brief-m" };
+    expect((await readLog(`?key=${created.id}`)).requests).toMatchObject([gone]);
+    expect((await readLog("?provider=(deleted)")).requests).toMatchObject([gone]);
+    expect((await readLog("?provider=brief")).requests).toEqual([]);
+    // A name used again does not inherit the deleted one's history.
+    await expectStatus(
+      201,
+      app.api("POST", "/admin/v1/providers", { name: "brief", base_url: "http://127.0.0.1:1/v1" }),
+    );
+    expect((await readLog("?provider=brief")).requests).toEqual([]);
+  });
+
+  test("filters and pages agree with each other, and empty filters are ignored", async () => {
+    const all = await readLog("?limit=500");
+    expect([all.limit, all.offset, all.total]).toEqual([500, 0, all.requests.length]);
+    const page = await readLog("?limit=2&offset=1");
+    expect([page.requests.map(({ id }) => id), page.total]).toEqual([
+      all.requests.slice(1, 3).map(({ id }) => id),
+      all.total,
+    ]);
+    expect((await readLog("?principal=&key=&provider=&model=&client=&outcome=&since=&until=")).total).toBe(
+      all.total,
+    );
+    const filters: [string, (row: Row) => boolean][] = [
+      ["model=m", (row) => row["model"] === "m"],
+      ["provider=up", (row) => row["provider"] === "up"],
+      ["principal=nobody", () => false],
+      ["client=sdk/", (row) => String(row["client"]).startsWith("sdk/")],
+      ["client=%25", () => false],
+      ["tag=app:demo&tag=env:prod", (row) => String(row["tags"]) === "app:demo,env:prod"],
+      ["outcome=ok&model=m", (row) => row["outcome"] === "ok" && row["model"] === "m"],
+      [
+        `since=${encodeURIComponent(String(all.requests[1]?.["ts"]))}`,
+        (row) => all.requests.indexOf(row) <= 1,
+      ],
+      ["since=2999-01-01", () => false],
+      ["until=2000-01-01", () => false],
+    ];
+    for (const [query, keeps] of filters) {
+      const found = await readLog(`?limit=500&${query}`);
+      const ids = all.requests.filter(keeps).map(({ id }) => id);
+      expect({ query, ids: found.requests.map(({ id }) => id), total: found.total }).toEqual({
+        query,
+        ids,
+        total: ids.length,
+      });
+    }
+  });
+
+  test.each([
+    ["outcome=nope", "invalid_outcome", "outcome"],
+    ["since=yesterday", "invalid_date", "since"],
+    ["until=2026-13-01", "invalid_date", "until"],
+    ["tag=a:1&tag=b:1&tag=c:1&tag=d:1&tag=e:1", "invalid_request", "tag"],
+  ])("?%s is 400 %s, param %s", async (query, code, param) => {
+    await expectError(await app.api("GET", `/admin/v1/requests?${query}`), { status: 400, code, param });
+  });
+
+  test("holds nothing of a prompt or a completion", async () => {
+    expect(JSON.stringify(await readLog("?limit=500"))).not.toContain(CONTENT);
+  });
+});
+
+describe("a first setup over HTTP alone", () => {
+  test("the admin's password is enough: sign in, provider, model, key, first completion", async () => {
+    const signIn = await app.api(
+      "POST",
+      "/auth/password",
+      { password: app.adminPassword },
+      { origin: app.url },
+    );
+    expect(signIn.status).toBe(200);
+    const cookie = signIn.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+    const browser = { cookie, origin: app.url, "sec-fetch-site": "same-origin" };
+    await expectStatus(
+      201,
+      app.api(
+        "POST",
+        "/admin/v1/providers",
+        { name: "mine", base_url: `http://127.0.0.1:${upstream.port}/v1` },
+        browser,
+      ),
+    );
+    await expectStatus(
+      201,
+      app.api("POST", "/admin/v1/models", { provider: "mine", upstream_name: "first" }, browser),
+    );
+    const {
+      key,
+    }: {
+      key: string;
+    } = JSON.parse(await expectStatus(201, app.api("POST", "/my/keys", undefined, browser)));
+    const answer = await chat({ model: "first" }, { authorization: `Bearer ${key}` });
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      expect.objectContaining({ usage: expect.any(Object) }),
+    ]);
+    await expectStatus(200, chat({ model: "first" }, browser));
+    expect((await readLog("?model=first")).requests).toMatchObject([
+      { key_id: null, key_label: null },
+      { key_label: "" },
+    ]);
+  });
+});

@@ -1,0 +1,244 @@
+import { expect } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createCatalog } from "#catalog/catalog.ts";
+import { createApp, type App } from "#http/app.ts";
+import type { AppDeps } from "#http/deps.ts";
+import { toServeOptions } from "#http/serve.ts";
+import { createAuthenticator } from "#identity/caller.ts";
+import { createKeyUse } from "#identity/key-use.ts";
+import { createKeys } from "#identity/keys.ts";
+import { createPasswordSignIn } from "#identity/password.ts";
+import type { Principal } from "#identity/principal.ts";
+import { createPrincipals } from "#identity/principals.ts";
+import { issueSession } from "#identity/sessions.ts";
+import { createSystemClock } from "#kernel/clock.ts";
+import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
+import { createSystemIds } from "#kernel/ids.ts";
+import { createLog } from "#kernel/log.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+
+export const PASSWORD = "correct horse battery";
+
+export interface Harness {
+  readonly app: App;
+  readonly deps: AppDeps;
+  readonly secrets: SecretBox;
+  readonly url: string;
+  readonly port: number;
+  readonly adminKey: string;
+  readonly adminId: string;
+  readonly logLines: string[];
+  stop(): Promise<void>;
+}
+
+export interface HarnessOverrides extends Partial<Omit<AppDeps, "config">> {
+  readonly config?: Partial<AppDeps["config"]>;
+  /** Null: sign-in by password is switched off. */
+  readonly password?: string | null;
+}
+
+/** The interface over a real socket on a real catalog; what is behind the exchange and the reports is given. */
+export async function startHarness(overrides: HarnessOverrides = {}): Promise<Harness> {
+  const { config, password = PASSWORD, ...given } = overrides;
+  const folder = mkdtempSync(join(tmpdir(), "lockport-http-"));
+  const clock = createSystemClock();
+  const ids = createSystemIds();
+  const secrets = createSecretBox(ids.randomBytes(32));
+  const logLines: string[] = [];
+  const log = createLog({
+    level: "debug",
+    json: true,
+    write: (line) => logLines.push(line),
+    timestamp: () => "",
+  });
+  const path = join(folder, "catalog.db");
+  const database = await openCatalogDatabase({ path, secretCheckValue: secrets.checkValue, clock, log });
+  const lastUsed = new Map<string, number>();
+  const keyUse = createKeyUse(
+    {
+      loadLastUsed: async (wanted) =>
+        new Map(wanted.flatMap((id) => (lastUsed.has(id) ? [[id, lastUsed.get(id)!]] : []))),
+      saveLastUsed: (id, at) => void lastUsed.set(id, at),
+    },
+    clock,
+  );
+  const identity = database.identity;
+  const principals = createPrincipals({ store: identity, clock, ids });
+  const keys = createKeys({ store: identity, secrets, clock, ids });
+  const admin = await principals.ensureAdmin();
+  const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);
+  const deps: AppDeps = {
+    clock,
+    log,
+    authenticator: createAuthenticator({ store: identity, keyUse, secrets, clock }),
+    identity,
+    principals,
+    keys,
+    keyUse,
+    passwordSignIn: createPasswordSignIn({
+      password,
+      store: identity,
+      secrets,
+      clock,
+      ids,
+      sessionTtlSeconds: 3600,
+      sleep: async () => {},
+    }),
+    catalog: createCatalog({ store: database.catalog, secrets, clock, ids }),
+    exchange: { run: async () => ({ kind: "relayed", response: new Response("relayed") }) },
+    audit: database.audit,
+    stats: { listRequests: async () => ({ rows: [], total: 0 }) },
+    ledger: { flush: async () => {} },
+    ...given,
+    config: {
+      host: "127.0.0.1",
+      publicUrl: null,
+      allowedHosts: [],
+      maxBodyBytes: 256 * 1024,
+      adminPasswordEnabled: true,
+      ...config,
+    },
+  };
+  const app = createApp(deps);
+  const server = Bun.serve(toServeOptions(app, { hostname: "127.0.0.1", port: 0 }));
+  const port = server.port!;
+  return {
+    app,
+    deps,
+    secrets,
+    url: `http://127.0.0.1:${port}`,
+    port,
+    adminKey,
+    adminId: admin.id,
+    logLines,
+    async stop() {
+      await server.stop(true);
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface CallOptions {
+  /** A value to be sent as JSON, or text and bytes to be sent as they are. */
+  readonly body?: unknown;
+  /** Replace the admin's key. */
+  readonly headers?: Record<string, string>;
+}
+
+/** Tests say what they expect of a body. */
+export interface JsonResponse extends Response {
+  json(): Promise<any>;
+}
+
+/** A request with the admin's key, unless `headers` are given. */
+export function call(
+  harness: Harness,
+  method: string,
+  path: string,
+  { body, headers }: CallOptions = {},
+): Promise<JsonResponse> {
+  const raw = typeof body === "string" || body instanceof Uint8Array;
+  return fetch(harness.url + path, {
+    method,
+    redirect: "manual",
+    headers: headers ?? { authorization: `Bearer ${harness.adminKey}` },
+    ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
+  });
+}
+
+export interface ExpectedError {
+  readonly status: number;
+  readonly code: string;
+  readonly param?: string | null;
+}
+
+/** All five fields of the envelope and no other, and the headers that come with it. Returns the message. */
+export async function expectError(response: Response, expected: ExpectedError): Promise<string> {
+  const text = await response.text();
+  expect({ status: response.status, text }).toEqual({
+    status: expected.status,
+    text: expect.stringContaining(`"${expected.code}"`),
+  });
+  const envelope = JSON.parse(text);
+  expect(envelope).toEqual({
+    error: {
+      message: expect.any(String),
+      type: "proxy_error",
+      code: expected.code,
+      param: expected.param === undefined ? envelope.error.param : expected.param,
+    },
+    proxy: { source: "proxy" },
+  });
+  expect([null, "string"]).toContain(envelope.error.param === null ? null : typeof envelope.error.param);
+  expect(response.headers.get("content-type")).toBe("application/json");
+  expect(response.headers.get("x-proxy-error-source")).toBe("proxy");
+  expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  return envelope.error.message;
+}
+
+/** A member or another principal, with a key of its own. */
+export async function createCaller(harness: Harness, name: string, role: "member" | "admin" = "member") {
+  const { principals, keys } = harness.deps;
+  const principal = await principals.create({ name, role }, null);
+  const { key, plaintext } = await keys.create({ principalId: principal.id }, null);
+  return { principal, keyId: key.id, key: plaintext };
+}
+
+/** The `Cookie` header of a fresh session of the administrator. */
+export async function signIn(harness: Harness): Promise<string> {
+  const response = await call(harness, "POST", "/auth/password", {
+    body: { password: PASSWORD },
+    headers: {},
+  });
+  expect(response.status).toBe(200);
+  return response.headers.get("set-cookie")!.split(";", 1)[0]!;
+}
+
+/** The `Cookie` header of a session of anybody. */
+export async function openSession(
+  harness: Harness,
+  principal: Principal,
+  sessionTtlSeconds = 3600,
+): Promise<string> {
+  const { identity, clock } = harness.deps;
+  const session = await issueSession(
+    { store: identity, secrets: harness.secrets, clock, ids: createSystemIds(), sessionTtlSeconds },
+    principal,
+  );
+  return `proxy_session=${session.cookieValue}`;
+}
+
+const RAW_MS_MAX = 10_000;
+
+/** Bytes as a hostile client sends them, and all that comes back until the server closes: send `Connection: close`. */
+export function sendRaw(port: number, bytes: string | Uint8Array): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = net.connect(port, "127.0.0.1", () => socket.write(bytes));
+    const timer = setTimeout(() => {
+      socket.destroy();
+      reject(new Error(`no end after ${RAW_MS_MAX} ms: ${Buffer.concat(chunks).toString("latin1")}`));
+    }, RAW_MS_MAX);
+    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
+    // A reset after the answer is how a server ends that has not read all.
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      clearTimeout(timer);
+      resolve(Buffer.concat(chunks).toString("latin1"));
+    });
+  });
+}
+
+/** A raw answer, taken apart as far as the envelope is concerned. */
+export function toResponse(raw: string): Response {
+  const [head = "", ...rest] = raw.split("\r\n\r\n");
+  const [statusLine = "", ...lines] = head.split("\r\n");
+  const headers = new Headers(
+    lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]),
+  );
+  return new Response(rest.join("\r\n\r\n"), { status: Number(statusLine.split(" ")[1]), headers });
+}

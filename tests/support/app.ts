@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { parseConfig, type Config } from "#boot/config.ts";
+import { startServer } from "#boot/server.ts";
+import { createSystem, type System } from "#boot/system.ts";
+import { makeFolder } from "./folder.ts";
+
+export interface TestApp {
+  /** `http://127.0.0.1:<port>`, without a slash at the end. */
+  readonly url: string;
+  /** An API key of the principal `admin`. */
+  readonly adminKey: string;
+  /** The password of `admin`. */
+  readonly adminPassword: string;
+  readonly dataDir: string;
+  /**
+   * A JSON request with the admin key, unless `headers` says otherwise: `api("POST", "/admin/v1/keys", { principal })`.
+   * A text or bytes go as they are.
+   */
+  api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+const ADMIN_PASSWORD = "a password for tests";
+
+/** The real server, in this process, on a free port, with a data folder of its own that goes when it stops. */
+export async function startApp(
+  overrides: Partial<Config> = {},
+  systemOverrides: Partial<System> = {},
+): Promise<TestApp> {
+  const folder = overrides.dataDir === undefined ? makeFolder() : null;
+  const dataDir = overrides.dataDir ?? join(folder?.path ?? "", "data");
+  const config: Config = {
+    ...parseConfig({ PROXY_PORT: "0", PROXY_DATA_DIR: dataDir, PROXY_ADMIN_PASSWORD: ADMIN_PASSWORD }),
+    drainTimeoutSeconds: 2,
+    ...overrides,
+  };
+  const server = await startServer(config, { ...createSystem({ logLevel: "error" }), ...systemOverrides });
+  const { keys, principals } = server.services.app;
+  const admin = await principals.ensureAdmin();
+  const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);
+  return {
+    url: server.url,
+    adminKey,
+    adminPassword: config.adminPassword ?? "",
+    dataDir,
+    api: (method, path, body, headers = { authorization: `Bearer ${adminKey}` }) =>
+      fetch(server.url + path, { method, ...toRequestBody(body, headers), redirect: "manual" }),
+    async stop() {
+      await server.stop();
+      folder?.remove();
+    },
+  };
+}
+
+function toRequestBody(body: unknown, headers: Record<string, string>) {
+  if (body === undefined) return { headers };
+  const raw = typeof body === "string" || body instanceof Uint8Array;
+  return {
+    headers: { "content-type": "application/json", ...headers },
+    body: raw ? body : JSON.stringify(body),
+  };
+}

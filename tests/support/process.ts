@@ -1,0 +1,104 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildExecutable } from "../../build.ts";
+
+const START_WAIT_MS_MAX = 30_000;
+
+let built: Promise<string> | null = null;
+
+/** The executable, built once for all tests of this run. */
+export function executable(): Promise<string> {
+  return (built ??= buildExecutable(join(tmpdir(), `lockport-test-build-${process.pid}`, "lockport")));
+}
+
+export interface Spawning {
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+}
+
+/** Runs a command line to its end. Nothing of this process's environment reaches it but where it finds programs. */
+export async function runProcess(cmd: readonly string[], { env = {}, cwd = tmpdir() }: Spawning = {}) {
+  const child = Bun.spawn({
+    cmd: [...cmd],
+    cwd,
+    env: cleanEnvironment(env),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [data, messages, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, data, messages };
+}
+
+export interface RunningProcess {
+  readonly url: string;
+  readonly pid: number;
+  readonly exited: Promise<number>;
+  /** What it has said so far, on both streams. */
+  output(): string;
+  /** Closes our end of its stdout. */
+  closeStdout(): Promise<void>;
+  signal(name: NodeJS.Signals): void;
+  /** SIGTERM, and the exit code. */
+  stop(): Promise<number>;
+}
+
+/** Starts `<command> serve` and waits until it says where it listens. */
+export async function startProcess(
+  command: readonly string[],
+  { env = {}, cwd = tmpdir() }: Spawning = {},
+): Promise<RunningProcess> {
+  const child = Bun.spawn({
+    cmd: [...command, "serve", "--port", "0"],
+    cwd,
+    env: cleanEnvironment(env),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let output = "";
+  const listening = Promise.withResolvers<string>();
+  const stdout = child.stdout.getReader();
+  const read = async (reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> }) => {
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      output += decoder.decode(value, { stream: true });
+      const url = /listens on (\S+)/.exec(output)?.[1];
+      if (url !== undefined) listening.resolve(url);
+    }
+  };
+  const reading = Promise.all([read(stdout).catch(() => undefined), read(child.stderr.getReader())]);
+  void child.exited
+    .then(() => reading)
+    .then(() => listening.reject(new Error(`it did not start: ${output}`)));
+  const timer = setTimeout(
+    () => listening.reject(new Error(`it did not start in time: ${output}`)),
+    START_WAIT_MS_MAX,
+  );
+  try {
+    const url = await listening.promise;
+    return {
+      url,
+      pid: child.pid,
+      exited: child.exited,
+      output: () => output,
+      closeStdout: () => stdout.cancel(),
+      signal: (name) => child.kill(name),
+      stop: () => {
+        child.kill("SIGTERM");
+        return child.exited;
+      },
+    };
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function cleanEnvironment(env: Record<string, string>): Record<string, string> {
+  return { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), ...env };
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { ReportedUsage } from "#usage/event.ts";
+import { createTally } from "#usage/tally.ts";
+
+const FIELDS = [
+  "prompt_tokens",
+  "completion_tokens",
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "prompt_cache_hit_tokens",
+  "cache_read_input_tokens",
+  "cache_creation_input_tokens",
+] as const;
+type Fields = { readonly [name in (typeof FIELDS)[number]]?: number };
+
+const count = fc.oneof(fc.nat(1000), fc.constant(0.5));
+const fields: fc.Arbitrary<Fields> = fc.record(
+  {
+    prompt_tokens: count,
+    completion_tokens: count,
+    input_tokens: count,
+    output_tokens: count,
+    cached_tokens: count,
+    prompt_cache_hit_tokens: count,
+    cache_read_input_tokens: count,
+    cache_creation_input_tokens: count,
+  },
+  { requiredKeys: [] },
+);
+
+describe("the shape of a usage", () => {
+  test("prompt or completion tokens make it inclusive, else input tokens with a cache count exclusive, else inclusive", () => {
+    fc.assert(
+      fc.property(fields, (usage) => {
+        expect(readAll([usage])).toEqual(readApart(usage));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("it does not depend on which fields come first, or in one object with which", () => {
+    const order = fc.shuffledSubarray([...FIELDS], { minLength: FIELDS.length });
+    fc.assert(
+      fc.property(fields, order, fc.nat(FIELDS.length), (usage, names, cut) => {
+        const pick = (some: readonly string[]) =>
+          Object.fromEntries(Object.entries(usage).filter(([name]) => some.includes(name)));
+        expect(readAll([pick(names.slice(0, cut)), pick(names.slice(cut))])).toEqual(readAll([usage]));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("cache writes are kept in the exclusive shape only, and alone they are no usage", () => {
+    expect(readAll([{ prompt_tokens: 3, cache_creation_input_tokens: 2 }])?.cacheCreationTokens).toBeNull();
+    expect(readAll([{ input_tokens: 3, cache_creation_input_tokens: 2 }])?.cacheCreationTokens).toBe(2);
+    expect(readAll([{ cache_creation_input_tokens: 2 }])).toBeNull();
+  });
+});
+
+function readAll(usages: readonly Fields[]): ReportedUsage | null {
+  const tally = createTally({ alwaysExclusive: false });
+  for (const usage of usages) tally.add(usage);
+  return tally.total();
+}
+
+/** The rules of the decisions, said apart. */
+function readApart(usage: Fields): ReportedUsage | null {
+  const isInclusive = usage.prompt_tokens !== undefined || usage.completion_tokens !== undefined;
+  const hasCacheBeside =
+    usage.cache_read_input_tokens !== undefined || usage.cache_creation_input_tokens !== undefined;
+  const shape =
+    !isInclusive && usage.input_tokens !== undefined && hasCacheBeside ? "exclusive" : "inclusive";
+  const inside = usage.prompt_cache_hit_tokens ?? usage.cached_tokens;
+  const beside = usage.cache_read_input_tokens;
+  const quantities = {
+    input_tokens: usage.prompt_tokens ?? usage.input_tokens,
+    output_tokens: usage.completion_tokens ?? usage.output_tokens,
+    cached_input_tokens: shape === "exclusive" ? (beside ?? inside) : (inside ?? beside),
+  };
+  const cacheCreationTokens = shape === "exclusive" ? (usage.cache_creation_input_tokens ?? null) : null;
+  const reported = Object.values(quantities).some((quantity) => quantity !== undefined);
+  return reported ? { shape, quantities: JSON.parse(JSON.stringify(quantities)), cacheCreationTokens } : null;
+}
