@@ -22,7 +22,7 @@ const ROUNDS = 3;
 const UNARY_SECONDS = 6;
 const UNARY_CONNECTIONS = 64;
 const OPEN_STREAMS = 5_000;
-const BASE_PORT = 46_100;
+const BASE_PORT = 18_100;
 const PIN_MARK = "LOCKPORT_BENCH_PINNED";
 
 if (process.env[PIN_MARK] === undefined) {

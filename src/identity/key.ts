@@ -1,7 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 
 export const API_KEY_PREFIX = "lp_";
-export const RELAY_TOKEN_PREFIX = "lpt_";
 
 /** An API key as it is kept (specification, section 2.7): its plaintext is shown once and never stored. */
 export interface ApiKey {

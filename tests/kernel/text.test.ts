@@ -13,8 +13,23 @@ describe("pages", () => {
   });
 
   test("an invalid limit or offset falls back to 100 and 0 and is never an error", () => {
-    for (const bad of [undefined, "", "0", "501", "-1", "1.5", "1e2", " 5", "abc", "٣", "99999999999999999999"]) {
-      expect(parsePage({ limit: bad, offset: bad === "0" || bad === "501" ? undefined : bad })).toEqual({ limit: 100, offset: 0 });
+    for (const bad of [
+      undefined,
+      "",
+      "0",
+      "501",
+      "-1",
+      "1.5",
+      "1e2",
+      " 5",
+      "abc",
+      "٣",
+      "99999999999999999999",
+    ]) {
+      expect(parsePage({ limit: bad, offset: bad === "0" || bad === "501" ? undefined : bad })).toEqual({
+        limit: 100,
+        offset: 0,
+      });
     }
   });
 });
@@ -60,19 +75,29 @@ describe("instants and ids", () => {
 describe("errors and the log", () => {
   test("every code has a 4xx or 5xx status, and an error knows its own", () => {
     for (const status of Object.values(ERROR_STATUS)) expect(status >= 400 && status <= 599).toBe(true);
-    expect(new ProxyError("model_not_found", "no", { param: "model" })).toMatchObject({ status: 404, param: "model" });
+    expect(new ProxyError("model_not_found", "no", { param: "model" })).toMatchObject({
+      status: 404,
+      param: "model",
+    });
   });
 
   test("lines below the level are not written, and JSON lines stay on one line", () => {
     const lines: string[] = [];
-    const log = createLog({ level: "warn", json: true, write: (line) => lines.push(line), timestamp: () => "T" });
+    const log = createLog({
+      level: "warn",
+      json: true,
+      write: (line) => lines.push(line),
+      timestamp: () => "T",
+    });
     log.info("quiet");
     log.error("loud\nbreak", { port: 4000 });
     expect(lines).toEqual(['{"ts":"T","level":"error","message":"loud\\nbreak","port":4000}\n']);
   });
 
   test("a logged cause tells class and code, never its message", () => {
-    const cause = Object.assign(new TypeError("fetch https://user:secret@host failed"), { code: "ECONNRESET" });
+    const cause = Object.assign(new TypeError("fetch https://user:secret@host failed"), {
+      code: "ECONNRESET",
+    });
     expect(describeCause(cause)).toEqual({ cause: "TypeError", cause_code: "ECONNRESET" });
     expect(JSON.stringify(describeCause("secret"))).not.toContain("secret");
   });

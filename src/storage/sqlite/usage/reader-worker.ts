@@ -1,4 +1,3 @@
-/* oxlint-disable unicorn/require-post-message-target-origin -- a Worker has one other end and no origin */
 import type { Database } from "bun:sqlite";
 import { describeCause } from "#kernel/log.ts";
 import { openForReading } from "./database.ts";

@@ -1,4 +1,3 @@
-/* oxlint-disable unicorn/require-post-message-target-origin -- a Worker has one other end and no origin */
 import { describeCause } from "#kernel/log.ts";
 import { openForWriting } from "./database.ts";
 import type { WriterCommand, WriterReply } from "./messages.ts";
