@@ -14,7 +14,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { makeFolder } from "../support/folder.ts";
-import { executable, runProcess, startProcess } from "../support/process.ts";
+import { executable, removeExecutable, runProcess, startProcess } from "../support/process.ts";
 import { startHeldUpstream } from "./held-upstream.ts";
 
 const BUILD_MS_MAX = 120_000;
@@ -29,7 +29,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   lockport = await executable();
 }, BUILD_MS_MAX);
-afterAll(() => rmSync(join(lockport, ".."), { recursive: true, force: true }));
+afterAll(removeExecutable);
 
 beforeEach(() => {
   folder = makeFolder();

@@ -1,14 +1,22 @@
+import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { buildExecutable } from "../../build.ts";
 
 const START_WAIT_MS_MAX = 30_000;
 
 let built: Promise<string> | null = null;
 
-/** The executable, built once for all tests of this run. */
+/** The executable, built once for all tests of a file, which removes it when they are over. */
 export function executable(): Promise<string> {
   return (built ??= buildExecutable(join(tmpdir(), `lockport-test-build-${process.pid}`, "lockport")));
+}
+
+export async function removeExecutable(): Promise<void> {
+  if (built === null) return;
+  const path = await built;
+  built = null;
+  rmSync(dirname(path), { recursive: true, force: true });
 }
 
 export interface Spawning {

@@ -1,0 +1,147 @@
+import type { ResolvedModel } from "#catalog/snapshot.ts";
+import type { TransportError } from "#usage/event.ts";
+import type { Account } from "./account.ts";
+import type { Cutoff } from "./cutoff.ts";
+import { toCallerHeaders } from "./headers.ts";
+import { holdBody } from "./hold.ts";
+import { createMetering, isEventStream } from "./metering.ts";
+import { WRITE_STALL_MS_MAX, createTap, readChunk } from "./tap.ts";
+import type { UpstreamHead } from "./upstream.ts";
+
+/** What became of an exchange, for whoever holds its caller's connection. */
+export type Answer =
+  | { readonly kind: "relayed"; readonly response: Response }
+  /** The upstream gave no answer that could be relayed: a 502 that names `error`. */
+  | {
+      readonly kind: "unreachable";
+      readonly error: TransportError;
+      readonly provider: string;
+      readonly upstreamName: string;
+    }
+  /** Nobody is left to answer. */
+  | { readonly kind: "cancelled" };
+
+/** One exchange between its checks and its end. */
+export interface OpenExchange {
+  readonly resolved: ResolvedModel;
+  readonly account: Account;
+  readonly cutoff: Cutoff;
+}
+
+export interface RelayOptions {
+  /** Whether the request asked for a stream. */
+  readonly streamed: boolean;
+  /** Bytes of a response that is held until it is complete. */
+  readonly heldBytesMax: number;
+}
+
+/** The upstream's answer to its caller: a stream chunk by chunk, anything else whole. The event is written before it ends. */
+export function relay(open: OpenExchange, head: UpstreamHead, options: RelayOptions): Promise<Answer> {
+  open.account.answered(head.response.status);
+  return isPassedOn(head.response, options.streamed)
+    ? passOn(open, head)
+    : answerWhole(open, head, options.heldBytesMax);
+}
+
+/** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
+export async function giveUp(
+  { resolved, account, cutoff }: OpenExchange,
+  error: TransportError,
+): Promise<Answer> {
+  const left = cutoff.cause === "cancelled";
+  cutoff.cut("cancelled");
+  await account.settle(
+    left ? { kind: "cancelled", metered: null } : { kind: "unreachable", error, metered: null },
+  );
+  if (left) return { kind: "cancelled" };
+  return {
+    kind: "unreachable",
+    error,
+    provider: resolved.provider.name,
+    upstreamName: resolved.upstreamName,
+  };
+}
+
+/** A unary response is held until it is complete, so that whatever goes wrong with it is a clean 502. */
+async function answerWhole(open: OpenExchange, head: UpstreamHead, bytesMax: number): Promise<Answer> {
+  const { account, cutoff } = open;
+  const metering = createMetering(head.response);
+  const held = await holdBody(head.response, { bytesMax, onFirstByte: () => account.firstByte() });
+  if (held.kind === "too_large") return giveUp(open, "response_too_large");
+  if (held.kind === "broken") return giveUp(open, toBreak(cutoff));
+  head.readToEnd();
+  cutoff.release();
+  await metering.push(held.bytes);
+  await account.settle({ kind: "answered", metered: await metering.finish() });
+  return { kind: "relayed", response: toResponse(head, open, held.bytes) };
+}
+
+/** A stream is passed on from its first byte. Until then nothing was sent, and what goes wrong is still a clean 502. */
+async function passOn(open: OpenExchange, head: UpstreamHead): Promise<Answer> {
+  const { resolved, account, cutoff } = open;
+  const { response } = head;
+  const metering = createMetering(response);
+  const reader = response.body?.getReader() ?? null;
+  const idleMs = resolved.provider.timeoutReadSeconds * 1000;
+  cutoff.arm(idleMs);
+  let first: Uint8Array | null;
+  try {
+    first = reader === null ? null : await readChunk(reader);
+  } catch {
+    return giveUp(open, toBreak(cutoff));
+  }
+  if (reader === null || first === null) {
+    head.readToEnd();
+    cutoff.release();
+    await account.settle({ kind: "answered", metered: await metering.finish() });
+    return { kind: "relayed", response: toResponse(head, open, null) };
+  }
+  account.firstByte();
+  const body = createTap({
+    reader,
+    first,
+    cutoff,
+    idleMs,
+    stallMs: WRITE_STALL_MS_MAX,
+    watch: (chunk) => metering.push(chunk),
+    async finish(ending) {
+      const metered = await metering.finish();
+      if (ending === "complete") {
+        head.readToEnd();
+        await account.settle({ kind: "answered", metered });
+      } else if (ending === "cancelled") {
+        // What is no event stream has no last event: only its end tells that it was had whole.
+        const complete = metered.complete && isEventStream(response.headers);
+        await account.settle({ kind: "cancelled", metered: { ...metered, complete } });
+      } else {
+        await account.settle({ kind: "unreachable", error: toBreak(cutoff), metered });
+      }
+    },
+  });
+  return { kind: "relayed", response: toResponse(head, open, body) };
+}
+
+function toBreak(cutoff: Cutoff): TransportError {
+  return cutoff.cause === "timeout" ? "timeout" : "connection_error";
+}
+
+/** What is a stream is never held: an event stream, and what was asked for as a stream and is neither an error nor JSON. */
+function isPassedOn({ status, headers }: Response, streamed: boolean): boolean {
+  if (isEventStream(headers)) return true;
+  return streamed && status < 400 && !/\bjson\b/i.test(headers.get("content-type") ?? "json");
+}
+
+/** These carry no body, and a `Response` refuses one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5). */
+const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
+
+function toResponse(
+  { response: upstream }: UpstreamHead,
+  { resolved: { provider, upstreamName } }: OpenExchange,
+  body: Uint8Array | ReadableStream<Uint8Array> | null,
+): Response {
+  const headers = toCallerHeaders(upstream, { providerName: provider.name, upstreamName });
+  return new Response(NULL_BODY_STATUSES.has(upstream.status) ? null : body, {
+    status: upstream.status,
+    headers,
+  });
+}

@@ -1,0 +1,164 @@
+import type { ServedEndpoint } from "#catalog/capability.ts";
+import { requireCapability, resolveModel } from "#catalog/resolve.ts";
+import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import { toClient } from "#usage/client.ts";
+import type { UsageSubject } from "#usage/event.ts";
+import type { UsageLedger } from "#usage/store.ts";
+import { parseTags } from "#usage/tags.ts";
+import { createAccounts } from "./account.ts";
+import type { Answer, OpenExchange } from "./answer.ts";
+import { giveUp, relay } from "./answer.ts";
+import { createCutoff } from "./cutoff.ts";
+import type { Slot } from "./gate.ts";
+import { createGate } from "./gate.ts";
+import { toUpstreamHeaders } from "./headers.ts";
+import type { Ingress } from "./ingress.ts";
+import { parseIngress, spliceBody } from "./ingress.ts";
+import { createRoutes } from "./route.ts";
+import { createUpstream } from "./upstream.ts";
+
+export interface ExchangeDeps {
+  readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
+  readonly ledger: UsageLedger;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Items of an array `input`. */
+  readonly maxEmbeddingBatch: number;
+  /** Bytes of a response that is held until it is complete. */
+  readonly maxResponseBytes: number;
+}
+
+export interface ExchangeInput {
+  readonly endpoint: ServedEndpoint;
+  readonly caller: {
+    readonly principalId: string;
+    readonly principalName: string;
+    readonly keyId: string | null;
+  };
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+  readonly arrivedAtUs: InstantUs;
+  readonly arrivedAtMs: number;
+  /** Aborts when the caller hangs up, until its response has ended. */
+  readonly signal: AbortSignal;
+  /** Called once when the exchange has begun and is accounted for, before a relayed response ends. */
+  readonly onSettled?: () => void;
+}
+
+export type ExchangeResult = Answer;
+
+export interface Exchange {
+  /**
+   * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
+   * before that: `invalid_json`, `model_required`, `model_not_found`, `endpoint_not_supported`, `embedding_batch_too_large`.
+   */
+  run(input: ExchangeInput): Promise<ExchangeResult>;
+  /** Exchanges whose usage event is not written yet. */
+  activeCount(): number;
+  /** Fulfilled as soon as there are none. */
+  drained(): Promise<void>;
+}
+
+export function createExchange(deps: ExchangeDeps): Exchange {
+  const gate = createGate();
+  const accounts = createAccounts(deps);
+  const routeTo = createRoutes(deps.secrets);
+  const upstream = createUpstream(deps.clock);
+  return { run, activeCount: () => accounts.openCount(), drained: () => accounts.settled() };
+
+  async function run(input: ExchangeInput): Promise<ExchangeResult> {
+    if (input.headers.has("content-encoding")) {
+      throw new ProxyError("invalid_json", "The request body must not be encoded.");
+    }
+    const ingress = parseIngress(input.body, input.endpoint);
+    const resolved = resolveModel(await deps.catalog.snapshot(), ingress.model);
+    requireCapability(resolved, input.endpoint, ingress.stream);
+    refuseLargeBatch(ingress, deps.maxEmbeddingBatch);
+
+    const subject = toSubject(input, ingress, resolved);
+    const account = accounts.open({ subject, arrivedAtMs: input.arrivedAtMs, resolved });
+    if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
+    const cutoff = createCutoff(input.signal);
+    try {
+      return await forward(input, ingress, { resolved, account, cutoff });
+    } catch (failure) {
+      // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
+      cutoff.cut("cancelled");
+      await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
+      throw failure;
+    }
+  }
+
+  async function forward(
+    input: ExchangeInput,
+    ingress: Ingress,
+    open: OpenExchange,
+  ): Promise<ExchangeResult> {
+    const { resolved, account, cutoff } = open;
+    const { provider, upstreamName } = resolved;
+    const route = routeTo(provider, input.endpoint);
+    const readMs = provider.timeoutReadSeconds * 1000;
+    const deadlineMs = deps.clock.monotonicMs() + readMs;
+    const leftMs = () => deadlineMs - deps.clock.monotonicMs();
+
+    const slot =
+      gate.tryEnter({ lane: route.lane, maxConcurrency: provider.maxConcurrency }) ?? (await waitInLine());
+    if (slot === null) return giveUp(open, "timeout");
+    account.whenSettled(() => slot.release());
+
+    const body = spliceBody(ingress, upstreamName);
+    const answer = await upstream.call({
+      route,
+      provider,
+      headers: toUpstreamHeaders(input.headers, { credential: route.credential, bodyBytes: body.length }),
+      body,
+      cutoff,
+      headLimitMs: ingress.stream ? () => readMs : leftMs,
+    });
+    if (answer.kind === "failed") return giveUp(open, answer.error);
+    return relay(open, answer, { streamed: ingress.stream, heldBytesMax: deps.maxResponseBytes });
+
+    /** For as long as reading may take, or until the caller leaves. */
+    function waitInLine(): Promise<Slot | null> {
+      cutoff.arm(readMs);
+      return gate.wait({ lane: route.lane, maxConcurrency: provider.maxConcurrency }, cutoff.signal);
+    }
+  }
+}
+
+function refuseLargeBatch({ inputItemCount }: Ingress, itemsMax: number): void {
+  if (inputItemCount === null || inputItemCount <= itemsMax) return;
+  throw new ProxyError(
+    "embedding_batch_too_large",
+    `A request may hold ${itemsMax} inputs; this one holds ${inputItemCount}.`,
+    {
+      param: "input",
+    },
+  );
+}
+
+function toSubject(
+  input: ExchangeInput,
+  ingress: Ingress,
+  { model, provider, upstreamName }: ResolvedModel,
+): UsageSubject {
+  return {
+    arrivedAtUs: input.arrivedAtUs,
+    principalId: input.caller.principalId,
+    principalName: input.caller.principalName,
+    keyId: input.caller.keyId,
+    relayTokenId: null,
+    providerId: provider.id,
+    model: model.alias,
+    upstreamName,
+    endpoint: input.endpoint,
+    client: toClient(input.headers.get("user-agent")),
+    tags: parseTags(input.headers.get("x-proxy-tags")),
+    streamed: ingress.stream,
+  };
+}

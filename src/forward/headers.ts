@@ -1,0 +1,124 @@
+/**
+ * What of a header block crosses the proxy (decisions, "Data plane"). Hop-by-hop fields and those that `Connection`
+ * names belong to one connection (RFC 9110, section 7.6.1; RFC 9112, section 9.6) and are dropped in both directions.
+ */
+
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+  // Recomputed: the body's framing is this connection's own (RFC 9112, section 6).
+  "content-length",
+];
+
+const REQUEST_DROPPED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  "host",
+  // Answered here, by reading the body (RFC 9110, section 10.1.1).
+  "expect",
+  // Replaced by `identity`: the meter reads the answer, and its bytes are not to be changed.
+  "accept-encoding",
+  // The caller's credentials, and what would tell the provider who and where the caller is.
+  "authorization",
+  "x-api-key",
+  "cookie",
+  "cookie2",
+  "origin",
+  "referer",
+  "forwarded",
+  "x-real-ip",
+  "openai-organization",
+  "openai-project",
+]);
+const REQUEST_DROPPED_PREFIXES = ["x-forwarded-", "x-proxy-", "sec-", "proxy-"] as const;
+
+const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  // What an upstream may say of its own origin only, and never of ours.
+  "set-cookie",
+  "set-cookie2",
+  "alt-svc",
+  "strict-transport-security",
+  "clear-site-data",
+]);
+const RESPONSE_DROPPED_PREFIXES = ["access-control-", "x-proxy-", "proxy-"] as const;
+
+/** Without one, `fetch` would name its own runtime and version; an empty one is refused by some firewalls. */
+const USER_AGENT_DEFAULT = "lockport";
+
+/** The headers of an upstream call. `credential` is the provider's, and the caller's own is not among the rest. */
+export function toUpstreamHeaders(
+  caller: Headers,
+  { credential, bodyBytes }: { readonly credential: string | null; readonly bodyBytes: number },
+): Record<string, string> {
+  const named = namedByConnection(caller);
+  const headers: Record<string, string> = { "user-agent": USER_AGENT_DEFAULT };
+  caller.forEach((value, name) => {
+    if (REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES) || named?.has(name) === true)
+      return;
+    headers[name] = value;
+  });
+  headers["accept-encoding"] = "identity";
+  headers["content-length"] = String(bodyBytes);
+  if (credential !== null) headers["authorization"] = `Bearer ${credential}`;
+  return headers;
+}
+
+export interface ProxiedBy {
+  readonly providerName: string;
+  readonly upstreamName: string;
+}
+
+/** The headers of a proxied response (section 1, rule 4, and section 7). */
+export function toCallerHeaders(upstream: Response, { providerName, upstreamName }: ProxiedBy): Headers {
+  const named = namedByConnection(upstream.headers);
+  const headers = new Headers();
+  upstream.headers.forEach((value, name) => {
+    if (RESPONSE_DROPPED.has(name) || hasPrefix(name, RESPONSE_DROPPED_PREFIXES) || named?.has(name) === true)
+      return;
+    headers.append(name, value);
+  });
+  setProxiedBy(headers, { providerName, upstreamName });
+  if (upstream.status >= 400) headers.set("x-proxy-error-source", "upstream");
+  // Foreign content on our origin: no sniffing, no scripts, no origin of its own to act from.
+  headers.set("x-content-type-options", "nosniff");
+  headers.set("content-security-policy", "sandbox");
+  return headers;
+}
+
+/** `x-proxy-provider` and `x-proxy-model`; also for a 502 that stands in for an upstream's answer. */
+export function setProxiedBy(headers: Headers, { providerName, upstreamName }: ProxiedBy): void {
+  headers.set("x-proxy-provider", providerName);
+  headers.set("x-proxy-model", toFieldValue(upstreamName));
+}
+
+/** Names are lower case in a `Headers`. Null, the common case, when `Connection` names nothing that it does not always name. */
+function namedByConnection(headers: Headers): ReadonlySet<string> | null {
+  const connection = headers.get("connection");
+  if (connection === null || connection === "keep-alive" || connection === "close") return null;
+  return new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
+}
+
+function hasPrefix(name: string, prefixes: readonly string[]): boolean {
+  for (const prefix of prefixes) {
+    if (name.startsWith(prefix)) return true;
+  }
+  return false;
+}
+
+/** Percent-encodes the UTF-8 bytes of what is not printable ASCII, since a field value is ASCII (RFC 9110, section 5.5). */
+function toFieldValue(text: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return text;
+  let value = "";
+  for (const byte of Buffer.from(text)) {
+    value +=
+      byte >= 0x20 && byte <= 0x7e
+        ? String.fromCharCode(byte)
+        : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return value;
+}

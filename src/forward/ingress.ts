@@ -1,0 +1,121 @@
+import type { ServedEndpoint } from "#catalog/capability.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Member, ScannedObject, Span } from "#kernel/json-scan.ts";
+import { readString, scanJson } from "#kernel/json-scan.ts";
+
+/** What the data plane knows of a request body: the fields it may read, and where they stand. Content is never looked at. */
+export interface Ingress {
+  readonly body: Uint8Array;
+  /** The public alias that the caller asked for; never empty. */
+  readonly model: string;
+  /** True only for JSON `true`, and never for embeddings, which ignore the field. */
+  readonly stream: boolean;
+  /** Items of an array `input`; the most of them when `input` occurs more than once; null when it is no array. */
+  readonly inputItemCount: number | null;
+  readonly scanned: ScannedObject;
+}
+
+const CHAT_FIELDS = ["model", "stream", "stream_options"] as const;
+const EMBEDDING_FIELDS = ["model", "input"] as const;
+const INCLUDE_USAGE = ["include_usage"] as const;
+const FORCED_OPTIONS = Buffer.from('{"include_usage":true}');
+const TRUE = Buffer.from("true");
+const FALSE = Buffer.from("false");
+
+/**
+ * Reads the four fields of section 1 out of a request body and checks the whole of it.
+ * Throws `invalid_json`, and `model_required` (param `model`) for a body that is not an object or names no model.
+ */
+export function parseIngress(body: Uint8Array, endpoint: ServedEndpoint): Ingress {
+  const scanned = scanJson(body, endpoint === "embeddings" ? EMBEDDING_FIELDS : CHAT_FIELDS);
+  if (scanned.kind !== "object") throw modelRequired("The request body must be a JSON object with a model.");
+  let model: Member | null = null;
+  let stream: Member | null = null;
+  let inputItemCount: number | null = null;
+  for (const member of scanned.members) {
+    if (member.name === "model") model = member;
+    else if (member.name === "stream") stream = member;
+    else if (member.name === "input" && member.itemCount !== null)
+      inputItemCount = Math.max(inputItemCount ?? 0, member.itemCount);
+  }
+  const alias = model !== null && body[model.start] === 0x22 ? readString(body, model) : "";
+  if (alias === "") throw modelRequired("The request must name a model: a non-empty string.");
+  return { body, model: alias, stream: stream !== null && isTrue(body, stream), inputItemCount, scanned };
+}
+
+/**
+ * The body that goes upstream: every byte as it came, but for the values of `model`, which become the upstream model
+ * name, and on a streamed request `stream_options.include_usage`, which becomes true (section 1, rule 2).
+ */
+export function spliceBody(ingress: Ingress, upstreamName: string): Uint8Array<ArrayBuffer> {
+  const { body, scanned, stream } = ingress;
+  const edits: Edit[] = [];
+  const name = Buffer.from(JSON.stringify(upstreamName));
+  let lastStream: Edit | null = null;
+  let lastOptions: Edit | null = null;
+  for (const { name: field, start, end } of scanned.members) {
+    // Of a repeated field the last one counts. The others are made to say the same, for a reader that takes the first.
+    if (field === "model") {
+      edits.push({ start, end, bytes: name });
+    } else if (field === "stream") {
+      if (lastStream !== null) edits.push(lastStream);
+      lastStream = { start, end, bytes: stream ? TRUE : FALSE };
+    } else if (field === "stream_options" && stream) {
+      if (lastOptions !== null) edits.push(lastOptions);
+      lastOptions = { start, end, bytes: FORCED_OPTIONS };
+    }
+  }
+  if (lastOptions !== null) edits.push(...forceUsage(body, lastOptions));
+  else if (stream)
+    edits.push(insertMember(scanned.closingAt, false, `"stream_options":{"include_usage":true}`));
+  return applyEdits(body, edits);
+}
+
+interface Edit extends Span {
+  readonly bytes: Uint8Array;
+}
+
+/** Sets `include_usage` inside one value of `stream_options`, keeping its other members; anything but an object is replaced. */
+function forceUsage(body: Uint8Array, options: Edit): Edit[] {
+  const scanned = scanJson(body.subarray(options.start, options.end), INCLUDE_USAGE);
+  if (scanned.kind !== "object") return [options];
+  if (scanned.members.length === 0) {
+    return [insertMember(options.start + scanned.closingAt, scanned.empty, `"include_usage":true`)];
+  }
+  return scanned.members.map(({ start, end }) => ({
+    start: options.start + start,
+    end: options.start + end,
+    bytes: TRUE,
+  }));
+}
+
+function insertMember(closingAt: number, first: boolean, member: string): Edit {
+  return { start: closingAt, end: closingAt, bytes: Buffer.from(first ? member : `,${member}`) };
+}
+
+function applyEdits(body: Uint8Array, edits: Edit[]): Uint8Array<ArrayBuffer> {
+  edits.sort((left, right) => left.start - right.start);
+  let size = body.length;
+  for (const edit of edits) size += edit.bytes.length - (edit.end - edit.start);
+  const spliced = Buffer.allocUnsafe(size);
+  let read = 0;
+  let written = 0;
+  for (const { start, end, bytes } of edits) {
+    spliced.set(body.subarray(read, start), written);
+    written += start - read;
+    spliced.set(bytes, written);
+    written += bytes.length;
+    read = end;
+  }
+  spliced.set(body.subarray(read), written);
+  return spliced;
+}
+
+function isTrue(body: Uint8Array, { start }: Span): boolean {
+  // The text is valid JSON, so a value that begins with `t` is `true`.
+  return body[start] === 0x74;
+}
+
+function modelRequired(message: string): ProxyError {
+  return new ProxyError("model_required", message, { param: "model" });
+}

@@ -1,0 +1,46 @@
+import { createChatMeter } from "#usage/meter-chat.ts";
+import type { Meter, MeterReading } from "#usage/meter.ts";
+import { createDecoder, isPlain } from "./decode.ts";
+
+/** Watches the bytes of one response, which go on as they are; of a compressed body the meter reads a decoded copy. */
+export interface Metering {
+  /** Null, or a promise to await before the next chunk, when decoding lags behind. */
+  push(chunk: Uint8Array): Promise<void> | null;
+  /** Called once, when no chunk comes any more, however the response ended. Never rejects. */
+  finish(): Promise<MeterReading>;
+}
+
+/** Whether the response itself is a stream of events: its content type decides, not the request. */
+export function isEventStream(headers: Headers): boolean {
+  const contentType = headers.get("content-type");
+  return contentType !== null && /^\s*text\/event-stream\s*(;|$)/i.test(contentType);
+}
+
+export function createMetering({ status, headers }: Response): Metering {
+  const meter = createChatMeter({ streamed: isEventStream(headers), statusCode: status });
+  const contentEncoding = headers.get("content-encoding");
+  return contentEncoding === null || isPlain(contentEncoding)
+    ? watchPlain(meter)
+    : watchEncoded(meter, contentEncoding);
+}
+
+function watchPlain(meter: Meter): Metering {
+  return {
+    push(chunk) {
+      meter.push(chunk);
+      return null;
+    },
+    finish: () => Promise.resolve(meter.finish()),
+  };
+}
+
+function watchEncoded(meter: Meter, contentEncoding: string): Metering {
+  const decoder = createDecoder(contentEncoding, (bytes) => meter.push(bytes));
+  return {
+    push: (chunk) => decoder?.push(chunk) ?? null,
+    async finish() {
+      await decoder?.finish();
+      return meter.finish();
+    },
+  };
+}

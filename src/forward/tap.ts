@@ -1,0 +1,114 @@
+import type { Cutoff } from "./cutoff.ts";
+
+/** How a tapped body ended: to its end, by its caller's leaving, or by its upstream's (a break, or silence past the limit). */
+export type TapEnding = "complete" | "cancelled" | "broken";
+
+/** The reader of a body; all that is asked of one here. */
+export interface BodyReader {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+  cancel(): Promise<void>;
+}
+
+export interface TapOptions {
+  readonly reader: BodyReader;
+  /** Already read, since the server sends a response's head together with its first bytes. Null when the body is empty. */
+  readonly first: Uint8Array | null;
+  readonly cutoff: Cutoff;
+  /** The longest silence between bytes. */
+  readonly idleMs: number;
+  /** The longest time that the caller may take nothing. */
+  readonly stallMs: number;
+  /** Sees every chunk before it is passed on; a promise holds back the next one. */
+  readonly watch: (chunk: Uint8Array) => Promise<void> | null;
+  /** Called exactly once, and awaited before the response ends. Must not throw. */
+  readonly finish: (ending: TapEnding) => Promise<void>;
+}
+
+/** A caller that takes nothing for so long has gone, whatever its connection says. */
+export const WRITE_STALL_MS_MAX = 120_000;
+
+/**
+ * A body passed on as it comes, chunk by chunk and byte by byte, with a meter watching. Back pressure goes through: a
+ * chunk is read only when the one before it has left. An upstream that breaks off breaks the caller's connection too.
+ */
+export function createTap(options: TapOptions): ReadableStream<Uint8Array> {
+  const { reader, first, cutoff, idleMs, stallMs, watch, finish } = options;
+  let sink: ReadableStreamDirectController | null = null;
+  let ending: Promise<void> | null = null;
+  const end = (how: TapEnding) => (ending ??= settle(how));
+  const settle = async (how: TapEnding) => {
+    cutoff.signal.removeEventListener("abort", onCut);
+    cutoff.release();
+    if (how !== "complete") reader.cancel().catch(() => undefined);
+    await finish(how);
+    // Also a write that waits for a caller who takes nothing ends with this.
+    close(how);
+  };
+  // A response whose caller left early is dropped without being pulled. Nothing else would end it.
+  const onCut = () => void end(cutoff.cause === "timeout" ? "broken" : "cancelled");
+
+  if (cutoff.cause === null) cutoff.signal.addEventListener("abort", onCut, { once: true });
+  else onCut();
+
+  return new ReadableStream<Uint8Array>({
+    type: "direct",
+    async pull(controller) {
+      sink = controller;
+      const how = await passOn(controller);
+      await end(how);
+      close(how);
+    },
+    cancel() {
+      cutoff.cut("cancelled");
+    },
+  });
+
+  function close(how: TapEnding): void {
+    const open = sink;
+    sink = null;
+    if (open !== null) closeQuietly(open, how);
+  }
+
+  async function passOn(controller: ReadableStreamDirectController): Promise<TapEnding> {
+    try {
+      cutoff.arm(idleMs);
+      let chunk = first;
+      while (chunk !== null && cutoff.cause === null) {
+        const lagging = watch(chunk);
+        if (lagging !== null) await lagging;
+        const written = controller.write(chunk);
+        if (typeof written === "number") {
+          cutoff.rearm();
+        } else {
+          // Awaiting the write itself is what holds back the upstream; after a flush alone, chunks pile up in memory.
+          cutoff.arm(stallMs, "cancelled");
+          await written;
+          cutoff.arm(idleMs);
+        }
+        chunk = await readChunk(reader);
+      }
+    } catch {
+      return cutoff.cause === "cancelled" ? "cancelled" : "broken";
+    }
+    return cutoff.cause === null ? "complete" : cutoff.cause === "timeout" ? "broken" : "cancelled";
+  }
+}
+
+/** The next bytes of a body, or null at its end. Throws when it breaks off. */
+export async function readChunk(reader: BodyReader): Promise<Uint8Array | null> {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return null;
+    if (value !== undefined && value.length > 0) return value;
+  }
+}
+
+/** Anything but a complete body resets the caller's connection. A destination that has gone may refuse to be closed. */
+function closeQuietly(controller: ReadableStreamDirectController, how: TapEnding): void {
+  try {
+    if (how === "complete") controller.close();
+    else controller.close(new Error("the response broke off"));
+  } catch {
+    // Closed already.
+  }
+}

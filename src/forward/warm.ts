@@ -1,0 +1,44 @@
+import type { Clock } from "#kernel/clock.ts";
+
+/**
+ * Counts, per lane, the upstream connections that have just come free. Timing a connection's making costs a request
+ * about 11 µs of 65 (measured), and under load there is hardly ever one to make. A wrong count harms little: when the
+ * connection was closed within the second after all, the new one's making is bounded by the time to read only.
+ */
+export interface WarmConnections {
+  /** True when a connection is there to be used, which is then no longer counted. */
+  take(lane: string): boolean;
+  /** A response was read to its end, and its connection stays open. */
+  put(lane: string): void;
+}
+
+/** Well below the time after which servers close an idle connection (node: 5 s). */
+const WARM_MS_MAX = 1_000;
+/** The runtime keeps so many idle connections (measured), so that a larger count would not be true. */
+const WARM_COUNT_MAX = 64;
+
+export function createWarmConnections(clock: Clock): WarmConnections {
+  const lanes = new Map<string, { count: number; untilMs: number }>();
+  return {
+    take(lane) {
+      const warm = lanes.get(lane);
+      if (warm === undefined || warm.count === 0) return false;
+      if (clock.monotonicMs() > warm.untilMs) {
+        lanes.delete(lane);
+        return false;
+      }
+      warm.count -= 1;
+      return true;
+    },
+    put(lane) {
+      const nowMs = clock.monotonicMs();
+      let warm = lanes.get(lane);
+      if (warm === undefined) {
+        warm = { count: 0, untilMs: 0 };
+        lanes.set(lane, warm);
+      }
+      warm.count = nowMs > warm.untilMs ? 1 : Math.min(warm.count + 1, WARM_COUNT_MAX);
+      warm.untilMs = nowMs + WARM_MS_MAX;
+    },
+  };
+}

@@ -1,0 +1,500 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { request, Agent } from "node:http";
+import net from "node:net";
+import { join } from "node:path";
+import { openCaller, withinASecond } from "../forward/caller.ts";
+import {
+  callApi,
+  makeInstallation,
+  provide,
+  requestLog,
+  type Installation,
+  type LoggedRequest,
+} from "../support/installation.ts";
+import { executable, removeExecutable, runProcess, type RunningProcess } from "../support/process.ts";
+import {
+  openBlackHole,
+  startUpstream,
+  type ScriptedUpstream,
+  type UpstreamCall,
+} from "../support/upstream.ts";
+
+const SETUP_MS_MAX = 120_000;
+const TEST_MS_MAX = 60_000;
+const CHAT = "/v1/chat/completions";
+const COMPLETION = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
+const HELLO = 'data: {"choices":[{"index":0,"delta":{"content":"hello"}}]}\n\n';
+const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}\n\n';
+const FILES_MAX = 64;
+const DONE = "data: [DONE]\n\n";
+
+let lockport: string;
+let installation: Installation;
+const upstreams: ScriptedUpstream[] = [];
+
+beforeAll(async () => {
+  lockport = await executable();
+}, SETUP_MS_MAX);
+afterAll(removeExecutable);
+beforeEach(async () => {
+  installation = await makeInstallation(lockport);
+});
+afterEach(async () => {
+  await installation.remove();
+  for (const upstream of upstreams.splice(0)) await upstream.stop();
+});
+
+type Script = (call: UpstreamCall) => unknown;
+const replyWhole: Script = (call) => call.reply({ body: COMPLETION });
+
+/** A server and its upstream; without a script the test answers each request itself. */
+async function startPair(script?: Script, options: Parameters<Installation["start"]>[0] = {}, more = {}) {
+  const upstream = await startUpstream(script === undefined ? {} : { script });
+  upstreams.push(upstream);
+  const server = await installation.start(options);
+  await provide(server.url, installation.adminKey, {
+    name: "up",
+    baseUrl: upstream.baseUrl,
+    models: { m: "um" },
+    more,
+  });
+  return { upstream, server, port: Number(new URL(server.url).port) };
+}
+
+const post = (server: RunningProcess, body: object = {}, path = CHAT) =>
+  callApi(server.url, installation.adminKey, "POST", path, { model: "m", ...body });
+const call = (port: number, body: object, path = CHAT) =>
+  openCaller({
+    port,
+    path,
+    body: { model: "m", ...body },
+    headers: [`authorization: Bearer ${installation.adminKey}`],
+  });
+const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+/** The log, once there are this many events in it. */
+async function events(server: RunningProcess, count: number): Promise<LoggedRequest[]> {
+  for (;;) {
+    const log = await requestLog(server.url, installation.adminKey);
+    if (log.length >= count) return log;
+    await turn();
+  }
+}
+
+const countBy = (log: readonly LoggedRequest[]) => {
+  const counts: Record<string, number> = {};
+  for (const { outcome } of log) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  return counts;
+};
+
+describe("a caller's hang-up closes the upstream's connection within a second, and is one event", () => {
+  const halfABody: Script = (upstream) =>
+    upstream.send("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\nxx");
+  const streaming =
+    (text: string): Script =>
+    async (upstream) => {
+      await upstream.beginStream();
+      if (text !== "") await upstream.sendChunk(text);
+    };
+  const phases: readonly [string, object, Script, string, object][] = [
+    ["before the head, unary", {}, () => undefined, "", { outcome: "cancelled", status_code: 499 }],
+    [
+      "before the head, streamed",
+      { stream: true },
+      () => undefined,
+      "",
+      { outcome: "cancelled", status_code: 499 },
+    ],
+    ["inside a unary body", {}, halfABody, "", { outcome: "cancelled" }],
+    ["after the head of a stream", { stream: true }, streaming(""), "", { outcome: "cancelled" }],
+    [
+      "after one event",
+      { stream: true },
+      streaming(HELLO),
+      "hello",
+      { outcome: "cancelled", status_code: 200 },
+    ],
+    [
+      "after the usage",
+      { stream: true },
+      streaming(HELLO + USAGE),
+      "usage",
+      { outcome: "cancelled", units: { input_tokens: 7, output_tokens: 3 } },
+    ],
+    [
+      "after [DONE]",
+      { stream: true },
+      streaming(HELLO + USAGE + DONE),
+      "[DONE]",
+      { outcome: "ok", units: { input_tokens: 7, output_tokens: 3 } },
+    ],
+  ];
+  test(
+    "in each phase",
+    async () => {
+      const { upstream, server, port } = await startPair();
+      for (const [index, [phase, body, script, seen, expected]] of phases.entries()) {
+        const caller = await call(port, body);
+        const asked = await upstream.nextCall();
+        await script(asked);
+        if (seen !== "") await caller.waitFor(seen);
+        expect(asked.isClosed()).toBe(false);
+        caller.hangUp();
+        await withinASecond(asked.closed, `closing the upstream ${phase}`);
+        const [event] = await events(server, index + 1);
+        expect({ phase, ...event }).toMatchObject({ phase, ...expected });
+      }
+      expect(await requestLog(server.url, installation.adminKey)).toHaveLength(phases.length);
+      expect(await server.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "an embeddings request, and one that stands in line for the only slot, which then reaches no upstream",
+    async () => {
+      const { upstream, server, port } = await startPair(undefined, {}, { max_concurrency: 1 });
+      const first = await call(port, { input: "a" }, "/v1/embeddings");
+      const asked = await upstream.nextCall();
+      const second = await call(port, {});
+      // It is in line once a request that came later on its connection's side has been answered.
+      expect((await post(server, { model: "none" })).status).toBe(404);
+      second.hangUp();
+      await events(server, 1);
+      first.hangUp();
+      await withinASecond(asked.closed, "closing the upstream");
+      expect(countBy(await events(server, 2))).toEqual({ cancelled: 2 });
+      expect(upstream.requests).toHaveLength(1);
+      const third = post(server);
+      await replyWhole(await upstream.nextCall());
+      expect((await third).status).toBe(200);
+      expect(await server.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "while connecting, and while the caller reads nothing",
+    async () => {
+      const { upstream, server, port } = await startPair();
+      const hole = await openBlackHole();
+      if (hole !== null) {
+        await provide(server.url, installation.adminKey, {
+          name: "hole",
+          baseUrl: hole.baseUrl,
+          models: { h: "um" },
+        });
+        const lost = await call(port, { model: "h" });
+        expect((await post(server, { model: "none" })).status).toBe(404);
+        lost.hangUp();
+        expect(await withinASecond(events(server, 1), "giving up")).toMatchObject([{ outcome: "cancelled" }]);
+        hole.stop();
+      }
+      const caller = await call(port, { stream: true });
+      const asked = await upstream.nextCall();
+      await asked.beginStream();
+      await asked.sendChunk(HELLO);
+      await caller.waitFor("hello");
+      caller.stopReading();
+      const piece = `: ${"x".repeat(100_000)}\n\n`;
+      let sentAtMs = performance.now();
+      const sending = (async () => {
+        while (await asked.sendChunk(piece)) sentAtMs = performance.now();
+      })();
+      // All the buffers in between are full once nothing has been taken for a while.
+      while (performance.now() - sentAtMs < 100) await turn();
+      caller.hangUp();
+      await withinASecond(sending, "closing the upstream");
+      expect((await events(server, hole === null ? 1 : 2))[0]).toMatchObject({
+        outcome: "cancelled",
+        status_code: 200,
+      });
+      expect(await server.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("SIGTERM", () => {
+  test(
+    "with streams open, a unary call under way, an idle connection and a caller that leaves: all end, all are recorded, exit 0",
+    async () => {
+      const { upstream, server, port } = await startPair();
+      const idle = new Agent({ keepAlive: true });
+      await new Promise((resolve, reject) => {
+        request(`${server.url}/healthz`, { agent: idle }, (answer) => answer.resume().once("end", resolve))
+          .once("error", reject)
+          .end();
+      });
+      const streams = await Promise.all([1, 2, 3].map(() => call(port, { stream: true })));
+      const asked = [await upstream.nextCall(), await upstream.nextCall(), await upstream.nextCall()];
+      for (const each of asked) {
+        await each.beginStream();
+        await each.sendChunk(HELLO);
+      }
+      await Promise.all(streams.map((stream) => stream.waitFor("hello")));
+      const unary = post(server);
+      const unaryAsked = await upstream.nextCall();
+      const leaving = await call(port, { stream: true });
+      const leavingAsked = await upstream.nextCall();
+
+      server.signal("SIGTERM");
+      while ((await fetch(`${server.url}/healthz`).catch(() => null)) !== null) await turn();
+      leaving.hangUp();
+      await withinASecond(leavingAsked.closed, "closing the upstream");
+      await replyWhole(unaryAsked);
+      expect(await (await unary).text()).toBe(COMPLETION);
+      for (const each of asked) {
+        await each.sendChunk(USAGE + DONE);
+        await each.endStream();
+      }
+      expect(
+        await Promise.all(streams.map(async (stream) => (await stream.waitFor("[DONE]"), stream.body()))),
+      ).toEqual([1, 2, 3].map(() => HELLO + USAGE + DONE));
+      expect(await server.exited).toBe(0);
+      idle.destroy();
+
+      const again = await installation.start();
+      expect(countBy(await requestLog(again.url, installation.adminKey))).toEqual({ ok: 4, cancelled: 1 });
+      expect(await again.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("an upstream that fails", () => {
+  const faults: readonly [string, Script, RegExp][] = [
+    ["closes without a word", (asked) => asked.finish(), /connection_error/],
+    ["resets", (asked) => asked.reset(), /connection_error/],
+    [
+      "sends garbage",
+      async (asked) => (await asked.send("\u0000garbage\r\n\r\n"), asked.finish()),
+      /connection_error/,
+    ],
+    ["is silent", () => undefined, /timeout/],
+    [
+      "ends inside a body",
+      async (asked) => (await asked.send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nxx"), asked.finish()),
+      /connection_error/,
+    ],
+    [
+      "never ends its body",
+      async (asked) => {
+        await asked.beginStream(["content-type: application/json"]);
+        while (await asked.sendChunk("x".repeat(100_000)));
+      },
+      /response_too_large|timeout/,
+    ],
+  ];
+
+  test(
+    "is a 502 that names the fault, and the next request after its end succeeds in the same process",
+    async () => {
+      let script: Script = replyWhole;
+      const env = { PROXY_MAX_RESPONSE_BYTES: "1000000" };
+      const { upstream, server } = await startPair((asked) => script(asked), { env }, { timeout_read: 1 });
+      for (const [fault, failing, named] of faults) {
+        script = failing;
+        const failed = await post(server);
+        expect({ fault, status: failed.status, text: await failed.text() }).toEqual({
+          fault,
+          status: 502,
+          text: expect.stringMatching(named),
+        });
+        expect(failed.headers.get("x-proxy-error-source")).toBe("proxy");
+        script = replyWhole;
+        expect({ fault, text: await (await post(server)).text() }).toEqual({ fault, text: COMPLETION });
+      }
+      // One that is gone, and comes back where it was.
+      const { port } = upstream;
+      await upstream.stop();
+      expect((await post(server)).status).toBe(502);
+      const back = Bun.serve({ hostname: "127.0.0.1", port, fetch: () => new Response(COMPLETION) });
+      expect((await post(server)).status).toBe(200);
+      await back.stop(true);
+      expect(countBy(await events(server, 2 * faults.length + 2))).toEqual({
+        ok: faults.length + 1,
+        unreachable: faults.length + 1,
+      });
+      expect(await server.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("a process that may open 64 files", () => {
+  test(
+    "answers what it cannot forward with a clear error, loses no event, and is well again when there is room",
+    async () => {
+      const wrapper = ["/bin/bash", "-c", `ulimit -n ${FILES_MAX}; exec "$0" "$@"`];
+      const { upstream, server, port } = await startPair(replyWhole, { wrapper });
+      const crowd = await Promise.all(Array.from({ length: FILES_MAX }, () => connect(port)));
+      // It has let in as many as it could, and the others wait at its door.
+      while (countFiles(server.pid) < FILES_MAX) await turn();
+      const body = JSON.stringify({ model: "m" });
+      const head = `POST ${CHAT} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${installation.adminKey}`;
+      for (const { socket } of crowd)
+        socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+      const countAnswers = () => crowd.filter((member) => member.received().endsWith("}")).length;
+      while (countAnswers() === 0) await turn();
+      const answers = crowd.map((member) => member.received()).filter((text) => text !== "");
+      for (const answer of answers) {
+        expect(answer).toStartWith("HTTP/1.1 502");
+        expect(answer).toContain("x-proxy-error-source: proxy");
+        expect(answer).toContain("provider_unreachable");
+        expect(answer).toContain("connection_error");
+      }
+      for (const { socket } of crowd) socket.destroy();
+
+      let whole = await post(server).catch(() => null);
+      while (whole?.status !== 200) {
+        await turn();
+        whole = await post(server).catch(() => null);
+      }
+      expect(await whole.text()).toBe(COMPLETION);
+      const log = await events(server, Math.max(upstream.requests.length, answers.length) + 1);
+      const counts = countBy(log);
+      expect(counts["unreachable"] ?? 0).toBeGreaterThanOrEqual(answers.length);
+      expect((counts["ok"] ?? 0) + (counts["cancelled"] ?? 0)).toBeGreaterThanOrEqual(
+        upstream.requests.length,
+      );
+      expect(server.output()).not.toMatch(/uncaught|unhandled/);
+      expect(await server.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+/** Connects and sends nothing yet. */
+async function connect(port: number) {
+  const socket = net.connect(port, "127.0.0.1");
+  let received = "";
+  socket.on("data", (bytes: Buffer) => (received += bytes.toString("latin1")));
+  socket.on("error", () => undefined);
+  await new Promise<void>((resolve) => socket.once("connect", resolve));
+  return { socket, received: () => received };
+}
+
+const countFiles = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
+
+describe("a data folder that cannot be used", () => {
+  const oneLine = (messages: string) =>
+    messages.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
+  const serve = () => installation.run("serve", "--port", "0");
+
+  test.each(["usage.db", "catalog.db"])(
+    "with a damaged %s: one line, code 78, and the file stays as it is",
+    async (name) => {
+      const { server } = await startPair(replyWhole);
+      expect((await post(server)).status).toBe(200);
+      expect(await server.stop()).toBe(0);
+      const path = join(installation.dataDir, name);
+      const file = openSync(path, "r+");
+      writeSync(file, Buffer.alloc(statSync(path).size, "no database "));
+      closeSync(file);
+      const before = readFileSync(path);
+      const done = await serve();
+      expect(oneLine(done.messages)).toEqual([
+        expect.stringMatching(new RegExp(`^lockport: The file .*${name} is damaged or is not a database`)),
+      ]);
+      expect(`${done.code} ${done.data}`).toBe("78 ");
+      expect(Buffer.compare(readFileSync(path), before)).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "that is read-only: one line and code 77, whoever starts it",
+    async () => {
+      const isRoot = process.getuid?.() === 0;
+      // Root may write anywhere, so the server is run by somebody else.
+      const [user, as] = isRoot
+        ? [65_534, ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]]
+        : [process.getuid?.() ?? 0, []];
+      if (isRoot && Bun.which("setpriv") === null) return console.log("skipped: there is no setpriv");
+      chmodSync(installation.folder, 0o755);
+      for (const name of ["", "catalog.db", "secret.key"])
+        chownSync(join(installation.dataDir, name), user, user);
+      chmodSync(installation.dataDir, 0o500);
+      const env = { PROXY_DATA_DIR: installation.dataDir };
+      const done = await runProcess([...as, lockport, "serve", "--port", "0"], { env });
+      chmodSync(installation.dataDir, 0o700);
+      expect(oneLine(done.messages)).toEqual([
+        expect.stringMatching(/^lockport: The folder .* cannot be written to/),
+      ]);
+      expect(`${done.code} ${done.data}`).toBe("77 ");
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("a disk that confirms no write", () => {
+  test(
+    "costs no answer and no event, is told in the log, and is forgotten when it is well again",
+    async () => {
+      const probe =
+        Bun.which("strace") === null ? null : await runProcess(["strace", "-f", "-o", "/dev/null", "true"]);
+      if (probe?.code !== 0) return console.log("skipped: strace is not here, or may not trace");
+      const { server } = await startPair(replyWhole);
+      const fault = await failSyncs(server.pid);
+      if (fault === null) return console.log("skipped: strace may not attach");
+      const told = () => server.output().includes("the disk did not confirm a write");
+      let asked = 0;
+      while (!told() || asked < 5) {
+        expect(await (await post(server)).text()).toBe(COMPLETION);
+        asked += 1;
+      }
+      await fault.end();
+      expect((await post(server)).status).toBe(200);
+      expect(countBy(await events(server, asked + 1))).toEqual({ ok: asked + 1 });
+      expect(await server.stop()).toBe(0);
+
+      const again = await installation.start();
+      expect(await requestLog(again.url, installation.adminKey)).toHaveLength(asked + 1);
+      expect(await again.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+/** Makes every sync of this process fail with EIO until it is ended; null when it may not be traced. */
+async function failSyncs(pid: number): Promise<{ end(): Promise<void> } | null> {
+  const calls = "fdatasync,fsync";
+  const inject = ["-e", `trace=${calls}`, "-e", `inject=${calls}:error=EIO`];
+  const child = Bun.spawn({
+    cmd: ["strace", "-f", "-o", "/dev/null", ...inject, "-p", String(pid)],
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  const isTraced = (status: string) => !/^TracerPid:\t0$/m.test(status);
+  while (!readThreads(pid).every(isTraced)) {
+    if (child.exitCode !== null) return null;
+    await turn();
+  }
+  return {
+    async end() {
+      child.kill("SIGINT");
+      await child.exited;
+    },
+  };
+}
+
+/** What the kernel says of each thread; one that has just ended is left out. */
+function readThreads(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    try {
+      return [readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8")];
+    } catch {
+      return [];
+    }
+  });
+}

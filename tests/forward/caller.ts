@@ -1,0 +1,107 @@
+import net from "node:net";
+
+/** A caller on a raw connection, for what `fetch` hides: how a response is framed, and how its connection ends. */
+export interface RawCaller {
+  received(): string;
+  /** The bytes of a chunked response that has come to its end. */
+  body(): string;
+  /** Fulfilled when what was received contains the text; rejects when the connection closes before. */
+  waitFor(text: string): Promise<void>;
+  /** Stops reading, so that the server's writes fill up. */
+  stopReading(): void;
+  readOn(): void;
+  /** Closes the connection without waiting for anything. */
+  hangUp(): void;
+  /** How the connection ended: `clean` when the last chunk or a whole content-length came before. */
+  readonly ended: Promise<"clean" | "broken">;
+}
+
+export interface RawRequest {
+  readonly port: number;
+  readonly body: unknown;
+  readonly path?: string;
+  readonly headers?: readonly string[];
+}
+
+export async function openCaller({
+  port,
+  body,
+  path = "/chat",
+  headers = [],
+}: RawRequest): Promise<RawCaller> {
+  const socket = net.connect(port, "127.0.0.1");
+  await new Promise<void>((resolve, reject) => {
+    socket.once("connect", resolve);
+    socket.once("error", reject);
+  });
+  const pieces: string[] = [];
+  let closed = false;
+  // Looks at what is new and at a little before it: looking at everything each time would take all day with 100 MB.
+  const checks = new Set<(news: string) => void>();
+  const recheck = (news: string) => {
+    for (const check of checks) check(news);
+  };
+  let recent = "";
+  socket.on("data", (bytes: Buffer) => {
+    const piece = bytes.toString("latin1");
+    pieces.push(piece);
+    recheck(recent + piece);
+    recent = piece.slice(-1_000);
+  });
+  socket.on("error", () => undefined);
+  const received = () => {
+    if (pieces.length > 1) pieces.splice(0, pieces.length, pieces.join(""));
+    return pieces[0] ?? "";
+  };
+  const ended = new Promise<"clean" | "broken">((resolve) => {
+    socket.on("close", () => {
+      closed = true;
+      recheck("");
+      resolve(received().endsWith("0\r\n\r\n") ? "clean" : "broken");
+    });
+  });
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const lines = [`POST ${path} HTTP/1.1`, "host: proxy.test", "content-type: application/json", ...headers];
+  socket.write(`${lines.join("\r\n")}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  return {
+    received,
+    body: () => dechunk(received()),
+    waitFor: (wanted) =>
+      new Promise((resolve, reject) => {
+        const check = (news: string) => {
+          if (news.includes(wanted)) resolve();
+          else if (closed) reject(new Error(`the connection closed before ${wanted} came`));
+          else return;
+          checks.delete(check);
+        };
+        checks.add(check);
+        check(received());
+      }),
+    stopReading: () => void socket.pause(),
+    readOn: () => void socket.resume(),
+    hangUp: () => void socket.destroy(),
+    ended,
+  };
+}
+
+function dechunk(response: string): string {
+  const chunks: string[] = [];
+  for (let at = response.indexOf("\r\n\r\n") + 4; ;) {
+    const lineEnd = response.indexOf("\r\n", at);
+    const size = Number.parseInt(response.slice(at, lineEnd), 16);
+    if (size === 0) return chunks.join("");
+    chunks.push(response.slice(lineEnd + 2, lineEnd + 2 + size));
+    at = lineEnd + 4 + size;
+  }
+}
+
+/** Fails when something takes longer than a second: the bound on closing an upstream's connection. */
+export async function withinASecond<Value>(promise: Promise<Value>, what: string): Promise<Value> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`${what} took longer than a second`)), 1_000);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,204 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createCutoff } from "#forward/cutoff.ts";
+import { createTap, type TapEnding } from "#forward/tap.ts";
+import type { UpstreamCall } from "../support/upstream.ts";
+import { openBlackHole } from "../support/upstream.ts";
+import { openCaller, withinASecond } from "./caller.ts";
+import { CHAT, SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
+import { startPair, stopPairs } from "./pair.ts";
+
+afterEach(stopPairs);
+
+describe("a caller that hangs up closes the upstream within a second and leaves exactly one event", () => {
+  const phases: readonly [string, object, (call: UpstreamCall) => unknown, string, object][] = [
+    [
+      "while the upstream is silent, unary",
+      CHAT,
+      () => undefined,
+      "",
+      { outcome: "cancelled", statusCode: 499, usage: null },
+    ],
+    [
+      "while the upstream is silent, streamed",
+      STREAMED_CHAT,
+      () => undefined,
+      "",
+      { outcome: "cancelled", statusCode: 499 },
+    ],
+    [
+      "after the head, unary",
+      CHAT,
+      (call) => call.send("HTTP/1.1 201 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\nxx"),
+      "",
+      { outcome: "cancelled", statusCode: 201 },
+    ],
+    [
+      "after the head, streamed",
+      STREAMED_CHAT,
+      (call) => call.beginStream(),
+      "",
+      { outcome: "cancelled", statusCode: 200 },
+    ],
+    [
+      "after one chunk",
+      STREAMED_CHAT,
+      async (call) => (await call.beginStream(), await call.sendChunk(SSE_HELLO)),
+      "hello",
+      { outcome: "cancelled", statusCode: 200, errorKind: null, usage: null },
+    ],
+    [
+      "after the usage",
+      STREAMED_CHAT,
+      async (call) => (await call.beginStream(), await call.sendChunk(SSE_HELLO + SSE_USAGE)),
+      "completion_tokens",
+      { outcome: "cancelled", statusCode: 200, usage: { quantities: { input_tokens: 7, output_tokens: 3 } } },
+    ],
+    [
+      "after an error event",
+      STREAMED_CHAT,
+      async (call) => (
+        await call.beginStream(),
+        await call.sendChunk('data: {"error":{"type":"overloaded_error"}}\n\n')
+      ),
+      "overloaded_error",
+      { outcome: "upstream_error", statusCode: 200, errorKind: "overloaded_error" },
+    ],
+    [
+      "after [DONE]: it has had its answer",
+      STREAMED_CHAT,
+      async (call) => (await call.beginStream(), await call.sendChunk(SSE_HELLO + SSE_USAGE + SSE_DONE)),
+      "[DONE]",
+      { outcome: "ok", statusCode: 200, usage: { quantities: { input_tokens: 7, output_tokens: 3 } } },
+    ],
+  ];
+  test.each(phases)("%s", async (_, body, script, seen, expected) => {
+    const { upstream, proxy } = await startPair();
+    const caller = await openCaller({ port: proxy.port, body });
+    const call = await upstream.nextCall();
+    await script(call);
+    if (seen === "") await Bun.sleep(30);
+    else await caller.waitFor(seen);
+    expect(call.isClosed()).toBe(false);
+    caller.hangUp();
+    await withinASecond(call.closed, "closing the upstream");
+    expect(await proxy.onlyEvent()).toMatchObject(expected);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test("while connecting", async () => {
+    const hole = await openBlackHole();
+    if (hole === null) return;
+    const { proxy } = await startPair(undefined, { baseUrl: hole.baseUrl });
+    const caller = await openCaller({ port: proxy.port, body: CHAT });
+    while (proxy.subjects.length === 0) await Bun.sleep(1);
+    caller.hangUp();
+    await withinASecond(proxy.drained(), "giving up");
+    expect(await proxy.onlyEvent()).toMatchObject({ outcome: "cancelled", statusCode: 499, errorKind: null });
+    hole.stop();
+  });
+
+  test("while it does not read what is sent", async () => {
+    const { upstream, proxy } = await startPair();
+    const caller = await openCaller({ port: proxy.port, body: STREAMED_CHAT });
+    const call = await upstream.nextCall();
+    await call.beginStream();
+    await call.sendChunk(SSE_HELLO);
+    await caller.waitFor("hello");
+    caller.stopReading();
+    const piece = `data: ${"x".repeat(100_000)}\n\n`;
+    const sending = (async () => {
+      while (await call.sendChunk(piece));
+    })();
+    await Bun.sleep(100);
+    caller.hangUp();
+    await withinASecond(sending, "closing the upstream");
+    expect(await proxy.onlyEvent()).toMatchObject({ outcome: "cancelled", statusCode: 200 });
+  });
+
+  test("many at once, at any moment: as many events as requests, and nothing left open", async () => {
+    const { proxy } = await startPair(async (call) => {
+      await call.beginStream();
+      for (let index = 0; index < 20; index += 1) {
+        if (!(await call.sendChunk(SSE_HELLO))) return;
+        await Bun.sleep(2);
+      }
+      await call.sendChunk(SSE_USAGE + SSE_DONE);
+      await call.endStream();
+    });
+    const requests = Array.from({ length: 60 }, async (_, index) => {
+      const caller = await openCaller({ port: proxy.port, body: STREAMED_CHAT });
+      await Bun.sleep(index);
+      caller.hangUp();
+    });
+    await Promise.all(requests);
+    while (proxy.exchange.activeCount() > 0) await proxy.drained();
+    expect(proxy.events).toHaveLength(proxy.subjects.length);
+    expect(proxy.logLines).toEqual([]);
+  });
+});
+
+describe("a tap", () => {
+  test("gives up a caller that takes nothing for the time allowed, as cancelled", async () => {
+    const endings: TapEnding[] = [];
+    let cancelled = false;
+    const ended = Promise.withResolvers<void>();
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      idleTimeout: 0,
+      development: false,
+      fetch(request) {
+        const tap = createTap({
+          reader: {
+            read: () => Promise.resolve({ done: false, value: new Uint8Array(1 << 20) }),
+            cancel() {
+              cancelled = true;
+              return Promise.resolve();
+            },
+          },
+          first: new Uint8Array(1 << 20),
+          cutoff: createCutoff(request.signal),
+          idleMs: 60_000,
+          stallMs: 200,
+          watch: () => null,
+          finish(ending) {
+            endings.push(ending);
+            ended.resolve();
+            return Promise.resolve();
+          },
+        });
+        return new Response(tap);
+      },
+    });
+    const caller = await openCaller({ port: server.port ?? 0, body: {} });
+    caller.stopReading();
+    await ended.promise;
+    expect(endings).toEqual(["cancelled"]);
+    expect(cancelled).toBe(true);
+    caller.readOn();
+    expect(await withinASecond(caller.ended, "closing")).toBe("broken");
+    await server.stop(true);
+  });
+
+  test("that nobody ever reads ends when its caller leaves", async () => {
+    const leaving = new AbortController();
+    const endings: TapEnding[] = [];
+    const tapOf = (signal: AbortSignal) =>
+      createTap({
+        reader: {
+          read: () => Promise.resolve({ done: true }),
+          cancel: () => Promise.reject(new Error("gone")),
+        },
+        first: Uint8Array.of(1),
+        cutoff: createCutoff(signal),
+        idleMs: 60_000,
+        stallMs: 60_000,
+        watch: () => null,
+        finish: (ending) => Promise.resolve(void endings.push(ending)),
+      });
+    tapOf(leaving.signal);
+    leaving.abort();
+    tapOf(leaving.signal);
+    expect(endings).toEqual(["cancelled", "cancelled"]);
+  });
+});

@@ -1,0 +1,199 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { toCallerHeaders, toUpstreamHeaders } from "#forward/headers.ts";
+import type { UpstreamScript } from "../support/upstream.ts";
+import { openCaller } from "./caller.ts";
+import { CHAT, COMPLETION, CREDENTIAL } from "./harness.ts";
+import { startPair, stopPairs } from "./pair.ts";
+
+afterEach(stopPairs);
+
+const answer: UpstreamScript = (call) => call.reply({ body: COMPLETION });
+
+describe("request headers", () => {
+  test("what belongs to the connection, the caller or the proxy does not go upstream; everything else does, once", async () => {
+    const { upstream, proxy } = await startPair(answer);
+    const dropped = [
+      "Connection: keep-alive, X-Hop, close-me",
+      "X-Hop: secret-1",
+      "Close-Me: secret-2",
+      "Keep-Alive: timeout=5",
+      "TE: trailers",
+      "Trailer: x-t",
+      "Proxy-Authorization: Basic secret-3",
+      "Proxy-Connection: keep-alive",
+      "Authorization: Bearer lp_secret-4",
+      "X-Api-Key: lp_secret-5",
+      "Cookie: proxy_session=secret-6",
+      "Origin: https://secret-7.test",
+      "Referer: https://secret-8.test/",
+      "Forwarded: for=secret-9",
+      "X-Forwarded-For: secret-10",
+      "X-Forwarded-Host: secret-11",
+      "X-Real-IP: secret-12",
+      "Sec-Fetch-Site: cross-site",
+      "Sec-CH-UA: secret-13",
+      "OpenAI-Organization: secret-14",
+      "OpenAI-Project: secret-15",
+      "X-Proxy-Tags: app:secret-16",
+      "X-Proxy-Anything: secret-17",
+      "Accept-Encoding: gzip, br",
+      "HTTP2-Settings: secret-18",
+    ];
+    const kept = [
+      "User-Agent: caller/1.0 (x)",
+      "Accept: application/json",
+      "Accept-Language: de, en;q=0.5",
+      "OpenAI-Beta: assistants=v2",
+      "X-Stainless-Lang: js",
+      "X-Request-Id: 4711",
+      "Traceparent: 00-1-2-01",
+      "Idempotency-Key: k",
+      "X-Latin: caf\u00e9",
+    ];
+    const caller = await openCaller({ port: proxy.port, body: CHAT, headers: [...dropped, ...kept] });
+    await caller.waitFor('"total_tokens"');
+    caller.hangUp();
+
+    const { head, headers } = upstream.lastRequest();
+    expect(head).not.toContain("secret");
+    const arrived = [...headers].map(([name, value]) => `${name}: ${value}`).sort();
+    expect(arrived).toEqual(
+      [
+        "accept: application/json",
+        "accept-encoding: identity",
+        "accept-language: de, en;q=0.5",
+        `authorization: Bearer ${CREDENTIAL}`,
+        "connection: keep-alive",
+        `content-length: ${upstream.lastRequest().body.length}`,
+        "content-type: application/json",
+        `host: 127.0.0.1:${upstream.port}`,
+        "idempotency-key: k",
+        "openai-beta: assistants=v2",
+        "traceparent: 00-1-2-01",
+        "user-agent: caller/1.0 (x)",
+        `x-latin: ${headers.get("x-latin")}`,
+        "x-request-id: 4711",
+        "x-stainless-lang: js",
+      ].sort(),
+    );
+    expect(head.split("\r\n").length - 1).toBe(arrived.length);
+    expect(Buffer.from(headers.get("x-latin") ?? "", "latin1").toString()).toBe("caf\u00e9");
+  });
+
+  test("a provider without a credential gets no Authorization header, least of all the caller's", async () => {
+    const { upstream, proxy } = await startPair(answer, { provider: { sealedCredential: null } });
+    const response = await proxy.post(CHAT, {
+      headers: { authorization: "Bearer lp_callers-own", "x-api-key": "lp_callers-own" },
+    });
+    expect(response.status).toBe(200);
+    expect(upstream.lastRequest().headers.has("authorization")).toBe(false);
+    expect(upstream.lastRequest().head).not.toContain("lp_callers-own");
+  });
+
+  test("a caller without a User-Agent does not make the proxy's runtime speak in its place", async () => {
+    const { upstream, proxy } = await startPair(answer);
+    const caller = await openCaller({ port: proxy.port, body: CHAT });
+    await caller.waitFor('"total_tokens"');
+    caller.hangUp();
+    expect(upstream.lastRequest().headers.get("user-agent")).toBe("lockport");
+    expect((await proxy.onlyEvent()).client).toBeNull();
+  });
+
+  test("Expect is not forwarded", () => {
+    const headers = toUpstreamHeaders(
+      new Headers({ expect: "100-continue", "content-length": "3", host: "x" }),
+      {
+        credential: null,
+        bodyBytes: 77,
+      },
+    );
+    expect(headers).toEqual({
+      "accept-encoding": "identity",
+      "content-length": "77",
+      "user-agent": "lockport",
+    });
+  });
+});
+
+describe("response headers", () => {
+  test("what an upstream may not say on our origin is dropped; what it says of its answer is kept", async () => {
+    const { proxy } = await startPair((call) =>
+      call.reply({
+        body: COMPLETION,
+        headers: [
+          "Content-Type: application/json; charset=utf-8",
+          "Connection: keep-alive, X-Hop",
+          "X-Hop: secret-1",
+          "Keep-Alive: timeout=5",
+          "Proxy-Authenticate: Basic realm=secret-2",
+          "Trailer: x-t",
+          "Upgrade: h2c",
+          "Set-Cookie: a=secret-3",
+          "Set-Cookie: b=secret-4",
+          'Alt-Svc: h3="secret-5:443"',
+          "Strict-Transport-Security: max-age=1",
+          'Clear-Site-Data: "*"',
+          "Access-Control-Allow-Origin: *",
+          "Access-Control-Allow-Credentials: true",
+          "X-Proxy-Provider: secret-6",
+          "X-Proxy-Error-Source: secret-7",
+          "X-Content-Type-Options: secret-8",
+          "Content-Security-Policy: default-src secret-9",
+          "X-Request-Id: req_1",
+          "OpenAI-Processing-Ms: 12",
+          "X-RateLimit-Remaining-Tokens: 9",
+          "Retry-After: 3",
+          "Date: Thu, 01 Jan 2026 00:00:00 GMT",
+          "Vary: Origin",
+        ],
+      }),
+    );
+    const caller = await openCaller({ port: proxy.port, body: CHAT });
+    await caller.waitFor('"total_tokens"');
+    caller.hangUp();
+    const head = caller.received().slice(0, caller.received().indexOf("\r\n\r\n"));
+    expect(head).not.toContain("secret");
+    const lines = head
+      .split("\r\n")
+      .slice(1)
+      .map((line) => line.toLowerCase())
+      .sort();
+    expect(lines).toEqual(
+      [
+        `content-length: ${COMPLETION.length}`,
+        "content-security-policy: sandbox",
+        "content-type: application/json; charset=utf-8",
+        "date: thu, 01 jan 2026 00:00:00 gmt",
+        "openai-processing-ms: 12",
+        "retry-after: 3",
+        "vary: origin",
+        "x-content-type-options: nosniff",
+        "x-proxy-model: org/upstream-model",
+        "x-proxy-provider: acme",
+        "x-ratelimit-remaining-tokens: 9",
+        "x-request-id: req_1",
+      ].sort(),
+    );
+  });
+
+  test("x-proxy-error-source is upstream for a status of 400 and above, and absent below", () => {
+    const sourceOf = (status: number) =>
+      toCallerHeaders(new Response(null, { status }), { providerName: "p", upstreamName: "u" }).get(
+        "x-proxy-error-source",
+      );
+    expect([200, 302, 399, 400, 404, 429, 500, 599].map(sourceOf)).toEqual([
+      null,
+      null,
+      null,
+      ...Array<string>(5).fill("upstream"),
+    ]);
+  });
+
+  test("an upstream name is percent-encoded where it is not printable ASCII", () => {
+    const modelOf = (upstreamName: string) =>
+      toCallerHeaders(new Response(null), { providerName: "p", upstreamName }).get("x-proxy-model");
+    expect(modelOf("org/model:7b@q4 x")).toBe("org/model:7b@q4 x");
+    expect(modelOf("modèle-日本")).toBe("mod%C3%A8le-%E6%97%A5%E6%9C%AC");
+    expect(modelOf("a\u007fb")).toBe("a%7Fb");
+  });
+});
