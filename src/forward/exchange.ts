@@ -3,6 +3,7 @@ import { requireCapability, resolveModel } from "#catalog/resolve.ts";
 import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
+import { createDeadlines } from "#kernel/deadlines.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { toClient } from "#usage/client.ts";
@@ -66,6 +67,7 @@ export interface Exchange {
 
 export function createExchange(deps: ExchangeDeps): Exchange {
   const gate = createGate();
+  const deadlines = createDeadlines(() => deps.clock.monotonicMs());
   const accounts = createAccounts(deps);
   const routeTo = createRoutes(deps.secrets);
   const upstream = createUpstream(deps.clock);
@@ -83,7 +85,7 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     const subject = toSubject(input, ingress, resolved);
     const account = accounts.open({ subject, arrivedAtMs: input.arrivedAtMs, resolved });
     if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
-    const cutoff = createCutoff(input.signal);
+    const cutoff = createCutoff(input.signal, deadlines);
     try {
       return await forward(input, ingress, { resolved, account, cutoff });
     } catch (failure) {

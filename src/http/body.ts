@@ -1,3 +1,4 @@
+import { createDeadlines } from "#kernel/deadlines.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 
 /** JSON bodies of the admin and self-service routes; a CA bundle of every public root is a quarter of it. */
@@ -72,13 +73,17 @@ export function closesUnread(headers: Headers): boolean {
   return length !== null && Number(length) > DRAIN_BYTES_MAX;
 }
 
+/** One timer for all of them: one each would cost more than reading the body does. */
+const deadlines = createDeadlines(() => performance.now());
+
 async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Array> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(tooSlow()), deadlineMs);
+  const deadline = deadlines.create();
+  deadline.set(deadlineMs, () => late.reject(tooSlow()));
   try {
     return await Promise.race([request.bytes(), late.promise]);
   } finally {
-    clearTimeout(timer);
+    deadline.lift();
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createCutoff } from "#forward/cutoff.ts";
+import { createDeadlines } from "#kernel/deadlines.ts";
 import { createTap, type TapEnding } from "#forward/tap.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";
@@ -8,6 +9,8 @@ import { CHAT, SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.t
 import { startPair, stopPairs } from "./pair.ts";
 
 afterEach(stopPairs);
+
+const deadlines = createDeadlines(() => performance.now());
 
 describe("a caller that hangs up closes the upstream within a second and leaves exactly one event", () => {
   const phases: readonly [string, object, (call: UpstreamCall) => unknown, string, object][] = [
@@ -157,7 +160,7 @@ describe("a tap", () => {
             },
           },
           first: new Uint8Array(1 << 20),
-          cutoff: createCutoff(request.signal),
+          cutoff: createCutoff(request.signal, deadlines),
           idleMs: 60_000,
           stallMs: 200,
           watch: () => null,
@@ -190,7 +193,7 @@ describe("a tap", () => {
           cancel: () => Promise.reject(new Error("gone")),
         },
         first: Uint8Array.of(1),
-        cutoff: createCutoff(signal),
+        cutoff: createCutoff(signal, deadlines),
         idleMs: 60_000,
         stallMs: 60_000,
         watch: () => null,
