@@ -7,8 +7,9 @@ const RATE_PER_SECOND = 3_000;
 const LATENCY_SECONDS = 6;
 const WARM_UP_SHARE = 0.25;
 const CHUNK_STREAMS = 20;
-const CHUNKS = 400;
-const CHUNK_INTERVAL_MS = 10;
+const CHUNKS = 4_000;
+/** About 1,000 events a second over all streams: twenty readers at fifty tokens a second each. */
+const CHUNK_INTERVAL_MS = 1;
 const CONNECTIONS = 64;
 
 /** An open loop at a fixed rate: requests are due on the clock, not when the last one came back. */
@@ -63,8 +64,9 @@ export async function measureChunks(
   const clients = await Promise.all(
     Array.from({ length: CHUNK_STREAMS }, () => openStream(request, port, (ms) => delays.push(ms))),
   );
+  await untilOpen(upstream, CHUNK_STREAMS);
   for (let chunk = 0; chunk < CHUNKS; chunk += 1) {
-    upstream.sendAll();
+    upstream.sendNext();
     await Bun.sleep(CHUNK_INTERVAL_MS);
   }
   upstream.finishAll();
@@ -86,13 +88,11 @@ export async function holdStreams(
   const clients: Awaited<ReturnType<typeof openStream>>[] = [];
   const batch = 100;
   for (let opened = 0; opened < shape.count; opened += batch) {
+    const wanted = Math.min(batch, shape.count - opened);
     clients.push(
-      ...(await Promise.all(
-        Array.from({ length: Math.min(batch, shape.count - opened) }, () =>
-          openStream(request, port, () => {}),
-        ),
-      )),
+      ...(await Promise.all(Array.from({ length: wanted }, () => openStream(request, port, () => {})))),
     );
+    await untilOpen(upstream, opened + wanted);
   }
   for (let event = 0; event < shape.events; event += 1) {
     upstream.sendAll();
@@ -104,4 +104,15 @@ export async function holdStreams(
   const delivered = clients.reduce((sum, client) => sum + client.events(), 0);
   for (const client of clients) client.close();
   return { delivered, expected: shape.count * shape.events };
+}
+
+const OPEN_DEADLINE_MS = 10_000;
+
+async function untilOpen(upstream: ReturnType<typeof startStreamUpstream>, count: number): Promise<void> {
+  const deadline = performance.now() + OPEN_DEADLINE_MS;
+  while (upstream.open() < count) {
+    if (performance.now() > deadline)
+      throw new Error(`only ${upstream.open()} of ${count} streams reached the upstream`);
+    await Bun.sleep(1);
+  }
 }

@@ -4,6 +4,7 @@ import type { Socket } from "bun";
 
 const STREAM_HEAD =
   "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
+const OK_LINE = Buffer.from("HTTP/1.1 200");
 const MARK = Buffer.from('"content":"');
 
 export interface StreamUpstream {
@@ -12,6 +13,8 @@ export interface StreamUpstream {
   readonly open: () => number;
   /** Sends one event, stamped with the clock, on every open stream. */
   sendAll(): void;
+  /** The same on one stream, each in its turn. */
+  sendNext(): void;
   /** Sends the usage event and `[DONE]` and ends every stream. */
   finishAll(): void;
   stop(): void;
@@ -19,6 +22,7 @@ export interface StreamUpstream {
 
 export function startStreamUpstream(): StreamUpstream {
   const sockets = new Set<Socket<{ head: string }>>();
+  let turn = 0;
   const listener = Bun.listen<{ head: string }>({
     hostname: "127.0.0.1",
     port: 0,
@@ -43,6 +47,11 @@ export function startStreamUpstream(): StreamUpstream {
     open: () => sockets.size,
     sendAll() {
       for (const socket of sockets) socket.write(toChunk(toEvent(performance.now().toFixed(4))));
+    },
+    sendNext() {
+      turn += 1;
+      const open = [...sockets];
+      open[turn % open.length]?.write(toChunk(toEvent(performance.now().toFixed(4))));
     },
     finishAll() {
       const usage = `data: {"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":21,"completion_tokens":8}}\n\ndata: [DONE]\n\n`;
@@ -76,14 +85,13 @@ export interface StreamClient {
   close(): void;
 }
 
-/** Opens one stream and reports the delay of each event in milliseconds. Resolves when the head has come. */
+/** Opens one stream and reports the delay of each event in milliseconds. Its head may come only with its first event. */
 export async function openStream(
   request: string,
   port: number,
   onDelay: (delayMs: number) => void,
 ): Promise<StreamClient> {
   let events = 0;
-  const head = Promise.withResolvers<void>();
   let sawHead = false;
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
@@ -93,9 +101,7 @@ export async function openStream(
         const nowMs = performance.now();
         if (!sawHead) {
           sawHead = true;
-          if (!bytes.subarray(0, 12).equals(Buffer.from("HTTP/1.1 200")))
-            head.reject(new Error(bytes.toString("latin1", 0, 400)));
-          head.resolve();
+          if (!bytes.subarray(0, 12).equals(OK_LINE)) throw new Error(bytes.toString("latin1", 0, 400));
         }
         for (let at = bytes.indexOf(MARK); at >= 0; at = bytes.indexOf(MARK, at + MARK.length)) {
           events += 1;
@@ -104,13 +110,9 @@ export async function openStream(
           );
         }
       },
-      error(_, error) {
-        head.reject(error);
-      },
     },
   });
   socket.write(request);
-  await head.promise;
   return { events: () => events, close: () => socket.terminate() };
 }
 

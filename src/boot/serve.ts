@@ -10,6 +10,7 @@ import { createSystem } from "./system.ts";
 export async function serve(config: Config, onStart: (server: RunningServer) => void): Promise<void> {
   const system = createSystem(config);
   keepServing(system.log);
+  await startFetchThread();
   const signalled = Promise.withResolvers<string>();
   const hurry = new AbortController();
   let signals = 0;
@@ -28,6 +29,14 @@ export async function serve(config: Config, onStart: (server: RunningServer) => 
   system.log.info("stopping", { signal });
   await server.stop(hurry.signal);
   system.log.info("stopped");
+}
+
+/**
+ * Bun starts the thread behind `fetch` with the first call, and ends the whole process when no file descriptor is left for
+ * it: a crowd of callers before the first upstream request would be enough. This call reaches nobody (it takes 2 ms).
+ */
+async function startFetchThread(): Promise<void> {
+  await fetch("http://localhost/", { unix: "/dev/null/nobody" }).catch(() => undefined);
 }
 
 /** A failure that nobody caught is a bug of one request: it is logged, and every other request goes on. */

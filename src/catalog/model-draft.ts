@@ -12,7 +12,7 @@ import type { Origin } from "./model.ts";
 import { ORIGINS } from "./model.ts";
 
 /** Prices per million units as a client wrote them; a unit left out or null has no price of its own afterwards. */
-export type PricingDraft = { readonly [unit: string]: number | null };
+export type PricingDraft = { readonly [unit: string]: unknown };
 
 /** What an admin writes to make a model (specification, section 2.4), with its JSON types already checked. */
 export interface ModelDraft {

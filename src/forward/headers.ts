@@ -50,21 +50,26 @@ const RESPONSE_DROPPED_PREFIXES = ["access-control-", "x-proxy-", "proxy-"] as c
 /** Without one, `fetch` would name its own runtime and version; an empty one is refused by some firewalls. */
 const USER_AGENT_DEFAULT = "lockport";
 
-/** The headers of an upstream call. `credential` is the provider's, and the caller's own is not among the rest. */
+/**
+ * The headers of an upstream call. `credential` is the provider's, and the caller's own is not among the rest. Pairs, and
+ * not an object: a header may be called `__proto__`.
+ */
 export function toUpstreamHeaders(
   caller: Headers,
   { credential, bodyBytes }: { readonly credential: string | null; readonly bodyBytes: number },
-): Record<string, string> {
+): [string, string][] {
   const named = namedByConnection(caller);
-  const headers: Record<string, string> = { "user-agent": USER_AGENT_DEFAULT };
+  const headers: [string, string][] = [
+    ["accept-encoding", "identity"],
+    ["content-length", String(bodyBytes)],
+  ];
+  if (credential !== null) headers.push(["authorization", `Bearer ${credential}`]);
+  if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);
   caller.forEach((value, name) => {
     if (REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES) || named?.has(name) === true)
       return;
-    headers[name] = value;
+    headers.push([name, value]);
   });
-  headers["accept-encoding"] = "identity";
-  headers["content-length"] = String(bodyBytes);
-  if (credential !== null) headers["authorization"] = `Bearer ${credential}`;
   return headers;
 }
 

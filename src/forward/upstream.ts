@@ -6,9 +6,9 @@ import type { UpstreamRoute } from "./route.ts";
 import { createWarmConnections } from "./warm.ts";
 
 export interface UpstreamRequest {
-  readonly route: Pick<UpstreamRoute, "url" | "lane">;
+  readonly route: UpstreamRoute;
   readonly provider: Pick<Provider, "verifyTls" | "caPem" | "timeoutConnectSeconds">;
-  readonly headers: Record<string, string>;
+  readonly headers: [string, string][];
   readonly body: Uint8Array<ArrayBuffer>;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
   readonly cutoff: Cutoff;
@@ -44,7 +44,7 @@ export function createUpstream(clock: Clock): Upstream {
   const warm = createWarmConnections(clock);
   return {
     async call({ route, provider, headers, body, cutoff, headLimitMs }) {
-      const isWarm = warm.take(route.lane);
+      const isWarm = warm.take(route);
       cutoff.arm(isWarm ? headLimitMs() : Math.min(provider.timeoutConnectSeconds * 1000, headLimitMs()));
       try {
         const response = await fetch(route.url, {
@@ -67,7 +67,7 @@ export function createUpstream(clock: Clock): Upstream {
           kind: "head",
           response,
           readToEnd() {
-            if (response.headers.get("connection") !== "close") warm.put(route.lane);
+            if (response.headers.get("connection") !== "close") warm.put(route);
           },
         };
       } catch {

@@ -1,15 +1,16 @@
 import type { Clock } from "#kernel/clock.ts";
+import type { UpstreamRoute } from "./route.ts";
 
 /**
- * Counts, per lane, the upstream connections that have just come free. Timing a connection's making costs a request
+ * Counts, per route, the upstream connections that have just come free. Timing a connection's making costs a request
  * about 11 µs of 65 (measured), and under load there is hardly ever one to make. A wrong count harms little: when the
  * connection was closed within the second after all, the new one's making is bounded by the time to read only.
  */
 export interface WarmConnections {
   /** True when a connection is there to be used, which is then no longer counted. */
-  take(lane: string): boolean;
+  take(route: UpstreamRoute): boolean;
   /** A response was read to its end, and its connection stays open. */
-  put(lane: string): void;
+  put(route: UpstreamRoute): void;
 }
 
 /** Well below the time after which servers close an idle connection (node: 5 s). */
@@ -18,24 +19,25 @@ const WARM_MS_MAX = 1_000;
 const WARM_COUNT_MAX = 64;
 
 export function createWarmConnections(clock: Clock): WarmConnections {
-  const lanes = new Map<string, { count: number; untilMs: number }>();
+  // A provider's change makes new routes, whose connections are new as well: TLS settings have pools of their own.
+  const routes = new WeakMap<UpstreamRoute, { count: number; untilMs: number }>();
   return {
-    take(lane) {
-      const warm = lanes.get(lane);
+    take(route) {
+      const warm = routes.get(route);
       if (warm === undefined || warm.count === 0) return false;
       if (clock.monotonicMs() > warm.untilMs) {
-        lanes.delete(lane);
+        routes.delete(route);
         return false;
       }
       warm.count -= 1;
       return true;
     },
-    put(lane) {
+    put(route) {
       const nowMs = clock.monotonicMs();
-      let warm = lanes.get(lane);
+      let warm = routes.get(route);
       if (warm === undefined) {
         warm = { count: 0, untilMs: 0 };
-        lanes.set(lane, warm);
+        routes.set(route, warm);
       }
       warm.count = nowMs > warm.untilMs ? 1 : Math.min(warm.count + 1, WARM_COUNT_MAX);
       warm.untilMs = nowMs + WARM_MS_MAX;

@@ -9,6 +9,7 @@ import { providerRoutes } from "./admin/providers.ts";
 import { requestRoutes } from "./admin/requests.ts";
 import { resolveRoutes } from "./admin/resolve.ts";
 import { authRoutes } from "./auth.ts";
+import { JSON_BODY_BYTES_MAX } from "./body.ts";
 import type { AppDeps } from "./deps.ts";
 import { toFailureResponse } from "./envelope.ts";
 import { createDoor, createGuard, toRouteTable, type RouteEntry } from "./guard.ts";
@@ -35,7 +36,7 @@ export function createApp(deps: AppDeps): App {
   const { config, clock, log, catalog } = deps;
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
-  const guard = createGuard(door);
+  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX));
   const ingress = createIngress({
     clock,
     log,

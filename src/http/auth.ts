@@ -29,6 +29,10 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
       throw refusal;
     }
   };
+  const refusePasswordWhenOff = () => {
+    if (config.adminPasswordEnabled) return;
+    throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
+  };
   const refuseSso = () => {
     throw new ProxyError("sso_not_configured", "Single sign-on is not configured on this server.");
   };
@@ -52,11 +56,13 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
       "/password",
       async ({ body, set }) => {
         const { principal, cookieValue, expiresAtUs } = await passwordSignIn.signIn(body.password);
-        const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
+        // Up to the whole second: the moment that signing in took is not to make 7 days a second less.
+        const maxAgeSeconds = Math.ceil((expiresAtUs - clock.nowUs()) / 1_000_000);
         set.headers["set-cookie"] = buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
         return { name: principal.name, role: principal.role };
       },
-      { public: true, body: PasswordRequest },
+      // Nothing is asked of a sign-in that does not exist, not even a body.
+      { public: true, body: PasswordRequest, parse: refusePasswordWhenOff },
     )
     .get(
       "/logout",

@@ -1,13 +1,21 @@
 import { ProxyError } from "#kernel/errors.ts";
-import { JSON_BODY_BYTES_MAX, parseJson, readBody, toBodyLimits } from "./body.ts";
+import { parseJson, readBody, toBodyLimits } from "./body.ts";
 
 /** What an absent body is read as: an object without fields, told apart from a `{}` that was sent. */
 const EMPTY_BODY: object = Object.freeze({});
 
-/** The JSON value of a request's body. Throws `request_too_large`, `invalid_json` and `invalid_request`. */
-export async function readJsonBody(request: Request): Promise<unknown> {
-  const bytes = await readBody(request, toBodyLimits(JSON_BODY_BYTES_MAX));
-  if (bytes.byteLength > 0) return parseJson(bytes);
+/** No request goes deeper than 2 levels; what validates a body and describes what is wrong with it works by recursion. */
+const JSON_DEPTH_MAX = 128;
+
+/** The JSON value of a request's body of at most `maxBytes`. Throws `request_too_large`, `invalid_json` and `invalid_request`. */
+export async function readJsonBody(request: Request, maxBytes: number): Promise<unknown> {
+  const bytes = await readBody(request, toBodyLimits(maxBytes));
+  if (bytes.byteLength > 0) {
+    const value = parseJson(bytes);
+    if (isDeep(value))
+      throw new ProxyError("invalid_json", `The body is nested deeper than ${JSON_DEPTH_MAX} levels.`);
+    return value;
+  }
   // A change without a body changes nothing: it is a mistake, not a wish.
   if (request.method === "PATCH") throw emptyBody();
   return EMPTY_BODY;
@@ -20,4 +28,16 @@ export function isEmptyBody(value: unknown): boolean {
 /** For a body that was needed and did not come. */
 export function emptyBody(): ProxyError {
   return new ProxyError("invalid_json", "The body is empty; send a JSON object.");
+}
+
+/** Level by level, without recursion. */
+function isDeep(value: unknown): boolean {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; depth <= JSON_DEPTH_MAX; depth += 1) {
+    level = level.flatMap((member): readonly unknown[] =>
+      typeof member === "object" && member !== null ? Object.values(member) : [],
+    );
+    if (level.length === 0) return false;
+  }
+  return true;
 }

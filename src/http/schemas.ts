@@ -53,7 +53,8 @@ export const ProviderPatchRequest = t.Object(
 );
 
 const Capabilities = t.Array(words(CAPABILITIES));
-const Pricing = t.Record(t.String(), t.Union([t.Number(), t.Null()]));
+/** What a price may be is the catalog's rule, with a code of its own. */
+const Pricing = t.Record(t.String(), t.Unknown());
 
 export const ModelCreateRequest = t.Object(
   {

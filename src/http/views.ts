@@ -79,15 +79,23 @@ export function toOwnedKeyView(key: ApiKey, ownerName: string, lastUsedAtUs: Ins
   return { ...toKeyView(key, lastUsedAtUs), principal: ownerName };
 }
 
-export function toPrincipalView(principal: Principal) {
+/** Section 2.8: what a create answers. */
+export function toPrincipalView({ id, name, kind, role }: Principal) {
+  return { id, name, kind, role };
+}
+
+/** A row of the list; one that is disabled says so. */
+export function toListedPrincipalView(principal: Principal) {
   return {
-    id: principal.id,
-    name: principal.name,
-    kind: principal.kind,
-    role: principal.role,
-    enabled: principal.enabled,
+    ...toPrincipalView(principal),
     created_at: formatInstant(principal.createdAtUs),
+    ...(principal.enabled ? {} : { enabled: false }),
   };
+}
+
+/** What a change of role or of being enabled answers. */
+export function toChangedPrincipalView(principal: Principal) {
+  return { ...toListedPrincipalView(principal), enabled: principal.enabled };
 }
 
 export function toAdminEventView(event: AuditEvent) {

@@ -31,6 +31,7 @@ export interface Principals {
   get(id: string): Promise<Principal>;
   /** Throws `principal_not_found`, with param `principal`. */
   getByName(name: string): Promise<Principal>;
+  findByName(name: string): Promise<Principal | null>;
   /** By name. */
   list(page: Page): Promise<Paged<Principal>>;
   /** Throws `invalid_request` (param `role`), `principal_not_found` and `last_admin`. */
@@ -60,6 +61,7 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
       store.ensurePrincipal({ name: ADMIN_PRINCIPAL_NAME, kind: "user", role: "admin", ...birth() }),
     get: async (id) => (await store.findPrincipal(id)) ?? refuseMissing(),
     getByName: async (name) => (await store.findPrincipalByName(name)) ?? refuseMissing("principal"),
+    findByName: (name) => store.findPrincipalByName(name),
     list: (page) => store.listPrincipals(page),
     update: async (id, patch, actor) =>
       store.updatePrincipal(id, parsePatch(patch), toPrincipalEntry(actor, "principal.update", id)),

@@ -31,8 +31,12 @@ const PICO_PER_MILLIONTH = 1e6;
  * A price per million units, as a client wrote it, in pico per unit.
  * Exact to 10⁻¹² per unit, that is six decimals per million; a finer, negative or absurd one throws `invalid_pricing`.
  */
-export function parsePricePerMillion(pricePerMillion: number, param: string): PricePico {
-  if (!Number.isFinite(pricePerMillion) || pricePerMillion < 0 || pricePerMillion > PRICE_PER_MILLION_MAX) {
+export function parsePricePerMillion(pricePerMillion: unknown, param: string): PricePico {
+  if (
+    typeof pricePerMillion !== "number" ||
+    !(pricePerMillion >= 0) ||
+    pricePerMillion > PRICE_PER_MILLION_MAX
+  ) {
     throw new ProxyError(
       "invalid_pricing",
       `A price must be a number from 0 to ${PRICE_PER_MILLION_MAX} per million units.`,

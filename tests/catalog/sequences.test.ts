@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ModelDraft, ModelPatch } from "#catalog/model-draft.ts";
+import type { ModelDraft, ModelPatch, PricingDraft } from "#catalog/model-draft.ts";
 import type { Unit } from "#kernel/units.ts";
 import { ADMIN, openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";
 
@@ -148,10 +148,11 @@ const TRIED_UNITS: readonly Unit[] = ["input_tokens", "output_tokens"];
 const FEED_NAME = "up-1";
 const FEED_PRICE = 99;
 
-function setPrices(model: PlainModel, pricing: { readonly [unit: string]: number | null }): void {
+function setPrices(model: PlainModel, pricing: PricingDraft): void {
   model.prices.clear();
   for (const unit of TRIED_UNITS) {
-    const price = pricing[unit] ?? null;
+    const written = pricing[unit];
+    const price = typeof written === "number" ? written : null;
     if (price !== null || model.target === undefined) model.prices.set(unit, price);
   }
 }

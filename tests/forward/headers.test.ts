@@ -107,11 +107,24 @@ describe("request headers", () => {
         bodyBytes: 77,
       },
     );
-    expect(headers).toEqual({
-      "accept-encoding": "identity",
-      "content-length": "77",
-      "user-agent": "lockport",
+    expect(headers).toEqual([
+      ["accept-encoding", "identity"],
+      ["content-length", "77"],
+      ["user-agent", "lockport"],
+    ]);
+  });
+
+  test("a header by the name of an object's prototype goes upstream like any other", async () => {
+    const { proxy, upstream } = await startPair((call) => call.reply({ body: COMPLETION }));
+    const caller = await openCaller({
+      port: proxy.port,
+      body: CHAT,
+      headers: ["__proto__: x", "constructor: y"],
     });
+    await caller.waitFor('"total_tokens"');
+    caller.hangUp();
+    const { headers } = upstream.lastRequest();
+    expect([headers.get("__proto__"), headers.get("constructor")]).toEqual(["x", "y"]);
   });
 });
 

@@ -203,6 +203,57 @@ describe("a slow body", () => {
   });
 });
 
+describe("a body of the admin and self-service routes", () => {
+  test("is held to PROXY_MAX_BODY_BYTES as well, where that is less than a JSON body may otherwise be", async () => {
+    const small = await startHarness({ config: { maxBodyBytes: 200 } });
+    try {
+      const create = (name: string) => call(small, "POST", "/admin/v1/principals", { body: { name } });
+      expect((await create("a".repeat(100))).status).toBe(201);
+      await expectError(await create("a".repeat(200)), {
+        status: 413,
+        code: "request_too_large",
+        param: null,
+      });
+      await expectError(
+        await call(small, "POST", "/auth/password", { body: { password: "x".repeat(200) } }),
+        {
+          status: 413,
+          code: "request_too_large",
+        },
+      );
+    } finally {
+      await small.stop();
+    }
+  });
+});
+
+describe("a very deep body", () => {
+  test("of the admin, self-service and sign-in routes is 400, never 500, and nothing of it is logged", async () => {
+    const harness = await startHarness({ config: { maxBodyBytes: 1024 * 1024 } });
+    try {
+      for (const depth of [200, 10_000, 100_000]) {
+        for (const path of ["/admin/v1/providers", "/admin/v1/models", "/my/keys", "/auth/password"]) {
+          for (const [opening, closing] of [
+            ["[", "]"],
+            ['{"a":', "}"],
+          ] as const) {
+            const body = `{"name":${opening.repeat(depth)}1${closing.repeat(depth)}}`;
+            const headers = { authorization: `Bearer ${harness.adminKey}` };
+            await expectError(await call(harness, "POST", path, { body, headers }), {
+              status: 400,
+              code: "invalid_json",
+              param: null,
+            });
+          }
+        }
+      }
+      expect(harness.logLines.filter((line) => line.includes("failed"))).toEqual([]);
+    } finally {
+      await harness.stop();
+    }
+  });
+});
+
 describe("JSON", () => {
   const bytes = (text: string) => new TextEncoder().encode(text);
 

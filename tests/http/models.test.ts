@@ -86,6 +86,16 @@ describe("POST /admin/v1/models", () => {
     }
   });
 
+  test("without a body is 400 invalid_json, not a refusal of a field", async () => {
+    const response = await call(harness, "POST", MODELS);
+    await expectError(response, { status: 400, code: "invalid_json", param: null });
+    await expectError(await call(harness, "POST", MODELS, { body: {} }), {
+      status: 400,
+      code: "invalid_request",
+      param: "provider",
+    });
+  });
+
   test("makes a name for another model: everything is inherited, own prices override per unit", async () => {
     const target = await create({
       capabilities: ["embeddings"],
@@ -138,7 +148,7 @@ describe("POST /admin/v1/models", () => {
     [{ pricing: { input_tokens: -1 } }, 400, "invalid_pricing", "pricing.input_tokens"],
     [{ pricing: { input_tokens: 0.0000001 } }, 400, "invalid_pricing", "pricing.input_tokens"],
     [{ pricing: { input_tokens: 1e300 } }, 400, "invalid_pricing", "pricing.input_tokens"],
-    [{ pricing: { input_tokens: "1" } }, 400, "invalid_request", "pricing.input_tokens"],
+    [{ pricing: { input_tokens: "1" } }, 400, "invalid_pricing", "pricing.input_tokens"],
     [{ pricing: [] }, 400, "invalid_request", "pricing"],
     [{ created_at: "now" }, 400, "invalid_request", "created_at"],
     [{ pricing_inherited: true }, 400, "invalid_request", "pricing_inherited"],

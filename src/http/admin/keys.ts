@@ -35,7 +35,10 @@ export function keyRoutes(guard: Guard, { keys, keyUse, principals }: AdminKeysD
       async ({ query }) => {
         const page = parsePage(query);
         const name = query["principal"] ?? "";
-        const filter = name === "" ? {} : { principalId: (await principals.getByName(name)).id };
+        const owner = name === "" ? null : await principals.findByName(name);
+        // A filter that matches nobody is an empty list, as everywhere.
+        if (name !== "" && owner === null) return { keys: [], ...pageView(page, 0) };
+        const filter = owner === null ? {} : { principalId: owner.id };
         const { rows, total } = await keys.list(filter, page);
         const lastUsed = await keyUse.lastUsed(rows.map((key) => key.id));
         const views = rows.map((key) => toOwnedKeyView(key, key.principalName, lastUsed.get(key.id) ?? null));

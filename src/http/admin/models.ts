@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor, type Guard } from "#http/guard.ts";
+import { emptyBody, isEmptyBody } from "#http/json-body.ts";
 import { pageView, slicePage } from "#http/paging.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas.ts";
 import { toModelView } from "#http/views.ts";
@@ -13,6 +14,8 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
     .post(
       "/models",
       async ({ body, caller, status }) => {
+        // Every field may be left out, so that nothing else would tell a body that did not come from a `{}`.
+        if (isEmptyBody(body)) throw emptyBody();
         const draft = { ...toModelPatch(body), origin: body.origin };
         return status(201, toModelView(await catalog.createModel(draft, toActor(caller))));
       },

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { toActor, type Guard } from "#http/guard.ts";
 import { pageView } from "#http/paging.ts";
 import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas.ts";
-import { toPrincipalView } from "#http/views.ts";
+import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#http/views.ts";
 import type { Principals } from "#identity/principals.ts";
 import { parsePage } from "#kernel/page.ts";
 
@@ -21,14 +21,14 @@ export function principalRoutes(guard: Guard, principals: Principals) {
       async ({ query }) => {
         const page = parsePage(query);
         const { rows, total } = await principals.list(page);
-        return { principals: rows.map(toPrincipalView), ...pageView(page, total) };
+        return { principals: rows.map(toListedPrincipalView), ...pageView(page, total) };
       },
       { access: "admin" },
     )
     .patch(
       "/principals/:id",
       async ({ params, body, caller }) =>
-        toPrincipalView(await principals.update(params.id, body, toActor(caller))),
+        toChangedPrincipalView(await principals.update(params.id, body, toActor(caller))),
       { access: "admin", body: PrincipalPatchRequest },
     )
     .delete(
