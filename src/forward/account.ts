@@ -99,8 +99,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
           ...describeCause(failure),
         });
       }
-      for (const callback of callbacks) callback();
       openCount -= 1;
+      for (const callback of callbacks) callback();
       if (openCount > 0) return;
       for (const resolve of waiting) resolve();
       waiting = [];

@@ -65,7 +65,7 @@ export async function giveUp(
 /** A unary response is held until it is complete, so that whatever goes wrong with it is a clean 502. */
 async function answerWhole(open: OpenExchange, head: UpstreamHead, bytesMax: number): Promise<Answer> {
   const { account, cutoff } = open;
-  const metering = createMetering(head.response);
+  const metering = createMetering(head.response, false);
   const held = await holdBody(head.response, { bytesMax, onFirstByte: () => account.firstByte() });
   if (held.kind === "too_large") return giveUp(open, "response_too_large");
   if (held.kind === "broken") return giveUp(open, toBreak(cutoff));
@@ -80,7 +80,7 @@ async function answerWhole(open: OpenExchange, head: UpstreamHead, bytesMax: num
 async function passOn(open: OpenExchange, head: UpstreamHead): Promise<Answer> {
   const { resolved, account, cutoff } = open;
   const { response } = head;
-  const metering = createMetering(response);
+  const metering = createMetering(response, true);
   const reader = response.body?.getReader() ?? null;
   const idleMs = resolved.provider.timeoutReadSeconds * 1000;
   cutoff.arm(idleMs);

@@ -14,9 +14,12 @@ export interface GateRequest {
 export interface Gate {
   /** A slot when one is free and nobody waits for it, else null. */
   tryEnter(request: GateRequest): Slot | null;
-  /** Waits in line. Null when the signal aborts first; the place in line is then given up. */
+  /** Waits in line. Null when the signal aborts first, the place in line being given up, and at once when the line is full. */
   wait(request: GateRequest, signal: AbortSignal): Promise<Slot | null>;
 }
+
+/** Each who waits holds its request's body in memory. */
+export const LINE_LENGTH_MAX = 10_000;
 
 interface Lane {
   taken: number;
@@ -45,7 +48,7 @@ export function createGate(): Gate {
           forget(request.lane, lane);
           resolve(null);
         };
-        if (signal.aborted) return leave();
+        if (signal.aborted || lane.line.size >= LINE_LENGTH_MAX) return leave();
         signal.addEventListener("abort", leave, { once: true });
         lane.line.add(enter);
         admit(request.lane, lane);

@@ -16,7 +16,15 @@ export function isEventStream(headers: Headers): boolean {
   return contentType !== null && /^\s*text\/event-stream\s*(;|$)/i.test(contentType);
 }
 
-export function createMetering({ status, headers }: Response): Metering {
+/** What tells nothing of usage: audio, or plain text passed on as it comes. It is not collected for a meter in vain. */
+const UNMETERED: Metering = {
+  push: () => null,
+  finish: () => Promise.resolve({ usage: null, errorKind: null, complete: false }),
+};
+
+/** `passedOn`: the body is not held, so that only a stream of events is worth watching. */
+export function createMetering({ status, headers }: Response, passedOn: boolean): Metering {
+  if (passedOn && !isEventStream(headers)) return UNMETERED;
   const meter = createChatMeter({ streamed: isEventStream(headers), statusCode: status });
   const contentEncoding = headers.get("content-encoding");
   return contentEncoding === null || isPlain(contentEncoding)

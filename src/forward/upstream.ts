@@ -67,7 +67,7 @@ export function createUpstream(clock: Clock): Upstream {
           kind: "head",
           response,
           readToEnd() {
-            if (response.headers.get("connection") !== "close") warm.put(route);
+            if (response.headers.get("connection")?.toLowerCase() !== "close") warm.put(route);
           },
         };
       } catch {

@@ -30,13 +30,12 @@ export function createDeadlines(monotonicMs: () => number): Deadlines {
 
   const sweep = () => {
     const nowMs = monotonicMs();
-    for (const limit of running) {
-      if (limit.dueMs > nowMs) continue;
-      running.delete(limit);
-      limit.onDue();
-    }
+    const due = [...running].filter((limit) => limit.dueMs <= nowMs);
+    for (const limit of due) running.delete(limit);
+    // Before anything is called: what a call throws must not stop the watch over all others.
     sweeping = running.size > 0;
     if (sweeping) setTimeout(sweep, SWEEP_INTERVAL_MS);
+    for (const { onDue } of due) onDue();
   };
 
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Slot } from "#forward/gate.ts";
-import { createGate } from "#forward/gate.ts";
+import { createGate, LINE_LENGTH_MAX } from "#forward/gate.ts";
 
 const never = new AbortController().signal;
 const lane = (maxConcurrency: number | null, name = "provider host") => ({ lane: name, maxConcurrency });
@@ -90,15 +90,17 @@ describe("the gate", () => {
     slots[0]?.release();
     expect(gate.tryEnter(lane(3))).not.toBeNull();
   });
+
+  test("a line that is full takes nobody more, and moves on for those who are in it", async () => {
+    const gate = createGate();
+    const request = { lane: "a", maxConcurrency: 1 };
+    const slot = gate.tryEnter(request);
+    const { signal } = new AbortController();
+    const waiting = Array.from({ length: LINE_LENGTH_MAX }, () => gate.wait(request, signal));
+    expect(await gate.wait(request, signal)).toBeNull();
+    slot?.release();
+    const first = await waiting[0];
+    expect(first).not.toBeNull();
+    expect(await Promise.race([waiting[1], Promise.resolve("still waiting")])).toBe("still waiting");
+  });
 });
-
-function mustEnter(slot: Slot | null): Slot {
-  if (slot === null) throw new Error("no slot");
-  return slot;
-}
-
-async function note(wait: Promise<Slot | null>, name: string, order: string[]): Promise<Slot | null> {
-  const slot = await wait;
-  order.push(name);
-  return slot;
-}
