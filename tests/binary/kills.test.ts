@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await installation?.remove();
   await upstream?.stop();
-  await removeExecutable();
+  removeExecutable();
 });
 
 interface EventRow {

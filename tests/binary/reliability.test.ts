@@ -6,6 +6,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeSync,
 } from "node:fs";
@@ -339,32 +340,36 @@ describe("a process that may open 64 files", () => {
       const wrapper = ["/bin/bash", "-c", `ulimit -n ${FILES_MAX}; exec "$0" "$@"`];
       const { upstream, server, port } = await startPair(replyWhole, { wrapper });
       const crowd = await Promise.all(Array.from({ length: FILES_MAX }, () => connect(port)));
-      // It has let in as many as it could, and the others wait at its door.
+      // A connection is let in with its first bytes.
+      const asks = crowd.map((_, index) => (index % 2 === 0 ? `POST ${CHAT}` : "GET /admin/v1/requests"));
+      for (const [index, { socket }] of crowd.entries()) socket.write(`${asks[index]} HTTP/1.1\r\n`);
+      // It lets in as many as it can, and the others wait at its door.
       while (countFiles(server.pid) < FILES_MAX) await turn();
       const body = JSON.stringify({ model: "m" });
-      const head = `POST ${CHAT} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${installation.adminKey}`;
-      for (const { socket } of crowd)
-        socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
-      const countAnswers = () => crowd.filter((member) => member.received().endsWith("}")).length;
-      while (countAnswers() === 0) await turn();
-      const answers = crowd.map((member) => member.received()).filter((text) => text !== "");
+      const rest = `host: 127.0.0.1\r\nauthorization: Bearer ${installation.adminKey}\r\ncontent-length: ${body.length}`;
+      for (const { socket } of crowd) socket.write(`${rest}\r\n\r\n${body}`);
+      // Neither a call to the upstream nor the first report, which needs a thread of its own, has a file to work with.
+      const wholeAnswers = () =>
+        crowd.map((member) => member.received()).filter((text) => text.endsWith("}"));
+      const has = (status: number) => wholeAnswers().some((text) => text.startsWith(`HTTP/1.1 ${status}`));
+      while (!has(502) || !has(500)) await turn();
+      const answers = wholeAnswers();
       for (const answer of answers) {
-        expect(answer).toStartWith("HTTP/1.1 502");
+        expect(answer).toMatch(/^HTTP\/1\.1 50[02] /);
         expect(answer).toContain("x-proxy-error-source: proxy");
-        expect(answer).toContain("provider_unreachable");
-        expect(answer).toContain("connection_error");
+        expect(answer).toMatch(/"provider_unreachable"|"internal_error"/);
       }
       for (const { socket } of crowd) socket.destroy();
 
-      let whole = await post(server).catch(() => null);
-      while (whole?.status !== 200) {
+      let well = await post(server).catch(() => null);
+      while (well?.status !== 200) {
         await turn();
-        whole = await post(server).catch(() => null);
+        well = await post(server).catch(() => null);
       }
-      expect(await whole.text()).toBe(COMPLETION);
-      const log = await events(server, Math.max(upstream.requests.length, answers.length) + 1);
-      const counts = countBy(log);
-      expect(counts["unreachable"] ?? 0).toBeGreaterThanOrEqual(answers.length);
+      expect(await well.text()).toBe(COMPLETION);
+      const unreachable = answers.filter((answer) => answer.startsWith("HTTP/1.1 502"));
+      const counts = countBy(await events(server, upstream.requests.length + unreachable.length));
+      expect(counts["unreachable"] ?? 0).toBeGreaterThanOrEqual(unreachable.length);
       expect((counts["ok"] ?? 0) + (counts["cancelled"] ?? 0)).toBeGreaterThanOrEqual(
         upstream.requests.length,
       );
@@ -399,6 +404,8 @@ describe("a data folder that cannot be used", () => {
       expect((await post(server)).status).toBe(200);
       expect(await server.stop()).toBe(0);
       const path = join(installation.dataDir, name);
+      // What waits in a write-ahead log would be written over the damage, as it should be.
+      for (const log of [`${path}-wal`, `${path}-shm`]) rmSync(log, { force: true });
       const file = openSync(path, "r+");
       writeSync(file, Buffer.alloc(statSync(path).size, "no database "));
       closeSync(file);

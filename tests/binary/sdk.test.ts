@@ -77,7 +77,7 @@ afterAll(async () => {
   await installation?.remove();
   await modelServer?.stop();
   await mock?.stop();
-  await removeExecutable();
+  removeExecutable();
 });
 
 /** What a response was on the wire, before the SDK made sense of it. */

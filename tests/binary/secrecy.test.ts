@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await installation?.remove();
   await upstream?.stop();
-  await removeExecutable();
+  removeExecutable();
 });
 
 describe("with PROXY_LOG=debug, after every kind of request, failure and bad input", () => {

@@ -1,22 +1,21 @@
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { buildExecutable } from "../../build.ts";
 
 const START_WAIT_MS_MAX = 30_000;
 
+const buildFolder = join(tmpdir(), `lockport-test-build-${process.pid}`);
 let built: Promise<string> | null = null;
 
 /** The executable, built once for all tests of a file, which removes it when they are over. */
 export function executable(): Promise<string> {
-  return (built ??= buildExecutable(join(tmpdir(), `lockport-test-build-${process.pid}`, "lockport")));
+  return (built ??= buildExecutable(join(buildFolder, "lockport")));
 }
 
-export async function removeExecutable(): Promise<void> {
-  if (built === null) return;
-  const path = await built;
+export function removeExecutable(): void {
   built = null;
-  rmSync(dirname(path), { recursive: true, force: true });
+  rmSync(buildFolder, { recursive: true, force: true });
 }
 
 export interface Spawning {
