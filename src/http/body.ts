@@ -11,7 +11,7 @@ const DRAIN_MS_MAX = 5_000;
 
 export interface BodyLimits {
   readonly maxBytes: number;
-  /** A body may take `graceMs`, and `msPerByte` more for every byte that has come (reliability: slow callers). */
+  /** A body may take `graceMs`, and `msPerByte` more for every byte that has come. */
   readonly graceMs: number;
   readonly msPerByte: number;
 }
