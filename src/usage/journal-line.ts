@@ -3,14 +3,34 @@ import { OUTCOMES, USAGE_SHAPES } from "./event.ts";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
 import { UNITS } from "#kernel/units.ts";
 
+/** What of a subject is the same from request to request. */
+export type UsageDimensions = Omit<UsageSubject, "arrivedAtUs" | "streamed">;
+
+/** An ending without the prices, which repeat as well. */
+export type UsageFigures = Omit<UsageEnding, "prices">;
+
 /**
  * One line of the usage journal. `run` stands first in what a process writes: whatever was open before it was cut off
- * with the process before. `sequence` ties an end to its begin within one run.
+ * with the process before. `sequence` ties an end to its begin within one run. A `dimensions` or `prices` line gives a
+ * number to what later lines of the same segment and run mean by it; no number is given twice.
  */
 export type JournalEntry =
   | { readonly kind: "run" }
-  | { readonly kind: "begin"; readonly sequence: number; readonly subject: UsageSubject }
-  | { readonly kind: "end"; readonly sequence: number; readonly ending: UsageEnding };
+  | { readonly kind: "dimensions"; readonly number: number; readonly dimensions: UsageDimensions }
+  | { readonly kind: "prices"; readonly number: number; readonly prices: PriceSet }
+  | {
+      readonly kind: "begin";
+      readonly sequence: number;
+      readonly arrivedAtUs: number;
+      readonly streamed: boolean;
+      readonly dimensions: number | UsageDimensions;
+    }
+  | {
+      readonly kind: "end";
+      readonly sequence: number;
+      readonly ending: UsageFigures;
+      readonly prices: number | PriceSet;
+    };
 
 /** In the year 2255: leaves room below 2^53 for ids that count on from a shared instant. */
 const ARRIVAL_US_MAX = 9e15;
@@ -19,32 +39,34 @@ const DURATION_US_MAX = 1e12;
 const NEWLINE = 0x0a;
 /** Eight hexadecimal digits of the checksum and a space. */
 const CHECKSUM_BYTES = 9;
+/** Where the quantities of an end line begin, in the order of UNITS: a new unit is appended. */
+const FIRST_QUANTITY = 12;
 
 /**
- * The bytes of one line: CRC-32 of the payload in hexadecimal, a space, a JSON array, a line feed. JSON holds no line
+ * The text of one line: CRC-32 of the payload in hexadecimal, a space, a JSON array, a line feed. JSON holds no line
  * feed, so a line without its end or with a wrong sum was torn.
  */
-export function encodeJournalLine(entry: JournalEntry): Buffer {
+export function encodeJournalLine(entry: JournalEntry): string {
   const json = JSON.stringify(toArray(entry));
-  return Buffer.from(`${Bun.hash.crc32(json).toString(16).padStart(8, "0")} ${json}\n`, "utf8");
+  return `${Bun.hash.crc32(json).toString(16).padStart(8, "0")} ${json}\n`;
 }
 
 /** The entry of one line without its line feed, or null when the line is torn or damaged. */
-export function decodeJournalLine(line: Uint8Array): JournalEntry | null {
+export function decodeJournalLine(line: Buffer): JournalEntry | null {
   if (line.length <= CHECKSUM_BYTES) return null;
-  const text = Buffer.from(line.buffer, line.byteOffset, line.byteLength);
-  const sum = Number.parseInt(text.toString("latin1", 0, CHECKSUM_BYTES - 1), 16);
+  const text = line.toString("utf8");
+  const sum = Number.parseInt(text.slice(0, CHECKSUM_BYTES - 1), 16);
   if (Bun.hash.crc32(line.subarray(CHECKSUM_BYTES)) !== sum) return null;
-  const fields: unknown = JSON.parse(text.toString("utf8", CHECKSUM_BYTES));
+  const fields: unknown = JSON.parse(text.slice(CHECKSUM_BYTES));
   return Array.isArray(fields) ? toEntry(fields) : null;
 }
 
 /** Cuts `bytes` into its complete lines; `rest` is how many bytes after the last line feed are left over. */
-export function splitJournalLines(bytes: Uint8Array): {
-  readonly lines: readonly Uint8Array[];
+export function splitJournalLines(bytes: Buffer): {
+  readonly lines: readonly Buffer[];
   readonly rest: number;
 } {
-  const lines: Uint8Array[] = [];
+  const lines: Buffer[] = [];
   let start = 0;
   for (;;) {
     const end = bytes.indexOf(NEWLINE, start);
@@ -54,76 +76,106 @@ export function splitJournalLines(bytes: Uint8Array): {
   }
 }
 
+// The order of the fields is the file format: append to it, never reorder.
 function toArray(entry: JournalEntry): readonly unknown[] {
   if (entry.kind === "run") return ["r"];
+  if (entry.kind === "dimensions") return ["d", entry.number, ...fromDimensions(entry.dimensions)];
+  if (entry.kind === "prices") return ["p", entry.number, entry.prices];
   if (entry.kind === "begin") {
-    const s = entry.subject;
-    // The order is the file format: append to it, never reorder.
-    return [
-      "b",
-      entry.sequence,
-      s.arrivedAtUs,
-      s.principalId,
-      s.principalName,
-      s.keyId,
-      s.relayTokenId,
-      s.providerId,
-      s.model,
-      s.upstreamName,
-      s.endpoint,
-      s.client,
-      s.tags,
-      s.streamed,
-    ];
+    const { sequence, arrivedAtUs, streamed, dimensions } = entry;
+    const fields = typeof dimensions === "number" ? dimensions : fromDimensions(dimensions);
+    return ["b", sequence, arrivedAtUs, streamed ? 1 : 0, fields];
   }
-  const e = entry.ending;
+  const { ending, prices } = entry;
+  const quantities = ending.usage?.quantities;
+  // Null, never undefined: JSON.stringify takes four times as long over an array that holds one.
   return [
     "e",
     entry.sequence,
-    e.statusCode,
-    e.outcome,
-    e.errorKind,
-    e.durationUs,
-    e.timeToFirstByteUs,
-    e.usage === null ? null : e.usage.shape,
-    e.usage === null ? null : e.usage.quantities,
-    e.usage === null ? null : e.usage.cacheCreationTokens,
-    e.prices,
-    e.costPico === null ? null : e.costPico.toString(),
-    e.unpriced,
+    ending.statusCode,
+    ending.outcome,
+    ending.errorKind,
+    ending.durationUs,
+    ending.timeToFirstByteUs,
+    prices,
+    ending.costPico === null ? null : ending.costPico.toString(),
+    ending.unpriced ? 1 : 0,
+    ending.usage?.shape ?? null,
+    ending.usage?.cacheCreationTokens ?? null,
+    quantities?.input_tokens ?? null,
+    quantities?.output_tokens ?? null,
+    quantities?.cached_input_tokens ?? null,
+    quantities?.audio_seconds ?? null,
+  ];
+}
+
+function fromDimensions(d: UsageDimensions): readonly unknown[] {
+  return [
+    d.principalId,
+    d.principalName,
+    d.keyId,
+    d.relayTokenId,
+    d.providerId,
+    d.model,
+    d.upstreamName,
+    d.endpoint,
+    d.client,
+    d.tags,
   ];
 }
 
 function toEntry(fields: readonly unknown[]): JournalEntry | null {
-  const [mark, sequence] = fields;
+  const [mark, number] = fields;
   if (mark === "r") return { kind: "run" };
-  if (typeof sequence !== "number") return null;
-  if (mark === "b") return { kind: "begin", sequence, subject: toSubject(fields) };
-  if (mark === "e") return { kind: "end", sequence, ending: toEnding(fields) };
-  return null;
+  if (typeof number !== "number") return null;
+  switch (mark) {
+    case "d":
+      return { kind: "dimensions", number, dimensions: toDimensions(fields.slice(2)) };
+    case "p":
+      return { kind: "prices", number, prices: toPrices(fields[2]) };
+    case "b": {
+      const dimensions = fields[4];
+      return {
+        kind: "begin",
+        sequence: number,
+        arrivedAtUs: Math.min(toCount(fields[2]), ARRIVAL_US_MAX),
+        streamed: fields[3] === 1,
+        dimensions: Array.isArray(dimensions) ? toDimensions(dimensions) : toCount(dimensions),
+      };
+    }
+    case "e": {
+      const prices = fields[7];
+      return {
+        kind: "end",
+        sequence: number,
+        ending: toEnding(fields),
+        prices: typeof prices === "number" ? prices : toPrices(prices),
+      };
+    }
+    default:
+      return null;
+  }
 }
 
-function toSubject(fields: readonly unknown[]): UsageSubject {
-  const tags = fields[12];
+function toDimensions(fields: readonly unknown[]): UsageDimensions {
+  const tags = fields[9];
   return {
-    arrivedAtUs: Math.min(toCount(fields[2]), ARRIVAL_US_MAX),
-    principalId: toText(fields[3]) ?? "",
-    principalName: toText(fields[4]) ?? "",
-    keyId: toText(fields[5]),
-    relayTokenId: toText(fields[6]),
-    providerId: toText(fields[7]) ?? "",
-    model: toText(fields[8]),
-    upstreamName: toText(fields[9]),
-    endpoint: toText(fields[10]) ?? "",
-    client: toText(fields[11]),
+    principalId: toText(fields[0]) ?? "",
+    principalName: toText(fields[1]) ?? "",
+    keyId: toText(fields[2]),
+    relayTokenId: toText(fields[3]),
+    providerId: toText(fields[4]) ?? "",
+    model: toText(fields[5]),
+    upstreamName: toText(fields[6]),
+    endpoint: toText(fields[7]) ?? "",
+    client: toText(fields[8]),
     tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [],
-    streamed: fields[13] === true,
   };
 }
 
-function toEnding(fields: readonly unknown[]): UsageEnding {
-  const shape = toShape(fields[7]);
-  const cost = toText(fields[11]);
+function toEnding(fields: readonly unknown[]): UsageFigures {
+  const cost = toText(fields[8]);
+  const shape = toShape(fields[10]);
   return {
     statusCode: toCount(fields[2]),
     outcome: toOutcome(fields[3]),
@@ -133,14 +185,9 @@ function toEnding(fields: readonly unknown[]): UsageEnding {
     usage:
       shape === null
         ? null
-        : {
-            shape,
-            quantities: toQuantities(fields[8]),
-            cacheCreationTokens: toQuantity(fields[9]),
-          },
-    prices: toPrices(fields[10]),
+        : { shape, quantities: toQuantities(fields), cacheCreationTokens: toQuantity(fields[11]) },
     costPico: cost !== null && /^[0-9]{1,60}$/.test(cost) ? BigInt(cost) : null,
-    unpriced: fields[12] === true,
+    unpriced: fields[9] === 1,
   };
 }
 
@@ -170,29 +217,24 @@ function toShape(value: unknown): UsageShape | null {
   return USAGE_SHAPES.find((shape) => shape === value) ?? null;
 }
 
-function toQuantities(value: unknown): Quantities {
+function toQuantities(fields: readonly unknown[]): Quantities {
   const quantities: { -readonly [unit in keyof Quantities]: Quantities[unit] } = {};
-  for (const [unit, quantity] of toUnitEntries(value)) {
-    const parsed = toQuantity(quantity);
-    if (parsed !== null) quantities[unit] = parsed;
+  for (let index = 0; index < UNITS.length; index += 1) {
+    const unit = UNITS[index];
+    const quantity = toQuantity(fields[FIRST_QUANTITY + index]);
+    if (unit !== undefined && quantity !== null) quantities[unit] = quantity;
   }
   return quantities;
 }
 
-/** Also reads a price set back from its stored JSON text. */
+/** In the order of UNITS, so that equal sets have equal texts. Also reads a price set back from its stored JSON text. */
 export function toPrices(value: unknown): PriceSet {
   const prices: { -readonly [unit in keyof PriceSet]: PriceSet[unit] } = {};
-  for (const [unit, price] of toUnitEntries(value)) {
+  if (typeof value !== "object" || value === null) return prices;
+  const members = new Map<string, unknown>(Object.entries(value));
+  for (const unit of UNITS) {
+    const price = members.get(unit);
     if (price === null || typeof price === "number") prices[unit] = price;
   }
   return prices;
-}
-
-/** In the order of UNITS, so that equal sets have equal texts. */
-function toUnitEntries(value: unknown) {
-  if (typeof value !== "object" || value === null) return [];
-  const members = new Map<string, unknown>(Object.entries(value));
-  return UNITS.flatMap((unit): [typeof unit, unknown][] =>
-    members.has(unit) ? [[unit, members.get(unit)]] : [],
-  );
 }

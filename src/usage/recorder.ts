@@ -1,5 +1,6 @@
 import type { UsageEnding, UsageSubject } from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { JournalEncoder } from "./journal-encoder.ts";
 import { encodeJournalLine } from "./journal-line.ts";
 import type { OpenUsage, UsageLedger } from "./store.ts";
 
@@ -7,8 +8,10 @@ import type { OpenUsage, UsageLedger } from "./store.ts";
 export interface UsageJournal {
   /** True when what could not be written has used up its buffer. */
   readonly isFull: boolean;
-  /** Hands a line to the operating system before it returns; never waits and never throws. */
-  append(line: Uint8Array): void;
+  /** The number of the file the next append goes to. */
+  readonly segment: number;
+  /** Hands lines to the operating system before it returns; never waits and never throws. */
+  append(lines: Uint8Array): void;
   /** Fulfilled when everything appended so far would survive a loss of power; rejects with `internal_error`. */
   synced(): Promise<void>;
 }
@@ -28,6 +31,7 @@ export interface RecorderOptions {
  */
 export function createRecorder(options: RecorderOptions): UsageLedger {
   const { journal } = options;
+  const encoder = new JournalEncoder();
   let lastSequence = 0;
   let closed = false;
 
@@ -41,20 +45,20 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
     }
     lastSequence += 1;
     const sequence = lastSequence;
-    journal.append(encodeJournalLine({ kind: "begin", sequence, subject }));
+    journal.append(encoder.begin(journal.segment, sequence, subject));
     let ended = false;
     return {
       end(ending: UsageEnding): Promise<void> {
         if (ended) throw new Error("a usage event was ended twice");
         if (closed) throw new Error("a usage event was ended after its ledger was closed");
         ended = true;
-        journal.append(encodeJournalLine({ kind: "end", sequence, ending }));
+        journal.append(encoder.end(journal.segment, sequence, ending));
         return options.sync === "request" ? journal.synced() : Promise.resolve();
       },
     };
   };
 
-  journal.append(encodeJournalLine({ kind: "run" }));
+  journal.append(Buffer.from(encodeJournalLine({ kind: "run" })));
   return {
     open,
     flush: options.flush,

@@ -14,9 +14,18 @@ import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { Journal } from "#storage/sqlite/usage/journal.ts";
 import { openLedger } from "#storage/sqlite/usage/ledger.ts";
-import { encodeJournalLine } from "#usage/journal-line.ts";
+import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { createRecorder } from "#usage/recorder.ts";
-import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import {
+  createManualClock,
+  createTestLog,
+  ENDING,
+  EVERYTHING,
+  NEW_YEAR_US,
+  RUN_LINE,
+  SUBJECT,
+  toBeginLine,
+} from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-journal-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -59,7 +68,7 @@ function createFailingBench(pendingBytesMax: number) {
 
 describe("a full disk", () => {
   test("keeps events in memory up to a limit, then refuses new requests, and recovers by itself without losing a line", async () => {
-    const { disk, ledger, content, lines } = createFailingBench(2000);
+    const { disk, ledger, content, lines } = createFailingBench(1500);
     await ledger.open(SUBJECT).end(ENDING);
     const running = ledger.open(SUBJECT);
     // In the middle of a line.
@@ -83,16 +92,15 @@ describe("a full disk", () => {
     ledger.open(SUBJECT);
     await ledger.close();
     const written = content();
+    const encoder = new JournalEncoder();
     const expected = [
-      encodeJournalLine({ kind: "run" }),
-      encodeJournalLine({ kind: "begin", sequence: 1, subject: SUBJECT }),
-      encodeJournalLine({ kind: "end", sequence: 1, ending: ENDING }),
-      encodeJournalLine({ kind: "begin", sequence: 2, subject: SUBJECT }),
-      ...Array.from({ length: opened - 1 }, (_, index) =>
-        encodeJournalLine({ kind: "begin", sequence: 3 + index, subject: SUBJECT }),
-      ),
-      encodeJournalLine({ kind: "end", sequence: 2, ending: ENDING }),
-      encodeJournalLine({ kind: "begin", sequence: opened + 2, subject: SUBJECT }),
+      RUN_LINE,
+      encoder.begin(1, 1, SUBJECT),
+      encoder.end(1, 1, ENDING),
+      encoder.begin(1, 2, SUBJECT),
+      ...Array.from({ length: opened - 1 }, (_, index) => encoder.begin(1, 3 + index, SUBJECT)),
+      encoder.end(1, 2, ENDING),
+      encoder.begin(1, opened + 2, SUBJECT),
     ];
     expect(written).toBe(Buffer.concat(expected).toString());
     expect(lines.some((line) => line.includes("refuses writes"))).toBe(true);
@@ -153,12 +161,11 @@ describe("an open request", () => {
 
   test("is in the file before open returns, its end before end returns", () => {
     const { ledger, content } = createFailingBench(2000);
+    const encoder = new JournalEncoder();
     const usage = ledger.open(SUBJECT);
-    expect(content()).toEndWith(
-      encodeJournalLine({ kind: "begin", sequence: 1, subject: SUBJECT }).toString(),
-    );
+    expect(content()).toEndWith(encoder.begin(1, 1, SUBJECT).toString());
     void usage.end(ENDING);
-    expect(content()).toEndWith(encodeJournalLine({ kind: "end", sequence: 1, ending: ENDING }).toString());
+    expect(content()).toEndWith(encoder.end(1, 1, ENDING).toString());
   });
 
   test("cannot be opened after the ledger was closed", async () => {
@@ -181,7 +188,7 @@ describe("segments", () => {
       onWritten: () => {},
       segmentBytesMax: 500,
     });
-    const line = encodeJournalLine({ kind: "begin", sequence: 1, subject: SUBJECT });
+    const line = toBeginLine(1, SUBJECT);
     for (let index = 0; index < 20; index += 1) journal.append(line);
     await journal.synced();
     await journal.close();
@@ -197,7 +204,7 @@ describe("segments", () => {
   test("in the strict setting the end of a request waits for the disk", async () => {
     const { disk, journal } = createFailingBench(2000);
     disk.roomBytes = 0;
-    journal.append(encodeJournalLine({ kind: "run" }));
+    journal.append(RUN_LINE);
     let isSynced = false;
     const synced = journal.synced().then(() => (isSynced = true));
     // Longer than any pace of the journal's own that could confirm it wrongly.

@@ -11,9 +11,17 @@ import { segmentPath } from "#storage/sqlite/usage/segments.ts";
 import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
 import type { Outcome } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
-import { encodeJournalLine } from "#usage/journal-line.ts";
 import type { RandomUsage } from "./usage.ts";
-import { arbitraryUsage, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import {
+  arbitraryUsage,
+  DAY_US,
+  ENDING,
+  EVERYTHING,
+  NEW_YEAR_US,
+  SUBJECT,
+  toBeginLine,
+  toEndLine,
+} from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-request-log-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -27,8 +35,8 @@ function write(usages: readonly RandomUsage[], { sealBeforeUs = 0, pruneBeforeUs
   const databasePath = join(directory, "usage.db");
   prepareUsageDatabase(databasePath);
   const lines = usages.flatMap(({ subject, ending }, index) => [
-    encodeJournalLine({ kind: "begin", sequence: index, subject }),
-    encodeJournalLine({ kind: "end", sequence: index, ending }),
+    toBeginLine(index, subject),
+    toEndLine(index, ending),
   ]);
   appendFileSync(segmentPath(directory, 1), Buffer.concat(lines));
   const database = openForWriting(databasePath);

@@ -6,6 +6,7 @@ import type { Quantities } from "#kernel/units.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import type { UsageEnding, UsageSubject } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const NEW_YEAR_US = Date.UTC(2026, 0, 1) * 1000;
@@ -41,6 +42,18 @@ export const ENDING: UsageEnding = {
   costPico: 175_000_000n,
   unpriced: true,
 };
+
+/** Lines that name no number: each means the same wherever it stands. */
+export const RUN_LINE = Buffer.from(encodeJournalLine({ kind: "run" }));
+
+export function toBeginLine(sequence: number, subject: UsageSubject): Buffer {
+  const { arrivedAtUs, streamed, ...dimensions } = subject;
+  return Buffer.from(encodeJournalLine({ kind: "begin", sequence, arrivedAtUs, streamed, dimensions }));
+}
+
+export function toEndLine(sequence: number, ending: UsageEnding): Buffer {
+  return Buffer.from(encodeJournalLine({ kind: "end", sequence, ending, prices: ending.prices }));
+}
 
 export const EVERYTHING: StatsQuery = {
   window: { sinceUs: null, untilUs: null },

@@ -8,9 +8,18 @@ import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/data
 import { segmentPath } from "#storage/sqlite/usage/segments.ts";
 import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
 import type { UsageEvent } from "#usage/event.ts";
-import { encodeJournalLine } from "#usage/journal-line.ts";
+import { JournalEncoder } from "#usage/journal-encoder.ts";
 import type { RandomUsage } from "./usage.ts";
-import { arbitraryUsage, DAY_US, ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import {
+  arbitraryUsage,
+  DAY_US,
+  ENDING,
+  NEW_YEAR_US,
+  RUN_LINE,
+  SUBJECT,
+  toBeginLine,
+  toEndLine,
+} from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-writer-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -55,8 +64,8 @@ function createBench(readBytesMax?: number) {
 
 function toLines(usages: readonly RandomUsage[], firstSequence = 1): Buffer[] {
   return usages.flatMap(({ subject, ending }, index) => [
-    encodeJournalLine({ kind: "begin", sequence: firstSequence + index, subject }),
-    encodeJournalLine({ kind: "end", sequence: firstSequence + index, ending }),
+    toBeginLine(firstSequence + index, subject),
+    toEndLine(firstSequence + index, ending),
   ]);
 }
 
@@ -175,7 +184,7 @@ describe("the journal", () => {
     const whole = Buffer.concat(lines);
     const ends: number[] = [];
     for (const line of lines) ends.push((ends.at(-1) ?? 0) + line.length);
-    const next = Buffer.concat([encodeJournalLine({ kind: "run" }), ...toLines(usages.slice(0, 1))]);
+    const next = Buffer.concat([RUN_LINE, ...toLines(usages.slice(0, 1))]);
     // Every byte of the last two lines, and every line's end with its neighbours.
     const cuts = Array.from({ length: whole.length + 1 }, (_, at) => at).filter(
       (at) => at % 23 === 0 || (at > ends[3]! && at % 5 === 0) || ends.some((end) => Math.abs(end - at) < 2),
@@ -214,6 +223,63 @@ describe("the journal", () => {
     expect(bench.damage).toEqual([{ lines: 1, tornBytes: 0 }]);
   });
 
+  test("a damaged line that gives a number costs the requests that name it in its segment, is reported, and no other", () => {
+    const bench = createBench();
+    const writer = bench.openWriter();
+    const encoder = new JournalEncoder();
+    const line = (segment: number, sequence: number, client: string) => {
+      const subject = { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + sequence };
+      return Buffer.concat([
+        encoder.begin(segment, sequence, subject),
+        encoder.end(segment, sequence, ENDING),
+      ]);
+    };
+    const first = line(1, 1, "one");
+    const damaged = line(1, 2, "two");
+    damaged[20]! ^= 1;
+    bench.append(1, Buffer.concat([first, damaged, line(1, 3, "two"), line(1, 4, "one")]));
+    bench.append(2, line(2, 5, "two"));
+    drain(writer);
+    writer.close();
+    expect(bench.read("SELECT id FROM event ORDER BY id")).toEqual(
+      [1, 4, 5].map((index) => ({ id: NEW_YEAR_US + index })),
+    );
+    // The damaged line, and the begins and ends of two requests that nobody can place.
+    expect(bench.damage).toEqual([{ lines: 5, tornBytes: 0 }]);
+  });
+
+  test("of recorded requests gives back who, what and at which prices, in each segment and past the numbers that are kept", () => {
+    const bench = createBench();
+    const writer = bench.openWriter();
+    const encoder = new JournalEncoder();
+    const expected: unknown[] = [];
+    // More different clients than numbers are kept for, and the first of them again.
+    for (const [segment, count] of [
+      [1, 10_050],
+      [2, 20],
+    ] as const) {
+      const lines: Buffer[] = [];
+      for (let index = 0; index < count + 20; index += 1) {
+        const sequence = expected.length + 1;
+        const client = `client/${index % count}`;
+        const ending = { ...ENDING, prices: { input_tokens: index % 3, output_tokens: null } };
+        lines.push(encoder.begin(segment, sequence, { ...SUBJECT, arrivedAtUs: sequence, client }));
+        lines.push(encoder.end(segment, sequence, ending));
+        expected.push({ id: sequence, client, prices: JSON.stringify(ending.prices) });
+      }
+      bench.append(segment, Buffer.concat(lines));
+    }
+    drain(writer);
+    writer.close();
+    expect(
+      bench.read(
+        `SELECT event.id, client, prices FROM event JOIN combination c ON c.id = combination
+         JOIN price_set p ON p.id = price_set ORDER BY event.id`,
+      ),
+    ).toEqual(expected);
+    expect(bench.damage).toEqual([]);
+  });
+
   test("a writer that starts anew at any point goes on without losing or doubling", () => {
     fc.assert(
       fc.property(
@@ -224,22 +290,17 @@ describe("the journal", () => {
           const bench = createBench(readBytesMax);
           // Begins and ends interleaved, a new segment and a new writer now and then.
           const pending = usages.map((usage, index) => ({ usage, sequence: index + 1, isOpen: false }));
+          const encoder = new JournalEncoder();
           let segment = 1;
-          bench.append(segment, encodeJournalLine({ kind: "run" }));
+          bench.append(segment, RUN_LINE);
           for (const pick of order) {
             const at = pending[pick % Math.max(pending.length, 1)];
             if (at === undefined) break;
             if (at.isOpen) {
-              bench.append(
-                segment,
-                encodeJournalLine({ kind: "end", sequence: at.sequence, ending: at.usage.ending }),
-              );
+              bench.append(segment, encoder.end(segment, at.sequence, at.usage.ending));
               pending.splice(pending.indexOf(at), 1);
             } else {
-              bench.append(
-                segment,
-                encodeJournalLine({ kind: "begin", sequence: at.sequence, subject: at.usage.subject }),
-              );
+              bench.append(segment, encoder.begin(segment, at.sequence, at.usage.subject));
               at.isOpen = true;
             }
             if (pick % 5 === 0) segment += 1;
@@ -250,7 +311,7 @@ describe("the journal", () => {
               writer.close();
             }
           }
-          bench.append(segment + 1, encodeJournalLine({ kind: "run" }));
+          bench.append(segment + 1, RUN_LINE);
           const writer = bench.openWriter();
           drain(writer);
           writer.close();

@@ -1,5 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+import type { PriceSet } from "#kernel/units.ts";
+import type { UsageShape } from "#usage/event.ts";
+import type { UsageDimensions, UsageFigures } from "#usage/journal-line.ts";
 
 /** Entries per table kept in memory; past it the map starts anew and asks the file. */
 const CACHE_ENTRIES_MAX = 50_000;
@@ -13,6 +15,9 @@ export class Interning {
   readonly #combinations = new Map<string, number>();
   readonly #results = new Map<string, number>();
   readonly #priceSets = new Map<string, number>();
+  /** The same by the objects that many lines share: nothing is put together to look it up. */
+  #byDimensions = new WeakMap<UsageDimensions, Map<UsageShape | null, number>>();
+  #byPrices = new WeakMap<PriceSet, number>();
   readonly #findCombination: Statement<Id, [Uint8Array]>;
   readonly #addCombination: Statement<Id, (string | Uint8Array | null)[]>;
   readonly #addTag: Statement<unknown, [string]>;
@@ -47,39 +52,20 @@ export class Interning {
     this.#combinations.clear();
     this.#results.clear();
     this.#priceSets.clear();
+    this.#byDimensions = new WeakMap();
+    this.#byPrices = new WeakMap();
   }
 
-  combination(subject: UsageSubject, ending: UsageEnding): number {
-    const tags = JSON.stringify(subject.tags);
-    const row = [
-      subject.principalId,
-      subject.principalName,
-      subject.keyId,
-      subject.relayTokenId,
-      subject.providerId,
-      subject.model,
-      subject.upstreamName,
-      subject.endpoint,
-      subject.client,
-      tags,
-      ending.usage?.shape ?? null,
-    ];
-    const text = JSON.stringify(row);
-    return intern(this.#combinations, text, () => {
-      const digest = new Bun.CryptoHasher("sha256").update(text).digest();
-      const fingerprint = new Uint8Array(digest.subarray(0, FINGERPRINT_BYTES));
-      const found = this.#findCombination.get(fingerprint);
-      if (found !== null) return found.id;
-      const id = getId(this.#addCombination.get(fingerprint, ...row));
-      for (const pair of subject.tags) {
-        this.#addTag.run(pair);
-        this.#linkTag.run(id, pair);
-      }
-      return id;
-    });
+  combination(dimensions: UsageDimensions, shape: UsageShape | null): number {
+    const byShape = this.#byDimensions.get(dimensions) ?? new Map<UsageShape | null, number>();
+    const known = byShape.get(shape);
+    if (known !== undefined) return known;
+    const id = this.#internCombination(dimensions, shape);
+    this.#byDimensions.set(dimensions, byShape.set(shape, id));
+    return id;
   }
 
-  result(ending: UsageEnding): number {
+  result(ending: UsageFigures): number {
     const key = `${ending.outcome} ${ending.statusCode} ${ending.errorKind ?? ""}`;
     return intern(this.#results, key, () => {
       // An empty kind says as much as none; the unique index takes them for one.
@@ -92,10 +78,48 @@ export class Interning {
     });
   }
 
-  priceSet(ending: UsageEnding): number {
-    const prices = JSON.stringify(ending.prices);
-    return intern(this.#priceSets, prices, () =>
-      getId(this.#findPriceSet.get(prices) ?? this.#addPriceSet.get(prices)),
+  priceSet(prices: PriceSet): number {
+    const known = this.#byPrices.get(prices);
+    if (known !== undefined) return known;
+    const id = this.#internPrices(prices);
+    this.#byPrices.set(prices, id);
+    return id;
+  }
+
+  #internCombination(dimensions: UsageDimensions, shape: UsageShape | null): number {
+    const tags = JSON.stringify(dimensions.tags);
+    const row = [
+      dimensions.principalId,
+      dimensions.principalName,
+      dimensions.keyId,
+      dimensions.relayTokenId,
+      dimensions.providerId,
+      dimensions.model,
+      dimensions.upstreamName,
+      dimensions.endpoint,
+      dimensions.client,
+      tags,
+      shape,
+    ];
+    const text = JSON.stringify(row);
+    return intern(this.#combinations, text, () => {
+      const digest = new Bun.CryptoHasher("sha256").update(text).digest();
+      const fingerprint = new Uint8Array(digest.subarray(0, FINGERPRINT_BYTES));
+      const found = this.#findCombination.get(fingerprint);
+      if (found !== null) return found.id;
+      const id = getId(this.#addCombination.get(fingerprint, ...row));
+      for (const pair of dimensions.tags) {
+        this.#addTag.run(pair);
+        this.#linkTag.run(id, pair);
+      }
+      return id;
+    });
+  }
+
+  #internPrices(prices: PriceSet): number {
+    const text = JSON.stringify(prices);
+    return intern(this.#priceSets, text, () =>
+      getId(this.#findPriceSet.get(text) ?? this.#addPriceSet.get(text)),
     );
   }
 }

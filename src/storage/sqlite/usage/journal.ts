@@ -8,7 +8,7 @@ import { segmentPath } from "./segments.ts";
 
 /** A segment that has grown past this is followed by a new one. */
 export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
-/** What may wait in memory while the disk refuses writes: some 20,000 requests. */
+/** What may wait in memory while the disk refuses writes: some 100,000 requests. */
 export const PENDING_BYTES_MAX = 16 * 1024 * 1024;
 const RETRY_INTERVAL_MS = 100;
 /** A loss of power costs at most this much of what the writer has not committed yet. */
@@ -38,7 +38,8 @@ const syncAll = promisify(fsync);
 
 /**
  * The append side of the journal, on the data plane's thread. A line goes to the file in one synchronous write; what a
- * full disk does not take waits in order and is retried, so that the file is always a prefix of what was appended.
+ * full disk does not take waits in order and is retried, so that the file is always a prefix of what was appended. No new
+ * segment begins while something waits: lines go to the segment that was named when they were appended.
  */
 export class Journal implements UsageJournal {
   readonly #options: JournalOptions;
@@ -76,15 +77,22 @@ export class Journal implements UsageJournal {
     return this.#pendingBytes;
   }
 
-  append(line: Uint8Array): void {
+  get segment(): number {
+    return this.#segment;
+  }
+
+  append(lines: Uint8Array): void {
     if (this.#pending.length === 0) {
-      if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
-      const taken = this.#tryWrite(line);
-      if (taken === line.length) return;
+      const taken = this.#tryWrite(lines);
+      if (taken === lines.length) {
+        // Afterwards, so that whoever encodes the next lines knows where they will go.
+        if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
+        return;
+      }
       this.#options.log.error("usage journal: the disk refuses writes; events wait in memory", this.#failure);
-      this.#hold(line.subarray(taken));
+      this.#hold(lines.subarray(taken));
     } else {
-      this.#hold(line);
+      this.#hold(lines);
     }
     this.#retryTimer ??= this.#startRetryTimer();
   }

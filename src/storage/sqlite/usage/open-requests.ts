@@ -1,11 +1,11 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { UsageSubject } from "#usage/event.ts";
-import { decodeJournalLine, encodeJournalLine } from "#usage/journal-line.ts";
+import type { Begun, JournalDecoder } from "#usage/journal-decoder.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
 import type { SegmentReader } from "./segment-reader.ts";
 import type { JournalPosition } from "./segments.ts";
 
 interface OpenRequest {
-  readonly subject: UsageSubject;
+  readonly begun: Begun;
   /** Kept in the table as well, because its segment is gone. */
   isStored: boolean;
 }
@@ -27,46 +27,52 @@ export class OpenRequests {
   }
 
   /** From the file alone: what memory held before does not count. */
-  reload(reader: SegmentReader, position: JournalPosition): void {
+  reload(reader: SegmentReader, decoder: JournalDecoder, position: JournalPosition): void {
     this.#requests.clear();
+    decoder.startSegment();
     const rows = this.#database
       .query<{ begin_line: Uint8Array }, []>("SELECT begin_line FROM open_request")
       .all();
-    for (const { begin_line: line } of rows) this.#recall(line.subarray(0, -1), true);
-    this.#recallSegment(reader, position);
+    for (const { begin_line: line } of rows) this.#recall(decoder, Buffer.from(line.subarray(0, -1)), true);
+    this.#recallSegment(reader, decoder, position);
   }
 
-  begin(sequence: number, subject: UsageSubject): void {
-    this.#requests.set(sequence, { subject, isStored: false });
+  begin(sequence: number, begun: Begun): void {
+    this.#requests.set(sequence, { begun, isStored: false });
   }
 
-  /** The subject of a request that has ended now; null when none is open under this number. */
-  end(sequence: number): UsageSubject | null {
+  /** The begin of a request that has ended now; null when none is open under this number. */
+  end(sequence: number): Begun | null {
     const request = this.#requests.get(sequence);
     if (request === undefined) return null;
     this.#requests.delete(sequence);
     if (request.isStored) this.#drop.run(sequence);
-    return request.subject;
+    return request.begun;
   }
 
   /** All that are open, which are none afterwards. */
-  takeAll(): readonly UsageSubject[] {
-    const subjects = [...this.#requests.values()].map(({ subject }) => subject);
+  takeAll(): readonly Begun[] {
+    const begun = [...this.#requests.values()].map((request) => request.begun);
     this.#requests.clear();
     this.#database.run("DELETE FROM open_request");
-    return subjects;
+    return begun;
   }
 
   /** Called in the transaction in which the position leaves a segment. */
   storeAll(): void {
     for (const [sequence, request] of this.#requests) {
       if (request.isStored) continue;
-      this.#store.run(sequence, encodeJournalLine({ kind: "begin", sequence, subject: request.subject }));
+      // Spelled out: the segment that its number belongs to will be gone.
+      this.#store.run(
+        sequence,
+        Buffer.from(encodeJournalLine({ kind: "begin", sequence, ...request.begun })),
+      );
       request.isStored = true;
     }
   }
 
-  #recallSegment(reader: SegmentReader, { segment, offsetBytes }: JournalPosition): void {
+  #recallSegment(reader: SegmentReader, decoder: JournalDecoder, until: JournalPosition): void {
+    const { segment, offsetBytes } = until;
     let at: JournalPosition = { segment, offsetBytes: 0 };
     while (at.segment === segment && at.offsetBytes < offsetBytes) {
       const chunk = reader.read(at);
@@ -74,18 +80,17 @@ export class OpenRequests {
       for (const line of chunk.lines) {
         if (offset >= offsetBytes) return;
         offset += line.length + 1;
-        this.#recall(line, false);
+        this.#recall(decoder, line, false);
       }
       if (chunk.next.segment === segment && chunk.next.offsetBytes === at.offsetBytes) return;
       at = chunk.next;
     }
   }
 
-  #recall(line: Uint8Array, isStored: boolean): void {
-    const entry = decodeJournalLine(line);
+  #recall(decoder: JournalDecoder, line: Buffer, isStored: boolean): void {
+    const entry = decoder.decode(line);
     if (entry?.kind === "run") this.#requests.clear();
-    else if (entry?.kind === "begin")
-      this.#requests.set(entry.sequence, { subject: entry.subject, isStored });
+    else if (entry?.kind === "begin") this.#requests.set(entry.sequence, { begun: entry.begun, isStored });
     else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
   }
 }

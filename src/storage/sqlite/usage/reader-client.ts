@@ -4,7 +4,7 @@ import type { Log } from "#kernel/log.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { RequestLogRow, StatsQuery } from "#stats/store.ts";
 import type { ReaderCommand, ReaderReply } from "./messages.ts";
-import { WorkerThread } from "./worker-thread.ts";
+import { hasRoomForWorker, WorkerThread } from "./worker-thread.ts";
 
 /** Queries run one after the other; more than this waiting are refused. */
 const QUERIES_WAITING_MAX = 200;
@@ -56,6 +56,9 @@ export class ReaderClient {
     }
     if (this.#thread?.isRunning === false) {
       return Promise.reject(new ProxyError("internal_error", "The report could not be read. Try again."));
+    }
+    if (this.#thread === null && !hasRoomForWorker()) {
+      return Promise.reject(new ProxyError("internal_error", "Too many files are open. Try again later."));
     }
     this.#lastId += 1;
     const query = toQuery(this.#lastId);

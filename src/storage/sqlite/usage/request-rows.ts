@@ -7,7 +7,7 @@ import type { RequestLogRow } from "#stats/store.ts";
 import type { Outcome } from "#usage/event.ts";
 import { toPrices } from "#usage/journal-line.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import { joinCost } from "./totals.ts";
+import { joinCost } from "./sums.ts";
 
 interface EventRow {
   readonly id: number;

@@ -22,7 +22,7 @@ const DAY_MEASURES = `requests INTEGER NOT NULL,
   band_over_120s INTEGER NOT NULL`;
 
 /**
- * usage.db (design: storage "E"). Written by hand, since it needs STRICT and WITHOUT ROWID.
+ * usage.db (ARCHITECTURE.md, "The ledger"). Written by hand, since it needs STRICT and WITHOUT ROWID.
  *
  * What repeats is interned: `combination` (who, what, through which provider, how tagged), `result` (how it ended) and
  * `price_set`. `event` is clustered by arrival; an id is the arrival in microseconds, plus one on a clash. Quantities are

@@ -7,7 +7,7 @@ import { listSegments, segmentPath } from "./segments.ts";
 export const READ_BYTES_MAX = 1024 * 1024;
 
 export interface JournalChunk {
-  readonly lines: readonly Uint8Array[];
+  readonly lines: readonly Buffer[];
   /** Where to read on. Equal to where this read began when there is nothing new. */
   readonly next: JournalPosition;
   /** Bytes skipped that do not form a line: the torn end of a segment. */
@@ -19,12 +19,12 @@ export interface JournalChunk {
 /** Reads complete lines of the journal from a position on, while another thread may be appending. */
 export class SegmentReader {
   readonly #directory: string;
-  readonly #buffer: Uint8Array;
+  readonly #buffer: Buffer;
   #open: { readonly segment: number; readonly fd: number } | null = null;
 
   constructor(directory: string, readBytesMax = READ_BYTES_MAX) {
     this.#directory = directory;
-    this.#buffer = new Uint8Array(readBytesMax);
+    this.#buffer = Buffer.alloc(readBytesMax);
   }
 
   read(from: JournalPosition): JournalChunk {
@@ -60,7 +60,7 @@ export class SegmentReader {
     this.#open = null;
   }
 
-  #readBytes(from: JournalPosition): Uint8Array {
+  #readBytes(from: JournalPosition): Buffer {
     if (this.#open?.segment !== from.segment) {
       this.close();
       this.#open = { segment: from.segment, fd: openSync(segmentPath(this.#directory, from.segment), "r") };

@@ -1,15 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
-import type { UsageEnding } from "#usage/event.ts";
+import type { Outcome } from "#usage/event.ts";
 import { toDay, toHour, toMonth } from "./calendar.ts";
-import { normaliseUsage } from "#usage/normalise.ts";
-
-/** 10^9 pico: the seam of the two halves of an amount. */
-export const COST_SEAM = 1_000_000_000n;
-const MICROS_PER_SECOND = 1e6;
-const SECOND_US = 1e6;
-/** Upper ends of the time bands, exclusive (decisions, "Reports"). */
-const BAND_SECONDS = [1, 5, 15, 30, 60, 120];
+import type { CountedEvent } from "./sums.ts";
+import { COST_SEAM, Sum } from "./sums.ts";
 
 const COUNTS = ["requests", "priced_requests", "unpriced_requests"];
 const QUANTITIES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_us"];
@@ -27,15 +20,23 @@ const DAY_MEASURES = [...HOUR_MEASURES, "duration_us", "last_seen_us", ...BANDS]
 
 type Binding = string | number | null;
 
-/** Where an event is counted. The day follows from `id`, so that totals and rows never disagree about a boundary. */
-export interface CountedEvent {
-  readonly id: InstantUs;
-  readonly combination: number;
-  readonly result: number;
-  readonly ending: UsageEnding;
+interface HourSum {
+  readonly hour: number;
+  readonly outcome: Outcome;
+  readonly sum: Sum;
 }
 
-/** The totals of hours, days and months. Only within the writer's transaction. */
+interface DaySum {
+  readonly day: number;
+  readonly combination: number;
+  readonly result: number;
+  readonly sum: Sum;
+}
+
+/**
+ * The totals of hours, days and months. Events are summed in memory and stored once per row and batch: events of one batch
+ * mostly fall into few rows. Only within the writer's transaction.
+ */
 export class Totals {
   readonly #addHour: Statement<unknown, Binding[]>;
   readonly #addDay: Statement<unknown, Binding[]>;
@@ -44,6 +45,8 @@ export class Totals {
   readonly #sealDay: Statement<unknown, [number]>;
   readonly #sealMonth: Statement<unknown, [number, number]>;
   readonly #dropDay: Statement<unknown, [number]>;
+  readonly #hours = new Map<string, HourSum>();
+  readonly #days = new Map<string, DaySum>();
 
   constructor(database: Database) {
     const prepareAdd = (table: string, keys: readonly string[], measures: readonly string[]) => {
@@ -71,19 +74,44 @@ export class Totals {
     this.#dropDay = database.prepare("DELETE FROM day_total WHERE day = ?");
   }
 
-  add(event: CountedEvent, sealedBeforeDay: number): void {
-    const { id, combination, result, ending } = event;
-    const hourMeasures = toHourMeasures(ending);
-    const dayMeasures = [...hourMeasures, ...toDayMeasures(id, ending.durationUs)];
+  add(event: CountedEvent): void {
+    const { id, combination, result } = event;
+    const { outcome } = event.ending;
+    const hour = toHour(id);
+    const hourKey = `${hour} ${outcome}`;
+    let inHour = this.#hours.get(hourKey);
+    if (inHour === undefined) this.#hours.set(hourKey, (inHour = { hour, outcome, sum: new Sum() }));
+    inHour.sum.add(event);
+
     const day = toDay(id);
-    this.#addHour.run(toHour(id), ending.outcome, ...hourMeasures);
-    if (day >= sealedBeforeDay) {
-      this.#addDay.run(day, combination, result, ...dayMeasures);
-      return;
+    const dayKey = `${day} ${combination} ${result}`;
+    let inDay = this.#days.get(dayKey);
+    if (inDay === undefined) this.#days.set(dayKey, (inDay = { day, combination, result, sum: new Sum() }));
+    inDay.sum.add(event);
+  }
+
+  /** Writes down what was added since the last time. */
+  store(sealedBeforeDay: number): void {
+    for (const { hour, outcome, sum } of this.#hours.values()) {
+      this.#addHour.run(hour, outcome, ...sum.hourMeasures());
     }
-    // A late one: its day was moved already.
-    this.#addSealedDay.run(combination, day, result, ...dayMeasures);
-    this.#addMonth.run(combination, result, toMonth(day), ...dayMeasures);
+    for (const { day, combination, result, sum } of this.#days.values()) {
+      const measures = sum.dayMeasures();
+      if (day >= sealedBeforeDay) {
+        this.#addDay.run(day, combination, result, ...measures);
+      } else {
+        // Late ones: their day was moved already.
+        this.#addSealedDay.run(combination, day, result, ...measures);
+        this.#addMonth.run(combination, result, toMonth(day), ...measures);
+      }
+    }
+    this.clear();
+  }
+
+  /** Forgets what a rolled back transaction has added. */
+  clear(): void {
+    this.#hours.clear();
+    this.#days.clear();
   }
 
   /** Moves one day; the caller's transaction makes it happen once. */
@@ -92,42 +120,6 @@ export class Totals {
     this.#sealMonth.run(toMonth(day), day);
     this.#dropDay.run(day);
   }
-}
-
-/** An amount in its two halves. */
-export function splitCost(costPico: bigint | null): {
-  readonly hi: number | null;
-  readonly lo: number | null;
-} {
-  if (costPico === null) return { hi: null, lo: null };
-  return { hi: Number(costPico / COST_SEAM), lo: Number(costPico % COST_SEAM) };
-}
-
-export function joinCost(hi: number, lo: number): bigint {
-  return BigInt(hi) * COST_SEAM + BigInt(lo);
-}
-
-function toHourMeasures(ending: UsageEnding): Binding[] {
-  const cost = splitCost(ending.costPico);
-  const quantities = ending.usage === null ? null : normaliseUsage(ending.usage);
-  const audioSeconds = quantities?.audio_seconds;
-  return [
-    1,
-    ending.costPico === null ? 0 : 1,
-    ending.unpriced ? 1 : 0,
-    cost.hi ?? 0,
-    cost.lo ?? 0,
-    quantities?.input_tokens ?? null,
-    quantities?.output_tokens ?? null,
-    quantities?.cached_input_tokens ?? null,
-    audioSeconds === undefined ? null : Math.round(audioSeconds * MICROS_PER_SECOND),
-  ];
-}
-
-function toDayMeasures(id: InstantUs, durationUs: number): Binding[] {
-  const found = BAND_SECONDS.findIndex((seconds) => durationUs < seconds * SECOND_US);
-  const band = found === -1 ? BANDS.length - 1 : found;
-  return [durationUs, id, ...BANDS.map((_, index) => (index === band ? 1 : 0))];
 }
 
 function onConflict(table: string, keys: readonly string[], measures: readonly string[]): string {

@@ -1,3 +1,5 @@
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
 import type { Log } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
 
@@ -6,6 +8,8 @@ const RESTART_PAUSE_MS_MIN = 50;
 const RESTART_PAUSE_MS_MAX = 30_000;
 /** A Worker that lived this long starts again with the shortest pause. */
 const HEALTHY_AFTER_MS = 60_000;
+/** More than a Worker and its connection stay open with (4, measured). */
+const WORKER_FILES_MAX = 16;
 const STOP_WAIT_MS_MAX = 5_000;
 
 export interface WorkerThreadOptions<Command, Reply> {
@@ -115,12 +119,33 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
     if (performance.now() - this.#startedMs > HEALTHY_AFTER_MS) this.#pauseMs = RESTART_PAUSE_MS_MIN;
     this.#options.log.error(`${this.#options.name}: ended, starting it again`, { pause_ms: this.#pauseMs });
     this.#options.onEnded();
+    this.#restartAfterPause();
+  }
+
+  #restartAfterPause(): void {
     this.#restartTimer = setTimeout(() => {
+      if (!hasRoomForWorker()) {
+        this.#restartAfterPause();
+        return;
+      }
       this.#restartTimer = null;
       this.#isRunning = true;
       this.#worker = this.#spawn();
       this.#options.onRestart();
     }, this.#pauseMs);
     this.#pauseMs = Math.min(this.#pauseMs * 2, RESTART_PAUSE_MS_MAX);
+  }
+}
+
+/** Whether a Worker may be started: Bun ends the whole process when one finds no file descriptor left. */
+export function hasRoomForWorker(): boolean {
+  const taken: number[] = [];
+  try {
+    while (taken.length < WORKER_FILES_MAX) taken.push(openSync(devNull, "r"));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    for (const fd of taken) closeSync(fd);
   }
 }

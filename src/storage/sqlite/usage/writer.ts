@@ -1,15 +1,18 @@
 import type { Database, Statement } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import type { InstantUs } from "#kernel/clock.ts";
-import type { UsageEnding, UsageSubject } from "#usage/event.ts";
-import type { JournalEntry } from "#usage/journal-line.ts";
-import { decodeJournalLine } from "#usage/journal-line.ts";
+import type { PriceSet } from "#kernel/units.ts";
+import type { UsageFigures } from "#usage/journal-line.ts";
+import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
+import { JournalDecoder } from "#usage/journal-decoder.ts";
+import { EventRows } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { JournalPosition } from "./segments.ts";
 import { listSegments, segmentPath } from "./segments.ts";
 import { SegmentReader } from "./segment-reader.ts";
-import { splitCost, Totals } from "./totals.ts";
+import { splitCost } from "./sums.ts";
+import { Totals } from "./totals.ts";
 
 /** Rows removed in one transaction: every pause stays under 150 ms. */
 const PRUNE_ROWS_MAX = 5_000;
@@ -22,8 +25,6 @@ export interface WriterOptions {
   readonly readBytesMax?: number;
 }
 
-type Binding = string | number | null;
-
 /**
  * Turns journal lines into events and totals, each batch in one transaction together with the position it ends at, so that
  * every line counts exactly once whatever happens in between. A segment is removed when the position has left it; begins
@@ -34,15 +35,15 @@ export class UsageWriter {
   readonly #options: WriterOptions;
   readonly #database: Database;
   readonly #reader: SegmentReader;
+  readonly #decoder = new JournalDecoder();
   readonly #interning: Interning;
   readonly #totals: Totals;
   readonly #open: OpenRequests;
-  readonly #addEvent: Statement<unknown, Binding[]>;
+  readonly #rows: EventRows;
   readonly #saveState: Statement<unknown, number[]>;
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
   #sealedBeforeDay = 0;
   #prunedBeforeUs = 0;
-  #clash = { arrivedAtUs: -1, nextId: 0 };
   /** Set when a transaction failed: memory may be ahead of the file. */
   #isStale = true;
 
@@ -54,11 +55,7 @@ export class UsageWriter {
     this.#interning = new Interning(database);
     this.#totals = new Totals(database);
     this.#open = new OpenRequests(database);
-    this.#addEvent = database.prepare(
-      `INSERT INTO event (id, combination, result, streamed, duration_us, first_byte_us, price_set, cost_hi, cost_lo,
-         input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_creation_tokens)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    );
+    this.#rows = new EventRows(database);
     this.#saveState = database.prepare(
       "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ?",
     );
@@ -72,12 +69,14 @@ export class UsageWriter {
     if (next.segment === this.#position.segment && next.offsetBytes === this.#position.offsetBytes)
       return false;
     const left = this.#position.segment;
+    if (this.#position.offsetBytes === 0) this.#decoder.startSegment();
     let damagedLines = 0;
     this.#transact(() => {
       for (const line of chunk.lines) {
-        const entry = decodeJournalLine(line);
+        const entry = this.#decoder.decode(line);
         if (entry === null || !this.#apply(entry)) damagedLines += 1;
       }
+      this.#totals.store(this.#sealedBeforeDay);
       if (next.segment !== left) this.#open.storeAll();
       this.#position = next;
     });
@@ -141,52 +140,38 @@ export class UsageWriter {
     this.#database.close();
   }
 
-  #apply(entry: JournalEntry): boolean {
+  #apply(entry: DecodedLine): boolean {
     if (entry.kind === "run") {
       // A new process began: what is open was cut off with the one before.
-      for (const subject of this.#open.takeAll()) this.#add(subject, CUT_OFF);
+      for (const begun of this.#open.takeAll()) this.#add(begun, CUT_OFF, NO_PRICES);
     } else if (entry.kind === "begin") {
-      this.#open.begin(entry.sequence, entry.subject);
-    } else {
-      const subject = this.#open.end(entry.sequence);
-      if (subject === null) return false;
-      this.#add(subject, entry.ending);
+      this.#open.begin(entry.sequence, entry.begun);
+    } else if (entry.kind === "end") {
+      const begun = this.#open.end(entry.sequence);
+      if (begun === null) return false;
+      this.#add(begun, entry.ending, entry.prices);
     }
     return true;
   }
 
-  #add(subject: UsageSubject, ending: UsageEnding): void {
-    const combination = this.#interning.combination(subject, ending);
+  #add(begun: Begun, ending: UsageFigures, prices: PriceSet): void {
+    const combination = this.#interning.combination(begun.dimensions, ending.usage?.shape ?? null);
     const result = this.#interning.result(ending);
-    const id = this.#addRow(subject, ending, combination, result);
-    this.#totals.add({ id, combination, result, ending }, this.#sealedBeforeDay);
-  }
-
-  #addRow(subject: UsageSubject, ending: UsageEnding, combination: number, result: number): InstantUs {
-    const { arrivedAtUs } = subject;
-    if (arrivedAtUs < this.#prunedBeforeUs) return arrivedAtUs;
-    const { usage } = ending;
     const cost = splitCost(ending.costPico);
-    const rest = [
-      combination,
-      result,
-      subject.streamed ? 1 : 0,
-      ending.durationUs,
-      ending.timeToFirstByteUs,
-      this.#interning.priceSet(ending),
-      cost.hi,
-      cost.lo,
-      usage?.quantities.input_tokens ?? null,
-      usage?.quantities.output_tokens ?? null,
-      usage?.quantities.cached_input_tokens ?? null,
-      usage?.quantities.audio_seconds ?? null,
-      usage?.cacheCreationTokens ?? null,
-    ];
-    // Many at one instant (a coarse clock) start where the last of them ended.
-    let id = this.#clash.arrivedAtUs === arrivedAtUs ? this.#clash.nextId : arrivedAtUs;
-    while (this.#addEvent.run(id, ...rest).changes === 0) id += 1;
-    this.#clash = { arrivedAtUs, nextId: id + 1 };
-    return id;
+    const { arrivedAtUs } = begun;
+    // What was pruned never comes back, also not by a late end; its totals do.
+    const id =
+      arrivedAtUs < this.#prunedBeforeUs
+        ? arrivedAtUs
+        : this.#rows.add({
+            begun,
+            ending,
+            combination,
+            result,
+            cost,
+            priceSet: this.#interning.priceSet(prices),
+          });
+    this.#totals.add({ id, combination, result, cost, ending });
   }
 
   #removeSegments(): void {
@@ -216,13 +201,14 @@ export class UsageWriter {
   #refresh(): void {
     if (!this.#isStale) return;
     this.#interning.clear();
-    this.#clash = { arrivedAtUs: -1, nextId: 0 };
+    this.#totals.clear();
+    this.#rows.clear();
     const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
     if (state === null) throw new Error("usage.db has no state row");
     this.#position = { segment: state.journal_segment, offsetBytes: state.journal_offset };
     this.#sealedBeforeDay = state.sealed_before_day;
     this.#prunedBeforeUs = state.pruned_before_us;
-    this.#open.reload(this.#reader, this.#position);
+    this.#open.reload(this.#reader, this.#decoder, this.#position);
     this.#isStale = false;
   }
 }
@@ -235,14 +221,14 @@ interface StateRow {
 }
 
 /** The end of a request that was under way when its process was killed: how long it ran nobody knows. */
-const CUT_OFF: UsageEnding = {
+const CUT_OFF: UsageFigures = {
   statusCode: 502,
   outcome: "unreachable",
   errorKind: "connection_error",
   durationUs: 0,
   timeToFirstByteUs: null,
   usage: null,
-  prices: {},
   costPico: null,
   unpriced: false,
 };
+const NO_PRICES: PriceSet = {};

@@ -1,0 +1,102 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { UsageFigures } from "#usage/journal-line.ts";
+import { toFullRateInput } from "#usage/normalise.ts";
+
+/** 10^9 pico: the seam of the two halves of an amount. */
+export const COST_SEAM = 1_000_000_000;
+const COST_SEAM_BIG = BigInt(COST_SEAM);
+const SECOND_US = 1e6;
+const MICROS_PER_SECOND = 1e6;
+/** Upper ends of the time bands, exclusive (decisions, "Reports"). */
+const BAND_US = [1, 5, 15, 30, 60, 120].map((seconds) => seconds * SECOND_US);
+
+/** An amount in two halves that add up exactly; `lo` is below the seam. */
+export interface SplitCost {
+  readonly hi: number;
+  readonly lo: number;
+}
+
+/** Where and as what an event is counted. The day follows from `id`, so that totals and rows agree about a boundary. */
+export interface CountedEvent {
+  readonly id: InstantUs;
+  readonly combination: number;
+  readonly result: number;
+  readonly ending: UsageFigures;
+  readonly cost: SplitCost | null;
+}
+
+export function splitCost(costPico: bigint | null): SplitCost | null {
+  if (costPico === null) return null;
+  return { hi: Number(costPico / COST_SEAM_BIG), lo: Number(costPico % COST_SEAM_BIG) };
+}
+
+export function joinCost(hi: number, lo: number): bigint {
+  return BigInt(hi) * COST_SEAM_BIG + BigInt(lo);
+}
+
+/** What the events of one batch and one row of totals add up to. */
+export class Sum {
+  #requests = 0;
+  #priced = 0;
+  #unpriced = 0;
+  #costHi = 0;
+  /** Of a batch: far from 2^53 before it is carried over. */
+  #costLo = 0;
+  #inputTokens: number | null = null;
+  #outputTokens: number | null = null;
+  #cachedInputTokens: number | null = null;
+  #audioUs: number | null = null;
+  #durationUs = 0;
+  #lastSeenUs = 0;
+  readonly #bands = Array.from({ length: BAND_US.length + 1 }, () => 0);
+
+  add({ id, ending, cost }: CountedEvent): void {
+    this.#requests += 1;
+    if (ending.unpriced) this.#unpriced += 1;
+    if (cost !== null) {
+      this.#priced += 1;
+      this.#costHi += cost.hi;
+      this.#costLo += cost.lo;
+    }
+    const { usage, durationUs } = ending;
+    if (usage !== null) {
+      const { output_tokens, cached_input_tokens, audio_seconds } = usage.quantities;
+      const audioUs = audio_seconds === undefined ? undefined : Math.round(audio_seconds * MICROS_PER_SECOND);
+      this.#inputTokens = plus(this.#inputTokens, toFullRateInput(usage));
+      this.#outputTokens = plus(this.#outputTokens, output_tokens);
+      this.#cachedInputTokens = plus(this.#cachedInputTokens, cached_input_tokens);
+      this.#audioUs = plus(this.#audioUs, audioUs);
+    }
+    this.#durationUs += durationUs;
+    this.#lastSeenUs = Math.max(this.#lastSeenUs, id);
+    let band = 0;
+    while (durationUs >= (BAND_US[band] ?? Number.POSITIVE_INFINITY)) band += 1;
+    this.#bands[band] = (this.#bands[band] ?? 0) + 1;
+  }
+
+  /** In the order of HOUR_MEASURES. */
+  hourMeasures(): (number | null)[] {
+    const carry = Math.floor(this.#costLo / COST_SEAM);
+    return [
+      this.#requests,
+      this.#priced,
+      this.#unpriced,
+      this.#costHi + carry,
+      this.#costLo - carry * COST_SEAM,
+      this.#inputTokens,
+      this.#outputTokens,
+      this.#cachedInputTokens,
+      this.#audioUs,
+    ];
+  }
+
+  /** In the order of DAY_MEASURES. */
+  dayMeasures(): (number | null)[] {
+    return [...this.hourMeasures(), this.#durationUs, this.#lastSeenUs, ...this.#bands];
+  }
+}
+
+/** Nothing reported and nothing reported stay nothing; a zero counts as reported. */
+function plus(sum: number | null, more: number | null | undefined): number | null {
+  return more === null || more === undefined ? sum : (sum ?? 0) + more;
+}
