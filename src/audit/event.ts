@@ -19,7 +19,15 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-export type AuditTargetKind = "provider" | "model" | "principal" | "api_key" | "relay_token" | "pricing_feed";
+export const AUDIT_TARGET_KINDS = [
+  "provider",
+  "model",
+  "principal",
+  "api_key",
+  "relay_token",
+  "pricing_feed",
+] as const;
+export type AuditTargetKind = (typeof AUDIT_TARGET_KINDS)[number];
 
 /**
  * What a mutation says of itself (specification, section 2.11): identifiers only, never payloads. It is committed in the

@@ -41,6 +41,8 @@ export interface Config {
   readonly drainTimeoutSeconds: number;
   readonly apiKey: string | null;
   readonly logLevel: LogLevel;
+  /** Names of the variables that are set although nothing does yet what they are for. */
+  readonly unservedSettings: readonly string[];
 }
 
 export interface OidcConfig {
@@ -87,6 +89,7 @@ export function parseConfig(env: Environment): Config {
     drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),
     apiKey: read(env, SETTINGS.apiKey),
     logLevel: need(env, SETTINGS.log),
+    unservedSettings: findUnserved(env),
   };
   if (config.oidc !== null && config.publicUrl === null && !isLoopback(config.host)) {
     throw new SetupError(
@@ -136,6 +139,12 @@ function need<Value>(env: Environment, setting: Setting<Value>): Value {
   const value = read(env, setting);
   if (value === null) throw new Error(`${setting.name} has no default`);
   return value;
+}
+
+function findUnserved(env: Environment): readonly string[] {
+  return Object.values(SETTINGS)
+    .filter(({ name, served }) => !served && (env[name] ?? "") !== "")
+    .map(({ name }) => name);
 }
 
 function refuseUnknown(env: Environment): void {

@@ -1,11 +1,12 @@
+import { readFileSync } from "node:fs";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Config } from "./config.ts";
 import { startServer, type RunningServer } from "./server.ts";
 import { createSystem } from "./system.ts";
 
 /**
- * The life of a server process: start, tell where it is, run until SIGTERM or SIGINT, drain, and return. A second signal
- * ends the drain. Throws a `SetupError` when it cannot start.
+ * The life of a server process: start, tell where it is, run until SIGTERM, SIGINT or SIGHUP, drain, and return. A second
+ * signal ends the drain. Throws a `SetupError` when it cannot start.
  */
 export async function serve(config: Config, onStart: (server: RunningServer) => void): Promise<void> {
   const system = createSystem(config);
@@ -21,6 +22,7 @@ export async function serve(config: Config, onStart: (server: RunningServer) => 
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+  if (!isHangUpIgnored()) process.on("SIGHUP", onSignal);
 
   const server = await startServer(config, system);
   system.log.info("listening", { url: server.url });
@@ -39,11 +41,22 @@ async function startFetchThread(): Promise<void> {
   await fetch("http://localhost/", { unix: "/dev/null/nobody" }).catch(() => undefined);
 }
 
+/**
+ * `nohup` starts its command with SIGHUP ignored, and a handler would undo that. Linux tells (proc(5): SigIgn is a mask in
+ * hexadecimal, SIGHUP its lowest bit); elsewhere it cannot be known, and a hang-up drains.
+ */
+function isHangUpIgnored(): boolean {
+  try {
+    const [, lastDigit = "0"] =
+      /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+    return Number.parseInt(lastDigit, 16) % 2 === 1;
+  } catch {
+    return false;
+  }
+}
+
 /** A failure that nobody caught is a bug of one request: it is logged, and every other request goes on. */
 function keepServing(log: Log): void {
   process.on("uncaughtException", (error) => log.error("uncaught exception", describeCause(error)));
   process.on("unhandledRejection", (reason) => log.error("unhandled rejection", describeCause(reason)));
-  // Whoever read our output has gone (EPIPE): that is no reason to end.
-  process.stdout.on("error", () => undefined);
-  process.stderr.on("error", () => undefined);
 }

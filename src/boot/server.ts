@@ -23,6 +23,9 @@ export interface RunningServer {
 
 /** Opens the data folder and listens. Throws a `SetupError` that says what to do when either cannot be. */
 export async function startServer(config: Config, system: System): Promise<RunningServer> {
+  for (const setting of config.unservedSettings) {
+    system.log.warn("this version does not serve what this setting is for", { setting });
+  }
   const services = await openServices(config, system);
   let server: Bun.Server<undefined>;
   try {

@@ -79,7 +79,6 @@ export async function openServices(config: Config, system: System): Promise<Serv
       identity: storage.identity,
       audit: storage.audit,
       stats: storage.stats,
-      ledger: storage.ledger,
     },
   };
 }

@@ -8,7 +8,9 @@ import { LOG_LEVELS, type LogLevel } from "#kernel/log.ts";
 
 export const ADMIN_PASSWORD_LENGTH_MIN = 12;
 const PORT_MAX = 65_535;
-const SECONDS_MAX = 10 * 365 * 86_400;
+const SESSION_SECONDS_MAX = 3_650 * 86_400;
+/** A timer above 24.8 days (2³¹ ms) overflows and is due at once. */
+export const DRAIN_SECONDS_MAX = 86_400;
 const SECONDS_PER_UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 export const LEDGER_SYNCS = ["interval", "request"] as const;
@@ -107,16 +109,20 @@ export function toCount(text: string): number {
   return count;
 }
 
-export function toSeconds(text: string): number {
-  const [, amount, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(amount) * (SECONDS_PER_UNIT[unit ?? ""] ?? Number.NaN);
-  if (!(seconds <= SECONDS_MAX)) throw new RangeError("a duration such as 90s, 15m, 12h or 7d");
+export function toDrainSeconds(text: string): number {
+  const seconds = parseSeconds(text);
+  if (seconds === null || seconds > DRAIN_SECONDS_MAX) {
+    throw new RangeError("a duration of at most 24h, such as 30s or 15m");
+  }
   return seconds;
 }
 
-export function toPositiveSeconds(text: string): number {
-  const seconds = toSeconds(text);
-  if (seconds === 0) throw new RangeError("a duration above zero, such as 90s, 15m, 12h or 7d");
+/** Compared with the clock at each use, and never a timer. */
+export function toSessionSeconds(text: string): number {
+  const seconds = parseSeconds(text) ?? 0;
+  if (seconds === 0 || seconds > SESSION_SECONDS_MAX) {
+    throw new RangeError("a duration above zero and at most 3650d, such as 90s, 15m, 12h or 7d");
+  }
   return seconds;
 }
 
@@ -154,9 +160,15 @@ export function isLoopback(host: string): boolean {
   );
 }
 
+function parseSeconds(text: string): number | null {
+  const [, amount, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
+  const unitSeconds = SECONDS_PER_UNIT[unit ?? ""];
+  return unitSeconds === undefined ? null : Number(amount) * unitSeconds;
+}
+
 function isHostName(text: string): boolean {
   const bracketed = text.includes(":") && !text.startsWith("[") ? `[${text}]` : text;
-  if (!/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)$/.test(bracketed)) return false;
+  if (!/^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)$/.test(bracketed)) return false;
   return URL.canParse(`http://${bracketed}/`);
 }
 

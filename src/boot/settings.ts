@@ -4,6 +4,7 @@ import {
   toBaseUrl,
   toBoolean,
   toCount,
+  toDrainSeconds,
   toHost,
   toHostNames,
   toIssuer,
@@ -12,21 +13,22 @@ import {
   toOrigin,
   toPath,
   toPort,
-  toPositiveSeconds,
   toScopes,
-  toSeconds,
   toSecretKey,
+  toSessionSeconds,
   toSqlitePath,
   toText,
 } from "./setting-values.ts";
 
-/** One row of the table of settings; the reference in `docs/` is printed from these. */
+/** One row of the table of settings; `docs/configuration.md` is made from these. */
 export interface Setting<Value> {
   readonly name: `PROXY_${string}`;
   /** As an operator would write it; null: unset means "none", or what the sentence says. */
   readonly fallback: string | null;
   readonly unit: string;
   readonly sentence: string;
+  /** False: it is held to its rule, and nothing does yet what it is for. */
+  readonly served: boolean;
   /** Throws a `RangeError` whose message completes "<name> must be …", and never repeats the value. */
   readonly parse: (text: string) => Value;
 }
@@ -77,50 +79,50 @@ export const SETTINGS = {
     "Turns password sign-in off.",
     toBoolean,
   ),
-  oidcIssuer: setting(
+  oidcIssuer: unserved(
     "PROXY_OIDC_ISSUER",
     null,
     "URL",
     "Turns single sign-on on: the issuer of an OpenID provider (https, or http on loopback).",
     toIssuer,
   ),
-  oidcClientId: setting("PROXY_OIDC_CLIENT_ID", null, "text", "Client id at the OpenID provider.", toText),
-  oidcClientSecret: setting(
+  oidcClientId: unserved("PROXY_OIDC_CLIENT_ID", null, "text", "Client id at the OpenID provider.", toText),
+  oidcClientSecret: unserved(
     "PROXY_OIDC_CLIENT_SECRET",
     null,
     "text",
     "Client secret at the OpenID provider; unset for a public client.",
     toText,
   ),
-  oidcScopes: setting(
+  oidcScopes: unserved(
     "PROXY_OIDC_SCOPES",
     "openid profile email",
     "space-separated",
     "Scopes asked of the OpenID provider; `openid` is one of them.",
     toScopes,
   ),
-  oidcRequiredGroup: setting(
+  oidcRequiredGroup: unserved(
     "PROXY_OIDC_REQUIRED_GROUP",
     null,
     "group",
     "Only members of this group may sign in. Unset: everybody whom the OpenID provider knows.",
     toText,
   ),
-  oidcAdminGroup: setting(
+  oidcAdminGroup: unserved(
     "PROXY_OIDC_ADMIN_GROUP",
     null,
     "group",
     "Members of this group are admins; the role follows at every sign-in. Unset: new people are members.",
     toText,
   ),
-  oidcGroupsClaim: setting(
+  oidcGroupsClaim: unserved(
     "PROXY_OIDC_GROUPS_CLAIM",
     "groups",
     "claim",
     "The claim that lists the groups: an array, or a space- or comma-separated text.",
     toText,
   ),
-  messagesBaseUrl: setting(
+  messagesBaseUrl: unserved(
     "PROXY_MESSAGES_BASE_URL",
     null,
     "URL",
@@ -153,7 +155,7 @@ export const SETTINGS = {
     "7d",
     "duration",
     "How long a browser session lives.",
-    toPositiveSeconds,
+    toSessionSeconds,
   ),
   usageRetentionDays: setting(
     "PROXY_USAGE_RETENTION_DAYS",
@@ -180,14 +182,14 @@ export const SETTINGS = {
     "PROXY_DRAIN_TIMEOUT",
     "30s",
     "duration",
-    "How long running requests may finish after SIGTERM.",
-    toSeconds,
+    "How long running requests may finish after SIGTERM; at most 24h.",
+    toDrainSeconds,
   ),
   apiKey: setting(
     "PROXY_API_KEY",
     null,
     "text",
-    "API key of local commands that are given `--url`; the server does not use it.",
+    "API key for commands that call a server over HTTP. No command of this version does, and the server does not use it.",
     toText,
   ),
   log: setting(
@@ -206,5 +208,10 @@ function setting<Value>(
   sentence: string,
   parse: (text: string) => Value,
 ): Setting<Value> {
-  return { name, fallback, unit, sentence, parse };
+  return { name, fallback, unit, sentence, served: true, parse };
+}
+
+/** A setting that is held to its rule already, and that this version does not serve. */
+function unserved<Value>(...row: Parameters<typeof setting<Value>>): Setting<Value> {
+  return { ...setting(...row), served: false };
 }

@@ -1,6 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { isEndpoint } from "./capability.ts";
+import { ENDPOINTS, isEndpoint } from "./capability.ts";
 import { parseApiKey, parseCaPem, parseMaxConcurrency, parseTimeout } from "./provider-fields.ts";
 import type { EndpointOverrides, Provider } from "./provider.ts";
 import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "./provider.ts";
@@ -139,13 +139,9 @@ function parseEndpoints(endpoints: { readonly [endpoint: string]: string }): End
   const overrides: { -readonly [endpoint in keyof EndpointOverrides]: string } = {};
   for (const [endpoint, text] of Object.entries(endpoints)) {
     if (!isEndpoint(endpoint)) {
-      throw new ProxyError(
-        "invalid_endpoint",
-        "The keys of endpoints are chat, completions, embeddings and transcription.",
-        {
-          param: fieldParam("endpoints", endpoint),
-        },
-      );
+      throw new ProxyError("invalid_endpoint", `The keys of endpoints are ${ENDPOINTS.join(", ")}.`, {
+        param: fieldParam("endpoints", endpoint),
+      });
     }
     // An override is called as it stands, so that it may carry a query (`?api-version=…`).
     const url = parseUpstreamUrl(text, { allowQuery: true });

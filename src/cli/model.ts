@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { isEndpoint } from "#catalog/capability.ts";
+import { ENDPOINTS, isEndpoint } from "#catalog/capability.ts";
 import { requireCapability, resolveModel, upstreamUrl } from "#catalog/resolve.ts";
 import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
@@ -74,7 +74,7 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     );
 
   addLocalCommand(model, "resolve <alias>", "show what a request for this alias would call")
-    .option("--endpoint <endpoint>", "chat, completions, embeddings or transcription", "chat")
+    .option("--endpoint <endpoint>", `one of ${ENDPOINTS.join(", ")}`, "chat")
     .option("--stream", "as for a streamed request")
     .action((alias: string, options: ResolveOptions) =>
       withLocal(terminal, options, async ({ catalog }) => {
@@ -89,13 +89,9 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
 
 function toResolveView(resolved: ResolvedModel, options: ResolveOptions) {
   if (!isEndpoint(options.endpoint)) {
-    throw new ProxyError(
-      "invalid_endpoint",
-      "The endpoint is chat, completions, embeddings or transcription.",
-      {
-        param: "endpoint",
-      },
-    );
+    throw new ProxyError("invalid_endpoint", `The endpoint is one of ${ENDPOINTS.join(", ")}.`, {
+      param: "endpoint",
+    });
   }
   requireCapability(resolved, options.endpoint, options.stream === true);
   return {

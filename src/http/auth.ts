@@ -56,8 +56,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
       "/password",
       async ({ body, set }) => {
         const { principal, cookieValue, expiresAtUs } = await passwordSignIn.signIn(body.password);
-        // Up to the whole second: the moment that signing in took is not to make 7 days a second less.
-        const maxAgeSeconds = Math.ceil((expiresAtUs - clock.nowUs()) / 1_000_000);
+        const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
         set.headers["set-cookie"] = buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
         return { name: principal.name, role: principal.role };
       },

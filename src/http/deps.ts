@@ -10,7 +10,6 @@ import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { StatsStore } from "#stats/store.ts";
-import type { UsageLedger } from "#usage/store.ts";
 
 /** The settings that this room reads; the process's whole configuration fits. */
 export interface HttpConfig {
@@ -18,7 +17,7 @@ export interface HttpConfig {
   readonly host: string;
   /** An origin without a path; null when none was set. */
   readonly publicUrl: string | null;
-  /** Lower-case host names without a port. */
+  /** Host names and addresses without a port, as they were set. */
   readonly allowedHosts: readonly string[];
   readonly maxBodyBytes: number;
   readonly adminPasswordEnabled: boolean;
@@ -39,5 +38,4 @@ export interface AppDeps {
   readonly exchange: Pick<Exchange, "run">;
   readonly audit: AuditStore;
   readonly stats: StatsStore;
-  readonly ledger: Pick<UsageLedger, "flush">;
 }

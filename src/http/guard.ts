@@ -3,7 +3,6 @@ import type { Actor } from "#audit/event.ts";
 import { requireAdmin, type Authenticator, type Caller } from "#identity/caller.ts";
 import { checkOrigin } from "#identity/origin.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { JSON_BODY_BYTES_MAX } from "./body.ts";
 import { readJsonBody } from "./json-body.ts";
 
 /** Who may call a route: anybody, any authenticated principal, or an admin. */
@@ -68,7 +67,7 @@ export function createDoor(deps: GuardDeps): Door {
  * `caller` in the latter case. Elysia reads and validates a body before any handler runs, so the caller is asked in the
  * parse hook, before the first byte of the body is read; methods without a body are asked in the transform hook.
  */
-export function createGuard(door: Door, bodyBytesMax: number = JSON_BODY_BYTES_MAX) {
+export function createGuard(door: Door, bodyBytesMax: number) {
   const admitted = new WeakMap<Request, Caller>();
   const admit = async (request: Request, access: "caller" | "admin"): Promise<Caller> => {
     const known = admitted.get(request);

@@ -19,14 +19,14 @@ const REMEMBERED_HOSTS_MAX = 256;
 const HOST_LENGTH_MAX = 261;
 const AUTHORITY = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 const IPV4 = /^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$/;
-const WILDCARD_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+const WILDCARD_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
 
 export function createHostRule(config: HttpConfig): HostRule {
-  const ownNames = new Set(config.allowedHosts);
-  ownNames.add(toHostname(config.host.includes(":") ? `[${config.host}]` : config.host) ?? config.host);
-  if (config.publicUrl !== null) ownNames.add(new URL(config.publicUrl).hostname);
+  const boundName = toOwnName(config.host);
+  const ownNames = new Set([boundName, ...config.allowedHosts.map(toOwnName)]);
+  if (config.publicUrl !== null) ownNames.add(toOwnName(new URL(config.publicUrl).hostname));
   // Bound to every address, each IP literal may be ours; and a name that was rebound is never an IP literal.
-  const anyAddress = WILDCARD_ADDRESSES.has(config.host);
+  const anyAddress = WILDCARD_ADDRESSES.has(boundName);
   const verdicts = new Map<string, Verdict>();
 
   const judge = (host: string): Verdict => {
@@ -65,6 +65,11 @@ function toHostname(host: string): string | null {
   // Refuses what the pattern lets through: ports above 65535, IPv6 that is none, numbers that are no IPv4.
   const url = URL.parse(`http://${host}/`);
   return url === null ? null : url.hostname.replace(/\.$/, "");
+}
+
+/** A name from the settings in the one spelling that the Host of a request has here; IPv6 with or without brackets. */
+function toOwnName(name: string): string {
+  return toHostname(name.includes(":") && !name.startsWith("[") ? `[${name}]` : name) ?? name;
 }
 
 function isLoopbackName(hostname: string): boolean {

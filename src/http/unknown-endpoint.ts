@@ -3,8 +3,6 @@ import type { RouteEntry } from "./guard.ts";
 
 /** Knows which paths exist, to say what is wrong with one that does not. */
 export interface PathIndex {
-  /** Methods that are served at this path, in alphabetical order; a catch-all route does not count. */
-  methodsAt(pathname: string): readonly string[];
   /** 404 `unknown_endpoint` with a hint. Names only paths and methods of our own, never what was sent. */
   toUnknownEndpoint(pathname: string): ProxyError;
   /** Whether a GET of this path shows the web page: it is neither served otherwise nor under a prefix of the interface. */
@@ -42,6 +40,7 @@ export function createPathIndex(routes: readonly Pick<RouteEntry, "method" | "pa
     .filter(({ path }) => !path.includes("*"))
     .map(({ method, path }) => ({ method, steps: path.split("/") }));
 
+  /** Methods that are served at this path, in alphabetical order; a catch-all route does not count. */
   const methodsAt = (pathname: string): readonly string[] => {
     const steps = pathname.split("/");
     const methods = patterns.filter((pattern) => matches(pattern.steps, steps)).map(({ method }) => method);
@@ -69,7 +68,6 @@ export function createPathIndex(routes: readonly Pick<RouteEntry, "method" | "pa
   };
 
   return {
-    methodsAt,
     toUnknownEndpoint: (pathname) => new ProxyError("unknown_endpoint", describe(pathname)),
     isPagePath: (pathname) =>
       methodsAt(pathname).length === 0 &&

@@ -27,8 +27,6 @@ export interface Principals {
   create(draft: PrincipalDraft, actor: Actor): Promise<Principal>;
   /** The principal of the admin password: made at first start, left as it is when it exists. */
   ensureAdmin(): Promise<Principal>;
-  /** Throws `principal_not_found`. */
-  get(id: string): Promise<Principal>;
   /** Throws `principal_not_found`, with param `principal`. */
   getByName(name: string): Promise<Principal>;
   findByName(name: string): Promise<Principal | null>;
@@ -59,8 +57,7 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
     },
     ensureAdmin: () =>
       store.ensurePrincipal({ name: ADMIN_PRINCIPAL_NAME, kind: "user", role: "admin", ...birth() }),
-    get: async (id) => (await store.findPrincipal(id)) ?? refuseMissing(),
-    getByName: async (name) => (await store.findPrincipalByName(name)) ?? refuseMissing("principal"),
+    getByName: async (name) => (await store.findPrincipalByName(name)) ?? refuseMissing(),
     findByName: (name) => store.findPrincipalByName(name),
     list: (page) => store.listPrincipals(page),
     update: async (id, patch, actor) =>
@@ -99,8 +96,8 @@ function parseWord<Word extends string>(text: string, words: readonly Word[], pa
   return word;
 }
 
-function refuseMissing(param?: string): never {
-  throw new ProxyError("principal_not_found", "No such principal.", param === undefined ? {} : { param });
+function refuseMissing(): never {
+  throw new ProxyError("principal_not_found", "No such principal.", { param: "principal" });
 }
 
 function toPrincipalEntry(actor: Actor, action: AuditAction, principalId: string): AuditEntry | null {

@@ -36,6 +36,7 @@ export function findSessionCookie(headers: Headers): string | null {
 
 export interface SessionCookieOptions {
   readonly value: string;
+  /** Rounded up: the moment that signing in took is not to make 7 days a second less. */
   readonly maxAgeSeconds: number;
   /** True when the server's public URL is https. */
   readonly secure: boolean;
@@ -43,7 +44,7 @@ export interface SessionCookieOptions {
 
 /** A `Set-Cookie` value (RFC 6265, section 4.1). */
 export function buildSessionCookie({ value, maxAgeSeconds, secure }: SessionCookieOptions): string {
-  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${Math.floor(maxAgeSeconds)}${secure ? "; Secure" : ""}`;
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${Math.ceil(maxAgeSeconds)}${secure ? "; Secure" : ""}`;
   return `${SESSION_COOKIE_NAME}=${value}; ${attributes}`;
 }
 

@@ -15,7 +15,6 @@ export interface IdentityStore {
   createPrincipal(principal: Principal, audit: AuditEntry | null): Promise<void>;
   /** Makes the principal unless one of its name exists; returns the one that exists afterwards. */
   ensurePrincipal(principal: Principal): Promise<Principal>;
-  findPrincipal(id: string): Promise<Principal | null>;
   findPrincipalByName(name: string): Promise<Principal | null>;
   /** By name. */
   listPrincipals(page: Page): Promise<Paged<Principal>>;
@@ -31,6 +30,8 @@ export interface IdentityStore {
   findKeyByHash(hash: string): Promise<{ readonly key: ApiKey; readonly principal: Principal } | null>;
   /** By creation time, of one principal or of all. */
   listKeys(filter: { readonly principalId?: string }, page: Page): Promise<Paged<OwnedApiKey>>;
+  /** Labels by id, of those keys that exist; any number of ids. */
+  findKeyLabels(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Throws `key_not_found`, also when `principalId` is given and does not own the key. */
   deleteKey(
     filter: { readonly id: string; readonly principalId?: string },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseConfig, type Environment } from "#boot/config.ts";
+import { DRAIN_SECONDS_MAX } from "#boot/setting-values.ts";
 import { SETTINGS } from "#boot/settings.ts";
 import { SetupError } from "#kernel/errors.ts";
 
@@ -39,6 +40,7 @@ describe("defaults", () => {
       drainTimeoutSeconds: 30,
       apiKey: null,
       logLevel: "info",
+      unservedSettings: [],
     });
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
   });
@@ -85,9 +87,15 @@ describe("values", () => {
     [{ PROXY_SESSION_TTL: "90s" }, { sessionTtlSeconds: 90 }],
     [{ PROXY_SESSION_TTL: "15m" }, { sessionTtlSeconds: 900 }],
     [{ PROXY_SESSION_TTL: "12h" }, { sessionTtlSeconds: 43_200 }],
+    [{ PROXY_SESSION_TTL: "365d" }, { sessionTtlSeconds: 31_536_000 }],
     [{ PROXY_DRAIN_TIMEOUT: "0s" }, { drainTimeoutSeconds: 0 }],
+    [{ PROXY_DRAIN_TIMEOUT: "24h" }, { drainTimeoutSeconds: DRAIN_SECONDS_MAX }],
     [{ PROXY_USAGE_RETENTION_DAYS: "30" }, { usageRetentionDays: 30 }],
     [{ PROXY_ALLOWED_HOSTS: "VM, models.lan" }, { allowedHosts: ["vm", "models.lan"] }],
+    [
+      { PROXY_ALLOWED_HOSTS: "fd00::5,[fd00::6], example.org." },
+      { allowedHosts: ["fd00::5", "[fd00::6]", "example.org."] },
+    ],
     [
       { PROXY_LEDGER_SYNC: "request", PROXY_LOG: "debug" },
       { ledgerSync: "request", logLevel: "debug" },
@@ -98,6 +106,12 @@ describe("values", () => {
       expect(parseConfig({ ...HOME, ...env })).toMatchObject(values);
     });
   }
+
+  test("a drain is at most a day: a longer one would overflow the timer and end at once", () => {
+    expect(refusal({ PROXY_DRAIN_TIMEOUT: "25d" })).toBe(
+      "configuration: PROXY_DRAIN_TIMEOUT must be a duration of at most 24h, such as 30s or 15m.",
+    );
+  });
 
   test("a secret key is 32 bytes of base64", () => {
     const secret = Buffer.alloc(32, 7);
@@ -140,7 +154,11 @@ describe("values", () => {
     { PROXY_ALLOWED_HOSTS: "vm:80" },
     { PROXY_ALLOWED_HOSTS: "," },
     { PROXY_LEDGER_SYNC: "never" },
+    { PROXY_ALLOWED_HOSTS: "vm,.example.org" },
+    { PROXY_ALLOWED_HOSTS: "-vm" },
     { PROXY_DRAIN_TIMEOUT: "soon" },
+    { PROXY_DRAIN_TIMEOUT: "1441m" },
+    { PROXY_DRAIN_TIMEOUT: "25d" },
     { PROXY_LOG: "trace" },
     { PROXY_API_KEY: "   " },
   ];
@@ -168,6 +186,24 @@ describe("rules between variables", () => {
 
   test("an issuer needs a client id", () => {
     expect(refusal({ PROXY_OIDC_ISSUER: "https://id.example.org" })).toContain("PROXY_OIDC_CLIENT_ID");
+  });
+
+  test("what this version does not serve yet is accepted and named, and nothing else is", () => {
+    const env = {
+      PROXY_OIDC_ISSUER: "https://id.example.org",
+      PROXY_OIDC_CLIENT_ID: "x",
+      PROXY_OIDC_ADMIN_GROUP: "",
+      PROXY_MESSAGES_BASE_URL: "https://api.example.org",
+      PROXY_PORT: "0",
+    };
+    expect(parseConfig({ ...HOME, ...env }).unservedSettings).toEqual([
+      "PROXY_OIDC_ISSUER",
+      "PROXY_OIDC_CLIENT_ID",
+      "PROXY_MESSAGES_BASE_URL",
+    ]);
+    expect(parseConfig({ ...HOME, PROXY_OIDC_ADMIN_GROUP: "staff" }).unservedSettings).toEqual([
+      "PROXY_OIDC_ADMIN_GROUP",
+    ]);
   });
 
   test("an issuer on a server that is not bound to loopback needs a public URL", () => {

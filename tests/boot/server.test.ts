@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { parseConfig } from "#boot/config.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
+import { createLog } from "#kernel/log.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startProcess } from "../support/process.ts";
@@ -52,6 +54,61 @@ describe("the server in a process of others", () => {
     expect(await signIn.json()).toMatchObject({ error: { code: "password_login_disabled" } });
     await app.stop();
   });
+});
+
+describe("settings that this version does not serve yet", () => {
+  test("are told of at start, each once by its name and never by its value, and no other setting is", async () => {
+    const lines: string[] = [];
+    const log = createLog({
+      level: "warn",
+      json: true,
+      write: (line) => lines.push(line),
+      timestamp: () => "",
+    });
+    const { unservedSettings } = parseConfig({
+      PROXY_OIDC_ISSUER: "https://planted.example",
+      PROXY_OIDC_CLIENT_ID: "planted",
+      PROXY_MESSAGES_BASE_URL: "https://planted.example",
+      PROXY_API_KEY: "planted",
+    });
+    const app = await startApp({ unservedSettings }, { log });
+    await app.stop();
+    expect(lines.map((line) => JSON.parse(line))).toEqual(
+      ["PROXY_OIDC_ISSUER", "PROXY_OIDC_CLIENT_ID", "PROXY_MESSAGES_BASE_URL"].map((setting) => ({
+        ts: "",
+        level: "warn",
+        message: "this version does not serve what this setting is for",
+        setting,
+      })),
+    );
+  });
+});
+
+describe("SIGHUP", () => {
+  const command = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
+
+  test("drains and ends with exit code 0, as SIGTERM does", async () => {
+    const server = await startProcess(command, { env: { PROXY_DATA_DIR: join(folder.path, "data") } });
+    server.signal("SIGHUP");
+    expect(await server.exited).toBe(0);
+    expect(server.output()).toContain(`"signal":"SIGHUP"`);
+    expect(server.output()).toContain(`"message":"stopped"`);
+  }, 30_000);
+
+  test.skipIf(process.platform !== "linux")(
+    "ends nothing under nohup, and SIGTERM still does",
+    async () => {
+      const server = await startProcess(["nohup", ...command], {
+        env: { PROXY_DATA_DIR: join(folder.path, "data") },
+      });
+      server.signal("SIGHUP");
+      expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+      expect(await server.stop()).toBe(0);
+      expect(server.output()).toContain(`"signal":"SIGTERM"`);
+      expect(server.output()).not.toContain("SIGHUP");
+    },
+    30_000,
+  );
 });
 
 describe("reliability", () => {

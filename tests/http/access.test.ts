@@ -296,7 +296,7 @@ describe("the declaration", () => {
   });
 
   test("a route that declares nothing does not start", () => {
-    const guard = createGuard(door);
+    const guard = createGuard(door, 1000);
     const declared = new Elysia().use(guard).get("/open", () => "open", { public: true });
     expect(toRouteTable(declared.routes)).toEqual([{ method: "GET", path: "/open", access: "public" }]);
     const forgotten = new Elysia()

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { HttpConfig } from "#http/deps.ts";
 import { createHostRule } from "#http/host.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 
-const CONFIG = {
+const CONFIG: HttpConfig = {
   host: "127.0.0.1",
   publicUrl: null,
   allowedHosts: [],
@@ -11,10 +12,7 @@ const CONFIG = {
   adminPasswordEnabled: true,
 };
 
-function verdict(
-  config: Partial<typeof CONFIG> | { publicUrl: string },
-  headers: Record<string, string>,
-): string {
+function verdict(config: Partial<HttpConfig>, headers: Record<string, string>): string {
   try {
     createHostRule({ ...CONFIG, ...config }).check(new Headers(headers));
     return "passes";
@@ -109,8 +107,22 @@ describe("the Host of a request", () => {
     );
   });
 
+  test.each([
+    ["fd00::5", "[fd00::5]:4000", "[fd00::6]:4000"],
+    ["[FD00:0::5]", "[fd00::5]", "[fd00::]"],
+    ["example.org.", "example.org", "www.example.org"],
+    ["example.org", "example.org.", "example.com."],
+    ["VM", "vm:4000", "vm2:4000"],
+  ])("%j in PROXY_ALLOWED_HOSTS is the host %j, and not %j", (name, host, other) => {
+    const headers = { host, origin: `http://${host}` };
+    expect(verdict({ allowedHosts: [name] }, headers)).toBe("passes");
+    expect(verdict({ publicUrl: `http://${host}` }, headers)).toBe("passes");
+    expect(verdict({}, headers)).toBe("host_not_allowed");
+    expect(verdict({ allowedHosts: [name] }, { ...headers, host: other })).toBe("host_not_allowed");
+  });
+
   test("bound to every address, a browser may name any IP address, but still no foreign name", () => {
-    for (const bound of ["0.0.0.0", "::"]) {
+    for (const bound of ["0.0.0.0", "::", "0:0::0"]) {
       expect(verdict({ host: bound }, { host: "192.168.1.5:4000", origin: "http://192.168.1.5:4000" })).toBe(
         "passes",
       );

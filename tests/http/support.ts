@@ -91,7 +91,6 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     exchange: { run: async () => ({ kind: "relayed", response: new Response("relayed") }) },
     audit: database.audit,
     stats: { listRequests: async () => ({ rows: [], total: 0 }) },
-    ledger: { flush: async () => {} },
     ...given,
     config: {
       host: "127.0.0.1",

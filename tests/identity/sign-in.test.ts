@@ -125,6 +125,12 @@ describe("the session cookie", () => {
     );
   });
 
+  test("lives for 7 days to the second, not for one less because signing in took a moment", () => {
+    for (const maxAgeSeconds of [604_800, 604_799.999_999, 604_799.000_001]) {
+      expect(buildSessionCookie({ value: "v", maxAgeSeconds, secure: false })).toEndWith("; Max-Age=604800");
+    }
+  });
+
   test("has a value that needs no quoting and tells the role, and neither the row's hash nor the principal", async () => {
     const { principal, cookieValue } = await signIn(PASSWORD);
     expect(cookieValue).toMatch(/^[A-Za-z0-9_-]{43}\.admin\.[A-Za-z0-9_-]{43}$/);

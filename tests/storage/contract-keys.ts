@@ -89,6 +89,28 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       expect(own.total).toBe(2);
     });
 
+    test("labels are found for living keys among the ids that are asked for, and for no other key", async () => {
+      await using engine = createEngine();
+      const { identity } = await engine.open();
+      await identity.createPrincipal(principal("ann"), null);
+      for (const name of ["one", "two", "three", "gone"]) {
+        await identity.createKey(apiKey(name, "principal-ann"), null);
+      }
+      await identity.createKey(apiKey("unlabelled", "principal-ann", { label: "" }), null);
+      await identity.deleteKey({ id: "key-gone" }, null);
+      const asked = ["key-two", "key-gone", "key-one", "key-unlabelled", "key-one", `"'], --`, ""];
+      expect(await identity.findKeyLabels(asked)).toEqual(
+        new Map([
+          ["key-one", "one"],
+          ["key-two", "two"],
+          ["key-unlabelled", ""],
+        ]),
+      );
+      expect(await identity.findKeyLabels([])).toEqual(new Map());
+      const many = Array.from({ length: 2000 }, (_, index) => `key-${index}`);
+      expect(await identity.findKeyLabels([...many, "key-three"])).toEqual(new Map([["key-three", "three"]]));
+    });
+
     test("two keys with one hash are a bug that nothing survives of", async () => {
       await using engine = createEngine();
       const { identity, audit } = await engine.open();

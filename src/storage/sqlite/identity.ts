@@ -1,4 +1,4 @@
-import { and, asc, count, eq, lte, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, inArray, lte, ne, sql } from "drizzle-orm";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -47,7 +47,7 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     createPrincipal: (principal, audit) =>
       write(() => {
         if (findByName.get({ name: principal.name }) !== undefined) {
-          throw new ProxyError("principal_exists", `A principal named "${principal.name}" exists already.`, {
+          throw new ProxyError("principal_exists", "A principal of this name exists already.", {
             param: "name",
           });
         }
@@ -66,7 +66,6 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
       });
     },
 
-    findPrincipal: (id) => connection.query(() => findById.get({ id }) ?? null),
     findPrincipalByName: (name) => connection.query(() => findByName.get({ name }) ?? null),
 
     listPrincipals: (page) =>
@@ -127,6 +126,18 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
           .offset(page.offset)
           .all();
         return { rows, total: orm.select({ total: count() }).from(apiKeys).where(owned).get()?.total ?? 0 };
+      }),
+
+    findKeyLabels: (ids) =>
+      connection.query(() => {
+        // One value in the statement for all of them: SQLite limits how many it binds.
+        const wanted = sql`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
+        const rows = orm
+          .select({ id: apiKeys.id, label: apiKeys.label })
+          .from(apiKeys)
+          .where(inArray(apiKeys.id, wanted))
+          .all();
+        return new Map(rows.map(({ id, label }) => [id, label]));
       }),
 
     deleteKey: ({ id, principalId }, audit) =>

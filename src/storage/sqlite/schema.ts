@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { AUDIT_ACTIONS } from "#audit/event.ts";
+import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { UNITS } from "#kernel/units.ts";
@@ -20,15 +20,6 @@ import {
  * An `enum` is a type only. The CHECKs repeat those that are closed; audit actions and capabilities will grow, and a CHECK
  * cannot be widened without rebuilding its table.
  */
-
-const AUDIT_TARGET_KINDS = [
-  "provider",
-  "model",
-  "principal",
-  "api_key",
-  "relay_token",
-  "pricing_feed",
-] as const;
 
 /** Facts about the database itself, such as the check value of the secret that it was made with. */
 export const meta = sqliteTable("meta", {

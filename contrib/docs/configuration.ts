@@ -1,0 +1,27 @@
+/** Writes docs/configuration.md from the settings of the server: `npm run docs`. */
+import { join } from "node:path";
+import { SETTINGS } from "../../src/boot/settings.ts";
+
+/** From the root of the repository. */
+export const CONFIGURATION_PAGE = "docs/configuration.md";
+
+const INTRODUCTION = `# Configuration
+
+Every setting is an environment variable. They are read once, at start: a malformed one, and a \`PROXY_*\` that is not in this table, is an error that names it. An empty variable counts as unset. Durations are written \`90s\`, \`15m\`, \`12h\` or \`7d\`.
+
+This page is made from \`src/boot/settings.ts\` by \`npm run docs\`.
+`;
+
+export function toConfigurationPage(): string {
+  const rows = Object.values(SETTINGS).map(({ name, fallback, unit, sentence, served }) => [
+    `\`${name}\``,
+    fallback === null ? "unset" : `\`${fallback}\``,
+    unit,
+    served ? sentence : `${sentence} Not served by this version yet.`,
+  ]);
+  const table = [["Variable", "Default", "Value", "Meaning"], ["---", "---", "---", "---"], ...rows];
+  return `${INTRODUCTION}\n${table.map((cells) => `| ${cells.join(" | ")} |\n`).join("")}`;
+}
+
+if (import.meta.main)
+  await Bun.write(join(import.meta.dir, "../..", CONFIGURATION_PAGE), toConfigurationPage());
