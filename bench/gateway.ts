@@ -10,6 +10,7 @@ import {
   pinLoad,
   readCpuMs,
   readResidentMb,
+  startBareProxy,
   startLockport,
   startNginxProxy,
   startNginxUpstream,
@@ -48,7 +49,8 @@ const lockport = await startLockport(BASE_PORT + 3, {
   unary: upstream.origin,
   stream: `http://127.0.0.1:${streams.port}`,
 });
-const peers: Peer[] = [nginx, lockport];
+const bare = await startBareProxy(BASE_PORT + 4, BASE_PORT);
+const peers: Peer[] = [nginx, bare, lockport];
 const streamBody = JSON.stringify({
   model: "stream",
   stream: true,
@@ -112,7 +114,7 @@ try {
   });
   report(`${OPEN_STREAMS} open streams, events delivered`, `${held.delivered} of ${held.expected}`);
 } finally {
-  for (const peer of [lockport, nginxStreams, nginx, upstream]) await peer.stop();
+  for (const peer of [lockport, bare, nginxStreams, nginx, upstream]) await peer.stop();
   streams.stop();
 }
 

@@ -97,6 +97,33 @@ async function startNginx(name: string, port: number, core: string, server: stri
   };
 }
 
+/** Bun's own server and `fetch` without any work in between: the ceiling of every proxy on this runtime. */
+export async function startBareProxy(port: number, upstreamPort: number): Promise<Peer> {
+  const words = [
+    process.execPath,
+    resolve(import.meta.dir, "bare.ts"),
+    String(port),
+    `http://127.0.0.1:${upstreamPort}`,
+  ];
+  const child = Bun.spawn(["taskset", "-c", PROXY_CORE, ...words], {
+    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "65336" },
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  await untilListening(port);
+  return {
+    name: "bare Bun.serve and fetch",
+    origin: `http://127.0.0.1:${port}`,
+    authorization: "Bearer none",
+    model: "bench",
+    pid: child.pid,
+    async stop() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
 /** The built executable with recording on, a provider for each upstream and one key. */
 export async function startLockport(
   port: number,

@@ -35,7 +35,13 @@ export interface StorageOptions {
  */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { databasePath, dataDir, secretCheckValue, ledgerSync, usageRetentionDays, clock, log } = options;
-  const database = await openCatalogDatabase({ path: databasePath, secretCheckValue, clock, log });
+  const database = await openCatalogDatabase({
+    path: databasePath,
+    secretCheckValue,
+    clock,
+    log,
+    freshness: "turn",
+  });
   try {
     const usage = await openLedger({
       dataDir,

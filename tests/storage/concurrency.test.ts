@@ -164,3 +164,21 @@ describe("remembered keys", () => {
     expect(checkpoint).toEqual({ busy: 0, log: 0, checkpointed: 0 });
   });
 });
+
+test("asked once per turn of the event loop, another's commit is seen in the next turn, and under the lock at once", async () => {
+  using dir = createTempDir();
+  const path = join(dir.path, "a.db");
+  const asked = createConnection(openSqlite(path), createFakeClock(), "turn");
+  const client = openSqlite(path);
+  const other = createConnection(client, createFakeClock());
+  const before = asked.dataVersion();
+  await other.write(() => client.run("CREATE TABLE letters (body TEXT)"));
+  expect(asked.dataVersion()).toBe(before);
+  expect(await asked.write(() => asked.dataVersion())).not.toBe(before);
+  await other.write(() => client.run("CREATE TABLE numbers (body TEXT)"));
+  const beforeTurn = asked.dataVersion();
+  await new Promise<void>((resolve) => void setImmediate(resolve));
+  expect(asked.dataVersion()).not.toBe(beforeTurn);
+  asked.close();
+  other.close();
+});

@@ -7,7 +7,7 @@ import { SetupError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
-import { createConnection } from "./connection.ts";
+import { createConnection, type Freshness } from "./connection.ts";
 import { createIdentityStore } from "./identity.ts";
 import { migrate } from "./migrate.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
@@ -19,6 +19,8 @@ export interface CatalogDatabaseOptions {
   readonly secretCheckValue: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** How often another process's writes are looked for; each time unless said otherwise. */
+  readonly freshness?: Freshness;
 }
 
 export interface CatalogDatabase {
@@ -33,7 +35,7 @@ export interface CatalogDatabase {
  * others commit at its next call. Throws SetupError for a file that cannot be used and for a secret that is not its own.
  */
 export async function openCatalogDatabase(options: CatalogDatabaseOptions): Promise<CatalogDatabase> {
-  const { path, secretCheckValue, clock, log } = options;
+  const { path, secretCheckValue, clock, log, freshness } = options;
   const client = openSqlite(path);
   try {
     const { applied, backupPath } = migrate(client, CATALOG_MIGRATIONS, {
@@ -48,7 +50,7 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
       requireOwnSecret(client, path, secretCheckValue);
     });
 
-    const connection = createConnection(client, clock);
+    const connection = createConnection(client, clock, freshness);
     const recordAudit = createRecordAudit(connection, clock);
     return {
       audit: createAuditStore(connection),

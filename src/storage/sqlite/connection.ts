@@ -28,12 +28,19 @@ export interface Connection {
    * `committed` is called in the same turn of the event loop as the COMMIT: what is remembered of the file is never older than it.
    */
   write<Result>(step: () => Result, committed?: (result: Result) => void): Promise<Result>;
-  /** Differs when another connection has committed in between; own writes do not count (1.6 µs). */
+  /** Differs when another connection has committed in between; own writes do not count. */
   dataVersion(): number;
   close(): void;
 }
 
-export function createConnection(client: Database, clock: Clock): Connection {
+/**
+ * How often the file is asked for its version. `turn`: once per turn of the event loop, which spares a busy server two
+ * system calls (2.5 µs) of three per request. What a turn serves had arrived when it began, so nothing committed later
+ * was there to be seen by it; a step under the write lock always asks. `call`: each time.
+ */
+export type Freshness = "turn" | "call";
+
+export function createConnection(client: Database, clock: Clock, freshness: Freshness = "call"): Connection {
   // From here on waiting is ours: SQLite's own stops the whole event loop.
   client.run("PRAGMA busy_timeout = 0");
   const dataVersion = client.prepare<{ data_version: number }, []>("PRAGMA data_version");
@@ -43,8 +50,14 @@ export function createConnection(client: Database, clock: Clock): Connection {
   const commit = client.prepare("COMMIT");
   const rollback = client.prepare("ROLLBACK");
 
+  let versionOfTurn: number | null = null;
+  const endTurn = () => {
+    versionOfTurn = null;
+  };
+
   const transact = <Result>(opening: typeof begin, step: () => Result): Result => {
     opening.run();
+    versionOfTurn = null;
     try {
       const result = step();
       if (result instanceof Promise) throw new TypeError("a transaction must be synchronous");
@@ -68,8 +81,13 @@ export function createConnection(client: Database, clock: Clock): Connection {
         return result;
       }),
     dataVersion() {
+      if (versionOfTurn !== null) return versionOfTurn;
       const row = dataVersion.get();
       if (row === null) throw new Error("PRAGMA data_version gave no row");
+      if (freshness === "turn") {
+        versionOfTurn = row.data_version;
+        setImmediate(endTurn);
+      }
       return row.data_version;
     },
     close: () => client.close(true),
