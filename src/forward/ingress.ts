@@ -1,7 +1,7 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Member, ScannedObject, Span } from "#kernel/json-scan.ts";
-import { readString, scanJson } from "#kernel/json-scan.ts";
+import type { Member, ScannedObject, Span } from "./json-scan.ts";
+import { readString, scanJson } from "./json-scan.ts";
 
 /** What the data plane knows of a request body: the fields it may read, and where they stand. Content is never looked at. */
 export interface Ingress {

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { parseIngress, spliceBody } from "#forward/ingress.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { NAMED_MEMBERS_MAX } from "#kernel/json-scan.ts";
+import { NAMED_MEMBERS_MAX } from "#forward/json-scan.ts";
 
 const UPSTREAM = 'org/"the" model ü';
 const UPSTREAM_JSON = JSON.stringify(UPSTREAM);

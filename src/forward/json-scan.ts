@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { ProxyError } from "./errors.ts";
+import { refuse, skipBlank, skipNumber, skipString, skipWord } from "./json-lexer.ts";
 
 /** Where a value stands in a text: `[start, end)`, in bytes. */
 export interface Span {
@@ -35,11 +35,6 @@ export const NAMED_MEMBERS_MAX = 64;
 const STACK_DEPTH_INITIAL = 64;
 const IN_ARRAY = 1;
 const IN_OBJECT = 2;
-
-/** 1 for the bytes that end the plain part of a string: `"`, `\` and the controls, which may not stand in one. */
-const ENDS_PLAIN_TEXT = new Uint8Array(256).fill(1, 0, 0x20);
-ENDS_PLAIN_TEXT[0x22] = 1;
-ENDS_PLAIN_TEXT[0x5c] = 1;
 
 /**
  * Validates a whole JSON text (RFC 8259, UTF-8, no byte-order mark) and tells where the named members of its outermost
@@ -162,92 +157,8 @@ function matchKey(text: Uint8Array, start: number, end: number, names: readonly 
   return null;
 }
 
-function skipBlank(text: Uint8Array, from: number): number {
-  let at = from;
-  for (;;) {
-    const byte = text[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at += 1;
-  }
-}
-
-function skipString(text: Uint8Array, from: number): number {
-  const size = text.length;
-  let at = from + 1;
-  for (;;) {
-    while (at < size && ENDS_PLAIN_TEXT[text[at] ?? 0] === 0) at += 1;
-    if (at >= size) refuse("a string has no end");
-    const byte = text[at];
-    if (byte === 0x22) return at + 1;
-    if (byte !== 0x5c) refuse("a string holds a control character");
-    at = skipEscape(text, at);
-  }
-}
-
-function skipEscape(text: Uint8Array, backslashAt: number): number {
-  switch (text[backslashAt + 1]) {
-    case 0x22: // "
-    case 0x5c: // \
-    case 0x2f: // /
-    case 0x62: // b
-    case 0x66: // f
-    case 0x6e: // n
-    case 0x72: // r
-    case 0x74: // t
-      return backslashAt + 2;
-    case 0x75: // u
-      for (let at = backslashAt + 2; at < backslashAt + 6; at += 1) {
-        if (!isHexDigit(text[at])) refuse("a string holds a broken escape");
-      }
-      return backslashAt + 6;
-    default:
-      return refuse("a string holds an unknown escape");
-  }
-}
-
-function skipWord(text: Uint8Array, from: number, word: string): number {
-  for (let index = 0; index < word.length; index += 1) {
-    if (text[from + index] !== word.charCodeAt(index)) refuse("it holds an unknown word");
-  }
-  return from + word.length;
-}
-
-function skipNumber(text: Uint8Array, from: number): number {
-  let at = text[from] === 0x2d ? from + 1 : from;
-  if (text[at] === 0x30) at += 1;
-  else at = skipDigits(text, at);
-  if (text[at] === 0x2e) at = skipDigits(text, at + 1);
-  if (text[at] === 0x65 || text[at] === 0x45) {
-    at += 1;
-    if (text[at] === 0x2b || text[at] === 0x2d) at += 1;
-    at = skipDigits(text, at);
-  }
-  return at;
-}
-
-function skipDigits(text: Uint8Array, from: number): number {
-  let at = from;
-  while (isDigit(text[at])) at += 1;
-  if (at === from) refuse("a value is missing or is not one");
-  return at;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
-}
-
-function isHexDigit(byte: number | undefined): boolean {
-  if (byte === undefined) return false;
-  return isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66);
-}
-
 function grow(stack: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(stack.length * 2);
   larger.set(stack);
   return larger;
-}
-
-/** Says what is wrong, never where or with which characters: the body is content. */
-function refuse(what: string): never {
-  throw new ProxyError("invalid_json", `The request body is not valid JSON: ${what}.`);
 }
