@@ -12,6 +12,7 @@ import { dirname, join } from "node:path";
 import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
+import { syncFolderNow } from "#storage/sync-folder.ts";
 import type { Config } from "./config.ts";
 import { systemCode, toSetupError } from "./data-dir.ts";
 import { ADMIN_PASSWORD_LENGTH_MIN, decodeSecretKey } from "./setting-values.ts";
@@ -109,20 +110,9 @@ function createSecret(path: string, secret: string, ids: Ids): string {
     } finally {
       unlinkSync(temporary);
     }
-    syncFolder(dirname(path));
+    syncFolderNow(dirname(path));
   } catch (cause) {
     throw toSetupError(cause, `The file ${path} cannot be made: give this user access to its folder.`);
   }
   return readSecret(path) ?? secret;
-}
-
-/** fsync(2): the name of a new file is only durable once its folder is synced. Windows has no such call for folders. */
-function syncFolder(path: string): void {
-  if (process.platform === "win32") return;
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }

@@ -3,7 +3,6 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Outcome } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
 import { normaliseTag } from "#usage/tags.ts";
-import type { ProviderIds } from "./store.ts";
 
 /** `since` inclusive, `until` exclusive; null is open. `since` ≥ `until` is an empty window. */
 export interface Window {
@@ -23,6 +22,12 @@ export interface UsageFilter {
   readonly tags: readonly string[];
   /** Any of these; null is all. */
   readonly outcomes: readonly Outcome[] | null;
+}
+
+/** What a provider filter means in the ledger: the catalog decides which ids a name stands for. */
+export interface ProviderIds {
+  readonly include: readonly string[] | null;
+  readonly exclude: readonly string[];
 }
 
 /** Filter tags in one query (specification, section 8). */

@@ -2,7 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { PriceSet, Pico, Quantities } from "#kernel/units.ts";
 import type { Outcome } from "#usage/event.ts";
-import type { UsageFilter, Window } from "./filter.ts";
+import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
 
 /** A row of the request log: metadata and numbers as stored, never content. */
 export interface RequestLogRow {
@@ -28,12 +28,6 @@ export interface RequestLogRow {
   readonly quantities: Quantities;
   readonly prices: PriceSet;
   readonly tags: readonly string[];
-}
-
-/** What a provider filter means in the ledger: `names` is decided by the catalog, where a name may stand for several ids. */
-export interface ProviderIds {
-  readonly include: readonly string[] | null;
-  readonly exclude: readonly string[];
 }
 
 export interface StatsQuery {

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -200,6 +201,23 @@ describe("segments", () => {
       expect(text).toBe(line.toString().repeat(text.length / line.toString().length));
     }
   });
+
+  test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(
+    "are confirmed as well in a folder that may not be opened",
+    async () => {
+      counter += 1;
+      const directory = join(folder, String(counter));
+      mkdirSync(directory);
+      chmodSync(directory, 0o300);
+      const { log, lines } = createTestLog();
+      const journal = new Journal({ directory, firstSegment: 1, log, onWritten: () => {} });
+      journal.append(RUN_LINE);
+      await journal.synced();
+      await journal.close();
+      chmodSync(directory, 0o700);
+      expect(lines).toEqual([]);
+    },
+  );
 
   test("in the strict setting the end of a request waits for the disk", async () => {
     const { disk, journal } = createFailingBench(2000);

@@ -1,11 +1,21 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { OpenedLedger } from "#storage/sqlite/usage/ledger.ts";
 import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { APPLICATION_ID } from "#storage/sqlite/usage/schema.ts";
 import type { ManualClock } from "./usage.ts";
 import {
   createManualClock,
@@ -52,6 +62,13 @@ async function open(setup: Setup = {}) {
 
 async function record({ ledger }: Pick<OpenedLedger, "ledger">, arrivedAtUs: number): Promise<void> {
   await ledger.open({ ...SUBJECT, arrivedAtUs }).end(ENDING);
+}
+
+/** Until the test ends. */
+function replaceWorker(replacement: typeof Worker): void {
+  const real = globalThis.Worker;
+  globalThis.Worker = replacement;
+  cleanups.push(() => void (globalThis.Worker = real));
 }
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
@@ -119,15 +136,20 @@ describe("the ledger", () => {
   test("refuses a newer, a foreign or a damaged usage.db and changes nothing in it", async () => {
     const newer = makeDataDir();
     const database = new Database(join(newer, "usage.db"));
+    database.run(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.run("PRAGMA user_version = 99");
     database.close();
     expect(await codeOf(open({ dataDir: newer }))).toContain("newer lockport");
 
-    const foreign = makeDataDir();
-    const other = new Database(join(foreign, "usage.db"));
-    other.run("CREATE TABLE mine (id)");
-    other.close();
-    expect(await codeOf(open({ dataDir: foreign }))).toContain("not a usage database");
+    // The version of this schema, an older one and a newer one: another program counts from one as well.
+    for (const version of [0, 1, 99]) {
+      const foreign = makeDataDir();
+      const other = new Database(join(foreign, "usage.db"));
+      other.run("CREATE TABLE mine (id)");
+      other.run(`PRAGMA user_version = ${version}`);
+      other.close();
+      expect(await codeOf(open({ dataDir: foreign }))).toContain("not a usage database");
+    }
 
     const damaged = makeDataDir();
     writeFileSync(join(damaged, "usage.db"), "this is no database at all, ".repeat(200));
@@ -135,6 +157,41 @@ describe("the ledger", () => {
     expect(existsSync(join(damaged, "journal"))).toBe(false);
   });
 });
+
+describe("a ledger that cannot be opened", () => {
+  test.if(process.platform === "linux")(
+    "leaves no file of the journal open and the folder free",
+    async () => {
+      const dataDir = makeDataDir();
+      const real = globalThis.Worker;
+      replaceWorker(
+        class extends Worker {
+          constructor(url: string | URL) {
+            super(url);
+            this.terminate();
+            throw new Error("no thread can be started");
+          }
+        },
+      );
+      expect(await codeOf(open({ dataDir }))).toContain("no thread can be started");
+      expect(listOpenFiles(join(dataDir, "journal"))).toEqual([]);
+      globalThis.Worker = real;
+      await open({ dataDir });
+    },
+  );
+});
+
+function listOpenFiles(path: string): string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      const target = readlinkSync(join("/proc/self/fd", fd));
+      return target.startsWith(path) ? [target] : [];
+    } catch {
+      // The one that the folder was read with.
+      return [];
+    }
+  });
+}
 
 describe("usage.db locked by another process", () => {
   test("loses nothing and blocks nobody: events are there when the lock is gone", async () => {
@@ -154,19 +211,91 @@ describe("usage.db locked by another process", () => {
     await opened.ledger.flush();
     expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(501);
   }, 20_000);
+
+  test("is asked for one flush at a time, however many wait, and each of them sees what ended before it", async () => {
+    let asked = 0;
+    replaceWorker(
+      class extends Worker {
+        override postMessage(...message: [any, any?]): void {
+          if (message[0].kind === "flush") asked += 1;
+          super.postMessage(...message);
+        }
+      },
+    );
+    const opened = await open();
+    const other = new Database(join(opened.dataDir, "usage.db"));
+    other.run("BEGIN IMMEDIATE");
+    const flushes: Promise<void>[] = [];
+    for (let index = 0; index < 50; index += 1) {
+      await record(opened, NEW_YEAR_US + index);
+      flushes.push(opened.ledger.flush());
+    }
+    expect(asked).toBe(1);
+    other.run("ROLLBACK");
+    other.close();
+    await Promise.all(flushes);
+    expect(asked).toBe(2);
+    const database = new Database(join(opened.dataDir, "usage.db"), { readonly: true });
+    expect(database.query("SELECT count(*) AS n FROM event").get()).toEqual({ n: 50 });
+    database.close();
+  }, 20_000);
+});
+
+describe("a flush that fails", () => {
+  test("is a warning: the report is read all the same, and closing still lets go of the folder", async () => {
+    let isFailing = false;
+    replaceWorker(
+      class extends Worker {
+        override postMessage(...message: [any, any?]): void {
+          if (isFailing && message[0].kind === "flush") throw new Error("the thread takes no message");
+          super.postMessage(...message);
+        }
+      },
+    );
+    const opened = await open();
+    await record(opened, NEW_YEAR_US);
+    await opened.ledger.flush();
+    isFailing = true;
+    expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
+    expect(opened.lines.some((line) => line.includes("could not be committed yet"))).toBe(true);
+    await opened.close();
+    isFailing = false;
+    await open({ dataDir: opened.dataDir });
+  });
+});
+
+describe("a reader Worker that dies before it was ready", () => {
+  test("fails the question that started it, and the next question starts another", async () => {
+    let readers = 0;
+    replaceWorker(
+      class extends Worker {
+        constructor(url: string | URL) {
+          super(url);
+          if (!String(url).includes("reader")) return;
+          readers += 1;
+          if (readers === 1) this.terminate();
+        }
+      },
+    );
+    const opened = await open();
+    await record(opened, NEW_YEAR_US);
+    expect(await codeOf(opened.stats.listRequests(EVERYTHING, PAGE))).toContain("could not be read");
+    expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
+    expect(readers).toBe(2);
+  });
 });
 
 describe("a writer Worker that dies", () => {
   test("is started again and goes on where the last commit was", async () => {
     const workers: Worker[] = [];
-    const RealWorker = globalThis.Worker;
-    globalThis.Worker = class extends RealWorker {
-      constructor(url: string | URL) {
-        super(url);
-        if (String(url).includes("writer")) workers.push(this);
-      }
-    };
-    cleanups.push(() => void (globalThis.Worker = RealWorker));
+    replaceWorker(
+      class extends Worker {
+        constructor(url: string | URL) {
+          super(url);
+          if (String(url).includes("writer")) workers.push(this);
+        }
+      },
+    );
     const opened = await open();
     for (let round = 0; round < 3; round += 1) {
       for (let index = 0; index < 50; index += 1) await record(opened, NEW_YEAR_US + round * 100 + index);
@@ -188,17 +317,48 @@ describe("retention", () => {
     await record(opened, NEW_YEAR_US + 90 * DAY_US);
     await opened.ledger.flush();
     await opened.maintain();
-    const { rows, total } = await opened.stats.listRequests(EVERYTHING, PAGE);
-    expect({ total, at: rows.map((row) => row.arrivedAtUs) }).toEqual({
-      total: 1,
-      at: [NEW_YEAR_US + 90 * DAY_US],
-    });
+    expect(await listArrivals(opened)).toEqual([NEW_YEAR_US + 90 * DAY_US]);
     const database = new Database(join(opened.dataDir, "usage.db"), { readonly: true });
     expect(database.query("SELECT sum(requests) AS n FROM hour_total").get()).toEqual({ n: 6002 });
     expect(database.query("SELECT sum(requests) AS n FROM month_total").get()).toEqual({ n: 6002 });
     database.close();
   });
+
+  test("holds on a server that records nothing any more", async () => {
+    const clock = createManualClock(NEW_YEAR_US);
+    const opened = await open({ clock, retentionDays: 30 });
+    await record(opened, NEW_YEAR_US);
+    await opened.ledger.flush();
+    clock.now = NEW_YEAR_US + 29 * DAY_US;
+    await opened.maintain();
+    expect(await listArrivals(opened)).toEqual([NEW_YEAR_US]);
+    clock.now = NEW_YEAR_US + 31 * DAY_US;
+    await opened.maintain();
+    expect(await listArrivals(opened)).toEqual([]);
+  });
+
+  test("that once went ahead of the present is taken back, also when rows are kept for ever now", async () => {
+    const clock = createManualClock(NEW_YEAR_US + 40 * DAY_US);
+    const { dataDir, ...first } = await open({ clock });
+    await first.close();
+    const database = new Database(join(dataDir, "usage.db"));
+    database.run("PRAGMA busy_timeout = 5000");
+    database.run("UPDATE ledger_state SET pruned_before_us = ?", [NEW_YEAR_US + 1500 * DAY_US]);
+    database.close();
+    const second = await open({ dataDir, clock });
+    await second.maintain();
+    await record(second, clock.now - 1);
+    await record(second, clock.now);
+    // What a clock ahead has removed stays removed; what comes from now on is kept.
+    expect(await listArrivals(second)).toEqual([clock.now]);
+  });
 });
+
+async function listArrivals({ stats }: Pick<OpenedLedger, "stats">): Promise<number[]> {
+  const { rows, total } = await stats.listRequests(EVERYTHING, PAGE);
+  expect(total).toBe(rows.length);
+  return rows.map((row) => row.arrivedAtUs);
+}
 
 describe("the last use of a key", () => {
   test("is readable right away, outlives the process, and never goes back", async () => {

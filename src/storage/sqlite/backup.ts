@@ -1,6 +1,8 @@
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
+import { syncFolderNow } from "#storage/sync-folder.ts";
 
 /**
  * Copies the last commit of the database at `path` to `target`, mode 0600, checked and synced; an older copy of that name is
@@ -17,6 +19,7 @@ export function backUp(path: string, target: string): string {
     requireIntact(unfinished);
     syncFile(unfinished);
     renameSync(unfinished, target);
+    syncFolderNow(dirname(target));
     return target;
   } catch (cause) {
     rmSync(unfinished, { force: true });

@@ -44,11 +44,11 @@ export function openForReading(path: string): Database {
 }
 
 function createSchema(database: Database, path: string): void {
-  if (readPragma(database, "user_version") === SCHEMA_VERSION) return;
+  if (readVersion(database, path) === SCHEMA_VERSION) return;
   database.run("BEGIN IMMEDIATE");
   try {
     // Asked again under the lock: another process may have made it meanwhile.
-    const version = readPragma(database, "user_version");
+    const version = readVersion(database, path);
     if (version > SCHEMA_VERSION) {
       throw new SetupError(
         "configuration",
@@ -59,9 +59,7 @@ function createSchema(database: Database, path: string): void {
       const { tables } = database
         .query<{ tables: number }, []>("SELECT count(*) AS tables FROM sqlite_schema")
         .get() ?? { tables: 0 };
-      if (tables > 0) {
-        throw new SetupError("configuration", `The file ${path} is not a usage database: move it away.`);
-      }
+      if (tables > 0) throw toForeignError(path);
       database.run(SCHEMA_SQL);
       database.run(`PRAGMA application_id = ${APPLICATION_ID}`);
       database.run(`PRAGMA user_version = ${SCHEMA_VERSION}`);
@@ -72,6 +70,17 @@ function createSchema(database: Database, path: string): void {
   }
 }
 
-function readPragma(database: Database, pragma: "user_version"): number {
-  return database.query<{ user_version: number }, []>(`PRAGMA ${pragma}`).get()?.user_version ?? 0;
+/** Zero for a file that has no schema yet. Another program's file may carry any version: the application tells. */
+function readVersion(database: Database, path: string): number {
+  const { version, application } = database
+    .query<{ version: number; application: number }, []>(
+      "SELECT user_version AS version, application_id AS application FROM pragma_user_version, pragma_application_id",
+    )
+    .get() ?? { version: 0, application: 0 };
+  if (application === APPLICATION_ID || (application === 0 && version === 0)) return version;
+  throw toForeignError(path);
+}
+
+function toForeignError(path: string): SetupError {
+  return new SetupError("configuration", `The file ${path} is not a usage database: move it away.`);
 }

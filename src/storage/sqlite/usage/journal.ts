@@ -1,8 +1,9 @@
-import { close, closeSync, fdatasync, fsync, openSync, writeSync } from "node:fs";
+import { close, closeSync, fdatasync, openSync, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log, LogFields } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
+import { syncFolder } from "#storage/sync-folder.ts";
 import type { UsageJournal } from "#usage/recorder.ts";
 import { segmentPath } from "./segments.ts";
 
@@ -34,7 +35,6 @@ interface SyncWaiter {
 }
 
 const syncData = promisify(fdatasync);
-const syncAll = promisify(fsync);
 
 /**
  * The append side of the journal, on the data plane's thread. A line goes to the file in one synchronous write; what a
@@ -44,7 +44,6 @@ const syncAll = promisify(fsync);
 export class Journal implements UsageJournal {
   readonly #options: JournalOptions;
   readonly #write: (fd: number, bytes: Uint8Array) => number;
-  readonly #directoryFd: number;
   #segment: number;
   #fd: number;
   #segmentBytes = 0;
@@ -59,11 +58,11 @@ export class Journal implements UsageJournal {
   #directoryIsDirty = true;
   #retired: number[] = [];
   #syncWaiters: SyncWaiter[] = [];
+  #closing: Promise<void> | null = null;
 
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#write = options.write ?? ((fd, bytes) => writeSync(fd, bytes));
-    this.#directoryFd = openSync(options.directory, "r");
     this.#segment = options.firstSegment;
     this.#fd = openSync(segmentPath(options.directory, this.#segment), "ax", 0o600);
   }
@@ -123,14 +122,19 @@ export class Journal implements UsageJournal {
     });
   }
 
-  async close(): Promise<void> {
+  /** Once, however often it is called. */
+  close(): Promise<void> {
+    this.#closing ??= this.#closeOnce();
+    return this.#closing;
+  }
+
+  async #closeOnce(): Promise<void> {
     await this.written();
     if (this.#syncTimer !== null) clearTimeout(this.#syncTimer);
     this.#startSync();
     while (this.#syncing !== null) await this.#syncing;
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
     closeSync(this.#fd);
-    closeSync(this.#directoryFd);
   }
 
   #tryWrite(bytes: Uint8Array): number {
@@ -213,7 +217,7 @@ export class Journal implements UsageJournal {
     this.#directoryIsDirty = false;
     try {
       // A file whose name is not on the disk is lost with all that is in it.
-      if (directoryWasDirty) await syncAll(this.#directoryFd);
+      if (directoryWasDirty) await syncFolder(this.#options.directory);
       for (const old of retired) await syncData(old);
       if (wasDirty) await syncData(fd);
       for (const waiter of waiters) waiter.resolve();

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
+import { describeCause } from "#kernel/log.ts";
 import type { KeyUseStore } from "#identity/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { createRecorder } from "#usage/recorder.ts";
@@ -10,6 +11,7 @@ import { withSetupErrors } from "#storage/sqlite/open.ts";
 import { DAY_US, toSealBeforeDay } from "./calendar.ts";
 import { prepareUsageDatabase } from "./database.ts";
 import { lockDataFolder } from "./folder-lock.ts";
+import { joinNext } from "./join-next.ts";
 import { Journal } from "./journal.ts";
 import { ReaderClient } from "./reader-client.ts";
 import { listSegments } from "./segments.ts";
@@ -62,19 +64,19 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       journalDirectory,
       () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten: () => writer.wake() }),
     );
-    const writer = new WriterClient({ databasePath, journalDirectory, log });
+    const writer = await orClose(journal, () => new WriterClient({ databasePath, journalDirectory, log }));
     const reader = new ReaderClient({ databasePath, log });
 
-    const flush = async () => {
+    const flush = joinNext(async () => {
       await journal.written();
       await writer.flush();
-    };
+    });
     const maintain = () => {
       const nowUs = clock.nowUs();
       const days = options.retentionDays;
       return writer.maintain({
         sealBeforeDay: toSealBeforeDay(nowUs),
-        pruneBeforeUs: days === null ? null : nowUs - days * DAY_US,
+        retention: { nowUs, ageUsMax: days === null ? null : days * DAY_US },
       });
     };
     const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
@@ -82,7 +84,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
     let closing: Promise<void> | null = null;
     const closeOnce = async () => {
       clearInterval(maintenance);
-      const flushed = writer.isRunning && (await isDoneWithin(flush(), CLOSE_WAIT_MS_MAX));
+      const flushed =
+        writer.isRunning && (await isDoneWithin({ work: flush(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
       if (!flushed) {
         log.warn(
           "usage ledger: closed before everything was committed; the next start goes on from the journal",
@@ -91,7 +94,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
           },
         );
       }
-      await isDoneWithin(journal.close(), CLOSE_WAIT_MS_MAX);
+      await isDoneWithin({ work: journal.close(), waitMsMax: CLOSE_WAIT_MS_MAX, log });
       await Promise.all([writer.stop(), reader.stop()]);
       lock.release();
     };
@@ -119,7 +122,8 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       },
       stats: {
         async listRequests(query, page) {
-          await isDoneWithin(flush(), READ_FLUSH_WAIT_MS_MAX);
+          // Answered in any case, if need be with what is committed.
+          await isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log });
           return reader.listRequests(query, page);
         },
       },
@@ -132,13 +136,37 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
   }
 }
 
-async function isDoneWithin(work: Promise<void>, waitMsMax: number): Promise<boolean> {
+/** What `make` returns; the journal is closed when it throws. */
+async function orClose<Made>(journal: Journal, make: () => Made): Promise<Made> {
+  try {
+    return make();
+  } catch (cause) {
+    await journal.close();
+    throw cause;
+  }
+}
+
+interface LimitedWait {
+  readonly work: Promise<void>;
+  readonly waitMsMax: number;
+  readonly log: Log;
+}
+
+/** False when it took longer, and when it failed, which is reported here. */
+async function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), waitMsMax);
   });
+  const done = work.then(
+    () => true,
+    (cause: unknown) => {
+      log.warn("usage ledger: what was recorded could not be committed yet", describeCause(cause));
+      return false;
+    },
+  );
   try {
-    return await Promise.race([work.then(() => true), late]);
+    return await Promise.race([done, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -2,6 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { LogFields } from "#kernel/log.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { RequestLogRow, StatsQuery } from "#stats/store.ts";
+import type { Retention } from "./maintenance.ts";
 
 /** What goes to the writer Worker. Each `id` is answered once, in the end, whatever happens in between. */
 export type WriterCommand =
@@ -15,12 +16,12 @@ export type WriterCommand =
       readonly id: number;
       readonly uses: readonly (readonly [string, InstantUs])[];
     }
-  /** Seals days and removes old rows, slice by slice between batches; answered after the last. */
+  /** Seals days, looks at the clock and removes old rows, slice by slice between batches; answered after the last. */
   | {
       readonly kind: "maintain";
       readonly id: number;
       readonly sealBeforeDay: number;
-      readonly pruneBeforeUs: InstantUs | null;
+      readonly retention: Retention;
     }
   | { readonly kind: "close" };
 

@@ -77,8 +77,11 @@ export class ReaderClient {
       log,
       start: { kind: "start", databasePath },
       onReply: (reply) => this.#settle(reply),
-      // What killed it may have been the question: nobody asks it again but the caller.
-      onEnded: () => this.#refuseAll(),
+      onEnded: (willRestart) => {
+        if (!willRestart) this.#thread = null;
+        // What killed it may have been the question: nobody asks it again but the caller.
+        this.#refuseAll();
+      },
       onRestart: () => {},
     });
     return thread;

@@ -20,8 +20,8 @@ export interface WorkerThreadOptions<Command, Reply> {
   /** The first message of every incarnation. */
   readonly start: Command;
   readonly onReply: (reply: Reply) => void;
-  /** Called when it has died: no answer comes to what was asked so far. */
-  readonly onEnded: () => void;
+  /** Called when it has died: no answer comes to what was asked so far. One that was never ready stays dead. */
+  readonly onEnded: (willRestart: boolean) => void;
   /** Called when it was started again, before anything else is posted. */
   readonly onRestart: () => void;
 }
@@ -112,13 +112,13 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
       return;
     }
     if (!this.#wasReady) {
-      this.#options.onEnded();
+      this.#options.onEnded(false);
       this.#rejectReady(new Error(`${this.#options.name} could not be started`));
       return;
     }
     if (performance.now() - this.#startedMs > HEALTHY_AFTER_MS) this.#pauseMs = RESTART_PAUSE_MS_MIN;
     this.#options.log.error(`${this.#options.name}: ended, starting it again`, { pause_ms: this.#pauseMs });
-    this.#options.onEnded();
+    this.#options.onEnded(true);
     this.#restartAfterPause();
   }
 

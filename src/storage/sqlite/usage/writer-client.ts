@@ -106,8 +106,8 @@ export class WriterClient {
     this.#lastId += 1;
     const command = toCommand(this.#lastId);
     return new Promise((resolve) => {
-      this.#waiting.set(command.id, { command, resolve });
       this.#thread.post(command);
+      this.#waiting.set(command.id, { command, resolve });
     });
   }
 

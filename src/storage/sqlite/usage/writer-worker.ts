@@ -1,3 +1,4 @@
+import type { InstantUs } from "#kernel/clock.ts";
 import { describeCause } from "#kernel/log.ts";
 import { openForWriting } from "./database.ts";
 import type { WriterCommand, WriterReply } from "./messages.ts";
@@ -35,7 +36,7 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
       jobs.push({ id: command.id, step: (to) => (to.saveKeyUse(command.uses), false) });
       break;
     case "maintain":
-      jobs.push({ id: command.id, step: (to) => maintain(to, command) });
+      jobs.push({ id: command.id, step: toMaintenance(command) });
       break;
     case "close":
       close();
@@ -84,9 +85,13 @@ function runJob(to: UsageWriter): boolean {
   return true;
 }
 
-function maintain(to: UsageWriter, command: Extract<WriterCommand, { kind: "maintain" }>): boolean {
-  if (to.sealDay(command.sealBeforeDay)) return true;
-  return command.pruneBeforeUs !== null && to.prune(command.pruneBeforeUs);
+function toMaintenance(command: Extract<WriterCommand, { kind: "maintain" }>): Job["step"] {
+  let pruneBeforeUs: InstantUs | null = null;
+  return (to) => {
+    if (to.sealDay(command.sealBeforeDay)) return true;
+    pruneBeforeUs ??= to.boundRetention(command.retention);
+    return to.prune(pruneBeforeUs);
+  };
 }
 
 function open(): UsageWriter | null {

@@ -7,15 +7,14 @@ import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
 import { EventRows } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
+import type { Retention } from "./maintenance.ts";
+import { Maintenance } from "./maintenance.ts";
 import { OpenRequests } from "./open-requests.ts";
 import type { JournalPosition } from "./segments.ts";
 import { listSegments, segmentPath } from "./segments.ts";
 import { SegmentReader } from "./segment-reader.ts";
 import { splitCost } from "./sums.ts";
 import { Totals } from "./totals.ts";
-
-/** Rows removed in one transaction: every pause stays under 150 ms. */
-const PRUNE_ROWS_MAX = 5_000;
 
 export interface WriterOptions {
   readonly database: Database;
@@ -40,10 +39,9 @@ export class UsageWriter {
   readonly #totals: Totals;
   readonly #open: OpenRequests;
   readonly #rows: EventRows;
+  readonly #maintenance: Maintenance;
   readonly #saveState: Statement<unknown, number[]>;
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
-  #sealedBeforeDay = 0;
-  #prunedBeforeUs = 0;
   /** Set when a transaction failed: memory may be ahead of the file. */
   #isStale = true;
 
@@ -56,6 +54,7 @@ export class UsageWriter {
     this.#totals = new Totals(database);
     this.#open = new OpenRequests(database);
     this.#rows = new EventRows(database);
+    this.#maintenance = new Maintenance(database, this.#totals);
     this.#saveState = database.prepare(
       "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ?",
     );
@@ -76,7 +75,7 @@ export class UsageWriter {
         const entry = this.#decoder.decode(line);
         if (entry === null || !this.#apply(entry)) damagedLines += 1;
       }
-      this.#totals.store(this.#sealedBeforeDay);
+      this.#totals.store(this.#maintenance.sealedBeforeDay);
       if (next.segment !== left) this.#open.storeAll();
       this.#position = next;
     });
@@ -87,41 +86,24 @@ export class UsageWriter {
     return chunk.hasMore;
   }
 
-  /** Moves the oldest day that is not sealed yet and lies before `beforeDay`; true when there may be more. */
+  /** See `Maintenance.sealDay`. */
   sealDay(beforeDay: number): boolean {
     this.#refresh();
-    if (beforeDay <= this.#sealedBeforeDay) return false;
-    let isLast = false;
-    this.#transact(() => {
-      const oldest = this.#database
-        .query<{ day: number | null }, []>("SELECT min(day) AS day FROM day_total")
-        .get();
-      const day = oldest?.day ?? null;
-      isLast = day === null || day >= beforeDay;
-      if (day !== null && day < beforeDay) this.#totals.seal(day);
-      this.#sealedBeforeDay = isLast || day === null ? beforeDay : day + 1;
-    });
-    return !isLast;
+    if (beforeDay <= this.#maintenance.sealedBeforeDay) return false;
+    return this.#transact(() => this.#maintenance.sealDay(beforeDay));
   }
 
-  /** Removes the oldest rows that arrived before `beforeUs`, a slice of them; true when there may be more. */
+  /** See `Maintenance.boundRetention`: once per look, before the first `prune`. */
+  boundRetention(retention: Retention): InstantUs {
+    this.#refresh();
+    return this.#transact(() => this.#maintenance.boundRetention(retention));
+  }
+
+  /** See `Maintenance.prune`. */
   prune(beforeUs: InstantUs): boolean {
     this.#refresh();
-    if (beforeUs <= this.#prunedBeforeUs) return false;
-    let isLast = false;
-    this.#transact(() => {
-      const slice = this.#database
-        .query<{ id: number }, [number, number]>(
-          "SELECT id FROM event WHERE id < ? ORDER BY id LIMIT 1 OFFSET ?",
-        )
-        .get(beforeUs, PRUNE_ROWS_MAX);
-      isLast = slice === null;
-      const until = slice === null ? beforeUs : slice.id;
-      this.#database.query<unknown, [number]>("DELETE FROM event WHERE id < ?").run(until);
-      // What is older never comes back, also not by a late end: readers rely on it.
-      this.#prunedBeforeUs = until;
-    });
-    return !isLast;
+    if (beforeUs <= this.#maintenance.prunedBeforeUs) return false;
+    return this.#transact(() => this.#maintenance.prune(beforeUs));
   }
 
   saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): void {
@@ -161,7 +143,7 @@ export class UsageWriter {
     const { arrivedAtUs } = begun;
     // What was pruned never comes back, also not by a late end; its totals do.
     const id =
-      arrivedAtUs < this.#prunedBeforeUs
+      arrivedAtUs < this.#maintenance.prunedBeforeUs
         ? arrivedAtUs
         : this.#rows.add({
             begun,
@@ -181,14 +163,16 @@ export class UsageWriter {
     }
   }
 
-  #transact(step: () => void): void {
+  #transact<Result>(step: () => Result): Result {
     // Fails at once when another process holds the lock; nothing has changed then.
     this.#database.run("BEGIN IMMEDIATE");
     try {
-      step();
+      const result = step();
       const { segment, offsetBytes } = this.#position;
-      this.#saveState.run(segment, offsetBytes, this.#sealedBeforeDay, this.#prunedBeforeUs);
+      const { sealedBeforeDay, prunedBeforeUs } = this.#maintenance;
+      this.#saveState.run(segment, offsetBytes, sealedBeforeDay, prunedBeforeUs);
       this.#database.run("COMMIT");
+      return result;
     } catch (cause) {
       // A full disk or an I/O error may have rolled back already.
       if (this.#database.inTransaction) this.#database.run("ROLLBACK");
@@ -206,8 +190,8 @@ export class UsageWriter {
     const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
     if (state === null) throw new Error("usage.db has no state row");
     this.#position = { segment: state.journal_segment, offsetBytes: state.journal_offset };
-    this.#sealedBeforeDay = state.sealed_before_day;
-    this.#prunedBeforeUs = state.pruned_before_us;
+    this.#maintenance.sealedBeforeDay = state.sealed_before_day;
+    this.#maintenance.prunedBeforeUs = state.pruned_before_us;
     this.#open.reload(this.#reader, this.#decoder, this.#position);
     this.#isStale = false;
   }
