@@ -56,7 +56,7 @@ export function createGate(): Gate {
     },
   };
 
-  /** A cap that was raised lets the line move at once; one that was lowered is reached as slots come back. */
+  /** Who arrives brings the cap in force: raised, it lets the line move at once; lowered, it is reached as slots come back. */
   function openLane({ lane: name, maxConcurrency }: GateRequest): Lane {
     const cap = maxConcurrency ?? Number.POSITIVE_INFINITY;
     let lane = lanes.get(name);

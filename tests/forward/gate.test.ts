@@ -69,7 +69,7 @@ describe("the gate", () => {
     expect(gate.tryEnter(lane(1, "one host"))).toBeNull();
   });
 
-  test("a raised cap lets the line move at once, a lowered one is reached as slots come back", async () => {
+  test("a raised cap that the next request brings lets the line move at once, a lowered one is reached as slots come back", async () => {
     const gate = createGate();
     const slots = [mustEnter(gate.tryEnter(lane(1)))];
     const waiting = [gate.wait(lane(1), never), gate.wait(lane(1), never)];
