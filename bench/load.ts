@@ -10,7 +10,8 @@ const CHUNK_STREAMS = 20;
 const CHUNKS = 4_000;
 /** About 1,000 events a second over all streams: twenty readers at fifty tokens a second each. */
 const CHUNK_INTERVAL_MS = 1;
-const CONNECTIONS = 64;
+/** Enough for a pause of 40 ms at this rate. */
+const CONNECTIONS = 128;
 
 /** An open loop at a fixed rate: requests are due on the clock, not when the last one came back. */
 export async function measureLatency(
