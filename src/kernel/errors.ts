@@ -61,6 +61,8 @@ export interface ProxyErrorOptions {
   readonly param?: string;
   /** For the log only: a cause never goes on the wire. */
   readonly cause?: unknown;
+  /** The log says it already, or says it often enough: no line for each. */
+  readonly isLogged?: boolean;
 }
 
 /**
@@ -71,11 +73,13 @@ export class ProxyError extends Error {
   override readonly name = "ProxyError";
   readonly code: ErrorCode;
   readonly param: string | null;
+  readonly isLogged: boolean;
 
   constructor(code: ErrorCode, message: string, options: ProxyErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.param = options.param ?? null;
+    this.isLogged = options.isLogged ?? false;
   }
 
   get status(): number {

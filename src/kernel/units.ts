@@ -26,6 +26,8 @@ export type PriceSet = { readonly [unit in Unit]?: PricePico | null };
 /** 10⁹ currency units per million: far above any price, and its pico are still a safe integer. */
 export const PRICE_PER_MILLION_MAX = 1e9;
 const PICO_PER_MILLIONTH = 1e6;
+/** Pico in one currency unit. */
+export const PICO_PER_WHOLE = 1e12;
 
 /**
  * A price per million units, as a client wrote it, in pico per unit.
@@ -46,19 +48,32 @@ export function parsePricePerMillion(pricePerMillion: unknown, param: string): P
     );
   }
   const pico = Math.round(pricePerMillion * PICO_PER_MILLIONTH);
-  // Both sides are the double nearest to one decimal number, so they are equal exactly when nothing was rounded away.
-  if (toPricePerMillion(pico) !== pricePerMillion) {
+  if (!isSamePrice(toPricePerMillion(pico), pricePerMillion)) {
     throw new ProxyError(
       "invalid_pricing",
       "A price is exact to six decimals per million units; this one is finer.",
       { param },
     );
   }
-  return pico;
+  // Not the -0 that a client may write.
+  return pico === 0 ? 0 : pico;
+}
+
+/** What a client's own arithmetic leaves behind (`0.1 / 1e6`): two units in the last place, far below any finer price. */
+const ROUNDING_MAX = 2 * Number.EPSILON;
+
+/** Whether a number that was written is the one of an exact price, give or take the rounding of doubles. */
+export function isSamePrice(exact: number, written: number): boolean {
+  return Math.abs(exact - written) <= exact * ROUNDING_MAX;
 }
 
 export function toPricePerMillion(pricePico: PricePico): number {
   return pricePico / PICO_PER_MILLIONTH;
+}
+
+/** The price of a single unit: both sides of the division are exact, so that the result is the nearest JSON number. */
+export function toPricePerUnit(pricePico: PricePico): number {
+  return pricePico / PICO_PER_WHOLE;
 }
 
 const PICO_DIGITS = 12;

@@ -24,6 +24,13 @@ describe("exact money", () => {
     );
   });
 
+  test("a price that a client computed is the one it meant: rounding of doubles is no finer price", () => {
+    expect(parsePricePerMillion(0.1 + 0.2, "p")).toBe(300_000);
+    expect(parsePricePerMillion(1.1 * 3, "p")).toBe(3_300_000);
+    expect(parsePricePerMillion(5e-8 * 1e6, "p")).toBe(50_000);
+    expect(parsePricePerMillion(-0, "p")).toBe(0);
+  });
+
   test("a finer, negative, absurd or non-finite price is invalid_pricing with its param and never rounded", () => {
     for (const price of [
       1e-7,
