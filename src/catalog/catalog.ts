@@ -1,7 +1,13 @@
+import { setImmediate } from "node:timers/promises";
 import type { Actor } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
+import type { DeploymentDraft } from "./deployment-draft.ts";
+import { planDeployment, planDeploymentDelete } from "./deployment.ts";
+import type { FeedLoad } from "./feed-plan.ts";
+import { planFeedLoad } from "./feed-plan.ts";
+import type { FeedDraft } from "./feed.ts";
 import type { ModelDraft, ModelPatch } from "./model-draft.ts";
 import { planModelCreate, planModelDelete, planModelUpdate } from "./model-plan.ts";
 import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
@@ -11,8 +17,9 @@ import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
 import type { CatalogStore } from "./store.ts";
 
 /**
- * The curated catalog: providers, models and the prices written with models. Each mutation is one transaction, commits its
- * audit entries with it, and is seen by the next `snapshot()`. A refusal leaves everything as it was.
+ * The curated catalog: providers, models, and prices, written with models or loaded from a feed. Each mutation is one
+ * transaction, commits its audit entries with it, and is seen by the next `snapshot()`. A refusal leaves everything as it
+ * was.
  */
 export interface Catalog {
   snapshot(): Promise<CatalogSnapshot>;
@@ -28,6 +35,12 @@ export interface Catalog {
   updateModel(alias: string, patch: ModelPatch, actor: Actor): Promise<ResolvedModel>;
   /** Throws `model_not_found`, and `model_in_use` while names point at it. */
   deleteModel(alias: string, actor: Actor): Promise<void>;
+  /** The deployment, made or there already. Throws `alias_exists` for another under its name, and the codes of `parseDeployment`. */
+  deploy(draft: DeploymentDraft, actor: Actor): Promise<ResolvedModel>;
+  /** By the id of its model. Throws `model_not_found`, and `model_in_use` while names point at it. */
+  deleteDeployment(id: string, actor: Actor): Promise<void>;
+  /** All of the feed or nothing. Throws `invalid_pricing` and `invalid_request`, as `parseFeed` does. */
+  loadFeed(draft: FeedDraft, actor: Actor): Promise<FeedLoad>;
 }
 
 export interface CatalogDeps {
@@ -50,5 +63,14 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
     createModel: async (draft, actor) => store.change(planModelCreate(draft, { ...birth(), actor })),
     updateModel: async (alias, patch, actor) => store.change(planModelUpdate(alias, patch, actor)),
     deleteModel: async (alias, actor) => store.change(planModelDelete(alias, actor)),
+    deploy: async (draft, actor) =>
+      store.change(planDeployment(draft, { ...birth(), providerId: ids.uuid(), secrets, actor })),
+    deleteDeployment: async (id, actor) => store.change(planDeploymentDelete(id, actor)),
+    loadFeed: async (draft, actor) => {
+      const plan = planFeedLoad(draft, { loadedAtUs: clock.nowUs(), actor });
+      // Reading 20,000 entries and writing them are each some 30 ms: what has arrived meanwhile is served in between.
+      await setImmediate();
+      return await store.change(plan);
+    },
   };
 }

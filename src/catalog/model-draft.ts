@@ -51,16 +51,20 @@ export function parseAlias(text: string): string {
   return text;
 }
 
-/** Any text that can be told in a header. Throws `invalid_name`, param `upstream_name`. */
+/** Any text that can be told in a header and is not blank. */
+export function isUpstreamName(text: string): boolean {
+  return (
+    text.trim() !== "" &&
+    // A lone surrogate has no UTF-8 form: it would neither be stored nor sent as it was given.
+    text.isWellFormed() &&
+    !hasControlCharacter(text) &&
+    codePointLength(text) <= UPSTREAM_NAME_LENGTH_MAX
+  );
+}
+
+/** Throws `invalid_name`, param `upstream_name`. */
 export function parseUpstreamName(text: string): string {
-  const blank = text.trim() === "";
-  // A lone surrogate has no UTF-8 form: it would neither be stored nor sent as it was given.
-  if (
-    blank ||
-    !text.isWellFormed() ||
-    hasControlCharacter(text) ||
-    codePointLength(text) > UPSTREAM_NAME_LENGTH_MAX
-  ) {
+  if (!isUpstreamName(text)) {
     throw new ProxyError(
       "invalid_name",
       `An upstream name is 1 to ${UPSTREAM_NAME_LENGTH_MAX} characters, without control characters.`,

@@ -5,7 +5,7 @@ import { parseApiKey, parseCaPem, parseMaxConcurrency, parseTimeout } from "./pr
 import type { EndpointOverrides, Provider } from "./provider.ts";
 import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "./provider.ts";
 import { fieldParam } from "./param.ts";
-import { parseUpstreamUrl } from "./upstream-url.ts";
+import { parseUpstreamUrl, toBaseUrl } from "./upstream-url.ts";
 
 /** What an admin writes to make a provider (specification, section 2.3), with its JSON types already checked. */
 export interface ProviderDraft {
@@ -122,9 +122,8 @@ export function parseProviderPatch(patch: ProviderPatch): ParsedProviderPatch {
   };
 }
 
-/** A path is appended to it, so that a query or fragment has no place; trailing slashes are stripped. */
 function parseBaseUrl(text: string): string {
-  const url = parseUpstreamUrl(text, { allowQuery: false });
+  const url = toBaseUrl(text);
   if (url === null) {
     throw new ProxyError(
       "invalid_base_url",
@@ -132,7 +131,7 @@ function parseBaseUrl(text: string): string {
       { param: "base_url" },
     );
   }
-  return url.replace(/\/+$/, "");
+  return url;
 }
 
 function parseEndpoints(endpoints: { readonly [endpoint: string]: string }): EndpointOverrides {

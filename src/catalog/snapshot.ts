@@ -3,14 +3,19 @@ import type { PriceSet, Unit } from "#kernel/units.ts";
 import { UNITS } from "#kernel/units.ts";
 import type { Capability } from "./capability.ts";
 import type { Model } from "./model.ts";
-import type { PriceRow } from "./pricing.ts";
+import type { PriceBook } from "./price-book.ts";
+import { createPriceBook } from "./price-book.ts";
+import type { LoadedFeed, PriceRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 
 /** The rows of a catalog, as a store reads them in one transaction. */
 export interface CatalogRows {
   readonly providers: readonly Provider[];
   readonly models: readonly Model[];
-  readonly prices: readonly PriceRow[];
+  /** Or the book of an earlier snapshot, when no price has changed since. */
+  readonly prices: readonly PriceRow[] | PriceBook;
+  /** Absent or null: no feed was ever loaded. */
+  readonly feed?: LoadedFeed | null;
 }
 
 /** A model with everything that it inherits, ready to route and to price. */
@@ -36,7 +41,12 @@ export interface CatalogSnapshot {
   readonly providers: readonly Provider[];
   /** By alias. */
   readonly models: readonly ResolvedModel[];
+  /** By name, then in the order of UNITS. */
   readonly prices: readonly PriceRow[];
+  /** The same prices, for the next snapshot. */
+  readonly priceBook: PriceBook;
+  /** The newest load of a pricing feed; null before the first. */
+  readonly feed: LoadedFeed | null;
   findProvider(name: string): Provider | null;
   findProviderById(id: string): Provider | null;
   findModel(alias: string): ResolvedModel | null;
@@ -52,11 +62,8 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
   const providersByName = new Map(providers.map((provider) => [provider.name, provider]));
   const providersById = new Map(providers.map((provider) => [provider.id, provider]));
   const rowsById = new Map(rows.models.map((model) => [model.id, model]));
-  const prices = rows.prices.toSorted(
-    (left, right) => compareCodeUnits(left.name, right.name) || unitRank(left) - unitRank(right),
-  );
-  const pricesByKey = new Map(prices.map((price) => [priceKey(price.name, price.unit), price]));
-  const findPrice = (name: string, unit: Unit) => pricesByKey.get(priceKey(name, unit)) ?? null;
+  const priceBook = "rows" in rows.prices ? rows.prices : createPriceBook(rows.prices);
+  const { rows: prices, find: findPrice } = priceBook;
 
   const models = rows.models
     .flatMap((model) => resolveRow(model, rowsById, providersById, findPrice) ?? [])
@@ -75,6 +82,8 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
     providers,
     models,
     prices,
+    priceBook,
+    feed: rows.feed ?? null,
     findProvider: (name) => providersByName.get(name) ?? null,
     findProviderById: (id) => providersById.get(id) ?? null,
     findModel: (alias) => modelsByAlias.get(alias) ?? null,
@@ -107,12 +116,4 @@ function resolveRow(
     pricesInherited ||= row.name !== model.alias;
   }
   return { model, bound, provider, upstreamName, capabilities, prices, pricesInherited };
-}
-
-function unitRank(price: PriceRow): number {
-  return UNITS.indexOf(price.unit);
-}
-
-function priceKey(name: string, unit: Unit): string {
-  return `${unit} ${name}`;
 }

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { Unit } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
-import type { PriceRow } from "./pricing.ts";
+import type { LoadedFeed, PriceRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogSnapshot } from "./snapshot.ts";
 
@@ -13,7 +13,9 @@ export type CatalogWrite =
   | { readonly kind: "put_model"; readonly model: Model }
   | { readonly kind: "delete_model"; readonly id: string }
   | { readonly kind: "put_price"; readonly price: PriceRow }
-  | { readonly kind: "delete_price"; readonly name: string; readonly unit: Unit };
+  | { readonly kind: "delete_price"; readonly name: string; readonly unit: Unit }
+  /** The newest load; its prices are steps of their own. */
+  | { readonly kind: "put_feed"; readonly feed: LoadedFeed };
 
 export interface CatalogChange<Result> {
   readonly writes: readonly CatalogWrite[];

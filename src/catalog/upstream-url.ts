@@ -31,3 +31,11 @@ export function parseUpstreamUrl(text: string, options: UpstreamUrlOptions): str
   if (METADATA_HOSTS.has(host) || METADATA_EMBEDDED_PATTERN.test(host)) return null;
   return url.href;
 }
+
+/**
+ * A provider's base URL (specification, section 2.3): a path is appended to it, so that a query or fragment has no place,
+ * and trailing slashes are stripped. Null for what is none.
+ */
+export function toBaseUrl(text: string): string | null {
+  return parseUpstreamUrl(text, { allowQuery: false })?.replace(/\/+$/, "") ?? null;
+}

@@ -18,18 +18,20 @@ const remove = (alias: string) => fixture.catalog.deleteModel(alias, null);
 const bind = (alias: string, draft: ModelDraft = {}) =>
   create({ alias, provider: "one", upstreamName: "up", ...draft });
 
-/** What a feed load leaves: rows with the feed's label. */
 async function loadFeed(
   entries: readonly (readonly [name: string, unit: Unit, pricePerMillion: number])[],
 ): Promise<void> {
-  await fixture.store.change(() => ({
-    writes: entries.map(([name, unit, pricePerMillion]) => ({
-      kind: "put_price",
-      price: { name, unit, pricePico: pricePerMillion * PICO, feedVersion: "feed-1" },
-    })),
-    audit: [],
-    result: () => undefined,
-  }));
+  await fixture.catalog.loadFeed(
+    {
+      version: "feed-1",
+      entries: entries.map(([model, unit, pricePerMillion]) => ({
+        model,
+        unit,
+        price_per_million: pricePerMillion,
+      })),
+    },
+    null,
+  );
 }
 
 /** `name unit price source`, the price per million or `-` for the mark "no price". */

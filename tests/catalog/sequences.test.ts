@@ -302,18 +302,9 @@ test("whatever admins do in whatever order, the catalog is what the plain rules 
   );
 }, 60_000);
 
-async function loadFeed({ store }: TestCatalog): Promise<void> {
-  const feedPrice = {
-    name: FEED_NAME,
-    unit: "input_tokens",
-    pricePico: FEED_PRICE * 1e6,
-    feedVersion: "feed",
-  } as const;
-  await store.change(() => ({
-    writes: [{ kind: "put_price", price: feedPrice }],
-    audit: [],
-    result: () => undefined,
-  }));
+async function loadFeed({ catalog }: TestCatalog): Promise<void> {
+  const entry = { model: FEED_NAME, unit: "input_tokens", price_per_million: FEED_PRICE };
+  await catalog.loadFeed({ version: "feed", entries: [entry] }, null);
 }
 
 /** A price that a model's write left behind would come into force for the next model of that name. */

@@ -45,8 +45,8 @@ export async function openTestCatalog(): Promise<TestCatalog> {
     secrets,
     audited,
     async state() {
-      const { providers, models, prices } = await database.catalog.snapshot();
-      return structuredClone({ providers, models, prices, audited: await audited() });
+      const { providers, models, prices, feed } = await database.catalog.snapshot();
+      return structuredClone({ providers, models, prices, feed, audited: await audited() });
     },
     async close() {
       await database.close();

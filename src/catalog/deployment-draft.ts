@@ -1,0 +1,83 @@
+import { ProxyError } from "#kernel/errors.ts";
+import type { Capability } from "./capability.ts";
+import { CAPABILITIES_DEFAULT } from "./capability.ts";
+import { parseAlias, parseUpstreamName } from "./model-draft.ts";
+import { parseApiKey } from "./provider-fields.ts";
+import { toBaseUrl } from "./upstream-url.ts";
+
+/** What a client of the compatibility endpoints registers (specification, section 4.7), with its JSON types already checked. */
+export interface DeploymentDraft {
+  readonly modelName: string;
+  /** What the request calls the object of the next three: refusals name it, and LiteLLM's has a spelling of its own. */
+  readonly paramsField: "compat_params" | "litellm_params";
+  /** The upstream name. */
+  readonly model: string;
+  readonly apiBase: string;
+  /** Empty is not supplied: what is stored stays. */
+  readonly apiKey?: string | undefined;
+  readonly mode?: string | undefined;
+}
+
+/** A draft, read. */
+export interface Deployment {
+  readonly alias: string;
+  readonly upstreamName: string;
+  readonly baseUrl: string;
+  /** Null when none was supplied. */
+  readonly apiKey: string | null;
+  /** Null when the request says nothing of it. */
+  readonly capabilities: readonly Capability[] | null;
+}
+
+/** A key that LiteLLM reads from its own environment: stored as it is, it would be sent upstream as a credential. */
+const ENVIRONMENT_REFERENCE = "os.environ/";
+
+/**
+ * Throws `invalid_name` for `model_name` and `model`, `invalid_base_url` for `api_base` and `invalid_request` for `api_key`;
+ * `param` names the field as it was sent.
+ */
+export function parseDeployment(draft: DeploymentDraft): Deployment {
+  const paramOf = (field: string) => `${draft.paramsField}.${field}`;
+  const baseUrl = toBaseUrl(draft.apiBase);
+  if (baseUrl === null) {
+    throw new ProxyError(
+      "invalid_base_url",
+      "api_base is a full http or https URL including /v1, without user name, query, fragment or blanks, and not a cloud metadata address.",
+      { param: paramOf("api_base") },
+    );
+  }
+  const { apiKey = "", mode } = draft;
+  if (apiKey.startsWith(ENVIRONMENT_REFERENCE)) {
+    throw new ProxyError("invalid_request", "api_key is the key itself; the environment is not read.", {
+      param: paramOf("api_key"),
+    });
+  }
+  return {
+    alias: withParam("model_name", () => parseAlias(draft.modelName)),
+    upstreamName: withParam(paramOf("model"), () => parseUpstreamName(toUpstreamName(draft))),
+    baseUrl,
+    apiKey: withParam(paramOf("api_key"), () => parseApiKey(apiKey)),
+    capabilities: mode === undefined ? null : toCapabilities(mode),
+  };
+}
+
+/** LiteLLM writes `openai/gpt-4o` for the model `gpt-4o` of an OpenAI-compatible server; in `compat_params` a name is the name. */
+function toUpstreamName({ paramsField, model }: DeploymentDraft): string {
+  return paramsField === "litellm_params" ? model.replace(/^openai\//, "") : model;
+}
+
+/** Modes that name no endpoint of ours count as chat (section 4.7). */
+function toCapabilities(mode: string): readonly Capability[] {
+  if (mode === "embedding") return ["embeddings"];
+  return mode === "completion" ? ["completions"] : CAPABILITIES_DEFAULT;
+}
+
+/** The refusal of a field that has another name here. */
+function withParam<Value>(param: string, parse: () => Value): Value {
+  try {
+    return parse();
+  } catch (failure) {
+    if (failure instanceof ProxyError) throw new ProxyError(failure.code, failure.message, { param });
+    throw failure;
+  }
+}

@@ -1,0 +1,120 @@
+import type { Actor } from "#audit/event.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { CAPABILITIES_DEFAULT } from "./capability.ts";
+import { openCredential } from "./credential.ts";
+import type { Deployment, DeploymentDraft } from "./deployment-draft.ts";
+import { parseDeployment } from "./deployment-draft.ts";
+import { findProviderAt, toFreeProviderName } from "./deployment-provider.ts";
+import { planModelDelete, toModelEntry } from "./model-plan.ts";
+import type { Model } from "./model.ts";
+import { planPrices } from "./price-plan.ts";
+import { planProviderCreate, planProviderUpdate } from "./provider-plan.ts";
+import type { Provider } from "./provider.ts";
+import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
+import type { CatalogChange, CatalogPlan } from "./store.ts";
+
+export interface DeploymentBirth {
+  /** Of the model, should it be made. */
+  readonly id: string;
+  /** Of the provider, should it be made. */
+  readonly providerId: string;
+  readonly createdAtUs: InstantUs;
+  readonly secrets: SecretBox;
+  readonly actor: Actor;
+}
+
+/**
+ * Binds a name to a model at a base URL, whose provider is reused or made; a supplied credential becomes that provider's.
+ * What is registered already is left as it is. Throws at once what `parseDeployment` throws; the plan throws
+ * `alias_exists` (param `model_name`) when another deployment has the name, and then nothing changes.
+ */
+export function planDeployment(draft: DeploymentDraft, birth: DeploymentBirth): CatalogPlan<ResolvedModel> {
+  const deployment = parseDeployment(draft);
+  return (current) => {
+    const holder = current.findModel(deployment.alias);
+    if (holder !== null && !isSame(holder, deployment)) {
+      throw new ProxyError(
+        "alias_exists",
+        "Another deployment has this model_name. Delete it first, or take another name.",
+        { param: "model_name" },
+      );
+    }
+    // What a plan for a provider gives is that provider, whatever the catalog is afterwards.
+    const provided = planProvider(current, holder, { deployment, birth });
+    const model = holder?.model ?? toModel(provided.result(current), deployment, birth);
+    const isNew = holder === null;
+    return {
+      writes: [
+        ...provided.writes,
+        ...(isNew ? [{ kind: "put_model", model } as const] : []),
+        ...(isNew ? planPrices(current, { before: null, after: model, written: undefined }) : []),
+      ],
+      audit: [...provided.audit, ...(isNew ? toModelEntry(birth.actor, "model.create", model.alias) : [])],
+      result: (after) => getDeployment(after, model.id),
+    };
+  };
+}
+
+/** The plan throws `model_not_found` (param `id`) and `model_in_use`. */
+export function planDeploymentDelete(id: string, actor: Actor): CatalogPlan<void> {
+  return (current) => {
+    const found = current.findModelById(id);
+    if (found === null) throw new ProxyError("model_not_found", "No model has this id.", { param: "id" });
+    return planModelDelete(found.model.alias, actor)(current);
+  };
+}
+
+/** A mode that was said and that the model cannot serve makes another deployment: a 200 would promise what is not so. */
+function isSame({ provider, upstreamName, capabilities }: ResolvedModel, deployment: Deployment): boolean {
+  return (
+    provider.baseUrl === deployment.baseUrl &&
+    upstreamName === deployment.upstreamName &&
+    (deployment.capabilities ?? []).every((capability) => capabilities.includes(capability))
+  );
+}
+
+interface ProviderWish {
+  readonly deployment: Deployment;
+  readonly birth: DeploymentBirth;
+}
+
+/** The provider as it will be, with the steps that make it so: none when it is there with the credential that was supplied. */
+function planProvider(
+  current: CatalogSnapshot,
+  holder: ResolvedModel | null,
+  { deployment: { baseUrl, apiKey }, birth }: ProviderWish,
+): CatalogChange<Provider> {
+  const provider = holder?.provider ?? findProviderAt(current, baseUrl);
+  if (provider === null) {
+    const draft = { name: toFreeProviderName(current, baseUrl), baseUrl, apiKey: apiKey ?? "" };
+    return planProviderCreate(draft, { ...birth, id: birth.providerId })(current);
+  }
+  if (apiKey !== null && apiKey !== openCredential(birth.secrets, provider)) {
+    return planProviderUpdate(provider.name, { apiKey }, birth)(current);
+  }
+  return { writes: [], audit: [], result: () => provider };
+}
+
+function toModel(provider: Provider, deployment: Deployment, birth: DeploymentBirth): Model {
+  return {
+    id: birth.id,
+    alias: deployment.alias,
+    route: {
+      kind: "binding",
+      providerId: provider.id,
+      upstreamName: deployment.upstreamName,
+      capabilities: deployment.capabilities ?? CAPABILITIES_DEFAULT,
+    },
+    origin: "declared",
+    hidden: false,
+    createdAtUs: birth.createdAtUs,
+  };
+}
+
+function getDeployment(after: CatalogSnapshot, id: string): ResolvedModel {
+  const resolved = after.findModelById(id);
+  if (resolved === null) throw new Error("a deployment that was just registered is not in the catalog");
+  return resolved;
+}

@@ -1,0 +1,121 @@
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import { isUpstreamName } from "./model-draft.ts";
+import type { Provider } from "./provider.ts";
+import type { CatalogSnapshot } from "./snapshot.ts";
+
+/** What a provider says that it has (specification, section 2.3), beside what is bound of it. */
+export interface DiscoveredModels {
+  readonly provider: string;
+  readonly discoveredAtUs: InstantUs;
+  /** By upstream name, each once. */
+  readonly models: readonly DiscoveredModel[];
+}
+
+export interface DiscoveredModel {
+  readonly upstreamName: string;
+  /** The model that routes to it, of several the first by name; null when none does. */
+  readonly boundAlias: string | null;
+}
+
+/** What a provider's models endpoint answered; the network's own words never go on, only their class. */
+export type FetchedModels =
+  | { readonly kind: "answered"; readonly body: Uint8Array }
+  /** A status other than 2xx, redirects included. */
+  | { readonly kind: "refused"; readonly status: number }
+  | { readonly kind: "failed"; readonly error: "timeout" | "connection_error" | "response_too_large" };
+
+/** One GET of `<base URL>/models`, bounded in time and size. Never throws. */
+export type FetchModels = (provider: Provider, signal: AbortSignal) => Promise<FetchedModels>;
+
+export interface Discovery {
+  /**
+   * Asks a provider, disabled or not, and changes nothing. Throws `provider_not_found`, `provider_unreachable` naming the
+   * class of the failure, and `discovery_failed` for an answer that is no list of models.
+   */
+  discover(providerName: string, signal: AbortSignal): Promise<DiscoveredModels>;
+}
+
+export interface DiscoveryDeps {
+  readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
+  readonly fetchModels: FetchModels;
+  readonly clock: Clock;
+}
+
+export function createDiscovery({ catalog, fetchModels, clock }: DiscoveryDeps): Discovery {
+  return {
+    async discover(providerName, signal) {
+      const provider = (await catalog.snapshot()).findProvider(providerName);
+      if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
+      const upstreamNames = readAnswer(await fetchModels(provider, signal));
+      const aliases = toBoundAliases(await catalog.snapshot(), provider.id);
+      return {
+        provider: provider.name,
+        discoveredAtUs: clock.nowUs(),
+        models: upstreamNames.map((upstreamName) => ({
+          upstreamName,
+          boundAlias: aliases.get(upstreamName) ?? null,
+        })),
+      };
+    },
+  };
+}
+
+/** The largest public catalogs list some hundreds; nobody would choose from more. */
+export const DISCOVERED_MODELS_MAX = 10_000;
+
+function readAnswer(answer: FetchedModels): readonly string[] {
+  if (answer.kind === "failed") {
+    throw new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
+  }
+  if (answer.kind === "refused") {
+    throw failed(`The provider's models endpoint answered with status ${answer.status}.`);
+  }
+  const upstreamNames = parseUpstreamNames(answer.body);
+  if (upstreamNames.length > DISCOVERED_MODELS_MAX) {
+    throw failed(`The provider lists more than ${DISCOVERED_MODELS_MAX} models.`);
+  }
+  return upstreamNames;
+}
+
+/** `{data: [{id}, …]}`; an entry whose id could not be bound as an upstream name is left out. */
+function parseUpstreamNames(body: Uint8Array): readonly string[] {
+  const entries = findEntries(parseJson(body));
+  if (entries === null) throw failed("The provider's models endpoint answered without a data array.");
+  const upstreamNames = new Set(entries.flatMap((entry) => toUpstreamName(entry) ?? []));
+  return [...upstreamNames].sort(compareCodeUnits);
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch {
+    throw failed("The provider's models endpoint did not answer with JSON (a compressed answer is none).");
+  }
+}
+
+function findEntries(answer: unknown): readonly unknown[] | null {
+  if (typeof answer !== "object" || answer === null || !("data" in answer)) return null;
+  return Array.isArray(answer.data) ? answer.data : null;
+}
+
+function toUpstreamName(entry: unknown): string | null {
+  if (typeof entry !== "object" || entry === null || !("id" in entry)) return null;
+  return typeof entry.id === "string" && isUpstreamName(entry.id) ? entry.id : null;
+}
+
+/** Names for a target are left out: their target routes to the same upstream model. */
+function toBoundAliases(snapshot: CatalogSnapshot, providerId: string): ReadonlyMap<string, string> {
+  const aliases = new Map<string, string>();
+  for (const { model } of snapshot.models) {
+    const { alias, route } = model;
+    if (route.kind !== "binding" || route.providerId !== providerId) continue;
+    if (!aliases.has(route.upstreamName)) aliases.set(route.upstreamName, alias);
+  }
+  return aliases;
+}
+
+function failed(message: string): ProxyError {
+  return new ProxyError("discovery_failed", message);
+}
