@@ -22,6 +22,11 @@ export interface Authenticator {
    * Throws `missing_api_key` when there is none or only a dead session, `invalid_api_key` for a key that is not good.
    */
   authenticate(headers: Headers): Promise<Caller>;
+  /**
+   * Deletes the session of the request's cookie, whatever key comes with it and also while its principal is disabled:
+   * it must not come back with the principal. Without such a session nothing happens.
+   */
+  endSession(headers: Headers): Promise<void>;
 }
 
 export interface AuthenticatorDeps {
@@ -58,6 +63,11 @@ export function createAuthenticator({ store, keyUse, secrets, clock }: Authentic
       const cookieValue = findSessionCookie(headers);
       if (cookieValue !== null) return authenticateSession(cookieValue);
       throw refuseMissing();
+    },
+    async endSession(headers) {
+      const cookieValue = findSessionCookie(headers);
+      const tokenHash = cookieValue === null ? null : toSessionHash(secrets, cookieValue);
+      if (tokenHash !== null) await store.deleteSession(tokenHash);
     },
   };
 }

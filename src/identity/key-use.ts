@@ -3,13 +3,14 @@ import type { KeyUseStore } from "./store.ts";
 
 /** `last_used_at` is coarse (specification, sections 2.7 and 8): refreshed at most once a minute. */
 export const KEY_USE_REFRESH_US = 60_000_000;
-/** Past this many keys the longest known are forgotten, and their next use is written again. */
+/** Past this many keys and relay tokens the longest known are forgotten, and their next use is written again. */
 export const KEY_USE_REMEMBERED_KEYS_MAX = 100_000;
 
+/** When keys and relay tokens, whose ids never coincide, were last used. */
 export interface KeyUse {
-  /** On the hot path: one look-up, and at most once a minute per key a hand-over to the store. */
+  /** On the hot path: one look-up, and at most once a minute per id a hand-over to the store. */
   touch(keyId: string): void;
-  /** Last use by key id, this process's own included before it has reached the disk; an unused key is absent. */
+  /** Last use by id, this process's own included before it has reached the disk; an unused one is absent. */
   lastUsed(keyIds: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
 }
 

@@ -17,6 +17,9 @@ export interface NewApiKey extends ApiKey {
   readonly hash: string;
 }
 
+/** What people tell a key by. */
+export type KeyName = Pick<ApiKey, "label" | "suffix">;
+
 /** A key with its owner, for lists that span principals. */
 export interface OwnedApiKey extends ApiKey {
   readonly principalName: string;

@@ -16,7 +16,7 @@ export interface Principal {
   readonly name: string;
   readonly kind: PrincipalKind;
   readonly role: Role;
-  /** A disabled principal's keys and sessions stop at once, and come back with it. */
+  /** A disabled principal's keys, relay tokens and sessions stop at once, and come back with it. */
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
 }

@@ -34,7 +34,7 @@ export interface Principals {
   list(page: Page): Promise<Paged<Principal>>;
   /** Throws `invalid_request` (param `role`), `principal_not_found` and `last_admin`. */
   update(id: string, patch: PrincipalPatch, actor: Actor): Promise<Principal>;
-  /** Its keys and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
+  /** Its keys, relay tokens and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
   delete(id: string, actor: Actor): Promise<void>;
   /** Ends every browser session and returns how many; keys stay. Throws `principal_not_found`. */
   revokeSessions(id: string, actor: Actor): Promise<number>;

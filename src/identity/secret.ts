@@ -4,8 +4,8 @@ import type { Ids } from "#kernel/ids.ts";
 const SECRET_BYTES = 32;
 /** Letters and digits only: a double click selects all of it, and it is safe in a header, a URL and a shell. */
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** ⌈256 / log₂ 62⌉ */
-const SECRET_LENGTH = 43;
+/** Characters behind the prefix: ⌈256 / log₂ 62⌉. */
+export const SECRET_LENGTH = 43;
 const SUFFIX_LENGTH = 4;
 
 /** A fresh plaintext such as `lp_` and 43 base62 characters. To be shown once and never stored. */

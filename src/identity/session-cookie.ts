@@ -21,14 +21,17 @@ export function verifySession(secrets: SecretBox, cookieValue: string): string |
 
 /** The value of the session cookie in a request; null when there is none, and when there are two (decisions, "Sign-in"). */
 export function findSessionCookie(headers: Headers): string | null {
+  return findCookie(headers, SESSION_COOKIE_NAME);
+}
+
+/** The value of the one cookie of this name in a request; null when there is none, an empty one, or more than one. */
+export function findCookie(headers: Headers, name: string): string | null {
   const cookies = headers.get("cookie");
-  if (cookies === null || !cookies.includes(SESSION_COOKIE_NAME)) return null;
+  if (cookies === null || !cookies.includes(name)) return null;
   // Two Cookie header fields arrive joined by a comma, which has no place in a cookie of ours (RFC 6265, section 4.1.1).
   const values = cookies.split(/[;,]/).flatMap((pair) => {
     const equals = pair.indexOf("=");
-    return equals >= 0 && pair.slice(0, equals).trim() === SESSION_COOKIE_NAME
-      ? [pair.slice(equals + 1).trim()]
-      : [];
+    return equals >= 0 && pair.slice(0, equals).trim() === name ? [pair.slice(equals + 1).trim()] : [];
   });
   const [value] = values;
   return values.length === 1 && value !== undefined && value !== "" ? value : null;

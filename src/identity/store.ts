@@ -1,12 +1,21 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { ApiKey, NewApiKey, OwnedApiKey } from "./key.ts";
+import type { ApiKey, KeyName, NewApiKey, OwnedApiKey } from "./key.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
+import type { NewRelayToken, OwnedRelayToken, RelayToken } from "./relay-token.ts";
 import type { Session } from "./session.ts";
 
+/** Who somebody is to an identity provider (decisions, "Sign-in"): nobody else's subject is ever taken for it. */
+export interface OidcSubject {
+  /** As the ID token has it in `iss`. */
+  readonly issuer: string;
+  /** As the ID token has it in `sub`. */
+  readonly subject: string;
+}
+
 /**
- * Principals, keys and sessions. One method is one transaction; each mutation commits its audit entry with it
+ * Principals, keys, relay tokens and sessions. One method is one transaction; each mutation commits its audit entry with it
  * (`null`: a local command, not audited). Whatever a method returns is true at the moment it is asked, also of what
  * another process has just written.
  */
@@ -21,8 +30,15 @@ export interface IdentityStore {
   countPrincipals(): Promise<number>;
   /** Throws `principal_not_found`, and `last_admin` when no enabled admin would be left. */
   updatePrincipal(id: string, change: PrincipalChange, audit: AuditEntry | null): Promise<Principal>;
-  /** Its keys and sessions go with it. Throws `principal_not_found` and `last_admin`. */
+  /** Its keys, relay tokens, sessions and subjects go with it. Throws `principal_not_found` and `last_admin`. */
   deletePrincipal(id: string, audit: AuditEntry | null): Promise<void>;
+  /** Enabled or not; null when nobody has signed in as this subject. */
+  findPrincipalBySubject(issuer: string, subject: string): Promise<Principal | null>;
+  /**
+   * Makes the principal together with its subject, unless the subject has one already; returns the subject's principal
+   * as it is afterwards. Throws `principal_exists`, and writes nothing, when the name belongs to somebody else.
+   */
+  createPrincipalForSubject(principal: Principal, subject: OidcSubject): Promise<Principal>;
 
   /** Throws `principal_not_found` when the owner is gone. */
   createKey(key: NewApiKey, audit: AuditEntry | null): Promise<void>;
@@ -30,10 +46,24 @@ export interface IdentityStore {
   findKeyByHash(hash: string): Promise<{ readonly key: ApiKey; readonly principal: Principal } | null>;
   /** By creation time, of one principal or of all. */
   listKeys(filter: { readonly principalId?: string }, page: Page): Promise<Paged<OwnedApiKey>>;
-  /** Labels by id, of those keys that exist; any number of ids. */
-  findKeyLabels(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Labels and suffixes by id, of those keys that exist; any number of ids. */
+  findKeyNames(ids: readonly string[]): Promise<ReadonlyMap<string, KeyName>>;
   /** Throws `key_not_found`, also when `principalId` is given and does not own the key. */
   deleteKey(
+    filter: { readonly id: string; readonly principalId?: string },
+    audit: AuditEntry | null,
+  ): Promise<void>;
+
+  /** Throws `principal_not_found` when the owner is gone. */
+  createRelayToken(token: NewRelayToken, audit: AuditEntry | null): Promise<void>;
+  /** The token and its owner, enabled or not; null when no such token exists. Asked on every relayed request. */
+  findRelayTokenByHash(
+    hash: string,
+  ): Promise<{ readonly token: RelayToken; readonly principal: Principal } | null>;
+  /** By creation time, of one principal or of all. */
+  listRelayTokens(filter: { readonly principalId?: string }, page: Page): Promise<Paged<OwnedRelayToken>>;
+  /** Throws `relay_token_not_found`, also when `principalId` is given and does not own the token. */
+  deleteRelayToken(
     filter: { readonly id: string; readonly principalId?: string },
     audit: AuditEntry | null,
   ): Promise<void>;
@@ -50,9 +80,9 @@ export interface IdentityStore {
   revokeSessions(principalId: string, audit: AuditEntry | null): Promise<number>;
 }
 
-/** When a key was last used: coarse, kept apart from the catalog so that traffic never looks like a change to it. */
+/** When a key or relay token was last used: coarse, kept apart from the catalog so that traffic never looks like a change to it. */
 export interface KeyUseStore {
-  /** Last use by key id; an id that was never used is absent. */
+  /** Last use by id; an id that was never used is absent. */
   loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
   /** Hands over; never waits for the disk. */
   saveLastUsed(id: string, atUs: InstantUs): void;

@@ -11,6 +11,8 @@ import type { Keys } from "#identity/keys.ts";
 import { createKeys } from "#identity/keys.ts";
 import type { Principals } from "#identity/principals.ts";
 import { createPrincipals } from "#identity/principals.ts";
+import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
+import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
@@ -59,6 +61,8 @@ export interface TestIdentity {
   readonly clock: TestClock;
   readonly principals: Principals;
   readonly keys: Keys;
+  readonly relayTokens: RelayTokens;
+  readonly relayAuthenticator: RelayAuthenticator;
   readonly keyUse: KeyUse;
   readonly keyUseStore: RecordedKeyUse;
   readonly authenticator: Authenticator;
@@ -86,6 +90,8 @@ export async function openTestIdentity(): Promise<TestIdentity> {
     clock,
     principals: createPrincipals({ store, clock, ids }),
     keys: createKeys({ store, secrets, clock, ids }),
+    relayTokens: createRelayTokens({ store, secrets, clock, ids }),
+    relayAuthenticator: createRelayAuthenticator({ store, keyUse, secrets }),
     keyUse,
     keyUseStore,
     authenticator: createAuthenticator({ store, keyUse, secrets, clock }),

@@ -1,0 +1,50 @@
+import type { SecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { KeyUse } from "./key-use.ts";
+import type { Principal } from "./principal.ts";
+import { RELAY_TOKEN_PREFIX } from "./relay-token.ts";
+import type { IdentityStore } from "./store.ts";
+
+/** To whom a relayed request is attributed, and by which token. */
+export interface RelayCaller {
+  readonly principal: Principal;
+  readonly relayTokenId: string;
+}
+
+export interface RelayAuthenticator {
+  /**
+   * The owner of the token in a relay path (specification, sections 4.5 and 5). Throws `unknown_relay_token` for whatever
+   * is no living token of an enabled principal: unknown, deleted, malformed, an API key.
+   */
+  authenticate(token: string): Promise<RelayCaller>;
+}
+
+export interface RelayAuthenticatorDeps {
+  readonly store: Pick<IdentityStore, "findRelayTokenByHash">;
+  readonly keyUse: KeyUse;
+  readonly secrets: SecretBox;
+}
+
+/** Asks the store on every request, so that a deleted token fails on the very next one. */
+export function createRelayAuthenticator({
+  store,
+  keyUse,
+  secrets,
+}: RelayAuthenticatorDeps): RelayAuthenticator {
+  return {
+    async authenticate(token) {
+      // An API key starts with `lp_` and fails here, whosever it is.
+      if (!token.startsWith(RELAY_TOKEN_PREFIX)) throw refuse();
+      const found = await store.findRelayTokenByHash(secrets.hashToken(token));
+      // Unknown, deleted and disabled look the same from outside.
+      if (found === null || !found.principal.enabled) throw refuse();
+      keyUse.touch(found.token.id);
+      return { principal: found.principal, relayTokenId: found.token.id };
+    },
+  };
+}
+
+/** Names no token: its message is read in logs and screenshots. */
+function refuse(): ProxyError {
+  return new ProxyError("unknown_relay_token", "This relay token is not known.");
+}

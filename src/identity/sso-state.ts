@@ -1,0 +1,96 @@
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { equalsConstantTime, type SecretBox } from "#kernel/crypto.ts";
+
+export const STATE_COOKIE_NAME = "proxy_sso_state";
+/** Decisions, "Sign-in". */
+export const STATE_SECONDS = 600;
+/** 256 bits, of which nonce and code verifier are derived. */
+export const STATE_SECRET_BYTES = 32;
+/** Of the last ten minutes; of more sign-ins than that the oldest are forgotten, and the provider's own memory remains. */
+const USED_STATES_MAX = 10_000;
+
+/** One way to the identity provider and back, bound to the browser that holds its cookie. */
+export interface SignInAttempt {
+  /** The `state` parameter: signed, so that it tells by itself whether this was the one retry. */
+  readonly state: string;
+  /** OpenID Connect Core 1.0, section 3.1.2.1. */
+  readonly nonce: string;
+  /** RFC 7636, section 4.1: 64 of its characters. */
+  readonly codeVerifier: string;
+  readonly isRetry: boolean;
+  readonly expiresAtUs: InstantUs;
+  /** The signed value of the state cookie. */
+  readonly cookieValue: string;
+}
+
+export interface AttemptDraft {
+  /** Fresh random text without a dot; only the cookie holds it. */
+  readonly secret: string;
+  readonly isRetry: boolean;
+  readonly expiresAtUs: InstantUs;
+}
+
+/** Everything that goes out is derived from the cookie's secret by keyed hashes: none of it tells of the others. */
+export function toSignInAttempt(secrets: SecretBox, draft: AttemptDraft): SignInAttempt {
+  const { secret, isRetry, expiresAtUs } = draft;
+  const expiresAtSeconds = Math.floor(expiresAtUs / 1_000_000);
+  const derive = (purpose: string) => secrets.hashToken(`sso ${purpose} ${secret}`);
+  const mark = isRetry ? "retry" : "first";
+  return {
+    state: secrets.sign(`sso-state.${derive("state")}.${mark}`),
+    nonce: derive("nonce"),
+    codeVerifier: derive("verifier"),
+    isRetry,
+    expiresAtUs: expiresAtSeconds * 1_000_000,
+    cookieValue: secrets.sign(`sso-cookie.${secret}.${mark}.${expiresAtSeconds}`),
+  };
+}
+
+/** The attempt of a state cookie, expired or not; null when this installation did not sign it. */
+export function readStateCookie(secrets: SecretBox, cookieValue: string): SignInAttempt | null {
+  const value = secrets.verify(cookieValue);
+  const [, secret, mark, seconds] =
+    /^sso-cookie\.([A-Za-z0-9_-]+)\.(first|retry)\.([0-9]{1,12})$/.exec(value ?? "") ?? [];
+  if (secret === undefined) return null;
+  const expiresAtUs = Number(seconds) * 1_000_000;
+  return toSignInAttempt(secrets, { secret, isRetry: mark === "retry", expiresAtUs });
+}
+
+/** Whether a `state` is one of ours that was sent with the one retry: true also in a browser that keeps no cookies. */
+export function isRetryState(secrets: SecretBox, state: string): boolean {
+  return /^sso-state\.[0-9a-f]+\.retry$/.test(secrets.verify(state) ?? "");
+}
+
+/** Makes each attempt good for one callback. */
+export interface UsedStates {
+  /** True once for an attempt that has not expired and whose state is this one. */
+  take(attempt: SignInAttempt, state: string): boolean;
+}
+
+export function createUsedStates(clock: Clock): UsedStates {
+  const expiriesUs = new Map<string, InstantUs>();
+  const forgetOld = (nowUs: InstantUs) => {
+    // In order of use, and each lives for at most ten minutes: the first are the oldest.
+    for (const [state, expiresAtUs] of expiriesUs) {
+      if (expiresAtUs > nowUs && expiriesUs.size < USED_STATES_MAX) return;
+      expiriesUs.delete(state);
+    }
+  };
+  return {
+    take(attempt, state) {
+      const nowUs = clock.nowUs();
+      if (attempt.expiresAtUs <= nowUs || !equalsConstantTime(state, attempt.state)) return false;
+      if (expiriesUs.has(attempt.state)) return false;
+      forgetOld(nowUs);
+      expiriesUs.set(attempt.state, attempt.expiresAtUs);
+      return true;
+    },
+  };
+}
+
+/** A `Set-Cookie` value: `Lax`, since the way back from the provider is a navigation from another site. */
+export function buildStateCookie(value: string, options: { readonly secure: boolean }): string {
+  const maxAgeSeconds = value === "" ? 0 : STATE_SECONDS;
+  const attributes = `Path=/auth; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${options.secure ? "; Secure" : ""}`;
+  return `${STATE_COOKIE_NAME}=${value}; ${attributes}`;
+}

@@ -1,0 +1,118 @@
+import { ProxyError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import type { OpenIdProvider } from "./oidc.ts";
+import { toErrorWord } from "./oidc-failure.ts";
+import { createSsoAccounts } from "./sso-account.ts";
+import { toGroups } from "./sso-claims.ts";
+import {
+  createUsedStates,
+  isRetryState,
+  readStateCookie,
+  STATE_SECONDS,
+  STATE_SECRET_BYTES,
+  toSignInAttempt,
+  type SignInAttempt,
+} from "./sso-state.ts";
+import { issueSession, type IssuedSession, type SessionsDeps } from "./sessions.ts";
+
+/** Sign-in with an OpenID provider (specification, section 5, point 6). */
+export interface SingleSignOn {
+  /** Where to send the browser, and the cookie that it has to bring back. Throws `sso_exchange_failed`. */
+  begin(options: { readonly isRetry: boolean }): Promise<SsoDeparture>;
+  /**
+   * The way back. `retry`: the state did not match, and this was not the retry. Throws `sso_state_mismatch`, `sso_denied`,
+   * `sso_code_missing`, `sso_exchange_failed`, `sso_userinfo_failed` and `sso_group_required`.
+   */
+  finish(callback: SsoCallback): Promise<SsoOutcome>;
+}
+
+export interface SsoDeparture {
+  readonly authorizationUrl: string;
+  /** For `buildStateCookie`. */
+  readonly cookieValue: string;
+}
+
+export interface SsoCallback {
+  readonly query: URLSearchParams;
+  /** As the browser sent it; null when it sent none. */
+  readonly stateCookie: string | null;
+}
+
+export type SsoOutcome =
+  | { readonly kind: "retry" }
+  | { readonly kind: "signed_in"; readonly session: IssuedSession };
+
+export interface SingleSignOnDeps extends SessionsDeps {
+  readonly provider: OpenIdProvider;
+  /** Ends with `/auth/callback`. Asked at each sign-in: a free port is known only once it is bound. */
+  readonly redirectUri: () => string;
+  readonly requiredGroup: string | null;
+  readonly adminGroup: string | null;
+  /** The claim that lists the groups. */
+  readonly groupsClaim: string;
+  readonly log: Log;
+}
+
+export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
+  const { provider, secrets, clock, ids, requiredGroup, adminGroup, log } = deps;
+  const accounts = createSsoAccounts(deps);
+  const usedStates = createUsedStates(clock);
+
+  /** The attempt that this callback ends; null when it is none of ours, of another browser, too late or used before. */
+  const takeAttempt = (attempt: SignInAttempt | null, states: readonly string[]): SignInAttempt | null => {
+    const [state] = states;
+    if (attempt === null || state === undefined || states.length > 1) return null;
+    return usedStates.take(attempt, state) ? attempt : null;
+  };
+  const checkAnswer = (query: URLSearchParams): void => {
+    const error = query.get("error") ?? "";
+    if (error !== "") {
+      log.info("the identity provider refused a sign-in", { provider_error: toErrorWord(error) });
+      throw new ProxyError("sso_denied", "The identity provider refused the sign-in.");
+    }
+    if ((query.get("code") ?? "") === "") {
+      throw new ProxyError("sso_code_missing", "The identity provider sent no code.");
+    }
+  };
+
+  return {
+    async begin({ isRetry }) {
+      const secret = Buffer.from(ids.randomBytes(STATE_SECRET_BYTES)).toString("base64url");
+      const expiresAtUs = clock.nowUs() + STATE_SECONDS * 1_000_000;
+      const attempt = toSignInAttempt(secrets, { secret, isRetry, expiresAtUs });
+      const authorizationUrl = await provider.buildAuthorizationUrl({
+        ...attempt,
+        redirectUri: deps.redirectUri(),
+      });
+      return { authorizationUrl, cookieValue: attempt.cookieValue };
+    },
+
+    async finish({ query, stateCookie }) {
+      const brought = stateCookie === null ? null : readStateCookie(secrets, stateCookie);
+      const states = query.getAll("state");
+      const attempt = takeAttempt(brought, states);
+      if (attempt === null) {
+        // Blocked cookies must not loop: then the mark in the signed state is the one that is left.
+        const wasRetry = brought?.isRetry === true || states.some((state) => isRetryState(secrets, state));
+        if (!wasRetry) return { kind: "retry" };
+        throw new ProxyError(
+          "sso_state_mismatch",
+          "This browser did not bring back what the sign-in began with: allow cookies for this site, and sign in again.",
+        );
+      }
+      checkAnswer(query);
+      const identity = await provider.redeem({ ...attempt, redirectUri: deps.redirectUri() }, query);
+      const groups = toGroups(identity.claim(deps.groupsClaim));
+      if (requiredGroup !== null && !groups.has(requiredGroup)) {
+        log.info("a sign-in was refused: the account is not in PROXY_OIDC_REQUIRED_GROUP");
+        throw new ProxyError(
+          "sso_group_required",
+          "This account is not in the group that may use this server.",
+        );
+      }
+      const role = adminGroup === null ? null : groups.has(adminGroup) ? "admin" : "member";
+      const principal = await accounts.settle(identity, role);
+      return { kind: "signed_in", session: await issueSession(deps, principal) };
+    },
+  };
+}
