@@ -9,7 +9,7 @@ const CHAT: MeterDialect = {
   findEventUsage: findChatUsage,
   // `[DONE]` alone: a finish reason is followed by the event that holds the usage.
   isLastEvent: () => false,
-  alwaysExclusive: false,
+  defaultsToExclusive: false,
 };
 
 /** A meter for one `/v1` response (decisions, "Usage and prices"). */

@@ -39,7 +39,7 @@ export interface MeterDialect {
   findEventUsage(event: JsonObject): readonly unknown[];
   /** Whether an event is the last of its stream, besides `[DONE]`. */
   isLastEvent(event: JsonObject): boolean;
-  readonly alwaysExclusive: boolean;
+  readonly defaultsToExclusive: boolean;
 }
 
 /** Pieces of a unary body that are kept for its end. A body that comes in one piece has no limit here: its owner holds it. */

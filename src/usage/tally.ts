@@ -33,7 +33,10 @@ const CACHED_INPUT: readonly Path[] = [
 ];
 const CACHE_READ: readonly Path[] = [["cache_read_input_tokens"], ["cache_read_tokens"]];
 const CACHE_CREATION: readonly Path[] = [["cache_creation_input_tokens"], ["cache_creation_tokens"]];
+/** The dialect has no one name for it; OpenAI-compatible transcribers and Mistral say these. */
+const AUDIO: readonly Path[] = [["audio_seconds"], ["prompt_audio_seconds"]];
 const PATHS: readonly Path[] = [
+  ...AUDIO,
   ...INCLUSIVE_INPUT,
   ...OTHER_INPUT,
   ...INCLUSIVE_OUTPUT,
@@ -46,9 +49,9 @@ const PATHS: readonly Path[] = [
 /**
  * Per wire field the last number wins; what is absent, null or no quantity resets nothing, and nothing is summed. Only the
  * whole tells the shape, so that it does not depend on the order in which a gateway sends its fields.
- * `alwaysExclusive` is for the messages dialect, whose shape is known beforehand.
+ * `defaultsToExclusive` is for the messages dialect: only prompt or completion tokens make it inclusive.
  */
-export function createTally({ alwaysExclusive }: { readonly alwaysExclusive: boolean }): Tally {
+export function createTally({ defaultsToExclusive }: { readonly defaultsToExclusive: boolean }): Tally {
   const numbers = new Map<Path, number>();
   const firstOf = (paths: readonly Path[]) => {
     for (const path of paths) {
@@ -77,18 +80,20 @@ export function createTally({ alwaysExclusive }: { readonly alwaysExclusive: boo
       const cached = firstOf(CACHED_INPUT);
       const cacheRead = firstOf(CACHE_READ);
       const cacheCreation = firstOf(CACHE_CREATION);
+      const audio = firstOf(AUDIO);
       const isCacheBeside = input !== undefined && (cacheRead ?? cacheCreation) !== undefined;
-      const isExclusive = alwaysExclusive || ((prompt ?? completion) === undefined && isCacheBeside);
+      const isExclusive = (prompt ?? completion) === undefined && (defaultsToExclusive || isCacheBeside);
 
       const cachedInput = isExclusive ? (cacheRead ?? cached) : (cached ?? cacheRead);
       const cacheCreationTokens = isExclusive ? (cacheCreation ?? null) : null;
-      if ((input ?? output ?? cachedInput ?? cacheCreationTokens ?? null) === null) return null;
+      if ((input ?? output ?? cachedInput ?? cacheCreationTokens ?? audio ?? null) === null) return null;
       return {
         shape: isExclusive ? "exclusive" : "inclusive",
         quantities: {
           ...(input === undefined ? {} : { input_tokens: input }),
           ...(output === undefined ? {} : { output_tokens: output }),
           ...(cachedInput === undefined ? {} : { cached_input_tokens: cachedInput }),
+          ...(audio === undefined ? {} : { audio_seconds: audio }),
         },
         cacheCreationTokens,
       };

@@ -270,7 +270,7 @@ describe("merging", () => {
   });
 
   test("a dialect that is known to be exclusive is so without a cache count", () => {
-    const tally = createTally({ alwaysExclusive: true });
+    const tally = createTally({ defaultsToExclusive: true });
     expect(tally.total()).toBeNull();
     expect(tally.add({ input_tokens: 3, output_tokens: 1 })).toBe(true);
     expect(tally.add({ output_tokens: 4 })).toBe(true);

@@ -59,6 +59,13 @@ describe("the stored client", () => {
     expect(toClient("OpenAI/Python 1.2.3 (x)  ")).toBe("OpenAI/Python 1.2.3 (x)  ");
   });
 
+  test("a User-Agent sent as UTF-8 is stored as the text it is, and one of other bytes byte by byte", () => {
+    const onTheWire = (text: string) => Buffer.from(text, "utf8").toString("latin1");
+    expect(toClient(onTheWire("café 😀"))).toBe("café 😀");
+    expect(toClient(onTheWire("😀".repeat(300)))).toBe("😀".repeat(256));
+    expect(toClient("caf\xe9 \xff")).toBe("caf\xe9 \xff");
+  });
+
   test("256 code points are kept and a cut never splits a character", () => {
     expect(toClient("🙂".repeat(256))).toBe("🙂".repeat(256));
     expect(toClient(`${"a".repeat(255)}🙂b`)).toBe(`${"a".repeat(255)}🙂`);

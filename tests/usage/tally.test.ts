@@ -40,6 +40,27 @@ describe("the shape of a usage", () => {
     );
   });
 
+  test("the messages dialect is exclusive, unless prompt or completion tokens say otherwise", () => {
+    const shapeOf = (usage: Fields) => {
+      const tally = createTally({ defaultsToExclusive: true });
+      tally.add(usage);
+      return tally.total()?.shape;
+    };
+    expect(shapeOf({ input_tokens: 10, output_tokens: 2 })).toBe("exclusive");
+    expect(shapeOf({ prompt_tokens: 10, completion_tokens: 2, cached_tokens: 4 })).toBe("inclusive");
+    expect(shapeOf({ input_tokens: 10, completion_tokens: 2, cache_read_input_tokens: 4 })).toBe("inclusive");
+  });
+
+  test("seconds of audio are read under either name, and alone they are usage", () => {
+    const tally = createTally({ defaultsToExclusive: false });
+    expect(tally.add({ prompt_audio_seconds: 12.5 })).toBe(true);
+    expect(tally.total()).toEqual({
+      shape: "inclusive",
+      quantities: { audio_seconds: 12.5 },
+      cacheCreationTokens: null,
+    });
+  });
+
   test("it does not depend on which fields come first, or in one object with which", () => {
     const order = fc.shuffledSubarray([...FIELDS], { minLength: FIELDS.length });
     fc.assert(
@@ -60,7 +81,7 @@ describe("the shape of a usage", () => {
 });
 
 function readAll(usages: readonly Fields[]): ReportedUsage | null {
-  const tally = createTally({ alwaysExclusive: false });
+  const tally = createTally({ defaultsToExclusive: false });
   for (const usage of usages) tally.add(usage);
   return tally.total();
 }

@@ -1,0 +1,190 @@
+import { truncateCodePoints } from "#kernel/text.ts";
+import type { Unit } from "#kernel/units.ts";
+import { UNITS } from "#kernel/units.ts";
+import type { Outcome, UsageEnding } from "./event.ts";
+import { RELAY_PROVIDER } from "./event.ts";
+import { toFullRateInput } from "./normalise.ts";
+
+/** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */
+export type RequestLabels = {
+  readonly endpoint: string;
+  readonly provider: string;
+  readonly model: string;
+};
+
+export type UnitLabels = Omit<RequestLabels, "endpoint">;
+export type UnpricedLabels = Pick<RequestLabels, "model">;
+
+export interface RequestSeries {
+  readonly labels: RequestLabels;
+  readonly requests: { readonly [outcome in Outcome]: number };
+  /** From arrival to the end, summed over all outcomes. */
+  readonly durationUs: number;
+}
+
+/** Quantities as in reports; a unit that was never seen above zero is absent. */
+export interface UnitSeries<Labels> {
+  readonly labels: Labels;
+  readonly quantities: { readonly [unit in Unit]?: number };
+}
+
+/** What the process has accounted for since it started (specification, section 6). Never by principal. */
+export interface UsageMetrics {
+  /** Called once per usage event, when its end is written. Takes a fraction of a microsecond; never throws. */
+  count(request: CountedRequest, ending: UsageEnding): void;
+  requests(): readonly RequestSeries[];
+  units(): readonly UnitSeries<UnitLabels>[];
+  /** Quantities of units that had no price. */
+  unpricedUnits(): readonly UnitSeries<UnpricedLabels>[];
+}
+
+export interface CountedRequest {
+  /** The served endpoint, or the relayed path. */
+  readonly endpoint: string;
+  /** The provider's name, or `RELAY_PROVIDER`. */
+  readonly provider: string;
+  readonly model: string | null;
+}
+
+/**
+ * Combinations of endpoint, provider and model that are told apart; each has up to four series, one per outcome or unit.
+ * What relays name has its own share, so that no caller can use up what the catalog's models need.
+ */
+export const CATALOG_LABEL_SETS_MAX = 1_000;
+export const RELAY_LABEL_SETS_MAX = 100;
+/** The label value of everything past a limit. */
+export const OTHER = "(other)";
+/** Code points; longer values are cut. As long as an alias may be. */
+export const LABEL_VALUE_LENGTH_MAX = 200;
+/** The paths that a relay's callers meter by; any other is `(other)`. */
+const RELAYED_PATHS: ReadonlySet<string> = new Set(["/v1/messages", "/v1/messages/count_tokens"]);
+
+type Sums = { [unit in Unit]?: number };
+
+interface Units<Labels> {
+  readonly labels: Labels;
+  readonly quantities: Sums;
+}
+
+interface Requests {
+  readonly labels: RequestLabels;
+  readonly requests: { [outcome in Outcome]: number };
+  durationUs: number;
+  readonly units: Units<UnitLabels>;
+  readonly unpriced: Units<UnpricedLabels>;
+}
+
+interface OfModel {
+  readonly unpriced: Units<UnpricedLabels>;
+  readonly providers: Map<string, OfProvider>;
+}
+
+interface OfProvider {
+  readonly units: Units<UnitLabels>;
+  readonly endpoints: Map<string, Requests>;
+}
+
+export function createUsageMetrics(): UsageMetrics {
+  /** Nested, so that a request is found without putting a key together. */
+  const models = new Map<string, OfModel>();
+  const requests: Requests[] = [];
+  const units: Units<UnitLabels>[] = [];
+  const unpricedUnits: Units<UnpricedLabels>[] = [];
+  let catalogCount = 0;
+  let relayCount = 0;
+
+  const find = ({ endpoint, provider, model }: RequestLabels) =>
+    models.get(model)?.providers.get(provider)?.endpoints.get(endpoint);
+
+  /** For values that are new, or have to be bounded first. */
+  function findOrOpen(given: RequestLabels): Requests {
+    const labels = toBounded(given);
+    const known = find(labels);
+    if (known !== undefined) return known;
+    if (labels.provider === RELAY_PROVIDER) {
+      const overflow = { ...labels, model: OTHER };
+      if (relayCount >= RELAY_LABEL_SETS_MAX) return find(overflow) ?? open(overflow);
+      relayCount += 1;
+    } else {
+      if (catalogCount >= CATALOG_LABEL_SETS_MAX) return find(OVERFLOW) ?? open(OVERFLOW);
+      catalogCount += 1;
+    }
+    return open(labels);
+  }
+
+  function open(labels: RequestLabels): Requests {
+    const { endpoint, provider, model } = labels;
+    const ofModel = getOrAdd(models, model, () => ({
+      unpriced: addTo(unpricedUnits, { model }),
+      providers: new Map<string, OfProvider>(),
+    }));
+    const ofProvider = getOrAdd(ofModel.providers, provider, () => ({
+      units: addTo(units, { provider, model }),
+      endpoints: new Map<string, Requests>(),
+    }));
+    const opened: Requests = {
+      labels,
+      requests: { ok: 0, upstream_error: 0, unreachable: 0, cancelled: 0 },
+      durationUs: 0,
+      units: ofProvider.units,
+      unpriced: ofModel.unpriced,
+    };
+    ofProvider.endpoints.set(endpoint, opened);
+    requests.push(opened);
+    return opened;
+  }
+
+  return {
+    count({ endpoint, provider, model }, { outcome, durationUs, usage, prices }) {
+      const labels = { endpoint, provider, model: model ?? "" };
+      const series = find(labels) ?? findOrOpen(labels);
+      series.requests[outcome] += 1;
+      series.durationUs += durationUs;
+      if (usage === null) return;
+      for (const unit of UNITS) {
+        const quantity = (unit === "input_tokens" ? toFullRateInput(usage) : usage.quantities[unit]) ?? 0;
+        if (quantity === 0) continue;
+        add(series.units.quantities, unit, quantity);
+        if ((prices[unit] ?? null) === null) add(series.unpriced.quantities, unit, quantity);
+      }
+    },
+    requests: () => requests,
+    units: () => units,
+    unpricedUnits: () => unpricedUnits,
+  };
+}
+
+const OVERFLOW: RequestLabels = { endpoint: OTHER, provider: OTHER, model: OTHER };
+
+/** Values of a length that is bounded, and of the relay only the endpoints that are known. */
+function toBounded({ endpoint, provider, model }: RequestLabels): RequestLabels {
+  const isRelay = provider === RELAY_PROVIDER;
+  return {
+    endpoint: isRelay && !RELAYED_PATHS.has(endpoint) ? OTHER : toLabelValue(endpoint),
+    provider: toLabelValue(provider),
+    model: toLabelValue(model),
+  };
+}
+
+/** Well-formed, so that it is the same text again in UTF-8, and a copy, so that it does not hold on to a longer one. */
+function toLabelValue(text: string): string {
+  return Buffer.from(truncateCodePoints(text, LABEL_VALUE_LENGTH_MAX)).toString();
+}
+
+function add(sums: Sums, unit: Unit, quantity: number): void {
+  sums[unit] = (sums[unit] ?? 0) + quantity;
+}
+
+function addTo<Labels>(list: Units<Labels>[], labels: Labels): Units<Labels> {
+  const added = { labels, quantities: {} };
+  list.push(added);
+  return added;
+}
+
+function getOrAdd<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

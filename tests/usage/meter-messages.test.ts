@@ -1,0 +1,170 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MeterReading } from "#usage/meter.ts";
+import type { MessagesMeterOptions } from "#usage/meter-messages.ts";
+import { createMessagesMeter } from "#usage/meter-messages.ts";
+
+const folder = join(import.meta.dir, "../fixtures/messages");
+
+function ok(input: number, output: number, cached?: number, created?: number): MeterReading {
+  const quantities = { input_tokens: input, output_tokens: output };
+  return {
+    usage: {
+      shape: "exclusive",
+      quantities: cached === undefined ? quantities : { ...quantities, cached_input_tokens: cached },
+      cacheCreationTokens: created ?? null,
+    },
+    errorKind: null,
+    complete: true,
+  };
+}
+
+const READINGS: { readonly [fixture: string]: MeterReading } = {
+  plain: ok(11, 2, 8, 5),
+  "cumulative-usage-at-the-end": ok(12, 2, 9, 6),
+  "delta-with-nulls-resets-nothing": ok(11, 2, 8, 5),
+  "usage-in-other-events-is-content": ok(11, 2, 8, 5),
+  "tool-use-with-partial-json": ok(11, 2, 8, 5),
+  "error-after-start": { ...ok(11, 1, 8, 5), errorKind: "overloaded_error", complete: false },
+  "error-alone": { usage: null, errorKind: "rate_limit_error", complete: false },
+  "no-stop-unterminated": { ...ok(11, 2, 8, 5), complete: false },
+  "without-event-names": ok(11, 2, 8, 5),
+  "without-caches": ok(11, 2),
+  "broken-event-is-skipped": ok(11, 2, 8, 5),
+  "end-signalled-by-a-gateway": ok(11, 2, 8, 5),
+};
+
+describe("streams of the messages dialect", () => {
+  test("every fixture has a reading and every reading a fixture", () => {
+    const names = readdirSync(folder).map((file) => file.replace(".sse", ""));
+    expect(names.sort()).toEqual(Object.keys(READINGS).sort());
+  });
+
+  test.each(Object.entries(READINGS))(
+    "%s is metered alike with each line end, cut at each byte and byte by byte",
+    (name, reading) => {
+      const text = readFileSync(join(folder, `${name}.sse`), "utf8");
+      for (const lineEnd of ["\n", "\r\n", "\r"]) {
+        const bytes = Buffer.from(text.replaceAll("\n", lineEnd));
+        expect(readStream([bytes])).toEqual(reading);
+        expect(readStream([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(reading);
+        const differing: number[] = [];
+        for (let cut = 1; cut < bytes.length; cut += 1) {
+          const cutReading = readStream([bytes.subarray(0, cut), bytes.subarray(cut)]);
+          if (!Bun.deepEquals(cutReading, reading)) differing.push(cut);
+        }
+        expect(differing).toEqual([]);
+      }
+    },
+  );
+
+  test("a stream that breaks off anywhere has the usage seen so far, and is complete only behind message_stop", () => {
+    const bytes = readFileSync(join(folder, "plain.sse"));
+    const stopEnd = bytes.indexOf('{"type":"message_stop"}') + '{"type":"message_stop"}'.length;
+    let outputTokens = -1;
+    for (let end = 0; end <= bytes.length; end += 1) {
+      const { usage, errorKind, complete } = readStream([bytes.subarray(0, end)]);
+      const seen = usage?.quantities.output_tokens ?? -1;
+      expect(seen).toBeGreaterThanOrEqual(outputTokens);
+      expect({ errorKind, complete }).toEqual({ errorKind: null, complete: end >= stopEnd });
+      outputTokens = seen;
+    }
+    expect(outputTokens).toBe(2);
+  });
+});
+
+describe("unary answers of the messages dialect", () => {
+  const cases: readonly [string, unknown, MeterReading][] = [
+    [
+      "the top-level usage, cache reads and cache writes beside the input",
+      {
+        type: "message",
+        content: [{ type: "text", text: '"usage"' }],
+        usage: {
+          input_tokens: 11,
+          output_tokens: 2,
+          cache_read_input_tokens: 8,
+          cache_creation_input_tokens: 5,
+          cache_creation: { ephemeral_5m_input_tokens: 99 },
+        },
+      },
+      ok(11, 2, 8, 5),
+    ],
+    [
+      "an input without caches is exclusive all the same",
+      { usage: { input_tokens: 11, output_tokens: 2 } },
+      ok(11, 2),
+    ],
+    [
+      "usage that stands deeper is content",
+      {
+        message: { usage: { input_tokens: 1 } },
+        choices: [{ usage: { input_tokens: 1 } }],
+        content: [{ usage: { input_tokens: 1 } }],
+      },
+      { usage: null, errorKind: null, complete: true },
+    ],
+    [
+      "quantities that are none are dropped one by one",
+      {
+        usage: {
+          input_tokens: -1,
+          output_tokens: 2,
+          cache_read_input_tokens: "8",
+          cache_creation_input_tokens: 2 ** 53,
+        },
+      },
+      {
+        usage: { shape: "exclusive", quantities: { output_tokens: 2 }, cacheCreationTokens: null },
+        errorKind: null,
+        complete: true,
+      },
+    ],
+    [
+      "a 200 that is nothing but an error",
+      { type: "error", error: { type: "api_error", message: "x" } },
+      { usage: null, errorKind: "api_error", complete: true },
+    ],
+    [
+      "a count of tokens is no usage",
+      { input_tokens: 2095 },
+      { usage: null, errorKind: null, complete: true },
+    ],
+  ];
+  test.each(cases)("%s", (_, body, reading) => {
+    expect(read([Buffer.from(JSON.stringify(body))], { streamed: false, statusCode: 200 })).toEqual(reading);
+  });
+
+  test("an error status takes its kind from error.type", () => {
+    const body = { type: "error", error: { type: "invalid_request_error", message: "x" } };
+    expect(read([Buffer.from(JSON.stringify(body))], { streamed: false, statusCode: 400 }).errorKind).toBe(
+      "invalid_request_error",
+    );
+  });
+});
+
+test("an answer to counting has no usage, streamed or not, and still its error", () => {
+  const usage = { usage: { input_tokens: 14, output_tokens: 3 } };
+  const counting = { counting: true, statusCode: 200 };
+  expect(read([Buffer.from(JSON.stringify(usage))], { ...counting, streamed: false }).usage).toBeNull();
+  const stream = readFileSync(join(folder, "error-after-start.sse"));
+  expect(read([stream], { ...counting, streamed: true })).toEqual({
+    usage: null,
+    errorKind: "overloaded_error",
+    complete: false,
+  });
+});
+
+function readStream(parts: readonly Uint8Array[]): MeterReading {
+  return read(parts, { streamed: true, statusCode: 200 });
+}
+
+function read(
+  parts: readonly Uint8Array[],
+  options: Omit<MessagesMeterOptions, "counting"> & { readonly counting?: boolean },
+): MeterReading {
+  const meter = createMessagesMeter({ counting: false, ...options });
+  for (const part of parts) meter.push(part);
+  return meter.finish();
+}
