@@ -30,6 +30,17 @@ export interface ProviderIds {
   readonly exclude: readonly string[];
 }
 
+/** Matches everything, whoever the provider. */
+export const NO_FILTER: Omit<UsageFilter, "provider"> = {
+  principal: null,
+  keyId: null,
+  model: null,
+  clientPrefix: null,
+  tags: [],
+  outcomes: null,
+};
+export const EVERY_PROVIDER: ProviderIds = { include: null, exclude: [] };
+
 /** Filter tags in one query (specification, section 8). */
 export const FILTER_TAGS_MAX = 4;
 /** Stands for every provider that no longer exists. */
@@ -59,7 +70,7 @@ export function toProviderIds(
   providerName: string | null,
   providers: readonly { readonly id: string; readonly name: string }[],
 ): ProviderIds {
-  if (providerName === null) return { include: null, exclude: [] };
+  if (providerName === null) return EVERY_PROVIDER;
   if (providerName === RELAY_PROVIDER) return { include: [RELAY_PROVIDER], exclude: [] };
   if (providerName === DELETED_PROVIDER) {
     return { include: null, exclude: [...providers.map(({ id }) => id), RELAY_PROVIDER] };

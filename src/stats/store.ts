@@ -2,6 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { PriceSet, Pico, Quantities } from "#kernel/units.ts";
 import type { Outcome } from "#usage/event.ts";
+import type { Bucket } from "./bucket.ts";
 import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
 
 /** A row of the request log: metadata and numbers as stored, never content. */
@@ -35,10 +36,119 @@ export interface StatsQuery {
   readonly filter: Omit<UsageFilter, "provider">;
   /** `include: null` is every provider but the excluded ones: `(deleted)` excludes all that exist and the relay. */
   readonly providers: ProviderIds;
+  /** Only what this principal used, whatever it was called; null is everybody. */
+  readonly principalId: string | null;
 }
 
-/** Reports over the ledger, read away from the data plane on a read-only connection. */
+/** What a report needs to know beside the ledger. */
+export interface ReportContext {
+  readonly nowUs: InstantUs;
+  /** Names of the providers that exist, by id; every other id but the relay's is `(deleted)`. */
+  readonly providerNames: ReadonlyMap<string, string>;
+}
+
+/** What every report says of the window that it was made for. */
+export interface ReportNotes {
+  /**
+   * Set when retention has removed rows that a ragged end of the window needed: the whole days (for filtered hours: the
+   * hours that still have rows) that were counted instead.
+   */
+  readonly snapped: { readonly sinceUs: InstantUs; readonly untilUs: InstantUs } | null;
+  /** True when rows beyond a named limit were left out. */
+  readonly truncated: boolean;
+}
+
+export interface SeriesBucket {
+  readonly startUs: InstantUs;
+  readonly requests: number;
+  readonly ok: number;
+  readonly cancelled: number;
+  readonly upstreamError: number;
+  readonly unreachable: number;
+  readonly unpricedRequests: number;
+  /** Null when nothing in the bucket was priced. */
+  readonly costPico: Pico | null;
+  /** Normalised as reports count them; a unit that nothing reported is absent. */
+  readonly units: Quantities;
+}
+
+export interface Series extends ReportNotes {
+  readonly bucket: Bucket;
+  readonly buckets: readonly SeriesBucket[];
+}
+
+/**
+ * How a summary is grouped: `own` by (model, endpoint), `admin` by (principal, model, endpoint), `team` by (principal,
+ * provider, model, endpoint, client, tags).
+ */
+export type SummaryGrouping = "own" | "admin" | "team";
+
+export type ReportFormat = "json" | "csv";
+
+/**
+ * A report with up to tens of thousands of rows, spelled and encoded by the thread that read it, since doing that on the
+ * serving thread would hold up requests. The chunks in order are the whole response body.
+ */
+export interface EncodedReport extends ReportNotes {
+  readonly chunks: readonly Uint8Array<ArrayBuffer>[];
+}
+
+/** Distinct values in the window by code unit, 500 of each at most: the most used when there are more, which `cut` says. */
+export interface Facets extends ReportNotes {
+  readonly principals: readonly string[];
+  readonly keyIds: readonly { readonly id: string; readonly principal: string }[];
+  readonly providers: readonly string[];
+  readonly models: readonly string[];
+  readonly clients: readonly string[];
+  readonly tags: readonly string[];
+  readonly cut: { readonly [facet in FacetName]: boolean };
+}
+export const FACET_NAMES = ["principals", "keys", "providers", "models", "clients", "tags"] as const;
+export type FacetName = (typeof FACET_NAMES)[number];
+
+/** Aborting drops a question that is still waiting, and the answer of one that is under way. */
+export interface ReportOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface RequestListOptions extends ReportOptions {
+  /** False for a page whose total nobody looks at: it is then 0, and nothing is counted for it. */
+  readonly isTotalWanted?: boolean;
+}
+
+/**
+ * Reports over the ledger, read away from the data plane on a read-only connection, one after the other. Each is bounded
+ * before it starts; refusals are `range_too_large` (more than 1000 buckets, or more rows or sums to look at than a named limit) and
+ * `internal_error` (too many questions waiting). An aborted one rejects with the signal's reason.
+ */
 export interface StatsStore {
-  /** Newest first, with the exact total. */
-  listRequests(query: StatsQuery, page: Page): Promise<Paged<RequestLogRow>>;
+  /** Newest first, with the exact total. A page may be longer than those of the interface. */
+  listRequests(
+    query: StatsQuery,
+    page: Page,
+    options?: RequestListOptions,
+  ): Promise<Paged<RequestLogRow> & ReportNotes>;
+  /** Gap-filled. Without `since` it starts at the first event that matches; without `until` it ends with the present bucket. */
+  readSeries(
+    query: StatsQuery & { readonly bucket: Bucket; readonly nowUs: InstantUs },
+    options?: ReportOptions,
+  ): Promise<Series>;
+  /** `{usage: [row]}`, or rows of CSV. Failed and model-less requests are left out. */
+  readSummary(
+    query: StatsQuery & {
+      readonly grouping: SummaryGrouping;
+      readonly format: ReportFormat;
+      readonly context: ReportContext;
+    },
+    options?: ReportOptions,
+  ): Promise<EncodedReport>;
+  readFacets(
+    query: StatsQuery & { readonly context: ReportContext },
+    options?: ReportOptions,
+  ): Promise<Facets>;
+  /** `{bucket, series, breakdown}` of `GET /stats/errors`. */
+  readErrors(
+    query: StatsQuery & { readonly bucket: Bucket; readonly context: ReportContext },
+    options?: ReportOptions,
+  ): Promise<EncodedReport>;
 }

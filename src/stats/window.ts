@@ -7,6 +7,10 @@ const TIME = /^[Tt ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?
 /** RFC 3339, section 5.6, and the two shorter forms of ISO 8601. An unescaped `+` arrives as a space. */
 const OFFSET = /^(?:[Zz]|(?<sign>[+\- ])(?<hours>\d{2})(?::?(?<minutes>\d{2}))?)$/;
 
+/** What the four digits of a year can tell; an offset may lead beyond. */
+const FIRST_INSTANT_US = Date.UTC(-1, 12, 1) * 1000;
+const LAST_INSTANT_US = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1000 + 999;
+
 const MINUTE_US = 60_000_000;
 const HOUR_US = 60 * MINUTE_US;
 
@@ -45,7 +49,9 @@ export function parseInstant(text: string): InstantUs | null {
   if (time === null) return null;
   const timeUs = toTimeOfDay(time.groups);
   const offsetUs = toOffset(afterDate.slice(time[0].length));
-  return timeUs === null || offsetUs === null ? null : midnight + timeUs - offsetUs;
+  if (timeUs === null || offsetUs === null) return null;
+  const instant = midnight + timeUs - offsetUs;
+  return instant >= FIRST_INSTANT_US && instant <= LAST_INSTANT_US ? instant : null;
 }
 
 type Groups = Record<string, string | undefined> | undefined;

@@ -1,0 +1,71 @@
+import { compareCodeUnits } from "#kernel/text.ts";
+import { toProviderName } from "./grouping.ts";
+import type { Facets, ReportContext, ReportNotes } from "./store.ts";
+
+/** Values of one facet (specification, section 8). */
+export const FACET_VALUES_MAX = 500;
+
+/** How many requests in the window have one value. */
+export interface FacetUse {
+  readonly value: string;
+  readonly requests: number;
+}
+
+export interface KeyUse extends FacetUse {
+  /** The name under which the key was used most. */
+  readonly principal: string;
+}
+
+/** The values of each facet: at least the most used ones, one more than are shown. Providers are all there, by id. */
+export interface FacetUses {
+  readonly principals: readonly FacetUse[];
+  readonly keys: readonly KeyUse[];
+  readonly providers: readonly FacetUse[];
+  readonly models: readonly FacetUse[];
+  readonly clients: readonly FacetUse[];
+  readonly tags: readonly FacetUse[];
+}
+
+/** The distinct values of each facet, sorted by code unit; when there are too many, the most used of them. */
+export function toFacets(uses: FacetUses, context: ReportContext): Omit<Facets, keyof ReportNotes> {
+  const namesOfKeys = new Map(uses.keys.map(({ value, principal }) => [value, principal]));
+  const named = uses.providers.map((use) => ({ ...use, value: toProviderName(use.value, context) }));
+  const chosen = {
+    principals: choose(uses.principals),
+    keys: choose(uses.keys),
+    providers: choose(named),
+    models: choose(uses.models),
+    clients: choose(uses.clients),
+    tags: choose(uses.tags),
+  };
+  return {
+    principals: chosen.principals.values,
+    keyIds: chosen.keys.values.map((id) => ({ id, principal: namesOfKeys.get(id) ?? "" })),
+    providers: chosen.providers.values,
+    models: chosen.models.values,
+    clients: chosen.clients.values,
+    tags: chosen.tags.values,
+    cut: {
+      principals: chosen.principals.isCut,
+      keys: chosen.keys.isCut,
+      providers: chosen.providers.isCut,
+      models: chosen.models.isCut,
+      clients: chosen.clients.isCut,
+      tags: chosen.tags.isCut,
+    },
+  };
+}
+
+function choose(found: readonly FacetUse[]): { readonly values: readonly string[]; readonly isCut: boolean } {
+  const uses = new Map<string, number>();
+  for (const { value, requests } of found) uses.set(value, (uses.get(value) ?? 0) + requests);
+  const isCut = uses.size > FACET_VALUES_MAX;
+  const values = isCut ? byUse(uses).slice(0, FACET_VALUES_MAX) : [...uses.keys()];
+  return { values: values.sort(compareCodeUnits), isCut };
+}
+
+function byUse(uses: ReadonlyMap<string, number>): string[] {
+  return [...uses]
+    .sort(([left, more], [right, less]) => less - more || compareCodeUnits(left, right))
+    .map(([value]) => value);
+}

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { FacetUses } from "#stats/facets.ts";
+import { FACET_VALUES_MAX, toFacets } from "#stats/facets.ts";
+
+const CONTEXT = { nowUs: 0, providerNames: new Map([["id-1", "openai"]]) };
+const NOTHING: FacetUses = { principals: [], keys: [], providers: [], models: [], clients: [], tags: [] };
+
+describe("facets", () => {
+  test("list each value once, sorted by code unit, providers by the name they have now", () => {
+    const uses: FacetUses = {
+      principals: [{ value: "alice", requests: 3 }],
+      keys: [{ value: "key-1", principal: "alice", requests: 2 }],
+      providers: [
+        { value: "id-1", requests: 1 },
+        { value: "gone", requests: 1 },
+        { value: "gone-too", requests: 1 },
+        { value: "transparent:messages", requests: 1 },
+      ],
+      models: [{ value: "fast", requests: 2 }],
+      clients: [{ value: "curl/8", requests: 2 }],
+      tags: [
+        { value: "env:prod", requests: 2 },
+        { value: "app:shop", requests: 1 },
+      ],
+    };
+    expect(toFacets(uses, CONTEXT)).toMatchObject({
+      principals: ["alice"],
+      keyIds: [{ id: "key-1", principal: "alice" }],
+      providers: ["(deleted)", "openai", "transparent:messages"],
+      models: ["fast"],
+      clients: ["curl/8"],
+      tags: ["app:shop", "env:prod"],
+    });
+  });
+
+  test("when cut keep the most used, of equals the first by code unit, whatever their order", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 495, maxLength: 520 }),
+        fc.boolean(),
+        (uses, isReversed) => {
+          const all = uses.map((requests, index) => ({ value: `c${index}`, requests }));
+          const used = isReversed ? all.toReversed() : all;
+          const { clients, cut } = toFacets({ ...NOTHING, clients: used }, CONTEXT);
+          const byUse = all.toSorted(
+            (left, right) => right.requests - left.requests || (left.value < right.value ? -1 : 1),
+          );
+          expect(clients).toEqual(
+            byUse
+              .slice(0, FACET_VALUES_MAX)
+              .map(({ value }) => value)
+              .sort(),
+          );
+          expect([cut.clients, cut.models]).toEqual([uses.length > FACET_VALUES_MAX, false]);
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+});
