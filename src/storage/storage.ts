@@ -2,6 +2,7 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { KeyUseStore } from "#identity/store.ts";
 import type { StatsStore } from "#stats/store.ts";
+import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { openCatalogDatabase, type CatalogDatabase } from "./sqlite/catalog-database.ts";
 import { openLedger } from "./sqlite/usage/ledger.ts";
@@ -11,6 +12,8 @@ export interface Storage extends CatalogDatabase {
   readonly ledger: UsageLedger;
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
+  /** How the ledger is doing; asks no file, so that it can be told while the disk fails. */
+  ledgerGauges(): LedgerGauges;
   /** Hands what was recorded to the disk and lets go of all files. */
   close(): Promise<void>;
 }
@@ -57,6 +60,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       ledger: usage.ledger,
       keyUse: usage.keyUse,
       stats: usage.stats,
+      ledgerGauges: () => usage.gauges(),
       async close() {
         // The ledger first: what it still holds is worth more than anything that could go wrong afterwards.
         try {

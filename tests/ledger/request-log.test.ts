@@ -1,26 +1,22 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
 import { listRequests } from "#storage/sqlite/usage/request-log.ts";
-import { segmentPath } from "#storage/sqlite/usage/segments.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
-import type { Outcome } from "#usage/event.ts";
-import { OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
-import type { RandomUsage } from "./usage.ts";
+import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {
+  arbitraryQuery,
   arbitraryUsage,
   DAY_US,
   ENDING,
   EVERYTHING,
+  matchesFilter,
   NEW_YEAR_US,
   SUBJECT,
-  toBeginLine,
-  toEndLine,
+  writeUsages,
 } from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-request-log-"));
@@ -28,24 +24,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 let counter = 0;
 
-function write(usages: readonly RandomUsage[], { sealBeforeUs = 0, pruneBeforeUs = 0 } = {}) {
+function write(usages: readonly RandomUsage[], options: WriteOptions = {}) {
   counter += 1;
-  const directory = join(folder, String(counter));
-  mkdirSync(directory);
-  const databasePath = join(directory, "usage.db");
-  prepareUsageDatabase(databasePath);
-  const lines = usages.flatMap(({ subject, ending }, index) => [
-    toBeginLine(index, subject),
-    toEndLine(index, ending),
-  ]);
-  appendFileSync(segmentPath(directory, 1), Buffer.concat(lines));
-  const database = openForWriting(databasePath);
-  database.run("PRAGMA synchronous = OFF");
-  const writer = new UsageWriter({ database, journalDirectory: directory, onDamage: () => {} });
-  while (writer.writeBatch());
-  while (writer.sealDay(sealBeforeUs / DAY_US));
-  while (writer.prune(pruneBeforeUs));
-  return { reader: openForReading(databasePath), writer };
+  return writeUsages(join(folder, String(counter)), usages, options);
 }
 
 const instant = fc
@@ -55,41 +36,17 @@ const instant = fc
   )
   .map(([days, micros]) => NEW_YEAR_US + days * DAY_US + micros);
 
-const query: fc.Arbitrary<StatsQuery> = fc.record({
-  window: fc.record({ sinceUs: fc.option(instant), untilUs: fc.option(instant) }),
-  filter: fc.record({
-    principal: fc.option(fc.constantFrom("alice", "bob", "nobody"), { freq: 1 }),
-    keyId: fc.option(fc.constantFrom("key-1", "token-1"), { freq: 1 }),
-    model: fc.option(fc.constantFrom("fast", "slow", "FAST"), { freq: 1 }),
-    clientPrefix: fc.option(fc.constantFrom("curl", "curl/8", "100%", "1__", "%", "日", "CURL"), { freq: 1 }),
-    tags: fc.constantFrom([], [], ["app:checkout"], ["env:prod", "app:checkout"], ["no:such"]),
-    outcomes: fc.constantFrom<readonly Outcome[] | null>(null, null, ["ok"], OUTCOMES.slice(1), [
-      "cancelled",
-    ]),
-  }),
-  providers: fc.constantFrom(
-    { include: null, exclude: [] },
-    { include: ["provider-1"], exclude: [] },
-    { include: [RELAY_PROVIDER], exclude: [] },
-    { include: [], exclude: [] },
-    { include: null, exclude: ["provider-1", RELAY_PROVIDER] },
-  ),
-});
-
-function matches({ window, filter, providers }: StatsQuery, { subject, ending }: RandomUsage): boolean {
+function matches(asked: StatsQuery, usage: RandomUsage): boolean {
+  const { sinceUs, untilUs } = asked.window;
+  const { arrivedAtUs } = usage.subject;
   return (
-    (window.sinceUs === null || subject.arrivedAtUs >= window.sinceUs) &&
-    (window.untilUs === null || subject.arrivedAtUs < window.untilUs) &&
-    (filter.principal === null || subject.principalName === filter.principal) &&
-    (filter.keyId === null || subject.keyId === filter.keyId) &&
-    (filter.model === null || subject.model === filter.model) &&
-    (filter.clientPrefix === null || (subject.client?.startsWith(filter.clientPrefix) ?? false)) &&
-    filter.tags.every((tag) => subject.tags.includes(tag)) &&
-    (filter.outcomes === null || filter.outcomes.includes(ending.outcome)) &&
-    (providers.include === null || providers.include.includes(subject.providerId)) &&
-    !providers.exclude.includes(subject.providerId)
+    (sinceUs === null || arrivedAtUs >= sinceUs) &&
+    (untilUs === null || arrivedAtUs < untilUs) &&
+    matchesFilter(asked, usage)
   );
 }
+
+const NO_ROWS = { rows: [], total: 0, snapped: null, truncated: false };
 
 /** One event per microsecond, so that which is newer is beyond question. */
 const usages = fc.uniqueArray(arbitraryUsage, {
@@ -105,7 +62,7 @@ describe("the request log", () => {
         usages,
         fc.array(
           fc.tuple(
-            query,
+            arbitraryQuery(instant),
             fc.record({ limit: fc.integer({ min: 1, max: 12 }), offset: fc.integer({ min: 0, max: 20 }) }),
           ),
           { minLength: 12, maxLength: 12 },
@@ -123,7 +80,8 @@ describe("the request log", () => {
             const expected = kept
               .filter((usage) => matches(asked, usage))
               .sort((left, right) => right.subject.arrivedAtUs - left.subject.arrivedAtUs);
-            const { rows, total } = listRequests(reader, asked, page);
+            const { rows, total, snapped } = listRequests(reader, asked, page);
+            expect(snapped).toBeNull();
             expect({ asked, page, total, at: rows.map((row) => row.arrivedAtUs) }).toEqual({
               asked,
               page,
@@ -131,6 +89,11 @@ describe("the request log", () => {
               at: expected
                 .slice(page.offset, page.offset + page.limit)
                 .map(({ subject }) => subject.arrivedAtUs),
+            });
+            // The same rows where nobody wants the total.
+            expect(listRequests(reader, asked, { ...page, isTotalWanted: false })).toEqual({
+              ...NO_ROWS,
+              rows,
             });
           }
           reader.close();
@@ -183,7 +146,7 @@ describe("the request log", () => {
 
   test("of an empty ledger is an empty page with total 0", () => {
     const { reader, writer } = write([]);
-    expect(listRequests(reader, EVERYTHING, { limit: 10, offset: 0 })).toEqual({ rows: [], total: 0 });
+    expect(listRequests(reader, EVERYTHING, { limit: 10, offset: 0 })).toEqual(NO_ROWS);
     reader.close();
     writer.close();
   });
@@ -196,7 +159,7 @@ describe("the request log", () => {
       filter: { ...EVERYTHING.filter, principal: nasty, clientPrefix: nasty, tags: [nasty] },
       providers: { include: [nasty, '"]'], exclude: [nasty] },
     };
-    expect(listRequests(reader, asked, { limit: 10, offset: 0 })).toEqual({ rows: [], total: 0 });
+    expect(listRequests(reader, asked, { limit: 10, offset: 0 })).toEqual(NO_ROWS);
     expect(listRequests(reader, EVERYTHING, { limit: 10, offset: 0 }).total).toBe(1);
     reader.close();
     writer.close();

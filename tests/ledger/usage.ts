@@ -1,10 +1,17 @@
 import * as fc from "fast-check";
+import { appendFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import { createLog } from "#kernel/log.ts";
-import type { Quantities } from "#kernel/units.ts";
+import type { PriceSet, Quantities } from "#kernel/units.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
+import type { DimensionLimits } from "#storage/sqlite/usage/dimensions.ts";
+import { segmentPath } from "#storage/sqlite/usage/segments.ts";
+import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import { priceUsage } from "#usage/cost.ts";
+import type { Outcome, UsageEnding, UsageSubject } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 
@@ -59,6 +66,7 @@ export const EVERYTHING: StatsQuery = {
   window: { sinceUs: null, untilUs: null },
   filter: { principal: null, keyId: null, model: null, clientPrefix: null, tags: [], outcomes: null },
   providers: { include: null, exclude: [] },
+  principalId: null,
 };
 
 export interface ManualClock extends Clock {
@@ -132,41 +140,42 @@ const quantities = fc.record(
   { requiredKeys: [] },
 ) as fc.Arbitrary<Quantities>;
 
-export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc.record({
-  statusCode: fc.constantFrom(200, 429, 502, 499),
-  outcome: fc.constantFrom(...OUTCOMES),
-  errorKind: fc.constantFrom(null, "rate_limit_error", "timeout"),
-  durationUs: fc.oneof(
-    fc.constantFrom(
-      0,
-      999_999,
-      1_000_000,
-      4_999_999,
-      14_999_999,
-      29_999_999,
-      59_999_999,
-      119_999_999,
-      120_000_000,
+export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
+  .record({
+    statusCode: fc.constantFrom(200, 429, 502, 499),
+    outcome: fc.constantFrom(...OUTCOMES),
+    errorKind: fc.constantFrom(null, "rate_limit_error", "timeout"),
+    durationUs: fc.oneof(
+      fc.constantFrom(
+        0,
+        999_999,
+        1_000_000,
+        4_999_999,
+        14_999_999,
+        29_999_999,
+        59_999_999,
+        119_999_999,
+        120_000_000,
+      ),
+      fc.integer({ min: 0, max: 200_000_000 }),
     ),
-    fc.integer({ min: 0, max: 200_000_000 }),
-  ),
-  timeToFirstByteUs: fc.option(fc.integer({ min: 0, max: 1_000_000 })),
-  usage: fc.option(
-    fc.record({
-      shape: fc.constantFrom(...USAGE_SHAPES),
-      quantities,
-      cacheCreationTokens: fc.option(tokens),
-    }),
-  ),
-  prices: fc.constantFrom({}, { input_tokens: 2_500_000 }, { input_tokens: 3, output_tokens: null }),
-  costPico: fc.option(
-    fc.oneof(
-      fc.bigInt({ min: 0n, max: 10n ** 12n }),
-      fc.constantFrom(999_999_999n, 10n ** 9n, 10n ** 9n + 1n, 10n ** 20n - 1n),
+    timeToFirstByteUs: fc.option(fc.integer({ min: 0, max: 1_000_000 })),
+    usage: fc.option(
+      fc.record({
+        shape: fc.constantFrom(...USAGE_SHAPES),
+        quantities,
+        cacheCreationTokens: fc.option(tokens),
+      }),
     ),
-  ),
-  unpriced: fc.boolean(),
-});
+    prices: fc.constantFrom<PriceSet>(
+      {},
+      { input_tokens: 2_500_000 },
+      { input_tokens: 3, output_tokens: null },
+      { output_tokens: 50_000_000, cached_input_tokens: 0, audio_seconds: 100_000_000 },
+    ),
+  })
+  // What was priced follows from the rest, as it does in every event that is recorded.
+  .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
 
 export interface RandomUsage {
   readonly subject: UsageSubject;
@@ -177,3 +186,89 @@ export const arbitraryUsage: fc.Arbitrary<RandomUsage> = fc.record({
   subject: arbitrarySubject,
   ending: arbitraryEnding,
 });
+
+export const arbitraryQuery = (instant: fc.Arbitrary<number>): fc.Arbitrary<StatsQuery> =>
+  fc.record({
+    window: fc.record({ sinceUs: fc.option(instant), untilUs: fc.option(instant) }),
+    filter: fc.record({
+      principal: fc.option(fc.constantFrom("alice", "bob", "nobody"), { freq: 1 }),
+      keyId: fc.option(fc.constantFrom("key-1", "token-1"), { freq: 1 }),
+      model: fc.option(fc.constantFrom("fast", "slow", "FAST"), { freq: 1 }),
+      clientPrefix: fc.option(fc.constantFrom("curl", "curl/8", "100%", "1__", "%", "日", "CURL"), {
+        freq: 1,
+      }),
+      tags: fc.constantFrom([], [], ["app:checkout"], ["env:prod", "app:checkout"], ["no:such"]),
+      outcomes: fc.constantFrom<readonly Outcome[] | null>(null, null, ["ok"], OUTCOMES.slice(1), [
+        "cancelled",
+      ]),
+    }),
+    providers: fc.constantFrom(
+      { include: null, exclude: [] },
+      { include: ["provider-1"], exclude: [] },
+      { include: [RELAY_PROVIDER], exclude: [] },
+      { include: [], exclude: [] },
+      { include: null, exclude: ["provider-1", RELAY_PROVIDER] },
+    ),
+    principalId: fc.option(fc.constantFrom("id-of-alice", "id-of-bob", "alice"), { freq: 1 }),
+  });
+
+/** Whether an event matches everything but the window. */
+export function matchesFilter(
+  { filter, providers, principalId }: StatsQuery,
+  { subject, ending }: RandomUsage,
+): boolean {
+  return (
+    (principalId === null || subject.principalId === principalId) &&
+    (filter.principal === null || subject.principalName === filter.principal) &&
+    (filter.keyId === null || subject.keyId === filter.keyId) &&
+    (filter.model === null || subject.model === filter.model) &&
+    (filter.clientPrefix === null || (subject.client?.startsWith(filter.clientPrefix) ?? false)) &&
+    filter.tags.every((tag) => subject.tags.includes(tag)) &&
+    (filter.outcomes === null || filter.outcomes.includes(ending.outcome)) &&
+    (providers.include === null || providers.include.includes(subject.providerId)) &&
+    !providers.exclude.includes(subject.providerId)
+  );
+}
+
+export interface WriteOptions {
+  readonly sealBeforeUs?: number;
+  readonly pruneBeforeUs?: number;
+  /** Written when days are sealed and rows removed. */
+  readonly late?: readonly RandomUsage[];
+  readonly dimensionLimits?: DimensionLimits;
+}
+
+/** Some values have totals of their own with these, from some day on, and some have none. */
+const FEW_DIMENSIONS: DimensionLimits = { dayRowsMin: 2, dayRowsMinOfMany: 2, valuesMax: 3 };
+
+/** A usage.db in a folder that it makes, written as the ledger does. */
+export function writeUsages(
+  directory: string,
+  usages: readonly RandomUsage[],
+  { sealBeforeUs = 0, pruneBeforeUs = 0, late = [], dimensionLimits = FEW_DIMENSIONS }: WriteOptions = {},
+) {
+  mkdirSync(directory);
+  const databasePath = join(directory, "usage.db");
+  prepareUsageDatabase(databasePath);
+  const database = openForWriting(databasePath);
+  database.run("PRAGMA synchronous = OFF");
+  const writer = new UsageWriter({
+    database,
+    journalDirectory: directory,
+    onDamage: () => {},
+    dimensionLimits,
+  });
+  const append = (some: readonly RandomUsage[]) => {
+    const lines = some.flatMap(({ subject, ending }, index) => [
+      toBeginLine(index, subject),
+      toEndLine(index, ending),
+    ]);
+    appendFileSync(segmentPath(directory, 1), Buffer.concat(lines));
+    while (writer.writeBatch());
+  };
+  append(usages);
+  while (writer.sealDay(sealBeforeUs / DAY_US));
+  while (writer.prune(pruneBeforeUs));
+  append(late);
+  return { reader: openForReading(databasePath), writer, append, databasePath };
+}

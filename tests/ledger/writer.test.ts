@@ -274,7 +274,7 @@ describe("the journal", () => {
     expect(
       bench.read(
         `SELECT event.id, client, prices FROM event JOIN combination c ON c.id = combination
-         JOIN price_set p ON p.id = price_set ORDER BY event.id`,
+         JOIN manner m ON m.id = manner JOIN price_set p ON p.id = price_set ORDER BY event.id`,
       ),
     ).toEqual(expected);
     expect(bench.damage).toEqual([]);
@@ -320,7 +320,7 @@ describe("the journal", () => {
           expect(bench.read("SELECT count(*) AS n FROM event")).toEqual([{ n: usages.length - never }]);
           expect(
             bench.read(
-              `SELECT count(*) AS n FROM event JOIN result r ON r.id = result
+              `SELECT count(*) AS n FROM event JOIN manner m ON m.id = manner JOIN result r ON r.id = result
                WHERE outcome = 'unreachable' AND error_kind = 'connection_error' AND status_code = 502`,
             ),
           ).toEqual([{ n: cutOff }]);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createRecordAudit } from "#storage/sqlite/audit.ts";
 import { createCatalogStore } from "#storage/sqlite/catalog.ts";
 import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/connection.ts";
-import { REMEMBERED_KEYS_MAX } from "#storage/sqlite/key-lookup.ts";
+import { REMEMBERED_SECRETS_MAX } from "#storage/sqlite/secret-lookup.ts";
 import { openSqlite } from "#storage/sqlite/open.ts";
 import {
   apiKey,
@@ -142,10 +142,10 @@ describe("remembered keys", () => {
     const raw = engine.openRaw();
     const insert = raw.prepare("INSERT INTO api_keys VALUES (?, 'principal-ann', ?, 'abcd', '', 0)");
     raw.transaction(() => {
-      for (let index = 0; index <= REMEMBERED_KEYS_MAX; index += 1)
+      for (let index = 0; index <= REMEMBERED_SECRETS_MAX; index += 1)
         insert.run(`key-${index}`, `hash-${index}`);
     })();
-    for (let index = 0; index <= REMEMBERED_KEYS_MAX; index += 1)
+    for (let index = 0; index <= REMEMBERED_SECRETS_MAX; index += 1)
       await identity.findKeyByHash(`hash-${index}`);
     expect((await identity.findKeyByHash("hash-0"))?.key.id).toBe("key-0");
     await identity.deleteKey({ id: "key-1" }, null);

@@ -1,7 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import type { CatalogChange } from "#catalog/store.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { AUDIT, boundModel, codeOf, nameFor, PAGE, principal, provider, type Engine } from "./support.ts";
+import {
+  AUDIT,
+  boundModel,
+  codeOf,
+  nameFor,
+  PAGE,
+  principal,
+  provider,
+  START_US,
+  type Engine,
+} from "./support.ts";
 
 /** Providers, models and prices. */
 export function testCatalogContract(engineName: string, createEngine: () => Engine): void {
@@ -15,8 +25,13 @@ export function testCatalogContract(engineName: string, createEngine: () => Engi
     test("an empty catalog is an empty snapshot", async () => {
       await using engine = createEngine();
       const { catalog } = await engine.open();
-      const { providers, models, prices } = await catalog.snapshot();
-      expect({ providers, models, prices }).toEqual({ providers: [], models: [], prices: [] });
+      const { providers, models, prices, feed } = await catalog.snapshot();
+      expect({ providers, models, prices, feed }).toEqual({
+        providers: [],
+        models: [],
+        prices: [],
+        feed: null,
+      });
     });
 
     test("every field of a provider, a model and a price comes back as it was written", async () => {
@@ -63,6 +78,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Engi
           { kind: "put_price", price },
           { kind: "put_price", price: mark },
           { kind: "put_price", price: fed },
+          { kind: "put_feed", feed: { version: "2025-05", loadedAtUs: START_US } },
+          { kind: "put_feed", feed: { version: "2025-06", loadedAtUs: START_US + 1 } },
         ),
       );
       const reopened = await engine.open();
@@ -71,6 +88,28 @@ export function testCatalogContract(engineName: string, createEngine: () => Engi
         expect(snapshot.findModel("org/model:1")?.model).toEqual(model);
         expect(snapshot.findModel("fast")?.model).toEqual(nameFor("fast", model.id));
         expect(snapshot.prices).toEqual([price, mark, fed]);
+        expect(snapshot.feed).toEqual({ version: "2025-06", loadedAtUs: START_US + 1 });
+      }
+    });
+
+    test("any number of prices is written in its order, the last of one name and unit winning, and removals in between", async () => {
+      await using engine = createEngine();
+      const { catalog } = await engine.open();
+      const priceOf = (name: string, pricePico: number | null, feedVersion: string | null) =>
+        ({ name, unit: "input_tokens", pricePico, feedVersion }) as const;
+      for (const count of [1, 49, 50, 51, 100, 249]) {
+        const name = (index: number) => `n${String(index).padStart(4, "0")}`;
+        const rows = Array.from({ length: count }, (_, index) => priceOf(name(index), index, "v"));
+        await catalog.change(() =>
+          writes(
+            ...rows.map((row) => ({ kind: "put_price", price: { ...row, pricePico: 7 } }) as const),
+            { kind: "delete_price", name: name(0), unit: "input_tokens" },
+            ...rows.map((price) => ({ kind: "put_price", price }) as const),
+            { kind: "put_price", price: priceOf(name(0), null, null) },
+          ),
+        );
+        const expected = [priceOf(name(0), null, null), ...rows.slice(1)];
+        expect((await catalog.snapshot()).prices).toEqual(expected);
       }
     });
 
@@ -96,6 +135,33 @@ export function testCatalogContract(engineName: string, createEngine: () => Engi
       expect(after.findProvider("a")).not.toBeNull();
       expect(before.findProvider("a")).toBeNull();
       expect(await left.catalog.snapshot()).toBe(after);
+    });
+
+    test("the prices are carried over by a change that sets none, and never past one of another connection that does", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      const put = (pricePico: number) =>
+        writes({
+          kind: "put_price",
+          price: { name: "n", unit: "input_tokens", pricePico, feedVersion: null },
+        });
+      const pricesOf = async ({ catalog }: typeof left) =>
+        (await catalog.snapshot()).prices.map(({ pricePico }) => pricePico);
+      await left.catalog.change(() => put(1));
+      const before = await left.catalog.snapshot();
+      await left.catalog.change(() => writes({ kind: "put_provider", provider: provider("a") }));
+      const after = await left.catalog.snapshot();
+      expect(after.findProvider("a")).not.toBeNull();
+      expect(after.prices).toBe(before.prices);
+
+      await right.catalog.change(() => put(2));
+      await left.catalog.change(() => writes({ kind: "put_provider", provider: provider("b") }));
+      expect(await pricesOf(left)).toEqual([2]);
+      await left.catalog.change(() => put(3));
+      expect(await pricesOf(left)).toEqual([3]);
+      await left.catalog.change(() => writes({ kind: "delete_price", name: "n", unit: "input_tokens" }));
+      expect(await pricesOf(left)).toEqual([]);
+      expect(before.prices.map(({ pricePico }) => pricePico)).toEqual([1]);
     });
 
     test("own changes to identity leave the snapshot as it is", async () => {
@@ -159,6 +225,17 @@ export function testCatalogContract(engineName: string, createEngine: () => Engi
       ["deleting a model that is not there", [{ kind: "delete_model", id: "nothing" }]],
       ["deleting a price that is not there", [{ kind: "delete_price", name: "m", unit: "input_tokens" }]],
       [
+        "a price below zero after many that are fine",
+        [...Array.from({ length: 60 }, (_, index) => index), -1].map(
+          (pricePico) =>
+            ({
+              kind: "put_price",
+              price: { name: `n${pricePico}`, unit: "input_tokens", pricePico, feedVersion: null },
+            }) as const,
+        ),
+      ],
+      ["a feed without a version", [{ kind: "put_feed", feed: { version: "", loadedAtUs: 1 } }]],
+      [
         "a provider that never times out",
         [{ kind: "put_provider", provider: provider("z", { timeoutReadSeconds: 0 }) }],
       ],
@@ -185,6 +262,8 @@ export function testCatalogContract(engineName: string, createEngine: () => Engi
         ).toBe("bug");
         expect((await catalog.snapshot()).providers).toEqual(before.providers);
         expect((await catalog.snapshot()).models).toEqual(before.models);
+        expect((await catalog.snapshot()).prices).toEqual([]);
+        expect((await catalog.snapshot()).feed).toBeNull();
         expect((await audit.listEvents(PAGE)).total).toBe(0);
         await catalog.change(() => writes({ kind: "put_provider", provider: provider("later") }));
         expect((await catalog.snapshot()).findProvider("later")).not.toBeNull();

@@ -89,7 +89,7 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       expect(own.total).toBe(2);
     });
 
-    test("labels are found for living keys among the ids that are asked for, and for no other key", async () => {
+    test("labels and suffixes are found for living keys among the ids that are asked for, and for no other key", async () => {
       await using engine = createEngine();
       const { identity } = await engine.open();
       await identity.createPrincipal(principal("ann"), null);
@@ -99,16 +99,18 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       await identity.createKey(apiKey("unlabelled", "principal-ann", { label: "" }), null);
       await identity.deleteKey({ id: "key-gone" }, null);
       const asked = ["key-two", "key-gone", "key-one", "key-unlabelled", "key-one", `"'], --`, ""];
-      expect(await identity.findKeyLabels(asked)).toEqual(
+      expect(await identity.findKeyNames(asked)).toEqual(
         new Map([
-          ["key-one", "one"],
-          ["key-two", "two"],
-          ["key-unlabelled", ""],
+          ["key-one", { label: "one", suffix: "abcd" }],
+          ["key-two", { label: "two", suffix: "abcd" }],
+          ["key-unlabelled", { label: "", suffix: "abcd" }],
         ]),
       );
-      expect(await identity.findKeyLabels([])).toEqual(new Map());
+      expect(await identity.findKeyNames([])).toEqual(new Map());
       const many = Array.from({ length: 2000 }, (_, index) => `key-${index}`);
-      expect(await identity.findKeyLabels([...many, "key-three"])).toEqual(new Map([["key-three", "three"]]));
+      expect(await identity.findKeyNames([...many, "key-three"])).toEqual(
+        new Map([["key-three", { label: "three", suffix: "abcd" }]]),
+      );
     });
 
     test("two keys with one hash are a bug that nothing survives of", async () => {

@@ -1,6 +1,8 @@
 import { testCatalogContract } from "./contract-catalog.ts";
 import { testKeysContract } from "./contract-keys.ts";
 import { testPrincipalsContract } from "./contract-principals.ts";
+import { testRelayTokensContract } from "./contract-relay-tokens.ts";
+import { testSubjectsContract } from "./contract-subjects.ts";
 import { testStorageSequences } from "./sequences.ts";
 import type { Engine } from "./support.ts";
 
@@ -8,6 +10,8 @@ import type { Engine } from "./support.ts";
 export function testStorageContract(engineName: string, createEngine: () => Engine): void {
   testPrincipalsContract(engineName, createEngine);
   testKeysContract(engineName, createEngine);
+  testRelayTokensContract(engineName, createEngine);
+  testSubjectsContract(engineName, createEngine);
   testCatalogContract(engineName, createEngine);
   testStorageSequences(engineName, createEngine);
 }

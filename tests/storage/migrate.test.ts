@@ -8,7 +8,16 @@ import { migrate, type Migration } from "#storage/sqlite/migrate.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
 import { openSqlite } from "#storage/sqlite/open.ts";
 import * as schema from "#storage/sqlite/schema.ts";
-import { createSqliteEngine, createTempDir, principal, spawnChild, START_US } from "./support.ts";
+import {
+  apiKey,
+  createSqliteEngine,
+  createTempDir,
+  principal,
+  relayToken,
+  SECRET_CHECK_VALUE,
+  spawnChild,
+  START_US,
+} from "./support.ts";
 
 const FIRST: Migration = {
   name: "0000_first",
@@ -209,12 +218,74 @@ describe("the catalog's migrations", () => {
     expect(await generateSQLiteMigration(migrated, source)).toEqual([]);
   }, 20_000);
 
+  test("keep the prices of a catalog of the first version, which then has no feed yet", async () => {
+    await using engine = createSqliteEngine();
+    const first = openSqlite(engine.path);
+    migrate(first, CATALOG_MIGRATIONS.slice(0, 1), {
+      path: engine.path,
+      nowUs: START_US,
+      seed: () => {
+        first.run("INSERT INTO meta VALUES ('secret_check', ?)", [SECRET_CHECK_VALUE]);
+        first.run("INSERT INTO prices VALUES ('m', 'input_tokens', 5, NULL)");
+      },
+    });
+    first.close(true);
+    const { catalog } = await engine.open();
+    const { prices, feed } = await catalog.snapshot();
+    expect(prices).toEqual([{ name: "m", unit: "input_tokens", pricePico: 5, feedVersion: null }]);
+    expect(feed).toBeNull();
+    await catalog.change(() => ({
+      writes: [{ kind: "put_feed", feed: { version: "v", loadedAtUs: START_US } }],
+      audit: [],
+      result: () => null,
+    }));
+    expect((await catalog.snapshot()).feed?.version).toBe("v");
+  });
+
+  test("keep the principals, keys and sessions of a catalog that had no relay tokens, and give it some", async () => {
+    await using engine = createSqliteEngine();
+    const before = openSqlite(engine.path);
+    migrate(before, CATALOG_MIGRATIONS.slice(0, 2), {
+      path: engine.path,
+      nowUs: START_US,
+      seed: () => {
+        before.run("INSERT INTO meta VALUES ('secret_check', ?)", [SECRET_CHECK_VALUE]);
+        before.run("INSERT INTO principals VALUES ('principal-ann', 'ann', 'user', 'member', 1, ?)", [
+          START_US,
+        ]);
+        before.run("INSERT INTO api_keys VALUES ('key-one', 'principal-ann', 'hash-one', 'abcd', 'one', ?)", [
+          START_US,
+        ]);
+        before.run("INSERT INTO sessions VALUES ('cookie', 'principal-ann', ?, ?)", [START_US, START_US + 9]);
+      },
+    });
+    before.close(true);
+    const { identity } = await engine.open();
+    const { hash, ...key } = apiKey("one", "principal-ann");
+    expect(await identity.findKeyByHash(hash)).toEqual({ key, principal: principal("ann") });
+    expect((await identity.findSession("cookie", START_US))?.principal).toEqual(principal("ann"));
+    await identity.createRelayToken(relayToken("one", "principal-ann"), null);
+    expect((await identity.findRelayTokenByHash("hash-one"))?.principal).toEqual(principal("ann"));
+    expect(await identity.findPrincipalBySubject("https://idp.example", "ann")).toBeNull();
+  });
+
   test("leave no orphan behind and pass every check of the file", async () => {
     await using engine = createSqliteEngine();
     const { identity } = await engine.open();
     await identity.createPrincipal(principal("ann"), null);
+    await identity.createKey(apiKey("one", "principal-ann"), null);
+    await identity.createRelayToken(relayToken("one", "principal-ann"), null);
+    await identity.createPrincipalForSubject(principal("bob"), {
+      issuer: "https://idp.example",
+      subject: "1",
+    });
+    await identity.deletePrincipal("principal-ann", null);
+    await identity.deletePrincipal("principal-bob", null);
     const raw = engine.openRaw();
     expect(raw.query("PRAGMA foreign_key_check").all()).toEqual([]);
     expect(raw.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+    for (const table of ["api_keys", "relay_tokens", "oidc_subject", "sessions"]) {
+      expect(raw.query(`SELECT count(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 });
+    }
   });
 });

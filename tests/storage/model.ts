@@ -1,10 +1,11 @@
 import type { Model } from "#catalog/model.ts";
-import type { PriceRow } from "#catalog/pricing.ts";
+import type { LoadedFeed, PriceRow } from "#catalog/pricing.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { createSnapshot, type CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
 import type { ApiKey, NewApiKey } from "#identity/key.ts";
 import type { Principal, PrincipalChange } from "#identity/principal.ts";
+import type { NewRelayToken, RelayToken } from "#identity/relay-token.ts";
 import type { Session } from "#identity/session.ts";
 
 /** The stores' promises in the plainest way: maps, and a copy that is thrown away when a step is refused. */
@@ -12,12 +13,13 @@ export class CatalogModel {
   providers = new Map<string, Provider>();
   models = new Map<string, Model>();
   prices = new Map<string, PriceRow>();
+  feed: LoadedFeed | null = null;
 
   /** False, and nothing changes, when any step is impossible. */
   apply(writes: readonly CatalogWrite[]): boolean {
-    const before = [new Map(this.providers), new Map(this.models), new Map(this.prices)] as const;
+    const before = [new Map(this.providers), new Map(this.models), new Map(this.prices), this.feed] as const;
     if (writes.every((write) => this.step(write))) return true;
-    [this.providers, this.models, this.prices] = before;
+    [this.providers, this.models, this.prices, this.feed] = before;
     return false;
   }
 
@@ -26,6 +28,7 @@ export class CatalogModel {
       providers: [...this.providers.values()],
       models: [...this.models.values()],
       prices: [...this.prices.values()],
+      feed: this.feed,
     });
   }
 
@@ -72,6 +75,9 @@ export class CatalogModel {
         return true;
       case "delete_price":
         return this.prices.delete(`${write.name} ${write.unit}`);
+      case "put_feed":
+        this.feed = write.feed;
+        return true;
       default:
         throw new Error("unknown step");
     }
@@ -82,6 +88,9 @@ export class CatalogModel {
 export class IdentityModel {
   principals = new Map<string, Principal>();
   keys = new Map<string, NewApiKey>();
+  relayTokens = new Map<string, NewRelayToken>();
+  /** Principal ids by subject. */
+  subjects = new Map<string, string>();
   sessions = new Map<string, Session>();
 
   createPrincipal(principal: Principal): string | null {
@@ -111,6 +120,9 @@ export class IdentityModel {
     if (this.isLastAdmin(principal)) return "last_admin";
     this.principals.delete(id);
     for (const key of this.keys.values()) if (key.principalId === id) this.keys.delete(key.id);
+    for (const token of this.relayTokens.values())
+      if (token.principalId === id) this.relayTokens.delete(token.id);
+    for (const [subject, owner] of this.subjects) if (owner === id) this.subjects.delete(subject);
     this.revokeSessions(id);
     return null;
   }
@@ -136,6 +148,40 @@ export class IdentityModel {
       if (own === hash && principal !== undefined) return { key, principal };
     }
     return null;
+  }
+
+  createRelayToken(token: NewRelayToken): string | null {
+    if (!this.principals.has(token.principalId)) return "principal_not_found";
+    if (this.relayTokens.has(token.id)) return "bug";
+    this.relayTokens.set(token.id, token);
+    return null;
+  }
+
+  deleteRelayToken(id: string, principalId: string | undefined): string | null {
+    const token = this.relayTokens.get(id);
+    if (token === undefined || (principalId !== undefined && token.principalId !== principalId))
+      return "relay_token_not_found";
+    this.relayTokens.delete(id);
+    return null;
+  }
+
+  findRelayTokenByHash(hash: string): { token: RelayToken; principal: Principal } | null {
+    for (const { hash: own, ...token } of this.relayTokens.values()) {
+      const principal = this.principals.get(token.principalId);
+      if (own === hash && principal !== undefined) return { token, principal };
+    }
+    return null;
+  }
+
+  createPrincipalForSubject(principal: Principal, subject: string): string | null {
+    if (this.subjects.has(subject)) return null;
+    const refusal = this.createPrincipal(principal);
+    if (refusal === null) this.subjects.set(subject, principal.id);
+    return refusal;
+  }
+
+  findPrincipalBySubject(subject: string): Principal | null {
+    return this.principals.get(this.subjects.get(subject) ?? "") ?? null;
   }
 
   createSession(session: Session, nowUs: number): string | null {

@@ -5,10 +5,10 @@ import type { Model, Route } from "#catalog/model.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
-import type { IdentityStore } from "#identity/store.ts";
 import { UNITS } from "#kernel/units.ts";
+import { identityOperation, requireSame } from "./identity-operations.ts";
 import { CatalogModel, IdentityModel } from "./model.ts";
-import { apiKey, AUDIT, codeOf, PAGE, principal, provider, START_US, type Engine } from "./support.ts";
+import { AUDIT, codeOf, PAGE, provider, type Engine } from "./support.ts";
 
 const RUNS = 30;
 const CONNECTIONS = 2;
@@ -94,7 +94,8 @@ const connection = fc.nat(CONNECTIONS - 1);
 const someOf = (prefix: string, count: number) => fc.nat(count - 1).map((index) => `${prefix}${index}`);
 
 function toRows(snapshot: CatalogSnapshot) {
-  return { providers: snapshot.providers, models: snapshot.models, prices: snapshot.prices };
+  const { providers, models, prices, feed } = snapshot;
+  return { providers, models, prices, feed };
 }
 
 const providerId = someOf("provider-p", 3);
@@ -138,6 +139,8 @@ const somePrice = fc.record({
   feedVersion: fc.option(fc.string({ maxLength: 4 })),
 });
 
+const someFeed = fc.record({ version: someOf("v", 3), loadedAtUs: fc.maxSafeNat() });
+
 const catalogWrite: fc.Arbitrary<CatalogWrite> = fc.oneof(
   { weight: 4, arbitrary: someProvider.map((row) => ({ kind: "put_provider" as const, provider: row })) },
   { weight: 1, arbitrary: providerId.map((id) => ({ kind: "delete_provider" as const, id })) },
@@ -145,139 +148,5 @@ const catalogWrite: fc.Arbitrary<CatalogWrite> = fc.oneof(
   { weight: 2, arbitrary: modelId.map((id) => ({ kind: "delete_model" as const, id })) },
   { weight: 3, arbitrary: somePrice.map((price) => ({ kind: "put_price" as const, price })) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete_price" as const), name: priceName, unit }) },
+  { weight: 1, arbitrary: someFeed.map((feed) => ({ kind: "put_feed" as const, feed })) },
 );
-
-interface IdentityOperation {
-  readonly name: string;
-  readonly audited: boolean;
-  expect(model: IdentityModel): string | null;
-  run(store: IdentityStore): Promise<unknown>;
-}
-
-const PRINCIPALS = ["a", "b", "c"];
-const KEYS = ["k0", "k1", "k2", "k3"];
-const SESSIONS = ["s0", "s1", "s2"];
-const NOW_US = START_US + 1_000;
-
-const name = fc.constantFrom(...PRINCIPALS);
-const ownerId = name.map((owner) => `principal-${owner}`);
-const role = fc.constantFrom("member" as const, "admin" as const);
-const audit = fc.constantFrom(AUDIT, null);
-
-const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
-  fc
-    .record({ name, role, enabled: fc.boolean(), audit })
-    .map(({ name: given, role: as, enabled, audit: entry }) => {
-      const row = principal(given, { role: as, enabled });
-      return operation(
-        `create ${given}`,
-        entry !== null,
-        (model) => model.createPrincipal(row),
-        (store) => store.createPrincipal(row, entry),
-      );
-    }),
-  fc.record({ name, role }).map(({ name: given, role: as }) => {
-    const row = principal(given, { role: as });
-    return operation(
-      `ensure ${given}`,
-      false,
-      (model) => model.ensurePrincipal(row),
-      (store) => store.ensurePrincipal(row),
-    );
-  }),
-  fc
-    .record({ id: ownerId, change: fc.record({ role, enabled: fc.boolean() }, { requiredKeys: [] }), audit })
-    .map(({ id, change, audit: entry }) =>
-      operation(
-        `update ${id}`,
-        entry !== null,
-        (model) => model.updatePrincipal(id, change),
-        (store) => store.updatePrincipal(id, change, entry),
-      ),
-    ),
-  fc.record({ id: ownerId, audit }).map(({ id, audit: entry }) =>
-    operation(
-      `delete ${id}`,
-      entry !== null,
-      (model) => model.deletePrincipal(id),
-      (store) => store.deletePrincipal(id, entry),
-    ),
-  ),
-  fc.record({ key: fc.constantFrom(...KEYS), id: ownerId, audit }).map(({ key, id, audit: entry }) => {
-    const row = apiKey(key, id);
-    return operation(
-      `create key ${key}`,
-      entry !== null,
-      (model) => model.createKey(row),
-      (store) => store.createKey(row, entry),
-    );
-  }),
-  fc
-    .record({ key: fc.constantFrom(...KEYS), principalId: fc.option(ownerId, { nil: undefined }), audit })
-    .map(({ key, principalId, audit: entry }) =>
-      operation(
-        `delete key ${key}`,
-        entry !== null,
-        (model) => model.deleteKey(`key-${key}`, principalId),
-        (store) =>
-          store.deleteKey(
-            principalId === undefined ? { id: `key-${key}` } : { id: `key-${key}`, principalId },
-            entry,
-          ),
-      ),
-    ),
-  fc
-    .record({
-      token: fc.constantFrom(...SESSIONS),
-      principalId: ownerId,
-      ttlUs: fc.constantFrom(500, 1_000, 2_000),
-    })
-    .map(({ token, principalId, ttlUs }) => {
-      const row = { tokenHash: token, principalId, createdAtUs: START_US, expiresAtUs: START_US + ttlUs };
-      return operation(
-        `create session ${token}`,
-        false,
-        (model) => model.createSession(row, NOW_US),
-        (store) => store.createSession(row, NOW_US),
-      );
-    }),
-  fc.record({ principalId: ownerId, audit }).map(({ principalId, audit: entry }) =>
-    operation(
-      `revoke ${principalId}`,
-      entry !== null,
-      (model) => model.revokeSessions(principalId),
-      (store) => store.revokeSessions(principalId, entry),
-    ),
-  ),
-  fc.constantFrom(...SESSIONS).map((token) =>
-    operation(
-      `sign out ${token}`,
-      false,
-      (model) => (model.sessions.delete(token), null),
-      (store) => store.deleteSession(token),
-    ),
-  ),
-);
-
-function operation(
-  label: string,
-  audited: boolean,
-  expected: IdentityOperation["expect"],
-  run: IdentityOperation["run"],
-): IdentityOperation {
-  return { name: label, audited, expect: expected, run };
-}
-
-async function requireSame(store: IdentityStore, model: IdentityModel): Promise<void> {
-  for (const key of KEYS)
-    expect(await store.findKeyByHash(`hash-${key}`)).toEqual(model.findKeyByHash(`hash-${key}`));
-  for (const token of SESSIONS) {
-    for (const nowUs of [START_US, NOW_US])
-      expect(await store.findSession(token, nowUs)).toEqual(model.findSession(token, nowUs));
-  }
-  const byName = [...model.principals.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
-  expect(await store.listPrincipals(PAGE)).toEqual({ rows: byName, total: byName.length });
-  expect((await store.listKeys({}, PAGE)).rows.map((row) => row.id)).toEqual(
-    [...model.keys.keys()].toSorted(),
-  );
-}

@@ -7,6 +7,7 @@ import type { Model } from "#catalog/model.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { NewApiKey } from "#identity/key.ts";
 import type { Principal } from "#identity/principal.ts";
+import type { NewRelayToken } from "#identity/relay-token.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog-database.ts";
@@ -115,6 +116,14 @@ export function apiKey(name: string, principalId: string, changes: Partial<NewAp
     createdAtUs: START_US,
     ...changes,
   };
+}
+
+export function relayToken(
+  name: string,
+  principalId: string,
+  changes: Partial<NewRelayToken> = {},
+): NewRelayToken {
+  return { ...apiKey(name, principalId), id: `token-${name}`, ...changes };
 }
 
 export function provider(name: string, changes: Partial<Provider> = {}): Provider {

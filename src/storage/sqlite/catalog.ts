@@ -1,24 +1,45 @@
 import { and, eq } from "drizzle-orm";
+import type { PriceBook } from "#catalog/price-book.ts";
+import type { PriceRow } from "#catalog/pricing.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { createSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import type { RecordAudit } from "./audit.ts";
+import { createPriceWriter } from "./catalog-prices.ts";
 import { toModel, toModelRow, toProvider, toProviderRow } from "./catalog-rows.ts";
 import type { Connection, Orm } from "./connection.ts";
-import { models, prices, providers } from "./schema.ts";
+import { models, prices, pricingFeed, providers } from "./schema.ts";
 
 /** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of whoever planned it, and nothing is written. */
 export function createCatalogStore(connection: Connection, recordAudit: RecordAudit): CatalogStore {
   const { orm } = connection;
+  const putPrices = createPriceWriter(orm);
   let latest: Picture | null = null;
 
   const isCurrent = (picture: Picture | null): picture is Picture =>
     picture?.version === connection.dataVersion();
   /** To be called inside a transaction: the version and the rows are then of one moment. */
-  const takePicture = (): Picture => ({ version: connection.dataVersion(), snapshot: readSnapshot(orm) });
+  const takePicture = (kept: PriceBook | null = null): Picture => ({
+    version: connection.dataVersion(),
+    snapshot: readSnapshot(orm, kept),
+  });
   const currentPicture = (): Picture => {
     if (!isCurrent(latest)) latest = takePicture();
     return latest;
+  };
+
+  /** In order, runs of price rows together. */
+  const applyAll = (writes: readonly CatalogWrite[]): void => {
+    const rows: PriceRow[] = [];
+    for (const write of writes) {
+      if (write.kind === "put_price") {
+        rows.push(write.price);
+        continue;
+      }
+      putPrices(rows.splice(0));
+      apply(orm, write);
+    }
+    putPrices(rows);
   };
 
   return {
@@ -33,9 +54,12 @@ export function createCatalogStore(connection: Connection, recordAudit: RecordAu
         () => {
           const before = currentPicture();
           const change = plan(before.snapshot);
-          for (const write of change.writes) apply(orm, write);
+          applyAll(change.writes);
           for (const entry of change.audit) recordAudit(entry);
-          return { change, after: change.writes.length === 0 ? before : takePicture() };
+          if (change.writes.length === 0) return { change, after: before };
+          // Under the write lock nobody else has changed a price since `before`.
+          const kept = change.writes.some(isOfPrice) ? null : before.snapshot.priceBook;
+          return { change, after: takePicture(kept) };
         },
         // In the same turn as the COMMIT: the next plan must not start from the picture before this one.
         (written) => {
@@ -53,15 +77,24 @@ interface Picture {
   readonly snapshot: CatalogSnapshot;
 }
 
-function readSnapshot(orm: Orm): CatalogSnapshot {
+function isOfPrice({ kind }: CatalogWrite): boolean {
+  return kind === "put_price" || kind === "delete_price";
+}
+
+/** `kept` are the prices as they stand, when that is known: to read and sort them is most of the work. */
+function readSnapshot(orm: Orm, kept: PriceBook | null): CatalogSnapshot {
   return createSnapshot({
     providers: orm.select().from(providers).all().map(toProvider),
     models: orm.select().from(models).all().map(toModel),
-    prices: orm.select().from(prices).all(),
+    prices: kept ?? orm.select().from(prices).all(),
+    feed: orm.select(FEED_COLUMNS).from(pricingFeed).get() ?? null,
   });
 }
 
-function apply(orm: Orm, write: CatalogWrite): void {
+const FEED_COLUMNS = { version: pricingFeed.version, loadedAtUs: pricingFeed.loadedAtUs };
+const FEED_ROW_ID = 1;
+
+function apply(orm: Orm, write: Exclude<CatalogWrite, { readonly kind: "put_price" }>): void {
   switch (write.kind) {
     case "put_provider": {
       const row = toProviderRow(write.provider);
@@ -85,13 +118,9 @@ function apply(orm: Orm, write: CatalogWrite): void {
         orm.delete(models).where(eq(models.id, write.id)).returning({ id: models.id }).all(),
       );
       return;
-    case "put_price": {
-      const row = write.price;
-      orm
-        .insert(prices)
-        .values(row)
-        .onConflictDoUpdate({ target: [prices.name, prices.unit], set: row })
-        .run();
+    case "put_feed": {
+      const row = { ...write.feed, id: FEED_ROW_ID };
+      orm.insert(pricingFeed).values(row).onConflictDoUpdate({ target: pricingFeed.id, set: row }).run();
       return;
     }
     case "delete_price": {

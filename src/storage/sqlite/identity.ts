@@ -4,13 +4,26 @@ import type { Principal } from "#identity/principal.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
-import { API_KEY_COLUMNS, createKeyLookup } from "./key-lookup.ts";
-import { apiKeys, principals, sessions } from "./schema.ts";
+import { apiKeys, oidcSubjects, principals, relayTokens, sessions } from "./schema.ts";
+import { createSecretLookup } from "./secret-lookup.ts";
+import { createSecretRows } from "./secret-rows.ts";
 
-/** Principals, keys and sessions in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */
+/** Principals, keys, relay tokens and sessions in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */
 export function createIdentityStore(connection: Connection, recordAudit: RecordAudit): IdentityStore {
   const { orm } = connection;
-  const keyLookup = createKeyLookup(connection);
+  const keyLookup = createSecretLookup(connection, apiKeys, (key, principal) => ({ key, principal }));
+  const tokenLookup = createSecretLookup(connection, relayTokens, (token, principal) => ({
+    token,
+    principal,
+  }));
+  const keyRows = createSecretRows(connection, apiKeys, {
+    code: "key_not_found",
+    message: "No key has this id.",
+  });
+  const tokenRows = createSecretRows(connection, relayTokens, {
+    code: "relay_token_not_found",
+    message: "No relay token has this id.",
+  });
   const findById = orm
     .select()
     .from(principals)
@@ -21,6 +34,17 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     .from(principals)
     .where(eq(principals.name, sql.placeholder("name")))
     .prepare();
+  const findBySubject = orm
+    .select({ principal: principals })
+    .from(oidcSubjects)
+    .innerJoin(principals, eq(principals.id, oidcSubjects.principalId))
+    .where(
+      and(
+        eq(oidcSubjects.issuer, sql.placeholder("issuer")),
+        eq(oidcSubjects.subject, sql.placeholder("subject")),
+      ),
+    )
+    .prepare();
   const findSession = orm
     .select({ session: sessions, principal: principals })
     .from(sessions)
@@ -28,11 +52,21 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     .where(eq(sessions.tokenHash, sql.placeholder("tokenHash")))
     .prepare();
 
-  const write = <Result>(step: () => Result) => connection.write(step, () => keyLookup.forget());
+  const write = <Result>(step: () => Result) =>
+    connection.write(step, () => {
+      keyLookup.forget();
+      tokenLookup.forget();
+    });
   const requirePrincipal = (id: string): Principal => {
     const principal = findById.get({ id });
     if (principal === undefined) throw new ProxyError("principal_not_found", "No principal has this id.");
     return principal;
+  };
+  const insertPrincipal = (principal: Principal): void => {
+    if (findByName.get({ name: principal.name }) !== undefined) {
+      throw new ProxyError("principal_exists", "A principal of this name exists already.", { param: "name" });
+    }
+    orm.insert(principals).values(principal).run();
   };
   const requireOtherAdmin = (leaving: Principal): void => {
     if (leaving.role === "admin" && leaving.enabled && countOtherAdmins(orm, leaving.id) === 0) {
@@ -46,12 +80,7 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
   return {
     createPrincipal: (principal, audit) =>
       write(() => {
-        if (findByName.get({ name: principal.name }) !== undefined) {
-          throw new ProxyError("principal_exists", "A principal of this name exists already.", {
-            param: "name",
-          });
-        }
-        orm.insert(principals).values(principal).run();
+        insertPrincipal(principal);
         recordAudit(audit);
       }),
 
@@ -99,56 +128,67 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     deletePrincipal: (id, audit) =>
       write(() => {
         requireOtherAdmin(requirePrincipal(id));
-        // Keys and sessions go with it: ON DELETE CASCADE.
+        // Keys, relay tokens, sessions and subjects go with it: ON DELETE CASCADE.
         orm.delete(principals).where(eq(principals.id, id)).run();
         recordAudit(audit);
+      }),
+
+    findPrincipalBySubject: (issuer, subject) =>
+      connection.query(() => findBySubject.get({ issuer, subject })?.principal ?? null),
+
+    createPrincipalForSubject: (principal, { issuer, subject }) =>
+      write(() => {
+        // Another sign-in of the same person may have been first.
+        const found = findBySubject.get({ issuer, subject });
+        if (found !== undefined) return found.principal;
+        insertPrincipal(principal);
+        orm.insert(oidcSubjects).values({ issuer, subject, principalId: principal.id }).run();
+        return principal;
       }),
 
     createKey: (key, audit) =>
       write(() => {
         requirePrincipal(key.principalId);
-        orm.insert(apiKeys).values(key).run();
+        keyRows.insert(key);
         recordAudit(audit);
       }),
 
     findKeyByHash: (hash) => keyLookup.find(hash),
 
-    listKeys: ({ principalId }, page) =>
-      connection.read(() => {
-        const owned = principalId === undefined ? undefined : eq(apiKeys.principalId, principalId);
-        const rows = orm
-          .select({ ...API_KEY_COLUMNS, principalName: principals.name })
-          .from(apiKeys)
-          .innerJoin(principals, eq(principals.id, apiKeys.principalId))
-          .where(owned)
-          .orderBy(asc(apiKeys.createdAtUs), asc(apiKeys.id))
-          .limit(page.limit)
-          .offset(page.offset)
-          .all();
-        return { rows, total: orm.select({ total: count() }).from(apiKeys).where(owned).get()?.total ?? 0 };
-      }),
+    listKeys: (filter, page) => keyRows.list(filter, page),
 
-    findKeyLabels: (ids) =>
+    findKeyNames: (ids) =>
       connection.query(() => {
         // One value in the statement for all of them: SQLite limits how many it binds.
         const wanted = sql`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
         const rows = orm
-          .select({ id: apiKeys.id, label: apiKeys.label })
+          .select({ id: apiKeys.id, label: apiKeys.label, suffix: apiKeys.suffix })
           .from(apiKeys)
           .where(inArray(apiKeys.id, wanted))
           .all();
-        return new Map(rows.map(({ id, label }) => [id, label]));
+        return new Map(rows.map(({ id, ...name }) => [id, name]));
       }),
 
-    deleteKey: ({ id, principalId }, audit) =>
+    deleteKey: (filter, audit) =>
       write(() => {
-        const owned = principalId === undefined ? undefined : eq(apiKeys.principalId, principalId);
-        const deleted = orm
-          .delete(apiKeys)
-          .where(and(eq(apiKeys.id, id), owned))
-          .returning({ id: apiKeys.id })
-          .all();
-        if (deleted.length === 0) throw new ProxyError("key_not_found", "No key has this id.");
+        keyRows.delete(filter);
+        recordAudit(audit);
+      }),
+
+    createRelayToken: (token, audit) =>
+      write(() => {
+        requirePrincipal(token.principalId);
+        tokenRows.insert(token);
+        recordAudit(audit);
+      }),
+
+    findRelayTokenByHash: (hash) => tokenLookup.find(hash),
+
+    listRelayTokens: (filter, page) => tokenRows.list(filter, page),
+
+    deleteRelayToken: (filter, audit) =>
+      write(() => {
+        tokenRows.delete(filter);
         recordAudit(audit);
       }),
 

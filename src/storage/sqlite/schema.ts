@@ -118,6 +118,20 @@ export const prices = sqliteTable(
   ],
 );
 
+/** One row, once a feed was loaded: the newest load, whose prices may have been written over since. */
+export const pricingFeed = sqliteTable(
+  "pricing_feed",
+  {
+    id: integer("id").primaryKey(),
+    version: text("version").notNull(),
+    loadedAtUs: integer("loaded_at_us").notNull(),
+  },
+  (table) => [
+    check("pricing_feed_one_row", sql`${table.id} = 1`),
+    check("pricing_feed_version_given", sql`${table.version} <> ''`),
+  ],
+);
+
 export const principals = sqliteTable(
   "principals",
   {
@@ -152,6 +166,43 @@ export const apiKeys = sqliteTable(
   (table) => [
     index("api_keys_by_principal").on(table.principalId, table.createdAtUs, table.id),
     index("api_keys_by_creation").on(table.createdAtUs, table.id),
+  ],
+);
+
+/** Like the keys, but they open nothing except the relay path (specification, section 5). */
+export const relayTokens = sqliteTable(
+  "relay_tokens",
+  {
+    id: text("id").primaryKey(),
+    principalId: text("principal_id")
+      .notNull()
+      .references(() => principals.id, { onDelete: "cascade" }),
+    /** Keyed HMAC-SHA256 of the plaintext, which is stored nowhere. */
+    hash: text("hash").notNull().unique(),
+    suffix: text("suffix").notNull(),
+    label: text("label").notNull(),
+    createdAtUs: integer("created_at_us").notNull(),
+  },
+  (table) => [
+    index("relay_tokens_by_principal").on(table.principalId, table.createdAtUs, table.id),
+    index("relay_tokens_by_creation").on(table.createdAtUs, table.id),
+  ],
+);
+
+/** Who somebody is to an identity provider; a principal that never signed in by one has no row. */
+export const oidcSubjects = sqliteTable(
+  "oidc_subject",
+  {
+    issuer: text("issuer").notNull(),
+    subject: text("subject").notNull(),
+    principalId: text("principal_id")
+      .notNull()
+      .references(() => principals.id, { onDelete: "cascade" }),
+  },
+  (table) => [
+    primaryKey({ columns: [table.issuer, table.subject] }),
+    index("oidc_subject_by_principal").on(table.principalId),
+    check("oidc_subject_given", sql`${table.issuer} <> '' AND ${table.subject} <> ''`),
   ],
 );
 

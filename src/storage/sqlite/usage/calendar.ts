@@ -1,4 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import { toBucketIndex, toBucketStart } from "#stats/bucket.ts";
 
 /** Buckets of totals: whole hours, days and months since 1970-01-01 UTC. */
 export const HOUR_US = 3_600_000_000;
@@ -13,12 +14,11 @@ export function toDay(instantUs: InstantUs): number {
 }
 
 export function toMonth(day: number): number {
-  const date = new Date((day * DAY_US) / 1000);
-  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
+  return toBucketIndex("month", day * DAY_US);
 }
 
 export function toFirstDay(month: number): number {
-  return toDay(Date.UTC(1970, month, 1) * 1000);
+  return toDay(toBucketStart("month", month));
 }
 
 /** Days are sealed when they lie at least this far back: nearly every late end has come by then. */

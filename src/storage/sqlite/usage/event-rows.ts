@@ -3,9 +3,9 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Begun } from "#usage/journal-decoder.ts";
 import type { CountedEvent } from "./sums.ts";
 
-export interface EventRow extends Omit<CountedEvent, "id"> {
+export interface EventRow extends Omit<CountedEvent, "id" | "result"> {
   readonly begun: Begun;
-  readonly priceSet: number;
+  readonly manner: number;
 }
 
 /** The request log. Only within the writer's transaction. */
@@ -15,23 +15,21 @@ export class EventRows {
 
   constructor(database: Database) {
     this.#add = database.prepare(
-      `INSERT INTO event (id, combination, result, streamed, duration_us, first_byte_us, price_set, cost_hi, cost_lo,
-         input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_creation_tokens)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+      `INSERT INTO event (id, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens,
+         output_tokens, cached_input_tokens, audio_seconds, cache_creation_tokens)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     );
   }
 
   /** Returns the id it got: its arrival, or the next that is free. */
-  add({ begun, ending, combination, result, cost, priceSet }: EventRow): InstantUs {
+  add({ begun, ending, combination, manner, cost }: EventRow): InstantUs {
     const { arrivedAtUs } = begun;
     const { usage } = ending;
     const rest = [
       combination,
-      result,
-      begun.streamed ? 1 : 0,
+      manner,
       ending.durationUs,
       ending.timeToFirstByteUs,
-      priceSet,
       cost?.hi ?? null,
       cost?.lo ?? null,
       usage?.quantities.input_tokens ?? null,

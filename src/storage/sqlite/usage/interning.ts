@@ -10,11 +10,18 @@ const FINGERPRINT_BYTES = 16;
 
 type Id = { readonly id: number };
 
+interface Manner {
+  readonly result: number;
+  readonly streamed: boolean;
+  readonly prices: PriceSet;
+}
+
 /** What repeats from event to event, as small integers. Only within the writer's transaction. */
 export class Interning {
   readonly #combinations = new Map<string, number>();
   readonly #results = new Map<string, number>();
   readonly #priceSets = new Map<string, number>();
+  readonly #manners = new Map<string, number>();
   /** The same by the objects that many lines share: nothing is put together to look it up. */
   #byDimensions = new WeakMap<UsageDimensions, Map<UsageShape | null, number>>();
   #byPrices = new WeakMap<PriceSet, number>();
@@ -22,10 +29,13 @@ export class Interning {
   readonly #addCombination: Statement<Id, (string | Uint8Array | null)[]>;
   readonly #addTag: Statement<unknown, [string]>;
   readonly #linkTag: Statement<unknown, [number, string]>;
+  readonly #lastCombination: Statement<Id, []>;
   readonly #findResult: Statement<Id, [string, string | null, number]>;
   readonly #addResult: Statement<Id, [string, string | null, number]>;
   readonly #findPriceSet: Statement<Id, [string]>;
   readonly #addPriceSet: Statement<Id, [string]>;
+  readonly #findManner: Statement<Id, number[]>;
+  readonly #addManner: Statement<Id, number[]>;
 
   constructor(database: Database) {
     this.#findCombination = database.prepare("SELECT id FROM combination WHERE fingerprint = ?");
@@ -37,6 +47,8 @@ export class Interning {
     this.#linkTag = database.prepare(
       `INSERT INTO combination_tag (combination, tag) SELECT ?, id FROM tag WHERE pair = ? ON CONFLICT DO NOTHING`,
     );
+    // Ids are given in order and no combination is ever removed, so that the last one is their number.
+    this.#lastCombination = database.prepare("SELECT id FROM combination ORDER BY id DESC LIMIT 1");
     this.#findResult = database.prepare(
       "SELECT id FROM result WHERE outcome = ? AND ifnull(error_kind, '') = ifnull(?, '') AND status_code = ?",
     );
@@ -45,6 +57,12 @@ export class Interning {
     );
     this.#findPriceSet = database.prepare("SELECT id FROM price_set WHERE prices = ?");
     this.#addPriceSet = database.prepare("INSERT INTO price_set (prices) VALUES (?) RETURNING id");
+    this.#findManner = database.prepare(
+      "SELECT id FROM manner WHERE result = ? AND streamed = ? AND price_set = ?",
+    );
+    this.#addManner = database.prepare(
+      "INSERT INTO manner (result, streamed, price_set) VALUES (?, ?, ?) RETURNING id",
+    );
   }
 
   /** Forgets what a rolled back transaction may have added. */
@@ -52,8 +70,13 @@ export class Interning {
     this.#combinations.clear();
     this.#results.clear();
     this.#priceSets.clear();
+    this.#manners.clear();
     this.#byDimensions = new WeakMap();
     this.#byPrices = new WeakMap();
+  }
+
+  combinationCount(): number {
+    return this.#lastCombination.get()?.id ?? 0;
   }
 
   combination(dimensions: UsageDimensions, shape: UsageShape | null): number {
@@ -78,7 +101,16 @@ export class Interning {
     });
   }
 
-  priceSet(prices: PriceSet): number {
+  /** What a row of `event` keeps of its result, of streaming and of the prices that held. */
+  manner({ result, streamed, prices }: Manner): number {
+    const priceSet = this.#priceSet(prices);
+    return intern(this.#manners, `${result} ${streamed} ${priceSet}`, () => {
+      const row = [result, streamed ? 1 : 0, priceSet];
+      return getId(this.#findManner.get(...row) ?? this.#addManner.get(...row));
+    });
+  }
+
+  #priceSet(prices: PriceSet): number {
     const known = this.#byPrices.get(prices);
     if (known !== undefined) return known;
     const id = this.#internPrices(prices);

@@ -21,8 +21,8 @@ export interface JournalOptions {
   readonly directory: string;
   readonly firstSegment: number;
   readonly log: Log;
-  /** Called after each append that reached the file, and after each retry that did. */
-  readonly onWritten: () => void;
+  /** Called after each write that reached the file, with the segment it is in and its size. */
+  readonly onWritten: (segment: number, sizeBytes: number) => void;
   readonly segmentBytesMax?: number;
   readonly pendingBytesMax?: number;
   /** Replaced by tests that need a disk that fails. */
@@ -146,7 +146,7 @@ export class Journal implements UsageJournal {
         this.#syncTimer = null;
         this.#startSync();
       }, SYNC_INTERVAL_MS);
-      this.#options.onWritten();
+      this.#options.onWritten(this.#segment, taken);
       return taken;
     } catch (cause) {
       this.#failure = describeCause(cause);

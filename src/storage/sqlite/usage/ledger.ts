@@ -4,17 +4,20 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
 import type { KeyUseStore } from "#identity/store.ts";
-import type { StatsStore } from "#stats/store.ts";
+import type { ReportOptions, StatsStore } from "#stats/store.ts";
+import type { LedgerGauges } from "#usage/gauges.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { withSetupErrors } from "#storage/sqlite/open.ts";
+import { JournalBacklog } from "./backlog.ts";
 import { DAY_US, toSealBeforeDay } from "./calendar.ts";
 import { prepareUsageDatabase } from "./database.ts";
 import { lockDataFolder } from "./folder-lock.ts";
 import { joinNext } from "./join-next.ts";
 import { Journal } from "./journal.ts";
 import { ReaderClient } from "./reader-client.ts";
-import { listSegments } from "./segments.ts";
+import type { AnswerOf, Asked, QuestionKind } from "./reader-questions.ts";
+import { measureSegments } from "./segments.ts";
 import { WriterClient } from "./writer-client.ts";
 
 /** Sealing and retention are looked at this often. */
@@ -37,6 +40,7 @@ export interface OpenedLedger {
   readonly ledger: UsageLedger;
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
+  gauges(): LedgerGauges;
   /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
   maintain(): Promise<void>;
   /** Like `ledger.close()`, and lets go of the data folder. */
@@ -54,19 +58,43 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
   const journalDirectory = join(dataDir, "journal");
   const lock = lockDataFolder(dataDir);
   try {
-    const { journalSegment } = prepareUsageDatabase(databasePath);
-    const firstSegment = withSetupErrors(journalDirectory, () => {
+    const committed = prepareUsageDatabase(databasePath, log);
+    const found = withSetupErrors(journalDirectory, () => {
       mkdirSync(journalDirectory, { recursive: true, mode: 0o700 });
-      // Never one that was written to: its end may be torn.
-      return Math.max(journalSegment, listSegments(journalDirectory).at(-1) ?? 0) + 1;
+      return measureSegments(journalDirectory);
     });
+    const backlog = new JournalBacklog(found, committed);
+    // Never one that was written to: its end may be torn.
+    const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
     const journal = withSetupErrors(
       journalDirectory,
-      () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten: () => writer.wake() }),
+      () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }),
     );
-    const writer = await orClose(journal, () => new WriterClient({ databasePath, journalDirectory, log }));
+    const writer = await orClose(
+      journal,
+      () =>
+        new WriterClient({
+          databasePath,
+          journalDirectory,
+          log,
+          onCommit: ({ position }) => backlog.commit(position),
+        }),
+    );
+    function onWritten(segment: number, sizeBytes: number): void {
+      backlog.grow(segment, sizeBytes);
+      writer.wake();
+    }
     const reader = new ReaderClient({ databasePath, log });
 
+    const report = <Kind extends QuestionKind>(
+      asked: Asked<QuestionKind> & { readonly kind: Kind },
+      { signal }: ReportOptions = {},
+    ): Promise<AnswerOf<Kind>> =>
+      reader.ask<Kind>(asked, {
+        signal,
+        // Answered in any case, if need be with what is committed.
+        before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
+      });
     const flush = joinNext(async () => {
       await journal.written();
       await writer.flush();
@@ -114,19 +142,28 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
         async loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>> {
           // Taken first: what is committed while the reader reads is in one of the two.
           const unsaved = writer.findUnsavedKeyUse(ids);
-          const merged = new Map(await reader.loadLastUsed(ids));
+          const merged = new Map(await reader.ask({ kind: "loadLastUsed", question: { ids } }));
           for (const [id, atUs] of unsaved) merged.set(id, Math.max(atUs, merged.get(id) ?? 0));
           return merged;
         },
         saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
       },
       stats: {
-        async listRequests(query, page) {
-          // Answered in any case, if need be with what is committed.
-          await isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log });
-          return reader.listRequests(query, page);
+        listRequests(query, page, given) {
+          const wanted = { ...page, isTotalWanted: given?.isTotalWanted };
+          return report({ kind: "listRequests", question: { query, page: wanted } }, given);
         },
+        readSeries: (question, given) => report({ kind: "readSeries", question }, given),
+        readSummary: (question, given) => report({ kind: "readSummary", question }, given),
+        readFacets: (question, given) => report({ kind: "readFacets", question }, given),
+        readErrors: (question, given) => report({ kind: "readErrors", question }, given),
       },
+      gauges: () => ({
+        ...writer.gauges(),
+        journalPendingBytes: journal.pendingBytes,
+        journalUncommittedBytes: backlog.bytes,
+        readerWaiting: reader.waitingCount,
+      }),
       maintain,
       close: () => ledger.close(),
     };

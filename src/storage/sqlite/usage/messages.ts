@@ -1,8 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { ErrorCode } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
-import type { Page, Paged } from "#kernel/page.ts";
-import type { RequestLogRow, StatsQuery } from "#stats/store.ts";
 import type { Retention } from "./maintenance.ts";
+import type { AnswerOf, Asked, QuestionKind } from "./reader-questions.ts";
+import type { Commit } from "./writer.ts";
 
 /** What goes to the writer Worker. Each `id` is answered once, in the end, whatever happens in between. */
 export type WriterCommand =
@@ -27,6 +28,10 @@ export type WriterCommand =
 
 export type WriterReply =
   | { readonly kind: "ready" }
+  /** A batch is committed. */
+  | { readonly kind: "committed"; readonly commit: Commit }
+  /** An attempt failed and will be made again. */
+  | { readonly kind: "failed" }
   | { readonly kind: "done"; readonly id: number }
   | {
       readonly kind: "report";
@@ -36,16 +41,22 @@ export type WriterReply =
     }
   | { readonly kind: "closed" };
 
-/** What goes to the reader Worker. */
+/** What goes to the reader Worker: one question at a time. */
 export type ReaderCommand =
   | { readonly kind: "start"; readonly databasePath: string }
-  | { readonly kind: "listRequests"; readonly id: number; readonly query: StatsQuery; readonly page: Page }
-  | { readonly kind: "loadLastUsed"; readonly id: number; readonly ids: readonly string[] }
+  | { readonly kind: "ask"; readonly id: number; readonly asked: Asked<QuestionKind> }
   | { readonly kind: "close" };
 
 export type ReaderReply =
   | { readonly kind: "ready" }
-  | { readonly kind: "requests"; readonly id: number; readonly value: Paged<RequestLogRow> }
-  | { readonly kind: "lastUsed"; readonly id: number; readonly value: ReadonlyMap<string, InstantUs> }
+  | { readonly kind: "answer"; readonly id: number; readonly answer: AnswerOf<QuestionKind> }
+  /** A ProxyError: its class is lost on the way. */
+  | {
+      readonly kind: "refused";
+      readonly id: number;
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly param: string | null;
+    }
   | { readonly kind: "failed"; readonly id: number; readonly fields: LogFields }
   | { readonly kind: "closed" };

@@ -1,9 +1,10 @@
 import type { Database } from "bun:sqlite";
+import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { openForReading } from "./database.ts";
-import { loadLastUsed } from "./key-use.ts";
 import type { ReaderCommand, ReaderReply } from "./messages.ts";
-import { listRequests } from "./request-log.ts";
+import type { AnswerOf, Asked, QuestionKind } from "./reader-questions.ts";
+import { answerQuestion } from "./reader-questions.ts";
 
 declare const self: Worker;
 
@@ -21,32 +22,31 @@ self.addEventListener("message", (event: MessageEvent<ReaderCommand>) => {
       database?.close();
       reply({ kind: "closed" });
       return;
-    case "listRequests":
-      answer(command.id, (on) => ({
-        kind: "requests",
-        id: command.id,
-        value: listRequests(on, command.query, command.page),
-      }));
-      return;
-    case "loadLastUsed":
-      answer(command.id, (on) => ({
-        kind: "lastUsed",
-        id: command.id,
-        value: loadLastUsed(on, command.ids),
-      }));
+    case "ask":
+      answer(command.id, command.asked);
   }
 });
 
-function answer(id: number, query: (on: Database) => ReaderReply): void {
+function answer(id: number, asked: Asked<QuestionKind>): void {
   try {
     if (databasePath === null) throw new Error("the reader was not started");
     database ??= openForReading(databasePath);
-    reply(query(database));
+    const found = answerQuestion(database, asked);
+    reply({ kind: "answer", id, answer: found }, listBuffers(found));
   } catch (cause) {
-    reply({ kind: "failed", id, fields: describeCause(cause) });
+    if (cause instanceof ProxyError) {
+      reply({ kind: "refused", id, code: cause.code, message: cause.message, param: cause.param });
+    } else {
+      reply({ kind: "failed", id, fields: describeCause(cause) });
+    }
   }
 }
 
-function reply(message: ReaderReply): void {
-  self.postMessage(message);
+/** What is handed over instead of being copied: megabytes would be copied on the serving thread. */
+function listBuffers(found: AnswerOf<QuestionKind>): ArrayBuffer[] {
+  return "chunks" in found ? [...new Set(found.chunks.map(({ buffer }) => buffer))] : [];
+}
+
+function reply(message: ReaderReply, transfer: ArrayBuffer[] = []): void {
+  self.postMessage(message, transfer);
 }

@@ -50,13 +50,14 @@ export function readRows(
 ): readonly RequestLogRow[] {
   return database
     .query<EventRow, number[]>(
-      `SELECT e.id, e.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo, e.input_tokens, e.output_tokens,
+      `SELECT e.id, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo, e.input_tokens, e.output_tokens,
          e.cached_input_tokens, e.audio_seconds, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
          c.upstream_name, c.endpoint, c.client, c.tags, r.status_code, r.outcome, r.error_kind, p.prices
-       FROM (SELECT * FROM event WHERE id >= ? AND id < ? ${filter.condition} ORDER BY id DESC LIMIT ? OFFSET ?) AS e
+       FROM (SELECT * FROM event WHERE id >= ? AND id < ? ${filter.eventCondition} ORDER BY id DESC LIMIT ? OFFSET ?) AS e
        CROSS JOIN combination AS c ON c.id = e.combination
-       CROSS JOIN result AS r ON r.id = e.result
-       CROSS JOIN price_set AS p ON p.id = e.price_set
+       CROSS JOIN manner AS m ON m.id = e.manner
+       CROSS JOIN result AS r ON r.id = m.result
+       CROSS JOIN price_set AS p ON p.id = m.price_set
        ORDER BY e.id DESC`,
     )
     .all(range.fromUs, range.toUs, range.limit, range.offset)

@@ -1,8 +1,8 @@
 /** "LPUS": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c505553;
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
-const DAY_MEASURES = `requests INTEGER NOT NULL,
+const HOUR_MEASURES = `requests INTEGER NOT NULL,
   priced_requests INTEGER NOT NULL,
   unpriced_requests INTEGER NOT NULL,
   cost_hi REAL NOT NULL,
@@ -10,7 +10,9 @@ const DAY_MEASURES = `requests INTEGER NOT NULL,
   input_tokens REAL,
   output_tokens REAL,
   cached_input_tokens REAL,
-  audio_us REAL,
+  audio_us REAL`;
+
+const DAY_MEASURES = `${HOUR_MEASURES},
   duration_us INTEGER NOT NULL,
   last_seen_us INTEGER NOT NULL,
   band_under_1s INTEGER NOT NULL,
@@ -24,8 +26,9 @@ const DAY_MEASURES = `requests INTEGER NOT NULL,
 /**
  * usage.db (ARCHITECTURE.md, "The ledger"). Written by hand, since it needs STRICT and WITHOUT ROWID.
  *
- * What repeats is interned: `combination` (who, what, through which provider, how tagged), `result` (how it ended) and
- * `price_set`. `event` is clustered by arrival; an id is the arrival in microseconds, plus one on a clash. Quantities are
+ * What repeats is interned: `combination` (who, what, through which provider, how tagged), `result` (how it ended),
+ * `price_set`, and `manner`, which is what an event keeps of a result, of streaming and of prices: some hundred of them, so
+ * that one small integer stands for three. `event` is clustered by arrival; an id is the arrival in microseconds, plus one on a clash. Quantities are
  * REAL: SQLite stores a REAL that is whole as the shortest integer, so counts up to 2^53-1 are exact and small, and
  * fractions stay as reported. NULL is "not reported", never zero.
  *
@@ -33,6 +36,9 @@ const DAY_MEASURES = `requests INTEGER NOT NULL,
  * part taken out, cache writes added); audio is in whole microseconds, so that a sum does not depend on its order.
  * Money is `hi * 10^9 + lo` pico with lo < 10^9: halves add up exactly over any number of rows.
  * A day lives in `day_total` until it is sealed, then in `sealed_day_total` and, summed again, in `month_total`.
+ * `dimension` holds the values that a filter often asks for alone (a client, a model, a tag …), each with totals of every
+ * sealed day from its `first_day` on, whoever it was combined with; before that day it is in the totals by combination only.
+ * The value of a principal is its `[id, name]`, of a provider its id.
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */
 export const SCHEMA_SQL = `
@@ -90,14 +96,20 @@ CREATE TABLE price_set (
   prices TEXT NOT NULL UNIQUE
 ) STRICT;
 
+CREATE TABLE manner (
+  id INTEGER PRIMARY KEY,
+  result INTEGER NOT NULL REFERENCES result,
+  streamed INTEGER NOT NULL,
+  price_set INTEGER NOT NULL REFERENCES price_set,
+  UNIQUE (result, streamed, price_set)
+) STRICT;
+
 CREATE TABLE event (
   id INTEGER PRIMARY KEY,
   combination INTEGER NOT NULL,
-  result INTEGER NOT NULL,
-  streamed INTEGER NOT NULL,
+  manner INTEGER NOT NULL,
   duration_us INTEGER NOT NULL,
   first_byte_us INTEGER,
-  price_set INTEGER NOT NULL,
   cost_hi REAL,
   cost_lo REAL,
   input_tokens REAL,
@@ -110,15 +122,7 @@ CREATE TABLE event (
 CREATE TABLE hour_total (
   hour INTEGER NOT NULL,
   outcome TEXT NOT NULL,
-  requests INTEGER NOT NULL,
-  priced_requests INTEGER NOT NULL,
-  unpriced_requests INTEGER NOT NULL,
-  cost_hi REAL NOT NULL,
-  cost_lo REAL NOT NULL,
-  input_tokens REAL,
-  output_tokens REAL,
-  cached_input_tokens REAL,
-  audio_us REAL,
+  ${HOUR_MEASURES},
   PRIMARY KEY (hour, outcome)
 ) STRICT, WITHOUT ROWID;
 
@@ -144,6 +148,22 @@ CREATE TABLE month_total (
   month INTEGER NOT NULL,
   ${DAY_MEASURES},
   PRIMARY KEY (combination, result, month)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE dimension (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  value TEXT NOT NULL,
+  first_day INTEGER NOT NULL,
+  UNIQUE (kind, value)
+) STRICT;
+
+CREATE TABLE dimension_total (
+  day INTEGER NOT NULL,
+  dimension INTEGER NOT NULL REFERENCES dimension,
+  outcome TEXT NOT NULL,
+  ${HOUR_MEASURES},
+  PRIMARY KEY (day, dimension, outcome)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE key_use (

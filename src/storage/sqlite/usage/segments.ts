@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** The journal is a row of numbered files; a higher number was written later. */
@@ -21,4 +21,11 @@ export function listSegments(directory: string): readonly number[] {
       return match === null ? [] : [Number(match[1])];
     })
     .sort((left, right) => left - right);
+}
+
+/** The sizes in bytes of the segments that exist, ascending. */
+export function measureSegments(directory: string): ReadonlyMap<number, number> {
+  return new Map(
+    listSegments(directory).map((segment) => [segment, statSync(segmentPath(directory, segment)).size]),
+  );
 }

@@ -16,6 +16,19 @@ export interface SplitCost {
   readonly lo: number;
 }
 
+/** What every table of totals has, as it stands there. */
+export interface StoredMeasures {
+  readonly requests: number;
+  readonly priced_requests: number;
+  readonly unpriced_requests: number;
+  readonly cost_hi: number;
+  readonly cost_lo: number;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly cached_input_tokens: number | null;
+  readonly audio_us: number | null;
+}
+
 /** Where and as what an event is counted. The day follows from `id`, so that totals and rows agree about a boundary. */
 export interface CountedEvent {
   readonly id: InstantUs;
@@ -34,13 +47,22 @@ export function joinCost(hi: number, lo: number): bigint {
   return BigInt(hi) * COST_SEAM_BIG + BigInt(lo);
 }
 
-/** What the events of one batch and one row of totals add up to. */
+/**
+ * The SQL that adds up the two halves, as `cost_hi` and `cost_lo`. As whole numbers: from nine million rows on, low halves
+ * add up to more than a REAL holds exactly.
+ */
+export function toCostSums(toColumn: (column: "cost_hi" | "cost_lo") => string): string {
+  const low = `sum(CAST(${toColumn("cost_lo")} AS INTEGER))`;
+  return `sum(${toColumn("cost_hi")}) + ${low} / ${COST_SEAM} AS cost_hi, ${low} % ${COST_SEAM} AS cost_lo`;
+}
+
+/** What events, or rows of totals, add up to in one row of totals: those of a batch or of a day. */
 export class Sum {
   #requests = 0;
   #priced = 0;
   #unpriced = 0;
   #costHi = 0;
-  /** Of a batch: far from 2^53 before it is carried over. */
+  /** Far from 2^53 before it is carried over. */
   #costLo = 0;
   #inputTokens: number | null = null;
   #outputTokens: number | null = null;
@@ -72,6 +94,19 @@ export class Sum {
     let band = 0;
     while (durationUs >= (BAND_US[band] ?? Number.POSITIVE_INFINITY)) band += 1;
     this.#bands[band] = (this.#bands[band] ?? 0) + 1;
+  }
+
+  /** A row of totals: all but durations, the time bands and when it was last seen. */
+  addStored(row: StoredMeasures): void {
+    this.#requests += row.requests;
+    this.#priced += row.priced_requests;
+    this.#unpriced += row.unpriced_requests;
+    this.#costHi += row.cost_hi;
+    this.#costLo += row.cost_lo;
+    this.#inputTokens = plus(this.#inputTokens, row.input_tokens);
+    this.#outputTokens = plus(this.#outputTokens, row.output_tokens);
+    this.#cachedInputTokens = plus(this.#cachedInputTokens, row.cached_input_tokens);
+    this.#audioUs = plus(this.#audioUs, row.audio_us);
   }
 
   /** In the order of HOUR_MEASURES. */

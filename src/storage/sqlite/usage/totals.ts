@@ -1,24 +1,12 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { Outcome } from "#usage/event.ts";
 import { toDay, toHour, toMonth } from "./calendar.ts";
+import { DimensionTotals } from "./dimension-totals.ts";
+import type { DimensionLimits } from "./dimensions.ts";
 import type { CountedEvent } from "./sums.ts";
-import { COST_SEAM, Sum } from "./sums.ts";
-
-const COUNTS = ["requests", "priced_requests", "unpriced_requests"];
-const QUANTITIES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_us"];
-const BANDS = [
-  "band_under_1s",
-  "band_under_5s",
-  "band_under_15s",
-  "band_under_30s",
-  "band_under_60s",
-  "band_under_120s",
-  "band_over_120s",
-];
-const HOUR_MEASURES = [...COUNTS, "cost_hi", "cost_lo", ...QUANTITIES];
-const DAY_MEASURES = [...HOUR_MEASURES, "duration_us", "last_seen_us", ...BANDS];
-
-type Binding = string | number | null;
+import { Sum } from "./sums.ts";
+import type { Binding } from "./total-columns.ts";
+import { DAY_MEASURES, HOUR_MEASURES, onConflict, prepareAdd } from "./total-columns.ts";
 
 interface HourSum {
   readonly hour: number;
@@ -30,12 +18,22 @@ interface DaySum {
   readonly day: number;
   readonly combination: number;
   readonly result: number;
+  readonly outcome: Outcome;
   readonly sum: Sum;
 }
 
+const HOUR = { table: "hour_total", keys: ["hour", "outcome"], measures: HOUR_MEASURES };
+const DAY = { table: "day_total", keys: ["day", "combination", "result"], measures: DAY_MEASURES };
+const SEALED_DAY = {
+  table: "sealed_day_total",
+  keys: ["combination", "day", "result"],
+  measures: DAY_MEASURES,
+};
+const MONTH = { table: "month_total", keys: ["combination", "result", "month"], measures: DAY_MEASURES };
+
 /**
- * The totals of hours, days and months. Events are summed in memory and stored once per row and batch: events of one batch
- * mostly fall into few rows. Only within the writer's transaction.
+ * The totals of hours, days, months and dimensions. Events are summed in memory and stored once per row and batch: events
+ * of one batch mostly fall into few rows. Only within the writer's transaction.
  */
 export class Totals {
   readonly #addHour: Statement<unknown, Binding[]>;
@@ -45,31 +43,27 @@ export class Totals {
   readonly #sealDay: Statement<unknown, [number]>;
   readonly #sealMonth: Statement<unknown, [number, number]>;
   readonly #dropDay: Statement<unknown, [number]>;
+  readonly #dimensions: DimensionTotals;
   readonly #hours = new Map<string, HourSum>();
   readonly #days = new Map<string, DaySum>();
 
-  constructor(database: Database) {
-    const prepareAdd = (table: string, keys: readonly string[], measures: readonly string[]) => {
-      const columns = [...keys, ...measures];
-      return database.prepare<unknown, Binding[]>(
-        `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")}) ${onConflict(table, keys, measures)}`,
-      );
-    };
-    this.#addHour = prepareAdd("hour_total", ["hour", "outcome"], HOUR_MEASURES);
-    this.#addDay = prepareAdd("day_total", ["day", "combination", "result"], DAY_MEASURES);
-    this.#addSealedDay = prepareAdd("sealed_day_total", ["combination", "day", "result"], DAY_MEASURES);
-    this.#addMonth = prepareAdd("month_total", ["combination", "result", "month"], DAY_MEASURES);
+  constructor(database: Database, limits?: DimensionLimits) {
+    this.#addHour = prepareAdd(database, HOUR);
+    this.#addDay = prepareAdd(database, DAY);
+    this.#addSealedDay = prepareAdd(database, SEALED_DAY);
+    this.#addMonth = prepareAdd(database, MONTH);
+    this.#dimensions = new DimensionTotals(database, "day_total", limits);
 
     const measures = DAY_MEASURES.join(", ");
     this.#sealDay = database.prepare(
       `INSERT INTO sealed_day_total (combination, day, result, ${measures})
        SELECT combination, day, result, ${measures} FROM day_total WHERE day = ? ORDER BY combination, result
-       ${onConflict("sealed_day_total", ["combination", "day", "result"], DAY_MEASURES)}`,
+       ${onConflict(SEALED_DAY)}`,
     );
     this.#sealMonth = database.prepare(
       `INSERT INTO month_total (combination, result, month, ${measures})
        SELECT combination, result, ?, ${measures} FROM day_total WHERE day = ? ORDER BY combination, result
-       ${onConflict("month_total", ["combination", "result", "month"], DAY_MEASURES)}`,
+       ${onConflict(MONTH)}`,
     );
     this.#dropDay = database.prepare("DELETE FROM day_total WHERE day = ?");
   }
@@ -86,7 +80,8 @@ export class Totals {
     const day = toDay(id);
     const dayKey = `${day} ${combination} ${result}`;
     let inDay = this.#days.get(dayKey);
-    if (inDay === undefined) this.#days.set(dayKey, (inDay = { day, combination, result, sum: new Sum() }));
+    if (inDay === undefined)
+      this.#days.set(dayKey, (inDay = { day, combination, result, outcome, sum: new Sum() }));
     inDay.sum.add(event);
   }
 
@@ -95,7 +90,7 @@ export class Totals {
     for (const { hour, outcome, sum } of this.#hours.values()) {
       this.#addHour.run(hour, outcome, ...sum.hourMeasures());
     }
-    for (const { day, combination, result, sum } of this.#days.values()) {
+    for (const { day, combination, result, outcome, sum } of this.#days.values()) {
       const measures = sum.dayMeasures();
       if (day >= sealedBeforeDay) {
         this.#addDay.run(day, combination, result, ...measures);
@@ -103,37 +98,28 @@ export class Totals {
         // Late ones: their day was moved already.
         this.#addSealedDay.run(combination, day, result, ...measures);
         this.#addMonth.run(combination, result, toMonth(day), ...measures);
+        this.#dimensions.addLate({ day, combination, outcome, sum });
       }
     }
-    this.clear();
+    this.#clearSums();
   }
 
   /** Forgets what a rolled back transaction has added. */
-  clear(): void {
-    this.#hours.clear();
-    this.#days.clear();
+  rollBack(): void {
+    this.#clearSums();
+    this.#dimensions.rollBack();
   }
 
   /** Moves one day; the caller's transaction makes it happen once. */
   seal(day: number): void {
+    this.#dimensions.seal(day);
     this.#sealDay.run(day);
     this.#sealMonth.run(toMonth(day), day);
     this.#dropDay.run(day);
   }
-}
 
-function onConflict(table: string, keys: readonly string[], measures: readonly string[]): string {
-  const carry = `${table}.cost_lo + excluded.cost_lo >= ${COST_SEAM}`;
-  const sums = measures.map((column) => {
-    const [have, more] = [`${table}.${column}`, `excluded.${column}`];
-    if (column === "cost_hi") return `cost_hi = ${have} + ${more} + (${carry})`;
-    if (column === "cost_lo") return `cost_lo = ${have} + ${more} - iif(${carry}, ${COST_SEAM}.0, 0.0)`;
-    if (column === "last_seen_us") return `${column} = max(${have}, ${more})`;
-    // Nothing reported and nothing reported stay nothing; a zero counts as reported.
-    if (QUANTITIES.includes(column)) {
-      return `${column} = iif(${more} IS NULL, ${have}, ifnull(${have}, 0.0) + ${more})`;
-    }
-    return `${column} = ${have} + ${more}`;
-  });
-  return `ON CONFLICT (${keys.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
+  #clearSums(): void {
+    this.#hours.clear();
+    this.#days.clear();
+  }
 }

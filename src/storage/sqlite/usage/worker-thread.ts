@@ -11,6 +11,7 @@ const HEALTHY_AFTER_MS = 60_000;
 /** More than a Worker and its connection stay open with (4, measured). */
 const WORKER_FILES_MAX = 16;
 const STOP_WAIT_MS_MAX = 5_000;
+const TERMINATE_WAIT_MS_MAX = 1_000;
 
 export interface WorkerThreadOptions<Command, Reply> {
   readonly name: string;
@@ -77,7 +78,19 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
       };
       this.#worker.postMessage(command);
     });
-    this.#worker.terminate();
+    await this.#terminate();
+  }
+
+  /** Its connection closes its files only with the thread itself: statements that nobody finalised hold them. */
+  async #terminate(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, TERMINATE_WAIT_MS_MAX);
+      this.#worker.addEventListener("close", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.#worker.terminate();
+    });
   }
 
   #spawn(): Worker {

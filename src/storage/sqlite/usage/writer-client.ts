@@ -1,13 +1,17 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
+import type { LedgerGauges } from "#usage/gauges.ts";
 import type { WriterCommand, WriterReply } from "./messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
+import type { Commit } from "./writer.ts";
 
 /** The pace of batches: what came in between goes into one transaction. */
 const BATCH_INTERVAL_MS = 50;
 
 type Request = Extract<WriterCommand, { readonly id: number }>;
 type Maintenance = Omit<Extract<WriterCommand, { kind: "maintain" }>, "kind" | "id">;
+
+type WriterGauges = Omit<LedgerGauges, "journalPendingBytes" | "journalUncommittedBytes" | "readerWaiting">;
 
 interface Waiting {
   readonly command: Request;
@@ -18,6 +22,7 @@ export interface WriterClientOptions {
   readonly databasePath: string;
   readonly journalDirectory: string;
   readonly log: Log;
+  readonly onCommit: (commit: Commit) => void;
 }
 
 /** The data plane's end of the writer Worker. Commands not yet answered are asked again of a Worker that was started anew. */
@@ -28,9 +33,13 @@ export class WriterClient {
   #wakeTimer: ReturnType<typeof setTimeout> | null = null;
   #keyUse = new Map<string, InstantUs>();
   #savingKeyUse: ReadonlyMap<string, InstantUs> | null = null;
+  #commitCount = 0;
+  #eventCount = 0;
+  #failureCount = 0;
+  #lastCommit: Commit | null = null;
 
   constructor(options: WriterClientOptions) {
-    const { databasePath, journalDirectory, log } = options;
+    const { databasePath, journalDirectory, log, onCommit } = options;
     this.#thread = new WorkerThread({
       name: "usage writer",
       url: new URL("./writer-worker.ts", import.meta.url),
@@ -38,7 +47,11 @@ export class WriterClient {
       start: { kind: "start", databasePath, journalDirectory },
       onReply: (reply) => {
         if (reply.kind === "done") this.#settle(reply.id);
-        else if (reply.kind === "report") log[reply.level](reply.message, reply.fields);
+        else if (reply.kind === "failed") this.#failureCount += 1;
+        else if (reply.kind === "committed") {
+          this.#count(reply.commit);
+          onCommit(reply.commit);
+        } else if (reply.kind === "report") log[reply.level](reply.message, reply.fields);
       },
       // Every command may be given twice: none is answered before its transaction is committed.
       onEnded: () => {},
@@ -55,6 +68,18 @@ export class WriterClient {
 
   get isRunning(): boolean {
     return this.#thread.isRunning;
+  }
+
+  /** Since the process started, over every Worker that there was. */
+  gauges(): WriterGauges {
+    return {
+      writerRunning: this.#thread.isRunning,
+      writerCommits: this.#commitCount,
+      writerEvents: this.#eventCount,
+      writerFailures: this.#failureCount,
+      writerLastCommitMs: this.#lastCommit?.durationMs ?? 0,
+      combinations: this.#lastCommit?.combinations ?? 0,
+    };
   }
 
   wake(): void {
@@ -109,6 +134,12 @@ export class WriterClient {
       this.#thread.post(command);
       this.#waiting.set(command.id, { command, resolve });
     });
+  }
+
+  #count(commit: Commit): void {
+    this.#commitCount += 1;
+    this.#eventCount += commit.events;
+    this.#lastCommit = commit;
   }
 
   #settle(id: number): void {

@@ -70,6 +70,7 @@ function run(): void {
       reportedMs = performance.now();
     }
     isFailing = true;
+    reply({ kind: "failed" });
     schedule(RETRY_INTERVAL_MS);
   }
 }
@@ -103,6 +104,7 @@ function open(): UsageWriter | null {
       journalDirectory: start.journalDirectory,
       onDamage: ({ lines, tornBytes }) =>
         report("warn", "usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
+      onCommit: (commit) => reply({ kind: "committed", commit }),
     });
   } catch (cause) {
     database.close();

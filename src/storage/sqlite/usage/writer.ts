@@ -5,6 +5,7 @@ import type { PriceSet } from "#kernel/units.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
+import type { DimensionLimits } from "./dimensions.ts";
 import { EventRows } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
 import type { Retention } from "./maintenance.ts";
@@ -21,7 +22,19 @@ export interface WriterOptions {
   readonly journalDirectory: string;
   /** Called for lines that were skipped; with counts only, never with what they held. */
   readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
+  /** Called after each batch. */
+  readonly onCommit?: (commit: Commit) => void;
   readonly readBytesMax?: number;
+  readonly dimensionLimits?: DimensionLimits;
+}
+
+export interface Commit {
+  readonly position: JournalPosition;
+  readonly events: number;
+  /** Combinations ever interned. */
+  readonly combinations: number;
+  /** Reading the journal, the transaction and its sync. */
+  readonly durationMs: number;
 }
 
 /**
@@ -44,6 +57,8 @@ export class UsageWriter {
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
   /** Set when a transaction failed: memory may be ahead of the file. */
   #isStale = true;
+  /** Of the batch in hand, or the last one. */
+  #eventCount = 0;
 
   constructor(options: WriterOptions) {
     const { database } = options;
@@ -51,7 +66,7 @@ export class UsageWriter {
     this.#database = database;
     this.#reader = new SegmentReader(options.journalDirectory, options.readBytesMax);
     this.#interning = new Interning(database);
-    this.#totals = new Totals(database);
+    this.#totals = new Totals(database, options.dimensionLimits);
     this.#open = new OpenRequests(database);
     this.#rows = new EventRows(database);
     this.#maintenance = new Maintenance(database, this.#totals);
@@ -63,6 +78,7 @@ export class UsageWriter {
   /** Commits the next lines of the journal, if any; false when its end was reached. */
   writeBatch(): boolean {
     this.#refresh();
+    const startedMs = performance.now();
     const chunk = this.#reader.read(this.#position);
     const { next } = chunk;
     if (next.segment === this.#position.segment && next.offsetBytes === this.#position.offsetBytes)
@@ -71,6 +87,7 @@ export class UsageWriter {
     if (this.#position.offsetBytes === 0) this.#decoder.startSegment();
     let damagedLines = 0;
     this.#transact(() => {
+      this.#eventCount = 0;
       for (const line of chunk.lines) {
         const entry = this.#decoder.decode(line);
         if (entry === null || !this.#apply(entry)) damagedLines += 1;
@@ -83,6 +100,12 @@ export class UsageWriter {
       this.#options.onDamage({ lines: damagedLines, tornBytes: chunk.tornBytes });
     }
     if (next.segment !== left) this.#removeSegments();
+    this.#options.onCommit?.({
+      position: next,
+      events: this.#eventCount,
+      combinations: this.#interning.combinationCount(),
+      durationMs: performance.now() - startedMs,
+    });
     return chunk.hasMore;
   }
 
@@ -149,11 +172,11 @@ export class UsageWriter {
             begun,
             ending,
             combination,
-            result,
             cost,
-            priceSet: this.#interning.priceSet(prices),
+            manner: this.#interning.manner({ result, streamed: begun.streamed, prices }),
           });
     this.#totals.add({ id, combination, result, cost, ending });
+    this.#eventCount += 1;
   }
 
   #removeSegments(): void {
@@ -185,7 +208,7 @@ export class UsageWriter {
   #refresh(): void {
     if (!this.#isStale) return;
     this.#interning.clear();
-    this.#totals.clear();
+    this.#totals.rollBack();
     this.#rows.clear();
     const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
     if (state === null) throw new Error("usage.db has no state row");

@@ -1,0 +1,24 @@
+import type { Database } from "bun:sqlite";
+import { ProxyError } from "#kernel/errors.ts";
+
+/** Sums that one report may take into memory: about a kilobyte each until it is spelled. */
+export const SUMS_MAX = 150_000;
+
+type SumReader<Row> = (sql: string, bindings: readonly number[]) => readonly Row[];
+
+/**
+ * Reads the sums of one report, part by part. Throws `range_too_large` as soon as there are more of them than `sumsMax`;
+ * never more than that, and one, are in memory.
+ */
+export function createSumReader<Row>(database: Database, sumsMax: number): SumReader<Row> {
+  let left = sumsMax;
+  return (sql, bindings) => {
+    const rows = database.query<Row, number[]>(`${sql} LIMIT ?`).all(...bindings, left + 1);
+    left -= rows.length;
+    if (left >= 0) return rows;
+    throw new ProxyError(
+      "range_too_large",
+      `This report would be made of more than ${sumsMax} different combinations of tags, clients and the like: choose a shorter window or filter it.`,
+    );
+  };
+}

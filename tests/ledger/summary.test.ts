@@ -1,0 +1,182 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { picoToNumber } from "#kernel/units.ts";
+import type { SummaryGrouping } from "#stats/store.ts";
+import { readSummary } from "#storage/sqlite/usage/summary.ts";
+import {
+  arbitraryCase,
+  byFields,
+  CONTEXT,
+  decode,
+  groupBy,
+  nameProvider,
+  select,
+  writeCase,
+} from "./reports.ts";
+import type { RandomUsage } from "./usage.ts";
+import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "lockport-summary-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const KEYS = {
+  own: ["model", "endpoint"],
+  admin: ["principal", "model", "endpoint"],
+  team: ["principal", "provider", "model", "endpoint", "client", "tags"],
+};
+
+function toKey(usage: RandomUsage, grouping: SummaryGrouping) {
+  const { principalName: principal, model, endpoint, client, tags } = usage.subject;
+  if (grouping === "own") return { model, endpoint };
+  if (grouping === "admin") return { principal, model, endpoint };
+  const app = tags.find((tag) => tag.startsWith("app:"))?.slice(4) ?? "untagged";
+  return { principal, provider: nameProvider(usage), model, endpoint, client, tags, app };
+}
+
+function toUnits(usages: readonly RandomUsage[]) {
+  const units: Record<string, number> = {};
+  const add = (unit: string, quantity: number) => (units[unit] = (units[unit] ?? 0) + quantity);
+  let audioUs: number | null = null;
+  for (const { ending } of usages) {
+    const { usage } = ending;
+    if (usage === null) continue;
+    const {
+      input_tokens: input,
+      output_tokens: output,
+      cached_input_tokens: cached,
+      audio_seconds,
+    } = usage.quantities;
+    const written = usage.cacheCreationTokens;
+    if (usage.shape === "exclusive" && (input !== undefined || written !== null))
+      add("input_tokens", (input ?? 0) + (written ?? 0));
+    if (usage.shape === "inclusive" && input !== undefined)
+      add("input_tokens", (cached ?? 0) > input ? input : input - (cached ?? 0));
+    if (output !== undefined) add("output_tokens", output);
+    if (cached !== undefined) add("cached_input_tokens", cached);
+    if (audio_seconds !== undefined) audioUs = (audioUs ?? 0) + Math.round(audio_seconds * 1e6);
+  }
+  return audioUs === null ? units : { ...units, audio_seconds: audioUs / 1e6 };
+}
+
+function bruteForce(usages: readonly RandomUsage[], grouping: SummaryGrouping) {
+  const counted = usages.filter(
+    ({ subject, ending }) => subject.model !== null && ["ok", "cancelled"].includes(ending.outcome),
+  );
+  return groupBy(counted, (usage) => toKey(usage, grouping))
+    .map((group) => {
+      const costs = group.flatMap(({ ending }) => ending.costPico ?? []);
+      return Object.assign(toKey(group[0]!, grouping), {
+        requests: group.length,
+        cancelled: group.filter(({ ending }) => ending.outcome === "cancelled").length,
+        cost: costs.length === 0 ? null : picoToNumber(costs.reduce((sum, cost) => sum + cost, 0n)),
+        units: toUnits(group),
+      });
+    })
+    .sort(byFields(KEYS[grouping]));
+}
+
+describe("the usage summary", () => {
+  test("is what plain counting of the events says, for every grouping, filter and window, also where rows were removed", () => {
+    fc.assert(
+      fc.property(arbitraryCase, ({ usages, queries, ...options }) => {
+        const { reader, writer } = writeCase(folder, { usages, ...options });
+        for (const query of queries) {
+          for (const grouping of ["own", "admin", "team"] as const) {
+            const report = readSummary(reader, { ...query, grouping, format: "json", context: CONTEXT });
+            const expected = bruteForce(select(usages, query, report.snapped), grouping);
+            expect({ query, grouping, ...JSON.parse(decode(report)) }).toEqual({
+              query,
+              grouping,
+              usage: expected,
+            });
+            expect(report.truncated).toBe(false);
+          }
+        }
+        reader.close();
+        writer.close();
+      }),
+      { numRuns: 40 },
+    );
+  }, 30_000);
+
+  test("adds money and tokens without losing a digit, over months, days and rows", () => {
+    const costPico = 9_007_199_254_740_993n;
+    const usages = [0, 20, 40, 60, 61].map((days, index) => ({
+      subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + days * DAY_US + index },
+      ending: {
+        ...ENDING,
+        costPico,
+        usage: {
+          shape: "inclusive" as const,
+          quantities: { output_tokens: 2 ** 50 + 1 },
+          cacheCreationTokens: null,
+        },
+      },
+    }));
+    const { reader, writer } = writeCase(folder, {
+      usages,
+      sealBeforeUs: NEW_YEAR_US + 60 * DAY_US,
+      pruneBeforeUs: 0,
+    });
+    const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 61 * DAY_US + 10 };
+    const query = { ...EVERYTHING, window, grouping: "own", format: "csv", context: CONTEXT } as const;
+    expect(decode(readSummary(reader, query))).toBe(
+      "model,endpoint,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds\r\n" +
+        `fast,chat,5,0,45035.996273704965,,${5 * (2 ** 50 + 1)},,\r\n`,
+    );
+    reader.close();
+    writer.close();
+  });
+
+  test("calls a provider what it is called now, also when it was asked for before", () => {
+    const usages = [{ subject: SUBJECT, ending: ENDING }];
+    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    const read = (names: readonly (readonly [string, string])[]) => {
+      const context = { ...CONTEXT, providerNames: new Map(names) };
+      const report = readSummary(reader, { ...EVERYTHING, grouping: "team", format: "json", context });
+      return JSON.parse(decode(report)).usage.map(({ provider }: any) => provider);
+    };
+    expect(read([["provider-1", "before"]])).toEqual(["before"]);
+    expect(read([["provider-1", "after"]])).toEqual(["after"]);
+    expect(read([])).toEqual(["(deleted)"]);
+    reader.close();
+    writer.close();
+  });
+
+  test("of an empty ledger is an empty list, and as CSV the header row alone", () => {
+    const { reader, writer } = writeCase(folder, { usages: [], sealBeforeUs: 0, pruneBeforeUs: 0 });
+    const query = { ...EVERYTHING, grouping: "team", context: CONTEXT } as const;
+    expect(decode(readSummary(reader, { ...query, format: "json" }))).toBe('{"usage":[]}');
+    expect(decode(readSummary(reader, { ...query, format: "csv" }))).toBe(
+      "principal,provider,model,endpoint,client,tags,app,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds\r\n",
+    );
+    reader.close();
+    writer.close();
+  });
+
+  test("of the team refuses more combinations than may be in memory; new tags never hold up the others", () => {
+    const usages = ["trace:1", "trace:2", "trace:3"].map((tag, index): RandomUsage => ({
+      subject: { ...SUBJECT, tags: [tag], arrivedAtUs: NEW_YEAR_US + index },
+      ending: ENDING,
+    }));
+    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    const ask = (grouping: SummaryGrouping, sumsMax: number) =>
+      JSON.parse(
+        decode(readSummary(reader, { ...EVERYTHING, grouping, format: "json", context: CONTEXT }, sumsMax)),
+      ).usage;
+    expect(() => ask("team", 2)).toThrow(
+      expect.objectContaining({
+        code: "range_too_large",
+        message: expect.stringMatching(/choose a shorter window or filter it/),
+      }),
+    );
+    expect(ask("team", 3)).toHaveLength(3);
+    for (const grouping of ["own", "admin"] as const)
+      expect(ask(grouping, 1)).toMatchObject([{ requests: 3 }]);
+    reader.close();
+    writer.close();
+  });
+});

@@ -1,0 +1,188 @@
+import { expect } from "bun:test";
+import * as fc from "fast-check";
+import type { IdentityStore } from "#identity/store.ts";
+import type { IdentityModel } from "./model.ts";
+import { apiKey, AUDIT, PAGE, principal, relayToken, START_US } from "./support.ts";
+
+/** One call of the store, and what the plain model says of it. */
+interface IdentityOperation {
+  readonly name: string;
+  readonly audited: boolean;
+  expect(model: IdentityModel): string | null;
+  run(store: IdentityStore): Promise<unknown>;
+}
+
+const PRINCIPALS = ["a", "b", "c"];
+const KEYS = ["k0", "k1", "k2", "k3"];
+const TOKENS = ["t0", "t1", "t2"];
+const SUBJECTS = ["42", "43"];
+const ISSUER = "https://idp.example";
+const SESSIONS = ["s0", "s1", "s2"];
+const NOW_US = START_US + 1_000;
+
+const name = fc.constantFrom(...PRINCIPALS);
+const ownerId = name.map((owner) => `principal-${owner}`);
+const role = fc.constantFrom("member" as const, "admin" as const);
+const audit = fc.constantFrom(AUDIT, null);
+
+export const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
+  fc
+    .record({ name, role, enabled: fc.boolean(), audit })
+    .map(({ name: given, role: as, enabled, audit: entry }) => {
+      const row = principal(given, { role: as, enabled });
+      return operation(
+        `create ${given}`,
+        entry !== null,
+        (model) => model.createPrincipal(row),
+        (store) => store.createPrincipal(row, entry),
+      );
+    }),
+  fc.record({ name, role }).map(({ name: given, role: as }) => {
+    const row = principal(given, { role: as });
+    return operation(
+      `ensure ${given}`,
+      false,
+      (model) => model.ensurePrincipal(row),
+      (store) => store.ensurePrincipal(row),
+    );
+  }),
+  fc
+    .record({ id: ownerId, change: fc.record({ role, enabled: fc.boolean() }, { requiredKeys: [] }), audit })
+    .map(({ id, change, audit: entry }) =>
+      operation(
+        `update ${id}`,
+        entry !== null,
+        (model) => model.updatePrincipal(id, change),
+        (store) => store.updatePrincipal(id, change, entry),
+      ),
+    ),
+  fc.record({ id: ownerId, audit }).map(({ id, audit: entry }) =>
+    operation(
+      `delete ${id}`,
+      entry !== null,
+      (model) => model.deletePrincipal(id),
+      (store) => store.deletePrincipal(id, entry),
+    ),
+  ),
+  fc.record({ key: fc.constantFrom(...KEYS), id: ownerId, audit }).map(({ key, id, audit: entry }) => {
+    const row = apiKey(key, id);
+    return operation(
+      `create key ${key}`,
+      entry !== null,
+      (model) => model.createKey(row),
+      (store) => store.createKey(row, entry),
+    );
+  }),
+  fc
+    .record({ key: fc.constantFrom(...KEYS), principalId: fc.option(ownerId, { nil: undefined }), audit })
+    .map(({ key, principalId, audit: entry }) =>
+      operation(
+        `delete key ${key}`,
+        entry !== null,
+        (model) => model.deleteKey(`key-${key}`, principalId),
+        (store) =>
+          store.deleteKey(
+            principalId === undefined ? { id: `key-${key}` } : { id: `key-${key}`, principalId },
+            entry,
+          ),
+      ),
+    ),
+  fc.record({ token: fc.constantFrom(...TOKENS), id: ownerId, audit }).map(({ token, id, audit: entry }) => {
+    const row = relayToken(token, id);
+    return operation(
+      `create relay token ${token}`,
+      entry !== null,
+      (model) => model.createRelayToken(row),
+      (store) => store.createRelayToken(row, entry),
+    );
+  }),
+  fc
+    .record({ token: fc.constantFrom(...TOKENS), principalId: fc.option(ownerId, { nil: undefined }), audit })
+    .map(({ token, principalId, audit: entry }) =>
+      operation(
+        `delete relay token ${token}`,
+        entry !== null,
+        (model) => model.deleteRelayToken(`token-${token}`, principalId),
+        (store) =>
+          store.deleteRelayToken(
+            principalId === undefined ? { id: `token-${token}` } : { id: `token-${token}`, principalId },
+            entry,
+          ),
+      ),
+    ),
+  fc.record({ name, subject: fc.constantFrom(...SUBJECTS) }).map(({ name: given, subject }) => {
+    const row = principal(given);
+    return operation(
+      `sign in ${subject} as ${given}`,
+      false,
+      (model) => model.createPrincipalForSubject(row, subject),
+      (store) => store.createPrincipalForSubject(row, { issuer: ISSUER, subject }),
+    );
+  }),
+  fc
+    .record({
+      token: fc.constantFrom(...SESSIONS),
+      principalId: ownerId,
+      ttlUs: fc.constantFrom(500, 1_000, 2_000),
+    })
+    .map(({ token, principalId, ttlUs }) => {
+      const row = { tokenHash: token, principalId, createdAtUs: START_US, expiresAtUs: START_US + ttlUs };
+      return operation(
+        `create session ${token}`,
+        false,
+        (model) => model.createSession(row, NOW_US),
+        (store) => store.createSession(row, NOW_US),
+      );
+    }),
+  fc.record({ principalId: ownerId, audit }).map(({ principalId, audit: entry }) =>
+    operation(
+      `revoke ${principalId}`,
+      entry !== null,
+      (model) => model.revokeSessions(principalId),
+      (store) => store.revokeSessions(principalId, entry),
+    ),
+  ),
+  fc.constantFrom(...SESSIONS).map((token) =>
+    operation(
+      `sign out ${token}`,
+      false,
+      (model) => (model.sessions.delete(token), null),
+      (store) => store.deleteSession(token),
+    ),
+  ),
+);
+
+function operation(
+  label: string,
+  audited: boolean,
+  expected: IdentityOperation["expect"],
+  run: IdentityOperation["run"],
+): IdentityOperation {
+  return { name: label, audited, expect: expected, run };
+}
+
+/** Whatever can be asked of the store is answered as the model answers it. */
+export async function requireSame(store: IdentityStore, model: IdentityModel): Promise<void> {
+  for (const key of KEYS)
+    expect(await store.findKeyByHash(`hash-${key}`)).toEqual(model.findKeyByHash(`hash-${key}`));
+  for (const token of TOKENS)
+    expect(await store.findRelayTokenByHash(`hash-${token}`)).toEqual(
+      model.findRelayTokenByHash(`hash-${token}`),
+    );
+  for (const subject of SUBJECTS)
+    expect(await store.findPrincipalBySubject(ISSUER, subject)).toEqual(
+      model.findPrincipalBySubject(subject),
+    );
+  for (const token of SESSIONS) {
+    for (const nowUs of [START_US, NOW_US])
+      expect(await store.findSession(token, nowUs)).toEqual(model.findSession(token, nowUs));
+  }
+  const byName = [...model.principals.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  expect(await store.listPrincipals(PAGE)).toEqual({ rows: byName, total: byName.length });
+  expect((await store.listKeys({}, PAGE)).rows.map((row) => row.id)).toEqual(
+    [...model.keys.keys()].toSorted(),
+  );
+  expect((await store.listRelayTokens({}, PAGE)).rows.map((row) => row.id)).toEqual(
+    [...model.relayTokens.keys()].toSorted(),
+  );
+}
