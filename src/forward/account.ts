@@ -1,19 +1,14 @@
-import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { Outcome, TransportError, UsageSubject } from "#usage/event.ts";
+import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+import type { UsageMetrics } from "#usage/metrics.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
-import type { MeterReading } from "#usage/meter.ts";
-
-/** How an exchange ended, as the data plane saw it. The usage event's outcome follows from it and from what was metered. */
-export type AccountEnding =
-  /** The upstream's response ended as it should, whatever it said. */
-  | { readonly kind: "answered"; readonly metered: MeterReading }
-  | { readonly kind: "unreachable"; readonly error: TransportError; readonly metered: MeterReading | null }
-  | { readonly kind: "cancelled"; readonly metered: MeterReading | null };
+import type { AccountEnding } from "./judgement.ts";
+import { judge } from "./judgement.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
 export interface Account {
@@ -27,16 +22,35 @@ export interface Account {
   settle(ending: AccountEnding): Promise<void>;
 }
 
+/** An account whose subject is in a body that is still on its way. It counts as open, and is not in the ledger yet. */
+export interface LateAccount extends Account {
+  /** Its subject is known. Settling does it too, with what is known by then. Throws as `open` does. */
+  begin(): void;
+}
+
 export interface AccountSubject {
   readonly subject: UsageSubject;
-  readonly arrivedAtMs: number;
-  readonly resolved: ResolvedModel;
+  /** As metrics name it. */
+  readonly providerName: string;
+  readonly pricing: SubjectPricing;
+}
+
+/** What the quantities of a request cost. */
+export interface SubjectPricing {
+  /** As of now; null when the catalog no longer knows what was asked for. */
+  readonly findIn: (catalog: CatalogSnapshot) => PriceSet | null;
+  /** As of when the request came. */
+  readonly known: PriceSet;
 }
 
 export interface Accounts {
-  /** Throws `internal_error` when the ledger cannot take another event. */
-  open(subject: AccountSubject): Account;
+  /** `arrivedAtMs` is monotonic. Throws `internal_error` when the ledger cannot take another event. */
+  open(arrivedAtMs: number, subject: AccountSubject): Account;
+  /** For a request whose subject comes with its body. `findSubject` is asked once. */
+  openLate(arrivedAtMs: number, findSubject: () => AccountSubject): LateAccount;
   openCount(): number;
+  /** Of those, the ones whose request asked for a stream. */
+  openStreamCount(): number;
   /** Fulfilled as soon as no account is open. */
   settled(): Promise<void>;
 }
@@ -44,42 +58,53 @@ export interface Accounts {
 export interface AccountsDeps {
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
   readonly ledger: UsageLedger;
+  readonly metrics: Pick<UsageMetrics, "count">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The client left before the upstream's head came: nginx's number for it (decisions, "Reports"). */
-const STATUS_CANCELLED = 499;
-const STATUS_UNREACHABLE = 502;
-
 export function createAccounts(deps: AccountsDeps): Accounts {
-  const { catalog, ledger, clock, log } = deps;
+  const { catalog, ledger, metrics, clock, log } = deps;
   let openCount = 0;
+  let openStreamCount = 0;
   let waiting: (() => void)[] = [];
   return {
-    open(subject) {
-      const usage = ledger.open(subject.subject);
-      openCount += 1;
-      return createAccount(subject, usage);
+    open(arrivedAtMs, subject) {
+      const begun = begin(subject);
+      return createAccount(arrivedAtMs, () => begun);
+    },
+    openLate(arrivedAtMs, findSubject) {
+      let begun: Begun | null = null;
+      const beginOnce = () => (begun ??= begin(findSubject()));
+      const account = createAccount(arrivedAtMs, beginOnce);
+      return { ...account, begin: () => void beginOnce() };
     },
     openCount: () => openCount,
+    openStreamCount: () => openStreamCount,
     settled: () =>
       openCount === 0 ? Promise.resolve() : new Promise((resolve) => void waiting.push(resolve)),
   };
 
-  function createAccount({ subject, arrivedAtMs, resolved }: AccountSubject, usage: OpenUsage): Account {
+  function begin(subject: AccountSubject): Begun {
+    const usage = ledger.open(subject.subject);
+    if (subject.subject.streamed) openStreamCount += 1;
+    return { ...subject, usage };
+  }
+
+  function createAccount(arrivedAtMs: number, getBegun: () => Begun): Account {
+    openCount += 1;
     let upstreamStatus: number | null = null;
     let timeToFirstByteUs: number | null = null;
     let settling: Promise<void> | null = null;
     const callbacks: (() => void)[] = [];
     const sinceArrivalUs = () => Math.max(0, Math.round((clock.monotonicMs() - arrivedAtMs) * 1000));
 
-    const write = async (ending: AccountEnding) => {
+    const write = async ({ subject, providerName, pricing, usage }: Begun, ending: AccountEnding) => {
       const durationUs = sinceArrivalUs();
       const metered = ending.metered;
-      const prices = await pricesInForce(resolved);
+      const prices = await pricesInForce(pricing);
       const cost = priceUsage(metered?.usage ?? null, prices);
-      await usage.end({
+      const ended: UsageEnding = {
         ...judge(ending, upstreamStatus),
         durationUs,
         timeToFirstByteUs,
@@ -87,19 +112,26 @@ export function createAccounts(deps: AccountsDeps): Accounts {
         prices,
         costPico: cost.costPico,
         unpriced: cost.unpriced,
-      });
+      };
+      const written = usage.end(ended);
+      // Its line is in the journal by now, also when the disk does not confirm it.
+      metrics.count({ endpoint: subject.endpoint, provider: providerName, model: subject.model }, ended);
+      await written;
     };
     const close = async (ending: AccountEnding) => {
+      let begun: Begun | null = null;
       try {
-        await write(ending);
+        begun = getBegun();
+        await write(begun, ending);
       } catch (failure) {
         // The answer has been paid for by then; taking it away from its caller would not bring the event back.
         log.error("a usage event could not be written", {
-          endpoint: subject.endpoint,
+          ...(begun === null ? {} : { endpoint: begun.subject.endpoint }),
           ...describeCause(failure),
         });
       }
       openCount -= 1;
+      if (begun?.subject.streamed === true) openStreamCount -= 1;
       for (const callback of callbacks) callback();
       if (openCount > 0) return;
       for (const resolve of waiting) resolve();
@@ -119,35 +151,35 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     };
   }
 
-  /** As of now, not of when the request came. A model that was deleted meanwhile is charged as it was. */
-  async function pricesInForce(resolved: ResolvedModel): Promise<PriceSet> {
+  /** As of now, not of when the request came. */
+  async function pricesInForce({ findIn, known }: SubjectPricing): Promise<PriceSet> {
     try {
-      return (await catalog.snapshot()).findModelById(resolved.model.id)?.prices ?? resolved.prices;
+      return findIn(await catalog.snapshot()) ?? known;
     } catch (failure) {
       log.warn("prices could not be read anew", describeCause(failure));
-      return resolved.prices;
+      return known;
     }
   }
 }
 
-interface Judgement {
-  readonly outcome: Outcome;
-  readonly statusCode: number;
-  readonly errorKind: string | null;
+/** For a request that leaves no event. */
+export function createUnrecordedAccount(): LateAccount {
+  let settled = false;
+  const callbacks: (() => void)[] = [];
+  return {
+    begin: () => undefined,
+    answered: () => undefined,
+    firstByte: () => undefined,
+    whenSettled: (callback) => void callbacks.push(callback),
+    settle() {
+      if (!settled) for (const callback of callbacks) callback();
+      settled = true;
+      return Promise.resolve();
+    },
+  };
 }
 
-/** Outcome, status and error kind (specification, section 2.10; decisions, "Usage and prices" and "Reports"). */
-function judge(ending: AccountEnding, upstreamStatus: number | null): Judgement {
-  const { kind, metered } = ending;
-  if (kind === "unreachable")
-    return { outcome: kind, statusCode: STATUS_UNREACHABLE, errorKind: ending.error };
-  // A caller that leaves after the last event, or after an error event, has had its answer.
-  const errorKind = metered?.errorKind ?? null;
-  const statusCode = upstreamStatus ?? STATUS_CANCELLED;
-  if (kind === "cancelled" && errorKind === null && metered?.complete !== true) {
-    return { outcome: "cancelled", statusCode, errorKind: null };
-  }
-  if (statusCode >= 400)
-    return { outcome: "upstream_error", statusCode, errorKind: errorKind ?? `http_${statusCode}` };
-  return { outcome: errorKind === null ? "ok" : "upstream_error", statusCode, errorKind };
+/** An account whose begin line is in the ledger. */
+interface Begun extends AccountSubject {
+  readonly usage: OpenUsage;
 }

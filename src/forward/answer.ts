@@ -1,9 +1,10 @@
-import type { ResolvedModel } from "#catalog/snapshot.ts";
 import type { TransportError } from "#usage/event.ts";
 import type { Account } from "./account.ts";
 import type { Cutoff } from "./cutoff.ts";
+import type { ProxiedBy } from "./headers.ts";
 import { toCallerHeaders } from "./headers.ts";
 import { holdBody } from "./hold.ts";
+import type { Metering } from "./metering.ts";
 import { createMetering, isEventStream } from "./metering.ts";
 import { WRITE_STALL_MS_MAX, createTap, readChunk } from "./tap.ts";
 import type { UpstreamHead } from "./upstream.ts";
@@ -16,14 +17,16 @@ export type Answer =
       readonly kind: "unreachable";
       readonly error: TransportError;
       readonly provider: string;
-      readonly upstreamName: string;
+      readonly upstreamName: string | null;
     }
   /** Nobody is left to answer. */
   | { readonly kind: "cancelled" };
 
 /** One exchange between its checks and its end. */
 export interface OpenExchange {
-  readonly resolved: ResolvedModel;
+  readonly proxiedBy: ProxiedBy;
+  /** The longest silence of an upstream whose response is passed on. */
+  readonly idleMs: number;
   readonly account: Account;
   readonly cutoff: Cutoff;
 }
@@ -39,13 +42,13 @@ export interface RelayOptions {
 export function relay(open: OpenExchange, head: UpstreamHead, options: RelayOptions): Promise<Answer> {
   open.account.answered(head.response.status);
   return isPassedOn(head.response, options.streamed)
-    ? passOn(open, head)
+    ? passOn(open, head, createMetering(head.response, true))
     : answerWhole(open, head, options.heldBytesMax);
 }
 
 /** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
 export async function giveUp(
-  { resolved, account, cutoff }: OpenExchange,
+  { proxiedBy, account, cutoff }: OpenExchange,
   error: TransportError,
 ): Promise<Answer> {
   const left = cutoff.cause === "cancelled";
@@ -57,8 +60,8 @@ export async function giveUp(
   return {
     kind: "unreachable",
     error,
-    provider: resolved.provider.name,
-    upstreamName: resolved.upstreamName,
+    provider: proxiedBy.providerName,
+    upstreamName: proxiedBy.upstreamName,
   };
 }
 
@@ -76,13 +79,11 @@ async function answerWhole(open: OpenExchange, head: UpstreamHead, bytesMax: num
   return { kind: "relayed", response: toResponse(head, open, held.bytes) };
 }
 
-/** A stream is passed on from its first byte. Until then nothing was sent, and what goes wrong is still a clean 502. */
-async function passOn(open: OpenExchange, head: UpstreamHead): Promise<Answer> {
-  const { resolved, account, cutoff } = open;
+/** Passed on from its first byte. Until then nothing was sent, and what goes wrong is still a clean 502. */
+export async function passOn(open: OpenExchange, head: UpstreamHead, metering: Metering): Promise<Answer> {
+  const { idleMs, account, cutoff } = open;
   const { response } = head;
-  const metering = createMetering(response, true);
   const reader = response.body?.getReader() ?? null;
-  const idleMs = resolved.provider.timeoutReadSeconds * 1000;
   cutoff.arm(idleMs);
   let first: Uint8Array | null;
   try {
@@ -136,10 +137,10 @@ const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
 function toResponse(
   { response: upstream }: UpstreamHead,
-  { resolved: { provider, upstreamName } }: OpenExchange,
+  { proxiedBy }: OpenExchange,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
 ): Response {
-  const headers = toCallerHeaders(upstream, { providerName: provider.name, upstreamName });
+  const headers = toCallerHeaders(upstream, proxiedBy);
   return new Response(NULL_BODY_STATUSES.has(upstream.status) ? null : body, {
     status: upstream.status,
     headers,

@@ -3,16 +3,15 @@ import { requireCapability, resolveModel } from "#catalog/resolve.ts";
 import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { toClient } from "#usage/client.ts";
 import type { UsageSubject } from "#usage/event.ts";
+import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import { parseTags } from "#usage/tags.ts";
-import { createAccounts } from "./account.ts";
+import type { SubjectPricing } from "./account.ts";
 import type { Answer, OpenExchange } from "./answer.ts";
 import { giveUp, relay } from "./answer.ts";
+import { toAttribution } from "./attribution.ts";
 import { createCutoff } from "./cutoff.ts";
 import type { Slot } from "./gate.ts";
 import { createGate } from "./gate.ts";
@@ -20,11 +19,13 @@ import { toUpstreamHeaders } from "./headers.ts";
 import type { Ingress } from "./ingress.ts";
 import { parseIngress, spliceBody } from "./ingress.ts";
 import { createRoutes } from "./route.ts";
-import { createUpstream } from "./upstream.ts";
+import type { Shared } from "./shared.ts";
+import { createShared } from "./shared.ts";
 
 export interface ExchangeDeps {
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
   readonly ledger: UsageLedger;
+  readonly metrics: Pick<UsageMetrics, "count">;
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly log: Log;
@@ -61,17 +62,26 @@ export interface Exchange {
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */
   activeCount(): number;
+  /** Of those, the ones whose request asked for a stream. */
+  activeStreamCount(): number;
+  /** Of those, the ones that wait for a slot of their provider. */
+  waitingCount(): number;
   /** Fulfilled as soon as there are none. */
   drained(): Promise<void>;
 }
 
-export function createExchange(deps: ExchangeDeps): Exchange {
+/** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
+export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
+  const { accounts, deadlines, upstream } = shared;
   const gate = createGate();
-  const deadlines = createDeadlines(() => deps.clock.monotonicMs());
-  const accounts = createAccounts(deps);
   const routeTo = createRoutes(deps.secrets);
-  const upstream = createUpstream(deps.clock);
-  return { run, activeCount: () => accounts.openCount(), drained: () => accounts.settled() };
+  return {
+    run,
+    activeCount: () => accounts.openCount(),
+    activeStreamCount: () => accounts.openStreamCount(),
+    waitingCount: () => gate.waitingCount(),
+    drained: () => accounts.settled(),
+  };
 
   async function run(input: ExchangeInput): Promise<ExchangeResult> {
     if (input.headers.has("content-encoding")) {
@@ -82,12 +92,21 @@ export function createExchange(deps: ExchangeDeps): Exchange {
     requireCapability(resolved, input.endpoint, ingress.stream);
     refuseLargeBatch(ingress, deps.maxEmbeddingBatch);
 
-    const subject = toSubject(input, ingress, resolved);
-    const account = accounts.open({ subject, arrivedAtMs: input.arrivedAtMs, resolved });
+    const { provider, upstreamName } = resolved;
+    const account = accounts.open(input.arrivedAtMs, {
+      subject: toSubject(input, ingress, resolved),
+      providerName: provider.name,
+      pricing: toPricing(resolved),
+    });
     if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
     const cutoff = createCutoff(input.signal, deadlines);
     try {
-      return await forward(input, ingress, { resolved, account, cutoff });
+      return await forward(input, ingress, resolved, {
+        proxiedBy: { providerName: provider.name, upstreamName },
+        idleMs: provider.timeoutReadSeconds * 1000,
+        account,
+        cutoff,
+      });
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
       cutoff.cut("cancelled");
@@ -99,10 +118,10 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   async function forward(
     input: ExchangeInput,
     ingress: Ingress,
+    { provider, upstreamName }: ResolvedModel,
     open: OpenExchange,
   ): Promise<ExchangeResult> {
-    const { resolved, account, cutoff } = open;
-    const { provider, upstreamName } = resolved;
+    const { account, cutoff } = open;
     const route = routeTo(provider, input.endpoint);
     const readMs = provider.timeoutReadSeconds * 1000;
     const deadlineMs = deps.clock.monotonicMs() + readMs;
@@ -115,6 +134,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
 
     const body = spliceBody(ingress, upstreamName);
     const answer = await upstream.call({
+      method: "POST",
+      url: route.url,
       route,
       provider,
       headers: toUpstreamHeaders(input.headers, { credential: route.credential, bodyBytes: body.length }),
@@ -144,6 +165,11 @@ function refuseLargeBatch({ inputItemCount }: Ingress, itemsMax: number): void {
   );
 }
 
+/** A model that was deleted meanwhile is charged as it was. */
+function toPricing({ model, prices }: ResolvedModel): SubjectPricing {
+  return { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null };
+}
+
 function toSubject(
   input: ExchangeInput,
   ingress: Ingress,
@@ -159,8 +185,7 @@ function toSubject(
     model: model.alias,
     upstreamName,
     endpoint: input.endpoint,
-    client: toClient(input.headers.get("user-agent")),
-    tags: parseTags(input.headers.get("x-proxy-tags")),
+    ...toAttribution(input.headers),
     streamed: ingress.stream,
   };
 }

@@ -16,6 +16,8 @@ export interface Gate {
   tryEnter(request: GateRequest): Slot | null;
   /** Waits in line. Null when the signal aborts first, the place in line being given up, and at once when the line is full. */
   wait(request: GateRequest, signal: AbortSignal): Promise<Slot | null>;
+  /** Who stands in a line, over all lanes. */
+  waitingCount(): number;
 }
 
 /** Each who waits holds its request's body in memory. */
@@ -53,6 +55,11 @@ export function createGate(): Gate {
         lane.line.add(enter);
         admit(request.lane, lane);
       });
+    },
+    waitingCount() {
+      let count = 0;
+      for (const lane of lanes.values()) count += lane.line.size;
+      return count;
     },
   };
 

@@ -1,3 +1,5 @@
+import { holdsHouseSecret } from "#identity/house-secret.ts";
+
 /**
  * What of a header block crosses the proxy (decisions, "Data plane"). Hop-by-hop fields and those that `Connection`
  * names belong to one connection (RFC 9110, section 7.6.1; RFC 9112, section 9.6) and are dropped in both directions.
@@ -48,7 +50,7 @@ const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
 const RESPONSE_DROPPED_PREFIXES = ["access-control-", "x-proxy-", "proxy-"] as const;
 
 /** Without one, `fetch` would name its own runtime and version; an empty one is refused by some firewalls. */
-const USER_AGENT_DEFAULT = "lockport";
+export const USER_AGENT_DEFAULT = "lockport";
 
 /**
  * The headers of an upstream call. `credential` is the provider's, and the caller's own is not among the rest. Pairs, and
@@ -73,9 +75,44 @@ export function toUpstreamHeaders(
   return headers;
 }
 
+const RELAY_DROPPED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "host",
+  "expect",
+  "accept-encoding",
+  "cookie",
+  // Read here, for the usage event.
+  "x-proxy-tags",
+]);
+
+/**
+ * The headers of a relayed call: all of the caller's, its credential included, but for those of section 4.5.
+ * `bodyBytes` is null when there is no body, or one whose length is not known. A header that holds the relay token,
+ * another one or an API key of this server, as that of a client which sends it as its key, stays behind.
+ */
+export function toRelayHeaders(
+  caller: Headers,
+  { token, bodyBytes }: { readonly token: string; readonly bodyBytes: number | null },
+): [string, string][] {
+  const named = namedByConnection(caller);
+  const headers: [string, string][] = [["accept-encoding", "identity"]];
+  if (bodyBytes !== null) headers.push(["content-length", String(bodyBytes)]);
+  if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);
+  caller.forEach((value, name) => {
+    if (RELAY_DROPPED.has(name) || named?.has(name) === true) return;
+    if (value.includes(token) || holdsHouseSecret(value)) return;
+    headers.push([name, value]);
+  });
+  return headers;
+}
+
 export interface ProxiedBy {
   readonly providerName: string;
-  readonly upstreamName: string;
+  /** Null for a relayed request that names no model. */
+  readonly upstreamName: string | null;
 }
 
 /** The headers of a proxied response (section 1, rule 4, and section 7). */
@@ -98,7 +135,7 @@ export function toCallerHeaders(upstream: Response, { providerName, upstreamName
 /** `x-proxy-provider` and `x-proxy-model`; also for a 502 that stands in for an upstream's answer. */
 export function setProxiedBy(headers: Headers, { providerName, upstreamName }: ProxiedBy): void {
   headers.set("x-proxy-provider", providerName);
-  headers.set("x-proxy-model", toFieldValue(upstreamName));
+  if (upstreamName !== null) headers.set("x-proxy-model", toFieldValue(upstreamName));
 }
 
 /** Names are lower case in a `Headers`. Null, the common case, when `Connection` names nothing that it does not always name. */

@@ -1,4 +1,5 @@
 import { createChatMeter } from "#usage/meter-chat.ts";
+import { createMessagesMeter } from "#usage/meter-messages.ts";
 import type { Meter, MeterReading } from "#usage/meter.ts";
 import { createDecoder, isPlain } from "./decode.ts";
 
@@ -25,7 +26,20 @@ const UNMETERED: Metering = {
 /** `passedOn`: the body is not held, so that only a stream of events is worth watching. */
 export function createMetering({ status, headers }: Response, passedOn: boolean): Metering {
   if (passedOn && !isEventStream(headers)) return UNMETERED;
-  const meter = createChatMeter({ streamed: isEventStream(headers), statusCode: status });
+  return watch(createChatMeter({ streamed: isEventStream(headers), statusCode: status }), headers);
+}
+
+/** Of a relayed response, which is never held: a stream of events, or JSON. `counting`: it counts tokens, and uses none. */
+export function createRelayMetering(
+  { status, headers }: Response,
+  { counting }: { readonly counting: boolean },
+): Metering {
+  const streamed = isEventStream(headers);
+  if (!streamed && !/\bjson\b/i.test(headers.get("content-type") ?? "json")) return UNMETERED;
+  return watch(createMessagesMeter({ streamed, statusCode: status, counting }), headers);
+}
+
+function watch(meter: Meter, headers: Headers): Metering {
   const contentEncoding = headers.get("content-encoding");
   return contentEncoding === null || isPlain(contentEncoding)
     ? watchPlain(meter)

@@ -2,14 +2,27 @@ import type { Provider } from "#catalog/provider.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { TransportError } from "#usage/event.ts";
 import type { Cutoff } from "./cutoff.ts";
-import type { UpstreamRoute } from "./route.ts";
 import { createWarmConnections } from "./warm.ts";
 
+/** A body that goes on as it comes. */
+export interface BodySource {
+  /** Null when it is not known beforehand. */
+  readonly sizeBytes: number | null;
+  /** The next bytes, or null at the end. Throws when the body breaks off, or is refused after all. */
+  next(): Promise<Uint8Array | null>;
+}
+
+export type UpstreamBody = Uint8Array<ArrayBuffer> | BodySource | null;
+
 export interface UpstreamRequest {
-  readonly route: UpstreamRoute;
+  readonly method: string;
+  readonly url: string;
+  /** The same object for each request to one host with one set of TLS settings: connections that came free are counted by it. */
+  readonly route: object;
   readonly provider: Pick<Provider, "verifyTls" | "caPem" | "timeoutConnectSeconds">;
+  /** With the body's length, where it is known. */
   readonly headers: [string, string][];
-  readonly body: Uint8Array<ArrayBuffer>;
+  readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
   readonly cutoff: Cutoff;
   /** How long, from now, the head of the response may take. Asked before connecting and when connected. */
@@ -31,7 +44,7 @@ export type UpstreamAnswer =
 
 export interface Upstream {
   /**
-   * One POST, and at most one: nothing is retried or followed, and no byte is decoded. Never throws: what the network
+   * One request, and at most one: nothing is retried or followed, and no byte is decoded. Never throws: what the network
    * says holds URLs, and only its class goes on.
    */
   call(request: UpstreamRequest): Promise<UpstreamAnswer>;
@@ -40,17 +53,28 @@ export interface Upstream {
 /** Of one response: names and values together. The runtime itself lets 600 KB of one header pass. */
 export const RESPONSE_HEAD_BYTES_MAX = 64 * 1024;
 
+/**
+ * The runtime sends these a second time by itself when a connection that was kept open breaks before the answer (seen;
+ * RFC 9110, section 9.2.2, allows it). Each gets a connection of its own, so that nothing is sent twice.
+ */
+const RESENT_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+
 export function createUpstream(clock: Clock): Upstream {
   const warm = createWarmConnections(clock);
   return {
-    async call({ route, provider, headers, body, cutoff, headLimitMs }) {
-      const isWarm = warm.take(route);
-      cutoff.arm(isWarm ? headLimitMs() : Math.min(provider.timeoutConnectSeconds * 1000, headLimitMs()));
+    async call({ method, url, route, provider, headers, body, cutoff, headLimitMs }) {
+      const isKept = !RESENT_METHODS.has(method);
+      const isWarm = isKept && warm.take(route);
+      const connectMs = provider.timeoutConnectSeconds * 1000;
+      // Without a body nothing tells when the connection stands: one limit for both.
+      if (body === null) cutoff.arm(isWarm ? headLimitMs() : connectMs + headLimitMs());
+      else cutoff.arm(isWarm ? headLimitMs() : Math.min(connectMs, headLimitMs()));
       try {
-        const response = await fetch(route.url, {
-          method: "POST",
+        const response = await fetch(url, {
+          method,
           headers,
-          body: isWarm ? body : toConnectedBody(body, () => cutoff.arm(headLimitMs())),
+          keepalive: isKept,
+          ...(body === null ? {} : { body: toBody(body) }),
           // By default a compressed body is decoded while its headers stay, and a redirect resends the credential elsewhere.
           decompress: false,
           redirect: "manual",
@@ -67,11 +91,17 @@ export function createUpstream(clock: Clock): Upstream {
           kind: "head",
           response,
           readToEnd() {
-            if (response.headers.get("connection")?.toLowerCase() !== "close") warm.put(route);
+            if (isKept && response.headers.get("connection")?.toLowerCase() !== "close") warm.put(route);
           },
         };
       } catch {
         return { kind: "failed", error: cutoff.cause === "timeout" ? "timeout" : "connection_error" };
+      }
+
+      function toBody(bytes: Uint8Array<ArrayBuffer> | BodySource) {
+        const onConnected = () => cutoff.arm(headLimitMs());
+        if (!(bytes instanceof Uint8Array)) return toStreamedBody(bytes, { onConnected, cutoff });
+        return isWarm ? bytes : toConnectedBody(bytes, onConnected);
       }
     },
   };
@@ -92,6 +122,38 @@ function toConnectedBody(body: Uint8Array, onConnected: () => void): ReadableStr
   });
 }
 
+interface Sending {
+  readonly onConnected: () => void;
+  readonly cutoff: Cutoff;
+}
+
+/** The same for a body that is still coming. Each of its pieces starts the time limit anew. */
+function toStreamedBody(source: BodySource, { onConnected, cutoff }: Sending): ReadableStream<Uint8Array> {
+  let isTaken = true;
+  return new ReadableStream<Uint8Array>({
+    type: "direct",
+    async pull(controller) {
+      onConnected();
+      try {
+        for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
+          cutoff.rearm();
+          // An upstream that answers early takes no more of it. The caller is let finish, so that it comes to read.
+          if (!isTaken) continue;
+          await controller.write(chunk);
+          await controller.flush();
+        }
+        if (isTaken) controller.close();
+      } catch (failure) {
+        // Never a clean end: what was sent so far is no whole body.
+        if (isTaken) controller.close(failure instanceof Error ? failure : new Error("the body broke off"));
+      }
+    },
+    cancel() {
+      isTaken = false;
+    },
+  });
+}
+
 /** A `Response` of ours cannot carry a status outside 200 to 599. */
 function isRelayable({ status, headers }: Response): boolean {
   if (status < 200 || status > 599) return false;
@@ -103,7 +165,7 @@ function isRelayable({ status, headers }: Response): boolean {
 }
 
 /** Connections with different settings never share a pool (measured: docs/decisions.md). */
-function tlsOptions({ verifyTls, caPem }: Pick<Provider, "verifyTls" | "caPem">): {
+export function tlsOptions({ verifyTls, caPem }: Pick<Provider, "verifyTls" | "caPem">): {
   tls?: { rejectUnauthorized: boolean; ca?: string };
 } {
   if (verifyTls && caPem === null) return {};

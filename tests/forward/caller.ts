@@ -3,6 +3,8 @@ import net from "node:net";
 /** A caller on a raw connection, for what `fetch` hides: how a response is framed, and how its connection ends. */
 export interface RawCaller {
   received(): string;
+  /** More bytes of a request that was begun with `raw`. */
+  send(bytes: string): void;
   /** The bytes of a chunked response that has come to its end. */
   body(): string;
   /** Fulfilled when what was received contains the text; rejects when the connection closes before. */
@@ -18,16 +20,21 @@ export interface RawCaller {
 
 export interface RawRequest {
   readonly port: number;
-  readonly body: unknown;
+  readonly body?: unknown;
   readonly path?: string;
   readonly headers?: readonly string[];
+  readonly method?: string;
+  /** Sent as it is, in place of all the others. */
+  readonly raw?: string;
 }
 
 export async function openCaller({
   port,
-  body,
+  body = "",
   path = "/chat",
   headers = [],
+  method = "POST",
+  raw,
 }: RawRequest): Promise<RawCaller> {
   const socket = net.connect(port, "127.0.0.1");
   await new Promise<void>((resolve, reject) => {
@@ -61,10 +68,16 @@ export async function openCaller({
     });
   });
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  const lines = [`POST ${path} HTTP/1.1`, "host: proxy.test", "content-type: application/json", ...headers];
-  socket.write(`${lines.join("\r\n")}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    "host: proxy.test",
+    "content-type: application/json",
+    ...headers,
+  ];
+  socket.write(raw ?? `${lines.join("\r\n")}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
   return {
     received,
+    send: (bytes) => void socket.write(bytes),
     body: () => dechunk(received()),
     waitFor: (wanted) =>
       new Promise((resolve, reject) => {

@@ -13,7 +13,9 @@ import { createSecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
 import type { UsageEnding, UsageEvent, UsageSubject } from "#usage/event.ts";
-import type { UsageLedger } from "#usage/store.ts";
+import type { UsageMetrics } from "#usage/metrics.ts";
+import { createUsageMetrics } from "#usage/metrics.ts";
+import { createMemoryLedger } from "./ledger.ts";
 
 export const CREDENTIAL = "sk-provider-credential";
 export const UPSTREAM_NAME = "org/upstream-model";
@@ -38,6 +40,7 @@ export interface Proxy {
   readonly exchange: Exchange;
   /** Every event written so far. */
   readonly events: readonly UsageEvent[];
+  readonly metrics: UsageMetrics;
   readonly subjects: readonly UsageSubject[];
   readonly logLines: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
   /** Fulfilled when every exchange that began is accounted for. */
@@ -58,32 +61,16 @@ export interface PostOptions {
 
 /** The exchange behind a minimal server: no authentication, no storage, everything else real. */
 export function startProxy(setup: Setup): Proxy {
-  const events: UsageEvent[] = [];
-  const subjects: UsageSubject[] = [];
+  const { ledger, events, subjects, onlyEvent } = createMemoryLedger(setup);
   const logLines: { message: string; fields: LogFields | undefined }[] = [];
   const logLine = (message: string, fields?: LogFields) => void logLines.push({ message, fields });
   let snapshot = toSnapshot(setup);
   const clock = createSystemClock();
-  const ledger: UsageLedger = {
-    open(subject) {
-      setup.onOpen?.(subject);
-      subjects.push(subject);
-      let ended = false;
-      return {
-        async end(ending) {
-          if (ended) throw new Error("an event was ended twice");
-          ended = true;
-          await setup.onEnd?.(ending);
-          events.push({ ...subject, ...ending });
-        },
-      };
-    },
-    flush: () => Promise.resolve(),
-    close: () => Promise.resolve(),
-  };
+  const metrics = createUsageMetrics();
   const exchange = createExchange({
     catalog: { snapshot: () => Promise.resolve(snapshot) },
     ledger,
+    metrics,
     secrets,
     clock,
     log: { debug: logLine, info: logLine, warn: logLine, error: logLine },
@@ -133,16 +120,13 @@ export function startProxy(setup: Setup): Proxy {
     port: server.port ?? 0,
     exchange,
     events,
+    metrics,
     subjects,
     logLines,
     drained: () => exchange.drained(),
     async onlyEvent() {
       await exchange.drained();
-      const [event] = events;
-      if (event === undefined || events.length !== 1 || subjects.length !== 1) {
-        throw new Error(`${subjects.length} exchanges began and ${events.length} events were written`);
-      }
-      return event;
+      return onlyEvent();
     },
     replaceCatalog(next) {
       snapshot = toSnapshot(next);

@@ -67,6 +67,14 @@ describe("a unary request", () => {
     expect(upstream.lastRequest().target).toBe("/elsewhere?v=1");
   });
 
+  test("a key that stands in the User-Agent or in a tag is not stored", async () => {
+    const { proxy } = await startPair((call) => call.reply({ body: COMPLETION }));
+    const secret = `lp_${"a".repeat(43)}`;
+    const headers = { "user-agent": `sdk ${secret}`, "x-proxy-tags": `app:${secret},team:x` };
+    await (await proxy.post(CHAT, { headers })).text();
+    expect(await proxy.onlyEvent()).toMatchObject({ client: null, tags: ["team:x"] });
+  });
+
   test("the event is written down before the response is returned", async () => {
     const written = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();

@@ -1,0 +1,18 @@
+import { holdsHouseSecret } from "#identity/house-secret.ts";
+import type { UsageSubject } from "#usage/event.ts";
+import { toClient } from "#usage/client.ts";
+import { parseTags } from "#usage/tags.ts";
+
+/**
+ * What a caller says of itself, for its usage event. A key or token that was put into the wrong setting is not kept: a
+ * client that holds one is null, a tag that holds one is left out.
+ */
+export function toAttribution(headers: Headers): Pick<UsageSubject, "client" | "tags"> {
+  const userAgent = headers.get("user-agent");
+  // The whole of it is looked at: what is stored is cut, perhaps inside of a token.
+  const isClean = userAgent === null || !holdsHouseSecret(userAgent);
+  return {
+    client: isClean ? toClient(userAgent) : null,
+    tags: parseTags(headers.get("x-proxy-tags")).filter((tag) => !holdsHouseSecret(tag)),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Outcome, TransportError } from "#usage/event.ts";
+import type { MeterReading } from "#usage/meter.ts";
+
+/** How an exchange ended, as the data plane saw it. The usage event's outcome follows from it and from what was metered. */
+export type AccountEnding =
+  /** The upstream's response ended as it should, whatever it said. */
+  | { readonly kind: "answered"; readonly metered: MeterReading }
+  | { readonly kind: "unreachable"; readonly error: TransportError; readonly metered: MeterReading | null }
+  | { readonly kind: "cancelled"; readonly metered: MeterReading | null };
+
+export interface Judgement {
+  readonly outcome: Outcome;
+  readonly statusCode: number;
+  readonly errorKind: string | null;
+}
+
+/** The client left before the upstream's head came: nginx's number for it (decisions, "Reports"). */
+const STATUS_CANCELLED = 499;
+const STATUS_UNREACHABLE = 502;
+
+/** Outcome, status and error kind (specification, section 2.10; decisions, "Usage and prices" and "Reports"). */
+export function judge(ending: AccountEnding, upstreamStatus: number | null): Judgement {
+  const { kind, metered } = ending;
+  if (kind === "unreachable")
+    return { outcome: kind, statusCode: STATUS_UNREACHABLE, errorKind: ending.error };
+  // A caller that leaves after the last event, or after an error event, has had its answer.
+  const errorKind = metered?.errorKind ?? null;
+  const statusCode = upstreamStatus ?? STATUS_CANCELLED;
+  if (kind === "cancelled" && errorKind === null && metered?.complete !== true) {
+    return { outcome: "cancelled", statusCode, errorKind: null };
+  }
+  if (statusCode >= 400)
+    return { outcome: "upstream_error", statusCode, errorKind: errorKind ?? `http_${statusCode}` };
+  return { outcome: errorKind === null ? "ok" : "upstream_error", statusCode, errorKind };
+}

@@ -1,0 +1,130 @@
+import { holdsHouseSecret } from "#identity/house-secret.ts";
+import { createGrowingBytes } from "#usage/growing-bytes.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { codePointLength, hasControlCharacter, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { readString, scanJson } from "./json-scan.ts";
+
+/** What a relayed request asked for, as far as its body tells. */
+export interface Asked {
+  /** Null when the body names none, or what is no name: empty, over 200 characters, with control characters, with a key or token of this server. */
+  readonly model: string | null;
+  /** Whether it asked for a stream. */
+  readonly streamed: boolean;
+}
+
+export const NOTHING_ASKED: Asked = { model: null, streamed: false };
+
+/** Looks at a body that is passed on piece by piece. */
+export interface AskedScan {
+  push(chunk: Uint8Array): void;
+  /** Called once, at the body's end. */
+  finish(): Asked;
+  /** Keeps nothing any more; whatever is pushed from here on is passed over. May be called at any time, more than once. */
+  release(): void;
+}
+
+/** Bytes that all uploads together may keep beside their passage. */
+export interface ScanBudget {
+  /** False, and nothing is taken, when there are not so many left. */
+  take(bytes: number): boolean;
+  giveBack(bytes: number): void;
+}
+
+/** The messages API takes 32 MB; of a larger body nothing is known. */
+export const SCANNED_BYTES_MAX = 32 * 1024 * 1024;
+
+/**
+ * Of all uploads that stream at once: four of the largest. What holds them grows by doubling and may be twice as large.
+ * A body that finds it used up is passed on as any other, and nothing is known of it.
+ */
+export const SCANNED_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
+
+export function createScanBudget(bytesMax: number = SCANNED_BYTES_TOTAL_MAX): ScanBudget {
+  let leftBytes = bytesMax;
+  return {
+    take(bytes) {
+      if (bytes > leftBytes) return false;
+      leftBytes -= bytes;
+      return true;
+    },
+    giveBack(bytes) {
+      leftBytes += bytes;
+    },
+  };
+}
+
+const FIELDS = ["model", "stream"] as const;
+const OPENING_BRACE = 0x7b;
+const TRUE_LEAD = 0x74;
+
+/**
+ * Reads `model` and `stream` off the top level of a body. Never refuses: what is no JSON object says nothing, and whether
+ * it is one is the upstream's to judge. Of a repeated field the last one counts.
+ */
+export function readAsked(body: Uint8Array): Asked {
+  if (!beginsObject(body)) return NOTHING_ASKED;
+  const scanned = tryScan(body);
+  if (scanned?.kind !== "object") return NOTHING_ASKED;
+  let model: string | null = null;
+  let streamed = false;
+  for (const member of scanned.members) {
+    if (member.name === "stream") streamed = body[member.start] === TRUE_LEAD;
+    else model = body[member.start] === 0x22 ? toModelName(readString(body, member)) : null;
+  }
+  return { model, streamed };
+}
+
+/** Keeps a copy of what may be a JSON object, since `model` may stand behind everything else. */
+export function createAskedScan(budget: ScanBudget): AskedScan {
+  let pieces = createGrowingBytes(SCANNED_BYTES_MAX);
+  let keptBytes = 0;
+  let isObject: boolean | null = null;
+
+  const release = () => {
+    pieces = createGrowingBytes(SCANNED_BYTES_MAX);
+    budget.giveBack(keptBytes);
+    keptBytes = 0;
+    isObject = false;
+  };
+  return {
+    push(chunk) {
+      // A piece of nothing but blanks in front of an object is not worth a case: such a body counts as none.
+      isObject ??= beginsObject(chunk);
+      if (!isObject) return;
+      if (keptBytes + chunk.length > SCANNED_BYTES_MAX || !budget.take(chunk.length)) return release();
+      keptBytes += chunk.length;
+      pieces.append(chunk);
+    },
+    finish() {
+      const body = isObject === true ? pieces.take(new Uint8Array()) : null;
+      const asked = body === null ? NOTHING_ASKED : readAsked(body);
+      release();
+      return asked;
+    },
+    release,
+  };
+}
+
+function tryScan(body: Uint8Array) {
+  try {
+    return scanJson(body, FIELDS);
+  } catch (failure) {
+    if (failure instanceof ProxyError) return null;
+    throw failure;
+  }
+}
+
+function beginsObject(bytes: Uint8Array): boolean {
+  const lead = bytes.find((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
+  return lead === OPENING_BRACE;
+}
+
+function toModelName(text: string): string | null {
+  const isName =
+    text !== "" &&
+    text.isWellFormed() &&
+    !hasControlCharacter(text) &&
+    codePointLength(text) <= UPSTREAM_NAME_LENGTH_MAX &&
+    !holdsHouseSecret(text);
+  return isName ? text : null;
+}

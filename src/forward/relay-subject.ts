@@ -1,0 +1,69 @@
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { truncateCodePoints } from "#kernel/text.ts";
+import type { PriceSet } from "#kernel/units.ts";
+import { UNITS } from "#kernel/units.ts";
+import { RELAY_PROVIDER } from "#usage/event.ts";
+import type { AccountSubject } from "./account.ts";
+import { toAttribution } from "./attribution.ts";
+import type { Asked } from "./relay-body.ts";
+import type { UpstreamBody } from "./upstream.ts";
+
+/** A request of the relay, ready to go upstream. */
+export interface RelayInput {
+  readonly method: string;
+  /** What follows the token, as it came: begins with a slash, and holds neither query nor dot segments. */
+  readonly path: string;
+  /** As it came, with its question mark; empty when there was none. */
+  readonly query: string;
+  /** So that no header carries it along. */
+  readonly token: string;
+  readonly caller: {
+    readonly principalId: string;
+    readonly principalName: string;
+    readonly relayTokenId: string;
+  };
+  readonly headers: Headers;
+  readonly body: UpstreamBody;
+  readonly arrivedAtUs: InstantUs;
+  readonly arrivedAtMs: number;
+  /** Aborts when the caller hangs up, until its response has ended. */
+  readonly signal: AbortSignal;
+  /** Called once when the request is accounted for, before a relayed response ends. */
+  readonly onSettled?: () => void;
+}
+
+/** Of a usage event, in code points. Longer than any path of the API. */
+export const ENDPOINT_LENGTH_MAX = 256;
+
+/** Who asked for what, and what that costs. */
+export function toAccountSubject(input: RelayInput, { model, streamed }: Asked): AccountSubject {
+  const { caller, headers } = input;
+  return {
+    subject: {
+      arrivedAtUs: input.arrivedAtUs,
+      principalId: caller.principalId,
+      principalName: caller.principalName,
+      keyId: null,
+      relayTokenId: caller.relayTokenId,
+      providerId: RELAY_PROVIDER,
+      model,
+      upstreamName: model,
+      endpoint: truncateCodePoints(input.path, ENDPOINT_LENGTH_MAX),
+      ...toAttribution(headers),
+      streamed,
+    },
+    providerName: RELAY_PROVIDER,
+    pricing: { known: {}, findIn: (catalog) => (model === null ? null : findPrices(catalog, model)) },
+  };
+}
+
+/** Relayed models are in no catalog: a price is whatever is kept under exactly this name. */
+function findPrices(catalog: CatalogSnapshot, model: string): PriceSet {
+  const prices: { -readonly [unit in keyof PriceSet]: PriceSet[unit] } = {};
+  for (const unit of UNITS) {
+    const pricePico = catalog.findPrice(model, unit)?.pricePico ?? null;
+    if (pricePico !== null) prices[unit] = pricePico;
+  }
+  return prices;
+}

@@ -1,0 +1,166 @@
+import { ProxyError } from "#kernel/errors.ts";
+import { RELAY_PROVIDER } from "#usage/event.ts";
+import type { Account } from "./account.ts";
+import { createUnrecordedAccount } from "./account.ts";
+import type { Answer, OpenExchange } from "./answer.ts";
+import { giveUp, passOn } from "./answer.ts";
+import { createCutoff } from "./cutoff.ts";
+import { toRelayHeaders } from "./headers.ts";
+import { createRelayMetering } from "./metering.ts";
+import type { Asked } from "./relay-body.ts";
+import { createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
+import type { RelayInput } from "./relay-subject.ts";
+import { toAccountSubject } from "./relay-subject.ts";
+import type { Shared } from "./shared.ts";
+import type { BodySource, UpstreamBody } from "./upstream.ts";
+
+export interface Relay {
+  /**
+   * One request in and one out, both unchanged but for the headers of section 4.5, and exactly one usage event, unless it
+   * is a HEAD or OPTIONS. Throws the refusal that a streamed body ends with; its upstream call has been broken off by then.
+   */
+  send(input: RelayInput): Promise<Answer>;
+}
+
+export interface RelayOptions {
+  /** What the relayed paths are appended to; without a trailing slash. */
+  readonly baseUrl: string;
+  readonly connectSeconds?: number;
+  readonly silenceSeconds?: number;
+  /** Of request bodies that stream, kept beside their passage. */
+  readonly scannedBytesTotalMax?: number;
+}
+
+/** Decisions, "Sign-in". */
+const CONNECT_SECONDS = 10;
+const SILENCE_SECONDS = 300;
+
+const UNRECORDED_METHODS: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
+/** Its answer is a count, and nothing that was used. */
+const COUNTING_PATH = /\/messages\/count_tokens\/?$/;
+
+/** The transparent relay to a messages API (specification, section 4.5). */
+export function createRelay({ accounts, deadlines, upstream }: Shared, options: RelayOptions): Relay {
+  const { baseUrl, connectSeconds = CONNECT_SECONDS, silenceSeconds = SILENCE_SECONDS } = options;
+  const idleMs = silenceSeconds * 1000;
+  const provider = { verifyTls: true, caPem: null, timeoutConnectSeconds: connectSeconds };
+  // There is one host, and so one count of warm connections.
+  const route = {};
+  const budget = createScanBudget(options.scannedBytesTotalMax);
+
+  return {
+    async send(input) {
+      const { body } = input;
+      return await (body === null || body instanceof Uint8Array
+        ? sendHeld(input, body)
+        : sendStreamed(input, body));
+    },
+  };
+
+  function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<Answer> {
+    const asked = body === null ? NOTHING_ASKED : readAsked(body);
+    const account = isRecorded(input)
+      ? accounts.open(input.arrivedAtMs, toAccountSubject(input, asked))
+      : createUnrecordedAccount();
+    return forward(
+      input,
+      body,
+      begin(input, account, () => asked),
+    );
+  }
+
+  /** What it asks for is known at its end, so its event begins there, or with its own end when that comes first. */
+  async function sendStreamed(input: RelayInput, source: BodySource): Promise<Answer> {
+    const upload: Upload = { asked: NOTHING_ASKED, refusal: null };
+    const account = isRecorded(input)
+      ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, upload.asked))
+      : createUnrecordedAccount();
+    const open = begin(input, account, () => upload.asked);
+    const scan = createAskedScan(budget);
+    // Also when the upload is never read to its end.
+    account.whenSettled(() => scan.release());
+    const watched: BodySource = {
+      sizeBytes: source.sizeBytes,
+      async next() {
+        try {
+          const chunk = await source.next();
+          if (chunk !== null) {
+            scan.push(chunk);
+            return chunk;
+          }
+          upload.asked = scan.finish();
+          account.begin();
+          return null;
+        } catch (failure) {
+          if (failure instanceof ProxyError) upload.refusal = failure;
+          open.cutoff.cut("cancelled");
+          throw failure;
+        }
+      },
+    };
+    const answer = await forward(input, watched, open);
+    if (upload.refusal !== null && answer.kind !== "relayed") throw upload.refusal;
+    return answer;
+  }
+
+  function begin(input: RelayInput, account: Account, findAsked: () => Asked): OpenExchange {
+    if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
+    return {
+      // Of a streamed body the model comes to be known while it is being sent.
+      get proxiedBy() {
+        return { providerName: RELAY_PROVIDER, upstreamName: findAsked().model };
+      },
+      idleMs,
+      account,
+      cutoff: createCutoff(input.signal, deadlines),
+    };
+  }
+
+  async function forward(input: RelayInput, body: UpstreamBody, open: OpenExchange): Promise<Answer> {
+    const { method, path, query, token, headers } = input;
+    const { account, cutoff } = open;
+    try {
+      const head = await upstream.call({
+        method,
+        url: baseUrl + path + query,
+        route,
+        provider,
+        headers: toRelayHeaders(headers, { token, bodyBytes: toSizeBytes(body) }),
+        body,
+        cutoff,
+        headLimitMs: () => idleMs,
+      });
+      if (head.kind === "failed") return await giveUp(open, head.error);
+      account.answered(head.response.status);
+      const counting = COUNTING_PATH.test(path);
+      const answer = await passOn(open, head, createRelayMetering(head.response, { counting }));
+      if (method === "HEAD" && answer.kind === "relayed") keepLength(head.response, answer.response);
+      return answer;
+    } catch (failure) {
+      // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
+      cutoff.cut("cancelled");
+      await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
+      throw failure;
+    }
+  }
+}
+
+interface Upload {
+  asked: Asked;
+  refusal: ProxyError | null;
+}
+
+function isRecorded({ method }: RelayInput): boolean {
+  return !UNRECORDED_METHODS.has(method);
+}
+
+function toSizeBytes(body: UpstreamBody): number | null {
+  if (body === null) return null;
+  return body instanceof Uint8Array ? body.length : body.sizeBytes;
+}
+
+/** A HEAD says how long the body would be (RFC 9110, section 9.3.2); there is none whose framing would be ours. */
+function keepLength(from: Response, to: Response): void {
+  const length = from.headers.get("content-length");
+  if (length !== null) to.headers.set("content-length", length);
+}

@@ -1,0 +1,51 @@
+import type { UsageEnding, UsageEvent, UsageSubject } from "#usage/event.ts";
+import type { UsageLedger } from "#usage/store.ts";
+
+export interface MemoryLedgerOptions {
+  /** Runs when the ledger is asked to write an event down. */
+  readonly onEnd?: ((ending: UsageEnding) => Promise<void> | void) | undefined;
+  readonly onOpen?: ((subject: UsageSubject) => void) | undefined;
+}
+
+export interface MemoryLedger {
+  readonly ledger: UsageLedger;
+  /** Every event written so far. */
+  readonly events: readonly UsageEvent[];
+  readonly subjects: readonly UsageSubject[];
+  /** The one event there is; fails when there are more or none. */
+  readonly onlyEvent: () => UsageEvent;
+}
+
+/** A ledger without a disk, which holds its users to its rules. */
+export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): MemoryLedger {
+  const events: UsageEvent[] = [];
+  const subjects: UsageSubject[] = [];
+  return {
+    events,
+    subjects,
+    ledger: {
+      open(subject) {
+        onOpen?.(subject);
+        subjects.push(subject);
+        let ended = false;
+        return {
+          async end(ending) {
+            if (ended) throw new Error("an event was ended twice");
+            ended = true;
+            await onEnd?.(ending);
+            events.push({ ...subject, ...ending });
+          },
+        };
+      },
+      flush: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    },
+    onlyEvent() {
+      const [event] = events;
+      if (event === undefined || events.length !== 1 || subjects.length !== 1) {
+        throw new Error(`${subjects.length} exchanges began and ${events.length} events were written`);
+      }
+      return event;
+    },
+  };
+}

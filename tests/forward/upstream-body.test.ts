@@ -1,0 +1,63 @@
+import { afterEach, expect, test } from "bun:test";
+import { createCutoff } from "#forward/cutoff.ts";
+import type { BodySource } from "#forward/upstream.ts";
+import { createUpstream } from "#forward/upstream.ts";
+import { createSystemClock } from "#kernel/clock.ts";
+import { createDeadlines } from "#kernel/deadlines.ts";
+import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
+import { withinASecond } from "./caller.ts";
+
+const clock = createSystemClock();
+const deadlines = createDeadlines(() => clock.monotonicMs());
+
+let upstream: ScriptedUpstream;
+afterEach(() => upstream.stop());
+
+function callWith(body: BodySource) {
+  return createUpstream(clock).call({
+    method: "POST",
+    url: `http://127.0.0.1:${upstream.port}/v1/messages`,
+    route: {},
+    provider: { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 },
+    headers: [],
+    body,
+    cutoff: createCutoff(new AbortController().signal, deadlines),
+    headLimitMs: () => 5_000,
+  });
+}
+
+test("a body that breaks off while it is sent never looks whole to the upstream", async () => {
+  upstream = await startUpstream();
+  const pieces = [Buffer.from("half of it")];
+  const answer = callWith({
+    sizeBytes: null,
+    async next() {
+      const piece = pieces.shift();
+      if (piece === undefined) throw new Error("broke off");
+      return piece;
+    },
+  });
+  expect(await withinASecond(answer, "failing")).toEqual({ kind: "failed", error: "connection_error" });
+  await withinASecond(upstream.allClosed(), "closing");
+  expect(upstream.requests).toEqual([]);
+});
+
+test("a body of no known length is sent piece by piece, each before the next one is asked for", async () => {
+  upstream = await startUpstream();
+  const sizes: number[] = [];
+  let piecesLeft = 3;
+  const answer = callWith({
+    sizeBytes: null,
+    async next() {
+      sizes.push(piecesLeft);
+      if (piecesLeft === 0) return null;
+      piecesLeft -= 1;
+      return Buffer.from("piece ");
+    },
+  });
+  const call = await upstream.nextCall();
+  expect(call.request.body.toString()).toBe("piece piece piece ");
+  expect(sizes).toEqual([3, 2, 1, 0]);
+  await call.reply({ body: "{}" });
+  expect((await answer).kind).toBe("head");
+});
