@@ -1,25 +1,37 @@
 import { Elysia } from "elysia";
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { discoveryRoutes } from "./admin/discovery.ts";
 import { eventRoutes } from "./admin/events.ts";
 import { keyRoutes } from "./admin/keys.ts";
 import { modelRoutes } from "./admin/models.ts";
+import { FEED_BODY_BYTES_MAX, pricingRoutes } from "./admin/pricing.ts";
 import { principalRoutes } from "./admin/principals.ts";
 import { providerRoutes } from "./admin/providers.ts";
+import { relayTokenRoutes } from "./admin/relay-tokens.ts";
 import { requestRoutes } from "./admin/requests.ts";
 import { resolveRoutes } from "./admin/resolve.ts";
+import { usageRoutes } from "./admin/usage.ts";
 import { authRoutes } from "./auth.ts";
 import { JSON_BODY_BYTES_MAX } from "./body.ts";
+import type { Connections } from "./connections.ts";
 import type { AppDeps } from "./deps.ts";
 import { toFailureResponse } from "./envelope.ts";
 import { createDoor, createGuard, toRouteTable, type RouteEntry } from "./guard.ts";
 import { createHostRule } from "./host.ts";
+import { deploymentRoutes } from "./model.ts";
 import { modelListRoutes } from "./models-list.ts";
-import { myRoutes } from "./my.ts";
+import { myKeyRoutes } from "./my-keys.ts";
+import { myRelayTokenRoutes } from "./my-relay-tokens.ts";
+import { myUsageRoutes } from "./my-usage.ts";
+import { openApiRoutes } from "./openapi.ts";
 import { opsRoutes } from "./ops.ts";
+import { ssoRoutes } from "./sso.ts";
+import { statsRoutes } from "./stats.ts";
 import { uiRoutes } from "./ui.ts";
+import { createTransparent, RELAY_ROUTES, type Transparent } from "./transparent.ts";
 import { createPathIndex } from "./unknown-endpoint.ts";
-import { createIngress, INGRESS_ROUTES, type Connections } from "./v1.ts";
+import { createIngress, INGRESS_ROUTES } from "./v1.ts";
 
 /** The whole interface, ready to be put behind a socket. */
 export interface App {
@@ -27,6 +39,8 @@ export interface App {
   fetch(request: Request, connections: Connections | null): Promise<Response>;
   /** A POST of the data plane, by the shortest way. Never throws. */
   serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
+  /** A request of the relay. Never throws. */
+  readonly relay: Transparent["serve"];
   /** Every route that is served, and who may call it. */
   readonly routes: readonly RouteEntry[];
 }
@@ -37,12 +51,20 @@ export function createApp(deps: AppDeps): App {
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
   const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX));
+  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX));
   const ingress = createIngress({
     clock,
     log,
     hosts,
     door,
     exchange: deps.exchange,
+    maxBodyBytes: config.maxBodyBytes,
+  });
+  const transparent = createTransparent({
+    clock,
+    log,
+    hosts,
+    relay: deps.relay,
     maxBodyBytes: config.maxBodyBytes,
   });
 
@@ -53,23 +75,34 @@ export function createApp(deps: AppDeps): App {
       const failure = code === "NOT_FOUND" ? paths.toUnknownEndpoint(new URL(request.url).pathname) : error;
       return toFailureResponse(failure, request, log);
     })
-    .use(opsRoutes(guard, clock))
+    .use(opsRoutes(guard, clock, deps.metrics))
+    .use(openApiRoutes(guard))
     .use(modelListRoutes(guard, door, catalog))
     .use(authRoutes(guard, deps))
-    .use(myRoutes(guard, deps))
+    .use(ssoRoutes(guard, deps))
+    .use(myKeyRoutes(guard, deps))
+    .use(myRelayTokenRoutes(guard, deps))
     .use(providerRoutes(guard, catalog))
+    .use(discoveryRoutes(guard, deps.discovery))
     .use(modelRoutes(guard, catalog))
+    .use(deploymentRoutes(guard, catalog))
+    .use(pricingRoutes(feedGuard, catalog))
     .use(resolveRoutes(guard, catalog))
     .use(principalRoutes(guard, deps.principals))
     .use(keyRoutes(guard, deps))
+    .use(relayTokenRoutes(guard, deps))
     .use(requestRoutes(guard, deps))
+    .use(usageRoutes(guard, deps))
+    .use(myUsageRoutes(guard, deps))
+    .use(statsRoutes(guard, deps))
     .use(eventRoutes(guard, deps.audit))
     .use(uiRoutes(guard, () => paths));
-  const routes = [...INGRESS_ROUTES, ...toRouteTable(elysia.routes)];
+  const routes = [...INGRESS_ROUTES, ...RELAY_ROUTES, ...toRouteTable(elysia.routes)];
   const paths = createPathIndex(routes);
   const endpoints = new Map(INGRESS_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
 
   const route = async (request: Request, connections: Connections | null): Promise<Response> => {
+    if (transparent.matches(request.url)) return await transparent.serve(request, connections, null);
     hosts.check(request.headers);
     const url = toRoutableUrl(request.url);
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
@@ -82,6 +115,7 @@ export function createApp(deps: AppDeps): App {
   return {
     routes,
     serve: (endpoint, request, connections) => ingress.serve(endpoint, request, connections),
+    relay: transparent.serve,
     async fetch(request, connections) {
       try {
         return await route(request, connections);

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { Authenticator, Caller } from "#identity/caller.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import { buildClearedSessionCookie, buildSessionCookie } from "#identity/session-cookie.ts";
-import type { IdentityStore } from "#identity/store.ts";
+import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { HttpConfig } from "./deps.ts";
@@ -13,13 +13,14 @@ export interface AuthDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly authenticator: Authenticator;
-  readonly identity: Pick<IdentityStore, "deleteSession">;
   readonly passwordSignIn: PasswordSignIn;
+  /** Null: single sign-on is not configured. */
+  readonly sso: SingleSignOn | null;
 }
 
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(guard: Guard, deps: AuthDeps) {
-  const { config, clock, authenticator, identity, passwordSignIn } = deps;
+  const { config, clock, authenticator, passwordSignIn, sso } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const findCaller = async (headers: Headers): Promise<Caller | null> => {
     try {
@@ -33,9 +34,6 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     if (config.adminPasswordEnabled) return;
     throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
   };
-  const refuseSso = () => {
-    throw new ProxyError("sso_not_configured", "Single sign-on is not configured on this server.");
-  };
 
   return new Elysia({ prefix: "/auth" })
     .use(guard)
@@ -46,7 +44,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
         return {
           authenticated: caller !== null,
           ...(caller !== null && { name: caller.principal.name, role: caller.principal.role }),
-          sso_enabled: false,
+          sso_enabled: sso !== null,
           password_enabled: config.adminPasswordEnabled,
         };
       },
@@ -54,8 +52,10 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     )
     .post(
       "/password",
-      async ({ body, set }) => {
+      async ({ body, request, set }) => {
         const { principal, cookieValue, expiresAtUs } = await passwordSignIn.signIn(body.password);
+        // The browser forgets the session that it had: nobody could end it any more.
+        await authenticator.endSession(request.headers);
         const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
         set.headers["set-cookie"] = buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
         return { name: principal.name, role: principal.role };
@@ -66,17 +66,12 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .get(
       "/logout",
       async ({ request }) => {
-        // Only the cookie: a key that is sent along would decide who calls, and it is the session that has to end.
-        const cookie = request.headers.get("cookie");
-        const caller = cookie === null ? null : await findCaller(new Headers({ cookie }));
-        if (caller?.credential.kind === "session") await identity.deleteSession(caller.credential.tokenHash);
+        await authenticator.endSession(request.headers);
         return new Response(null, {
           status: 303,
           headers: { location: "/", "set-cookie": buildClearedSessionCookie({ secure }) },
         });
       },
       { public: true },
-    )
-    .get("/login", refuseSso, { public: true })
-    .get("/callback", refuseSso, { public: true });
+    );
 }

@@ -43,15 +43,50 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
   if (headers.has("content-encoding")) {
     throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
   }
-  const length = headers.get("content-length");
-  const declaredBytes = length === null ? null : Number(length);
-  if (declaredBytes !== null && declaredBytes > limits.maxBytes)
-    throw tooLarge(limits, closesUnread(headers));
+  return await readAnyBody(request, limits);
+}
+
+/** A body that is read as it comes, within the same limits. */
+export interface CountedBody {
+  /** What Content-Length says; null without one. */
+  readonly sizeBytes: number | null;
+  /** The next bytes, or null at the end. Throws as `readBody` does. */
+  next(): Promise<Uint8Array | null>;
+}
+
+/**
+ * The body of a request that is passed on, encoded or not: whole when its length is known and at most `wholeBytesMax`, to
+ * be read piece by piece when it is longer or tells no length, and null when there is none. Throws as `readBody` does.
+ */
+export async function openBody(
+  request: Request,
+  limits: BodyLimits,
+  wholeBytesMax: number,
+): Promise<Uint8Array<ArrayBuffer> | CountedBody | null> {
+  const sizeBytes = readLength(request, limits);
+  if (request.body === null) return null;
+  if (sizeBytes !== null && sizeBytes <= wholeBytesMax) return await readAnyBody(request, limits);
+  return { sizeBytes, next: countBody(request, request.body.getReader(), limits) };
+}
+
+async function readAnyBody(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
+  const declaredBytes = readLength(request, limits);
   if (request.body === null) return new Uint8Array(0);
   if (declaredBytes !== null && declaredBytes <= WHOLE_READ_BYTES_MAX) {
     return await readWhole(request, limits.graceMs + declaredBytes * limits.msPerByte);
   }
-  return await readCounted(request.body.getReader(), limits);
+  const chunks: Uint8Array[] = [];
+  const next = countBody(request, request.body.getReader(), limits);
+  for (let chunk = await next(); chunk !== null; chunk = await next()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+function readLength({ headers }: Request, limits: BodyLimits): number | null {
+  const length = headers.get("content-length");
+  const declaredBytes = length === null ? null : Number(length);
+  if (declaredBytes !== null && declaredBytes > limits.maxBytes)
+    throw tooLarge(limits, closesUnread(headers));
+  return declaredBytes;
 }
 
 /** Throws `invalid_json` for what is not UTF-8 (RFC 8259, section 8.1), starts with a byte-order mark or is not JSON. */
@@ -76,15 +111,23 @@ export function closesUnread(headers: Headers): boolean {
 /** One timer for all of them: one each would cost more than reading the body does. */
 const deadlines = createDeadlines(() => performance.now());
 
-async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Array> {
+async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Array<ArrayBuffer>> {
   const late = Promise.withResolvers<never>();
   const deadline = deadlines.create();
   deadline.set(deadlineMs, () => late.reject(tooSlow()));
   try {
-    return await Promise.race([request.bytes(), late.promise]);
+    return new Uint8Array(await Promise.race([request.arrayBuffer(), late.promise]));
   } finally {
     deadline.lift();
   }
+}
+
+/** Requests whose body is read through a reader and has not come to its end: the runtime calls it used from the first byte. */
+const unfinished = new WeakSet<Request>();
+
+/** Whether the connection has to close after an answer that is given now: bytes of the body are, or may be, still to come. */
+export function closesAfter(request: Request): boolean {
+  return (!request.bodyUsed || unfinished.has(request)) && closesUnread(request.headers);
 }
 
 /** The part of a reader that is used here. */
@@ -95,33 +138,38 @@ interface BodyReader {
   cancel(): Promise<void>;
 }
 
-async function readCounted(reader: BodyReader, limits: BodyLimits): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+/** The time that counts is what was waited for bytes: whoever takes them may be slow for reasons of its own. */
+function countBody(
+  request: Request,
+  reader: BodyReader,
+  limits: BodyLimits,
+): () => Promise<Uint8Array | null> {
+  unfinished.add(request);
   let receivedBytes = 0;
-  const late = Promise.withResolvers<never>();
-  // One timer for the whole body: when it fires early, because bytes came meanwhile, it is set for what they earned.
-  const startedMs = performance.now();
-  const onTimer = () => {
-    const leftMs = startedMs + limits.graceMs + receivedBytes * limits.msPerByte - performance.now();
-    if (leftMs <= 0) late.reject(tooSlow());
-    else timer = setTimeout(onTimer, leftMs);
-  };
-  let timer = setTimeout(onTimer, limits.graceMs);
-  try {
-    for (;;) {
+  let waitedMs = 0;
+  const deadline = deadlines.create();
+  return async () => {
+    const late = Promise.withResolvers<never>();
+    const startedMs = performance.now();
+    deadline.set(limits.graceMs + receivedBytes * limits.msPerByte - waitedMs, () => late.reject(tooSlow()));
+    try {
       const { done, value } = await Promise.race([reader.read(), late.promise]);
-      if (done) return Buffer.concat(chunks, receivedBytes);
+      if (done) {
+        unfinished.delete(request);
+        return null;
+      }
       receivedBytes += value.byteLength;
       if (receivedBytes > limits.maxBytes) throw tooLarge(limits, !(await drain(reader)));
-      chunks.push(value);
+      return value;
+    } catch (cause) {
+      // Nobody waits for the cancel, and one that fails must not end the process.
+      reader.cancel().catch(() => undefined);
+      throw cause;
+    } finally {
+      deadline.lift();
+      waitedMs += performance.now() - startedMs;
     }
-  } catch (cause) {
-    // Nobody waits for the cancel, and one that fails must not end the process.
-    reader.cancel().catch(() => undefined);
-    throw cause;
-  } finally {
-    clearTimeout(timer);
-  }
+  };
 }
 
 /** Reads on without keeping anything; true when the body came to its end within the bounds. */

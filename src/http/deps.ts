@@ -1,15 +1,20 @@
 import type { AuditStore } from "#audit/store.ts";
 import type { Catalog } from "#catalog/catalog.ts";
+import type { Discovery } from "#catalog/discovery.ts";
 import type { Exchange } from "#forward/exchange.ts";
 import type { Authenticator } from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { Keys } from "#identity/keys.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import type { Principals } from "#identity/principals.ts";
+import type { RelayTokens } from "#identity/relay-tokens.ts";
+import type { SingleSignOn } from "#identity/sso.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { StatsStore } from "#stats/store.ts";
+import type { MetricsSources } from "./metrics.ts";
+import type { RelayDoor } from "./transparent.ts";
 
 /** The settings that this room reads; the process's whole configuration fits. */
 export interface HttpConfig {
@@ -32,10 +37,17 @@ export interface AppDeps {
   readonly identity: IdentityStore;
   readonly principals: Principals;
   readonly keys: Keys;
+  readonly relayTokens: RelayTokens;
   readonly keyUse: KeyUse;
   readonly passwordSignIn: PasswordSignIn;
+  /** Null: single sign-on is not configured. */
+  readonly sso: SingleSignOn | null;
   readonly catalog: Catalog;
+  readonly discovery: Discovery;
   readonly exchange: Pick<Exchange, "run">;
+  /** Null: the relay is off. */
+  readonly relay: RelayDoor | null;
   readonly audit: AuditStore;
   readonly stats: StatsStore;
+  readonly metrics: MetricsSources;
 }

@@ -1,7 +1,7 @@
 import { ValidationError } from "elysia";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import { BodyRefusal, closesUnread } from "./body.ts";
+import { BodyRefusal, closesAfter } from "./body.ts";
 import { emptyBody, isEmptyBody } from "./json-body.ts";
 
 /** nginx's code for a caller that hung up: nobody reads it, and it is not a failure of ours. */
@@ -18,10 +18,7 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
   });
   // RFC 9110, section 15.5.2: a 401 names a way to authenticate. `Bearer` makes no browser ask for a password.
   if (error.status === 401) headers.set("www-authenticate", "Bearer");
-  const closes =
-    error instanceof BodyRefusal
-      ? error.closesConnection
-      : !request.bodyUsed && closesUnread(request.headers);
+  const closes = error instanceof BodyRefusal ? error.closesConnection : closesAfter(request);
   if (closes) headers.set("connection", "close");
   const envelope = {
     error: { message: error.message, type: "proxy_error", code: error.code, param: error.param },
@@ -32,14 +29,14 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
 
 /**
  * The answer to whatever was thrown while a request was served. A cause never goes on the wire; a failure that nobody
- * foresaw is `internal_error` and is logged by its class and code alone.
+ * foresaw is `internal_error` and is logged by its class and code alone, unless the log has it already.
  */
 export function toFailureResponse(failure: unknown, request: Request, log: Log): Response {
   const refusal = toRefusal(failure);
   if (refusal === null && request.signal.aborted) return new Response(null, { status: CALLER_GONE_STATUS });
   const error =
     refusal ?? new ProxyError("internal_error", "The server failed; its log says more.", { cause: failure });
-  if (error.code === "internal_error") {
+  if (error.code === "internal_error" && !error.isLogged) {
     log.error("a request failed", { method: request.method, ...describeCause(error.cause ?? error) });
   }
   return toErrorResponse(error, request);

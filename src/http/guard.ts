@@ -7,7 +7,8 @@ import { readJsonBody } from "./json-body.ts";
 
 /** Who may call a route: anybody, any authenticated principal, or an admin. */
 const ACCESSES = ["public", "caller", "admin"] as const;
-export type Access = (typeof ACCESSES)[number];
+/** `relay`: whoever has the token in the path. The relay's door asks for it; no route behind Elysia declares it. */
+export type Access = (typeof ACCESSES)[number] | "relay";
 
 /** One route as it is served, and who may call it. */
 export interface RouteEntry {
@@ -15,10 +16,12 @@ export interface RouteEntry {
   /** In Elysia's spelling: `/my/keys/:id`. */
   readonly path: string;
   readonly access: Access;
+  /** What validates the body; undefined where nothing does. */
+  readonly body?: unknown;
 }
 
 export interface GuardDeps {
-  readonly authenticator: Authenticator;
+  readonly authenticator: Pick<Authenticator, "authenticate">;
   /** An origin; null: the own origin is `http://` and the Host header. */
   readonly publicUrl: string | null;
 }
@@ -34,7 +37,7 @@ export interface Door {
   checkBrowser(request: Request): void;
 }
 
-/** Where a route's declaration is kept, and where the OpenAPI document shows it. */
+/** Where a route's declaration is kept. */
 const ACCESS_FIELD = "x-access";
 const FORM_TYPES: ReadonlySet<string> = new Set([
   "application/x-www-form-urlencoded",
@@ -110,7 +113,7 @@ export function toRouteTable(routes: readonly DeclaredRoute[]): readonly RouteEn
   return routes.map(({ method, path, hooks }) => {
     const access = readAccess(hooks);
     if (access === null) throw new Error(`${method} ${path} does not declare who may call it`);
-    return { method, path, access };
+    return { method, path, access, body: readBodySchema(hooks) };
   });
 }
 
@@ -120,11 +123,14 @@ export interface DeclaredRoute {
   readonly hooks: unknown;
 }
 
-/** What the OpenAPI document says of a route: the declaration itself, and the ways to authenticate. */
+/** Elysia's type takes for a detail only what has one of its own fields. */
 function toDetail(access: Access) {
-  const security: { [scheme: string]: string[] }[] =
-    access === "public" ? [] : [{ apiKey: [] }, { session: [] }];
-  return { [ACCESS_FIELD]: access, security };
+  const tags: string[] = [];
+  return { [ACCESS_FIELD]: access, tags };
+}
+
+function readBodySchema(hooks: unknown): unknown {
+  return typeof hooks === "object" && hooks !== null && "body" in hooks ? hooks.body : undefined;
 }
 
 function readAccess(hooks: unknown): Access | null {

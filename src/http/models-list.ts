@@ -4,6 +4,7 @@ import type { Catalog } from "#catalog/catalog.ts";
 import { listModels } from "#catalog/listing.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Door, Guard } from "./guard.ts";
+import { isNavigation } from "./navigation.ts";
 import { toPage } from "./ui.ts";
 import { toModelListEntry } from "./views.ts";
 
@@ -39,9 +40,4 @@ function parseEndpointFilter(text: string): Capability | null {
   throw new ProxyError("invalid_endpoint", `endpoint is one of ${CAPABILITIES.join(", ")}.`, {
     param: "endpoint",
   });
-}
-
-/** A browser that opens `/models` wants the page; a client of the API never lists HTML. */
-function isNavigation(headers: Headers): boolean {
-  return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(headers.get("accept") ?? "");
 }

@@ -1,22 +1,22 @@
-import { t } from "elysia";
-import { CAPABILITIES } from "#catalog/capability.ts";
+import { t, type TSchema } from "elysia";
+import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { UNITS } from "#kernel/units.ts";
+import { oneOf } from "./schemas-shared.ts";
 
 /**
  * Wire shapes of what clients write (specification, section 2). They hold the JSON types and, on admin bodies, that there
  * is no unknown field; what a value means is the domain's to judge, with codes of its own. `enum` and `maxLength` are
  * told to readers of the OpenAPI document here and are held there.
  */
-const closed = { additionalProperties: false } as const;
-const open = { additionalProperties: true } as const;
+const closed = (title: string) => ({ title, additionalProperties: false }) as const;
+const open = (title: string) => ({ title, additionalProperties: true }) as const;
 
-/** A keyword that TypeBox does not know: shown in the OpenAPI document, judged by the domain. */
-const words = (values: readonly string[]) => t.String({ enum: [...values] });
 const Name = t.String({ description: `At most ${NAME_LENGTH_MAX} characters.` });
 const Label = t.String({ description: `At most ${LABEL_LENGTH_MAX} characters.` });
-const Overrides = t.Record(t.String(), t.String());
+const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enum: [...ENDPOINTS] } });
 /** Not Elysia's `Integer`: it is a transform, which turns a body that is no object into an empty one. */
 const Cap = t.Union([t.Number({ multipleOf: 1 }), t.Null()]);
 
@@ -33,7 +33,7 @@ export const ProviderCreateRequest = t.Object(
     max_concurrency: t.Optional(Cap),
     endpoints: t.Optional(Overrides),
   },
-  closed,
+  closed("ProviderCreateRequest"),
 );
 
 export const ProviderPatchRequest = t.Object(
@@ -49,12 +49,15 @@ export const ProviderPatchRequest = t.Object(
     max_concurrency: t.Optional(Cap),
     endpoints: t.Optional(Overrides),
   },
-  closed,
+  closed("ProviderPatchRequest"),
 );
 
-const Capabilities = t.Array(words(CAPABILITIES));
+const Capabilities = t.Array(oneOf(CAPABILITIES));
 /** What a price may be is the catalog's rule, with a code of its own. */
-const Pricing = t.Record(t.String(), t.Unknown());
+const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"], minimum: 0 }), {
+  propertyNames: { enum: [...UNITS] },
+  description: "Per million units, the complete set: a unit left out or null has no price afterwards.",
+});
 
 export const ModelCreateRequest = t.Object(
   {
@@ -63,11 +66,11 @@ export const ModelCreateRequest = t.Object(
     upstream_name: t.Optional(t.String()),
     target: t.Optional(t.String()),
     capabilities: t.Optional(Capabilities),
-    origin: t.Optional(words(ORIGINS)),
+    origin: t.Optional(oneOf(ORIGINS)),
     pricing: t.Optional(Pricing),
     hidden: t.Optional(t.Boolean()),
   },
-  closed,
+  closed("ModelCreateRequest"),
 );
 
 export const ModelPatchRequest = t.Object(
@@ -80,24 +83,91 @@ export const ModelPatchRequest = t.Object(
     pricing: t.Optional(Pricing),
     hidden: t.Optional(t.Boolean()),
   },
-  closed,
+  closed("ModelPatchRequest"),
+);
+
+const price = { type: "number", minimum: 0 };
+/**
+ * An entry has the fields `model`, `unit` and one of `price_per_unit` and `price_per_million`. The catalog judges each of
+ * them, so that a refusal names the first bad one and a feed of thousands of bad entries costs no more than one.
+ */
+const FeedEntry = t.Unknown({
+  type: "object",
+  properties: {
+    model: { type: "string", description: "An alias or an upstream model name." },
+    unit: { type: "string", enum: [...UNITS] },
+    price_per_unit: price,
+    price_per_million: price,
+  },
+  required: ["model", "unit"],
+  oneOf: [{ required: ["price_per_unit"] }, { required: ["price_per_million"] }],
+  additionalProperties: false,
+});
+
+export const PricingFeed = t.Object(
+  {
+    version: t.Optional(t.Unknown({ type: "string", description: "Required." })),
+    entries: t.Array(FeedEntry),
+  },
+  closed("PricingFeed"),
 );
 
 export const PrincipalCreateRequest = t.Object(
-  { name: Name, kind: t.Optional(words(PRINCIPAL_KINDS)), role: t.Optional(words(ROLES)) },
-  closed,
+  { name: Name, kind: t.Optional(oneOf(PRINCIPAL_KINDS)), role: t.Optional(oneOf(ROLES)) },
+  closed("PrincipalCreateRequest"),
 );
 
 export const PrincipalPatchRequest = t.Object(
-  { role: t.Optional(words(ROLES)), enabled: t.Optional(t.Boolean()) },
-  closed,
+  { role: t.Optional(oneOf(ROLES)), enabled: t.Optional(t.Boolean()) },
+  closed("PrincipalPatchRequest"),
 );
 
-export const AdminKeyCreateRequest = t.Object({ principal: t.String(), label: t.Optional(Label) }, closed);
+export const AdminKeyCreateRequest = t.Object(
+  { principal: t.String(), label: t.Optional(Label) },
+  closed("AdminKeyCreateRequest"),
+);
 
 /** Unknown fields are ignored under `/my` and `/auth`. */
-export const KeyCreateRequest = t.Object({ label: t.Optional(Label) }, open);
-export const PasswordRequest = t.Object({ password: t.String() }, open);
+export const KeyCreateRequest = t.Object({ label: t.Optional(Label) }, open("KeyCreateRequest"));
+export const RelayTokenCreateRequest = t.Object(
+  { label: t.Optional(Label) },
+  open("RelayTokenCreateRequest"),
+);
+export const PasswordRequest = t.Object({ password: t.String() }, open("PasswordRequest"));
 
 /** A request without a body of meaning, such as a revocation: anything that is a JSON object. */
-export const NoRequest = t.Object({}, open);
+export const NoRequest = t.Object({}, open("NoRequest"));
+
+/** LiteLLM's clients send null for what they leave out. */
+const leftOut = <Schema extends TSchema>(schema: Schema) => t.Optional(t.Union([schema, t.Null()]));
+const DeploymentParams = t.Object(
+  { model: t.String(), api_base: t.String(), api_key: leftOut(t.String()) },
+  open("DeploymentParams"),
+);
+
+export const DeploymentRequest = t.Object(
+  {
+    model_name: t.String(),
+    compat_params: t.Optional(DeploymentParams),
+    litellm_params: t.Optional(DeploymentParams),
+    model_info: leftOut(t.Object({ mode: leftOut(t.String()) }, { additionalProperties: true })),
+  },
+  open("DeploymentRequest"),
+);
+
+export const DeploymentDeleteRequest = t.Object({ id: t.String() }, open("DeploymentDeleteRequest"));
+
+/** A body of the data plane: only these fields are read, and every other goes upstream as it came. Shown, not run. */
+export const ProxyRequestBody = t.Object(
+  {
+    model: t.String({ description: "The alias; replaced by the upstream name." }),
+    stream: t.Optional(t.Boolean()),
+    stream_options: t.Optional(
+      t.Object(
+        {},
+        { additionalProperties: true, description: "`include_usage` becomes true on streamed requests." },
+      ),
+    ),
+  },
+  open("ProxyRequestBody"),
+);

@@ -1,5 +1,7 @@
 import type { App } from "./app.ts";
-import { IDLE_TIMEOUT_SECONDS, INGRESS_ROUTES, type Connections } from "./v1.ts";
+import { IDLE_TIMEOUT_SECONDS, type Connections } from "./connections.ts";
+import { toRelayRoutes } from "./transparent.ts";
+import { INGRESS_ROUTES } from "./v1.ts";
 
 export interface Binding {
   readonly hostname: string;
@@ -9,7 +11,8 @@ export interface Binding {
 
 /**
  * How the interface is put behind a socket: the POST routes of the data plane on Bun's own router (about 10 µs a request
- * cheaper), everything else, other methods on those paths included, behind `fetch`.
+ * cheaper), and the relay's, since that router alone sees a path as it was sent; everything else, other methods on the
+ * former included, behind `fetch`.
  */
 export function toServeOptions(app: App, { hostname, port }: Binding) {
   return {
@@ -20,12 +23,15 @@ export function toServeOptions(app: App, { hostname, port }: Binding) {
     maxRequestBodySize: Infinity,
     // Else an error shows a page with lines of the source.
     development: false,
-    routes: Object.fromEntries(
-      INGRESS_ROUTES.map(({ path, endpoint }) => [
-        path,
-        { POST: (request: Request, server: Connections) => app.serve(endpoint, request, server) },
-      ]),
-    ),
+    routes: {
+      ...Object.fromEntries(
+        INGRESS_ROUTES.map(({ path, endpoint }) => [
+          path,
+          { POST: (request: Request, server: Connections) => app.serve(endpoint, request, server) },
+        ]),
+      ),
+      ...toRelayRoutes(app.relay),
+    },
     fetch: (request: Request, server: Connections) => app.fetch(request, server),
   };
 }

@@ -3,7 +3,7 @@ import type { Guard } from "./guard.ts";
 import type { PathIndex } from "./unknown-endpoint.ts";
 
 /** The policy of the page: nothing inline, nothing foreign, no framing. */
-const PAGE_POLICY =
+export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 const PAGE = `<!doctype html>
@@ -17,6 +17,7 @@ const PAGE = `<!doctype html>
 <li><code>POST /v1/chat/completions</code>, <code>/v1/completions</code>, <code>/v1/embeddings</code>: use them, with an API key</li>
 <li><code>/my/keys</code>: your own API keys</li>
 <li><code>/admin/v1/providers</code>, <code>models</code>, <code>principals</code>, <code>keys</code>, <code>resolve</code>, <code>requests</code>, <code>events</code>: administration</li>
+<li><code>/model/new</code>, <code>info</code>, <code>delete</code>: model management for clients of LiteLLM</li>
 <li><code>POST /auth/password</code>: sign in as the administrator</li>
 <li><code>GET /healthz</code>, <code>GET /metrics</code>: operation</li>
 </ul>

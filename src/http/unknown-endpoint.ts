@@ -24,7 +24,6 @@ const UNSUPPORTED_OPENAI_PATHS = [
   "files",
   "fine_tuning",
   "images",
-  "messages",
   "moderations",
   "organization",
   "realtime",
@@ -35,10 +34,17 @@ const UNSUPPORTED_OPENAI_PATHS = [
   "videos",
 ] as const;
 
+/** Clients that call it unless they are told otherwise are told how: the Vercel AI SDK and Codex. */
+const RESPONSES_HINT =
+  'The Responses API (/v1/responses) is not supported; use chat completions, POST /v1/chat/completions: openai.chat("name") in the Vercel AI SDK, wire_api = "chat" in Codex.';
+const MESSAGES_HINT =
+  "/v1/messages is not supported; clients of the messages API use /transparent/messages/{relay token} as their base URL.";
+
 export function createPathIndex(routes: readonly Pick<RouteEntry, "method" | "path">[]): PathIndex {
   const patterns = routes
     .filter(({ path }) => !path.includes("*"))
-    .map(({ method, path }) => ({ method, steps: path.split("/") }));
+    .map(({ method, path }) => ({ method, path, steps: path.split("/") }));
+  const dialect = patterns.filter(({ path }) => path.startsWith("/v1/"));
 
   /** Methods that are served at this path, in alphabetical order; a catch-all route does not count. */
   const methodsAt = (pathname: string): readonly string[] => {
@@ -46,33 +52,54 @@ export function createPathIndex(routes: readonly Pick<RouteEntry, "method" | "pa
     const methods = patterns.filter((pattern) => matches(pattern.steps, steps)).map(({ method }) => method);
     return [...new Set(methods)].sort();
   };
+  const isServed = (pathname: string) => methodsAt(pathname).length > 0;
+
+  /** What is served under a path that looks much like this one. */
+  const describeNear = (pathname: string): string | null => {
+    const [first = "", ...rest] = pathname.split("/").slice(1);
+    const tidy = pathname.replaceAll(/\/{2,}/g, "/").replace(/\/$/, "");
+    if (tidy !== pathname && isServed(tidy)) return "it has a slash too many.";
+    if (isServed(`/v1${pathname}`)) return "the /v1 prefix seems to be missing.";
+    if (first === "v1" && isServed(`/${rest.join("/")}`)) return "it has a /v1 too many at its front.";
+    if (first === "admin" && isServed(`/admin/v1/${rest.join("/")}`))
+      return "the prefix of the admin API is /admin/v1.";
+    if (pathname.startsWith("/admin/v1/models/")) return "a / in an alias is written as %2F in a path.";
+    if (first !== "v1" && isInterfacePrefix(first)) return null;
+
+    // A client was given too much, or something else, as its base URL: `…/v1/chat/completions/chat/completions`.
+    const longer = dialect.find(({ path }) => pathname.endsWith(path.slice("/v1".length)));
+    if (longer !== undefined)
+      return "the base URL of a client is the address of this server and /v1, and nothing more.";
+    const start = first === "v1" ? `${pathname}/` : `/v1${pathname}/`;
+    const shorter = dialect.find(({ path }) => path.startsWith(start));
+    return shorter === undefined ? null : `${shorter.method} ${shorter.path} is one.`;
+  };
 
   const describe = (pathname: string): string => {
     const methods = methodsAt(pathname);
     if (methods.length > 0) return `This path answers ${methods.join(", ")} only.`;
     const steps = pathname.split("/").slice(1);
-    const openAiPath = UNSUPPORTED_OPENAI_PATHS.find(
-      (path) => path === (steps[0] === "v1" ? steps[1] : steps[0]),
-    );
+    const name = steps[0] === "v1" ? steps[1] : steps[0];
+    if (name === "responses") return RESPONSES_HINT;
+    if (name === "messages") return MESSAGES_HINT;
+    const openAiPath = UNSUPPORTED_OPENAI_PATHS.find((path) => path === name);
     if (openAiPath !== undefined) return `The OpenAI endpoints under /v1/${openAiPath} are not supported.`;
-    if (steps[0] === "v1" && steps[1] === "models")
+    if (name === "models" && steps.at(-1) !== "")
       return "GET /v1/models lists the models; there is no endpoint for one of them.";
-    if (methodsAt(`/v1${pathname}`).length > 0)
-      return "There is no such endpoint; the /v1 prefix seems to be missing.";
-    if (steps[0] === "admin" && methodsAt(`/admin/v1/${steps.slice(1).join("/")}`).length > 0) {
-      return "There is no such endpoint; the prefix of the admin API is /admin/v1.";
-    }
-    if (pathname.startsWith("/admin/v1/models/"))
-      return "There is no such endpoint; a / in an alias is written as %2F in a path.";
-    return "There is no such endpoint.";
+    const near = describeNear(pathname);
+    return near === null ? "There is no such endpoint." : `There is no such endpoint; ${near}`;
   };
 
   return {
     toUnknownEndpoint: (pathname) => new ProxyError("unknown_endpoint", describe(pathname)),
+    // A slash too many at the front makes a path of the interface no page: its clients do not read HTML.
     isPagePath: (pathname) =>
-      methodsAt(pathname).length === 0 &&
-      !INTERFACE_PREFIXES.some((prefix) => prefix === pathname.split("/")[1]),
+      !isServed(pathname) && !isInterfacePrefix(pathname.replace(/^\/+/, "").split("/")[0] ?? ""),
   };
+}
+
+function isInterfacePrefix(step: string): boolean {
+  return INTERFACE_PREFIXES.some((prefix) => prefix === step);
 }
 
 function matches(pattern: readonly string[], steps: readonly string[]): boolean {

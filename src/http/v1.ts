@@ -1,22 +1,13 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import type { Exchange } from "#forward/exchange.ts";
-import { setProxiedBy } from "#forward/headers.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import { toAnswerResponse } from "./answer.ts";
 import { readBody, toBodyLimits } from "./body.ts";
-import { CALLER_GONE_STATUS, toErrorResponse, toFailureResponse } from "./envelope.ts";
+import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "./connections.ts";
+import { toFailureResponse } from "./envelope.ts";
 import type { Door, RouteEntry } from "./guard.ts";
 import type { HostRule } from "./host.ts";
-
-/** The connection of a request, as far as its idle timeout goes; Bun's server is one. */
-export interface Connections {
-  /** 0 is never. */
-  timeout(request: Request, seconds: number): void;
-}
-
-/** Closes a connection on which nothing moves: between requests, in a head, in a body. Above the pauses of client pools. */
-export const IDLE_TIMEOUT_SECONDS = 75;
 
 export interface IngressRoute extends RouteEntry {
   readonly method: "POST";
@@ -64,8 +55,7 @@ export function createIngress(deps: IngressDeps): Ingress {
         hosts.check(request.headers);
         const caller = await door.admit(request, "caller");
         const body = await readBody(request, limits);
-        // A model may be silent for longer than any idle connection is kept.
-        connections?.timeout(request, 0);
+        const onSettled = liftIdleTimeout(request, connections);
         const { principal, credential } = caller;
         const result = await exchange.run({
           endpoint,
@@ -79,16 +69,11 @@ export function createIngress(deps: IngressDeps): Ingress {
           arrivedAtUs,
           arrivedAtMs,
           signal: request.signal,
-          onSettled: () => connections?.timeout(request, IDLE_TIMEOUT_SECONDS),
+          onSettled,
         });
-        if (result.kind === "relayed") return result.response;
-        if (result.kind === "cancelled") return new Response(null, { status: CALLER_GONE_STATUS });
-        const error = new ProxyError("provider_unreachable", `The provider did not answer: ${result.error}.`);
-        const response = toErrorResponse(error, request);
-        setProxiedBy(response.headers, { providerName: result.provider, upstreamName: result.upstreamName });
-        return response;
+        return toAnswerResponse(result, request);
       } catch (failure) {
-        connections?.timeout(request, IDLE_TIMEOUT_SECONDS);
+        restoreIdleTimeout(request, connections);
         return toFailureResponse(failure, request, log);
       }
     },

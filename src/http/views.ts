@@ -1,11 +1,12 @@
 import type { AuditEvent } from "#audit/event.ts";
+import type { DiscoveredModels } from "#catalog/discovery.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import type { ApiKey } from "#identity/key.ts";
 import type { Principal } from "#identity/principal.ts";
+import type { RelayToken } from "#identity/relay-token.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
-import { picoToNumber, toPricePerMillion, UNITS, type PriceSet, type Unit } from "#kernel/units.ts";
-import type { RequestLogRow } from "#stats/store.ts";
+import { toPricePerMillion, UNITS, type PriceSet, type Unit } from "#kernel/units.ts";
 
 /** Domain → wire JSON, in the spelling of specification section 2; one function per resource. */
 
@@ -64,6 +65,26 @@ export function toModelListEntry(resolved: ResolvedModel, options: { readonly in
   };
 }
 
+/** Section 2.6. A name for another model shows where it leads; the credential is never included. */
+export function toDeploymentView({ model, provider, upstreamName }: ResolvedModel) {
+  return {
+    model_name: model.alias,
+    compat_params: { model: upstreamName, api_base: provider.baseUrl, custom_llm_provider: "openai" },
+    model_info: { id: model.id },
+  };
+}
+
+export function toDiscoveredModelsView({ provider, discoveredAtUs, models }: DiscoveredModels) {
+  return {
+    provider,
+    discovered_at: formatInstant(discoveredAtUs),
+    models: models.map(({ upstreamName, boundAlias }) => ({
+      upstream_name: upstreamName,
+      bound_alias: boundAlias,
+    })),
+  };
+}
+
 export function toKeyView(key: ApiKey, lastUsedAtUs: InstantUs | null) {
   return {
     id: key.id,
@@ -77,6 +98,21 @@ export function toKeyView(key: ApiKey, lastUsedAtUs: InstantUs | null) {
 /** A key with its owner's name, for lists that span principals. */
 export function toOwnedKeyView(key: ApiKey, ownerName: string, lastUsedAtUs: InstantUs | null) {
   return { ...toKeyView(key, lastUsedAtUs), principal: ownerName };
+}
+
+export function toRelayTokenView(token: RelayToken, lastUsedAtUs: InstantUs | null) {
+  return {
+    id: token.id,
+    token_suffix: token.suffix,
+    label: token.label,
+    created_at: formatInstant(token.createdAtUs),
+    last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
+  };
+}
+
+/** A relay token with its owner's name, for lists that span principals. */
+export function toOwnedRelayTokenView(token: RelayToken, ownerName: string, lastUsedAtUs: InstantUs | null) {
+  return { ...toRelayTokenView(token, lastUsedAtUs), principal: ownerName };
 }
 
 /** Section 2.8: what a create answers. */
@@ -109,56 +145,12 @@ export function toAdminEventView(event: AuditEvent) {
   };
 }
 
-/** What a row of the request log joins from the catalog and from the living keys. */
-export interface RequestLogNames {
-  readonly provider: string;
-  readonly keyLabel: string | null;
-}
-
-/** A row of the request log (decisions, "Reports"): units as stored, prices per million of the units that it has. */
-export function toRequestView(row: RequestLogRow, names: RequestLogNames) {
-  return {
-    id: row.id,
-    ts: formatInstant(row.arrivedAtUs),
-    principal: row.principal,
-    key_id: row.keyId,
-    key_label: names.keyLabel,
-    relay_token_id: row.relayTokenId,
-    provider: names.provider,
-    model: row.model,
-    upstream_name: row.upstreamName,
-    endpoint: row.endpoint,
-    client: row.client,
-    status_code: row.statusCode,
-    outcome: row.outcome,
-    error_kind: row.errorKind,
-    cancelled: row.outcome === "cancelled",
-    streamed: row.streamed,
-    duration_ms: row.durationUs / 1000,
-    time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
-    cost: row.costPico === null ? null : picoToNumber(row.costPico),
-    units: row.quantities,
-    unit_prices: toUnitPricesView(row),
-    tags: row.tags,
-  };
-}
-
 /** Per million units; units without a price are left out. */
 function toPricingView(prices: PriceSet) {
   const view: { [unit in Unit]?: number } = {};
   for (const unit of UNITS) {
     const price = prices[unit];
     if (price !== undefined && price !== null) view[unit] = toPricePerMillion(price);
-  }
-  return view;
-}
-
-function toUnitPricesView({ quantities, prices }: RequestLogRow) {
-  const view: { [unit in Unit]?: number | null } = {};
-  for (const unit of UNITS) {
-    if (quantities[unit] === undefined) continue;
-    const price = prices[unit];
-    view[unit] = price === undefined || price === null ? null : toPricePerMillion(price);
   }
   return view;
 }

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp } from "#http/app.ts";
 import {
+  createPasswordSignIn,
+  PASSWORD_EVALUATIONS_BURST,
+  PASSWORD_FAILURE_DELAY_MS,
+} from "#identity/password.ts";
+import { createSystemIds } from "#kernel/ids.ts";
+import {
   call,
   createCaller,
   expectError,
@@ -38,6 +44,21 @@ describe("POST /auth/password", () => {
     });
   });
 
+  test("ends the session that the browser had before, and a wrong password ends none", async () => {
+    const cookie = await signIn(harness);
+    const send = (password: string) =>
+      call(harness, "POST", "/auth/password", { body: { password }, headers: { ...JSON_TYPE, cookie } });
+    expect((await send("wrong")).status).toBe(401);
+    expect((await call(harness, "GET", "/my/keys", { headers: { cookie } })).status).toBe(200);
+    const response = await send(PASSWORD);
+    const fresh = response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+    await expectError(await call(harness, "GET", "/my/keys", { headers: { cookie } }), {
+      status: 401,
+      code: "missing_api_key",
+    });
+    expect((await call(harness, "GET", "/my/keys", { headers: { cookie: fresh } })).status).toBe(200);
+  });
+
   test("sets a Secure cookie when the public URL is https", async () => {
     const config = { ...harness.deps.config, publicUrl: "https://models.example.org" };
     const app = createApp({ ...harness.deps, config });
@@ -48,6 +69,49 @@ describe("POST /auth/password", () => {
     });
     const response = await app.fetch(request, null);
     expect(response.headers.get("set-cookie")).toEndWith("; Secure");
+  });
+
+  test("clears a Secure cookie with a Secure one: a browser takes no other for it", async () => {
+    const config = { ...harness.deps.config, publicUrl: "https://models.example.org" };
+    const app = createApp({ ...harness.deps, config });
+    const headers = { host: "models.example.org" };
+    const response = await app.fetch(
+      new Request("http://models.example.org/auth/logout", { headers, redirect: "manual" }),
+      null,
+    );
+    expect(response.headers.get("set-cookie")).toBe(
+      "proxy_session=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0; Secure",
+    );
+  });
+
+  test("answers wrong passwords 400 ms later at the earliest, many at once as late as one", async () => {
+    const { identity, clock } = harness.deps;
+    const passwordSignIn = createPasswordSignIn({
+      password: PASSWORD,
+      store: identity,
+      secrets: harness.secrets,
+      // It stands still, so that however long the guesses take none more is evaluated.
+      clock: { ...clock, monotonicMs: () => 0 },
+      ids: createSystemIds(),
+      sessionTtlSeconds: 3600,
+    });
+    const app = createApp({ ...harness.deps, passwordSignIn });
+    const attempt = async (password: string) => {
+      const startedMs = performance.now();
+      const body = JSON.stringify({ password });
+      const url = `${harness.url}/auth/password`;
+      const response = await app.fetch(new Request(url, { method: "POST", body, headers: JSON_TYPE }), null);
+      return { status: response.status, durationMs: performance.now() - startedMs };
+    };
+    // Beyond what is evaluated at once, so that the right one among them is not looked at.
+    const guesses = Array.from({ length: PASSWORD_EVALUATIONS_BURST }, (_, index) => `guess ${index}`);
+    const attempts = await Promise.all([...guesses, PASSWORD].map(attempt));
+    for (const { status, durationMs } of attempts) {
+      expect(status).toBe(401);
+      // A timer may fire up to a millisecond early.
+      expect(durationMs).toBeGreaterThanOrEqual(PASSWORD_FAILURE_DELAY_MS - 1);
+      expect(durationMs).toBeLessThan(attempts.length * PASSWORD_FAILURE_DELAY_MS);
+    }
   });
 
   test("answers a wrong password with 401 wrong_password and sets nothing", async () => {

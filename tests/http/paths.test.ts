@@ -55,12 +55,55 @@ describe("an unknown path", () => {
     ["POST", "/v1/audio/speech", "not supported"],
     ["GET", "/v1/files", "not supported"],
     ["GET", "/v1/models/gpt", "GET /v1/models lists the models"],
+    ["GET", "/v1/models/org/gpt", "GET /v1/models lists the models"],
+    ["DELETE", "/models/gpt", "GET /v1/models lists the models"],
+    ["GET", "/model/new", "This path answers POST only."],
+    ["POST", "/model/info", "This path answers GET only."],
+    ["POST", "/admin/v1/providers/x/discover", "This path answers GET only."],
     ["POST", "/admin/providers", "/admin/v1"],
     ["PATCH", "/admin/v1/models/a/b", "%2F"],
+    ["POST", "/v1/messages", "/transparent/messages/"],
+    ["POST", "/messages/count_tokens", "/transparent/messages/"],
+    // A base URL that is too short, too long, or was doubled.
+    ["POST", "/chat", "POST /v1/chat/completions is one."],
+    ["GET", "/v1/chat", "POST /v1/chat/completions is one."],
+    ["GET", "/v1", "POST /v1/chat/completions is one."],
+    ["POST", "/v1/v1/chat/completions", "a /v1 too many"],
+    ["GET", "/v1/healthz", "a /v1 too many"],
+    ["GET", "/v1/model/info", "a /v1 too many"],
+    ["POST", "/v1/chat/completions/chat/completions", "the base URL"],
+    ["POST", "/openai/deployments/x/chat/completions", "the base URL"],
+    ["POST", "/api/v1/embeddings", "the base URL"],
+    ["POST", "/v1/chat/completions/", "a slash too many"],
+    ["GET", "/v1/models/", "a slash too many"],
+    // What only ends like one of the dialect's paths is told nothing of base URLs.
+    ["POST", "/admin/v1/x/models", "There is no such endpoint."],
+    ["POST", "/my/nope/embeddings", "There is no such endpoint."],
     ["POST", "/nope", "There is no such endpoint."],
   ])("%s %s says what is wrong: %s", async (method, path, hint) => {
     expect(await expectError(await call(harness, method, path), UNKNOWN)).toContain(hint);
   });
+
+  test.each(["POST //v1/embeddings", "GET //v1/models", "GET ///admin/v1/providers", "GET /v1//models"])(
+    "%s, as of a base URL with a slash at its end, has a slash too many and is no page",
+    async (line) => {
+      const raw = await sendRaw(
+        harness.port,
+        `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+      );
+      expect(await expectError(toResponse(raw), UNKNOWN)).toContain("a slash too many");
+    },
+  );
+
+  test.each(["/v1/responses", "/responses", "/v1/responses/resp_1", "/v1/responses/resp_1/input_items"])(
+    "%s tells clients that take the Responses API for granted how to use chat completions",
+    async (path) => {
+      const message = await expectError(await call(harness, "POST", path), UNKNOWN);
+      for (const word of ["/v1/responses", "not supported", "openai.chat(", 'wire_api = "chat"']) {
+        expect(message).toContain(word);
+      }
+    },
+  );
 
   test("a path that only lacks the /v1 prefix is told so", () => {
     const index = createPathIndex([{ method: "POST", path: "/v1/things/:id" }]);
@@ -155,7 +198,9 @@ describe("an unusual method", () => {
   );
 
   test("OPTIONS is 404 on every route and allows no other origin", async () => {
-    for (const { path } of harness.app.routes) {
+    for (const { path, access } of harness.app.routes) {
+      // What the relay answers is its upstream's to say.
+      if (access === "relay") continue;
       const response = await call(harness, "OPTIONS", path.replaceAll(/:[a-z]+/g, "x").replace("*", ""), {
         headers: { origin: "http://localhost:9", "access-control-request-method": "POST" },
       });
@@ -239,7 +284,7 @@ describe("operation", () => {
     const text = await response.text();
     expect(text).toEndWith("\n");
     for (const line of text.trimEnd().split("\n")) {
-      expect(line).toMatch(/^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+ [0-9.e+-]+)$/);
+      expect(line).toMatch(/^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{.+\})? [0-9.]+)$/);
     }
     expect(text).toContain("process_resident_memory_bytes ");
   });

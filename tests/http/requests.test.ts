@@ -289,6 +289,92 @@ describe("GET /admin/v1/requests", () => {
   });
 });
 
+describe("GET /stats/requests", () => {
+  test("is the same log for every member of the team", async () => {
+    await expectStatus(201, app.api("POST", "/admin/v1/principals", { name: "mallory" }));
+    const created = await expectStatus(201, app.api("POST", "/admin/v1/keys", { principal: "mallory" }));
+    const member = { authorization: `Bearer ${JSON.parse(created).key}` };
+    const path = "/requests?limit=3&offset=1&outcome=ok";
+    const page = JSON.parse(await expectStatus(200, app.api("GET", `/stats${path}`, undefined, member)));
+    expect(page).toEqual(JSON.parse(await expectStatus(200, app.api("GET", `/admin/v1${path}`))));
+    expect(page.requests.length).toBe(3);
+    await expectError(await app.api("GET", `/admin/v1${path}`, undefined, member), {
+      status: 403,
+      code: "admin_required",
+    });
+  });
+
+  test.each([
+    ["limit=0", 100, 0],
+    ["limit=501", 100, 0],
+    ["limit=-1&offset=-1", 100, 0],
+    ["limit=1.5&offset=x", 100, 0],
+    ["limit=500&offset=2", 500, 2],
+    ["limit=&offset=", 100, 0],
+  ])("?%s echoes limit %d and offset %d", async (query, limit, offset) => {
+    expect(await readLog(`?${query}`)).toMatchObject({ limit, offset });
+  });
+
+  test("an offset beyond the end is an empty page that knows the total", async () => {
+    const { total } = await readLog();
+    expect(await readLog("?offset=100000")).toEqual({ requests: [], limit: 100, offset: 100_000, total });
+  });
+});
+
+describe("the request log as CSV", () => {
+  const csv = { accept: "text/csv" };
+  const readCsv = async (path: string) => {
+    const headers = { authorization: `Bearer ${app.adminKey}`, ...csv };
+    return (await expectStatus(200, app.api("GET", path, undefined, headers))).split("\r\n");
+  };
+
+  test("has the keys of the JSON as columns, units and prices apart, and its values", async () => {
+    const headers = { authorization: `Bearer ${app.adminKey}`, "x-proxy-tags": "app:demo,env:prod" };
+    await expectStatus(200, chat({ model: "m" }, { ...headers, "user-agent": "sdk, 1" }));
+    const [head = "", line = "", ...rest] = await readCsv("/admin/v1/requests?limit=1");
+    expect(head.split(",")).toEqual([
+      ..."id ts principal key_id key_label relay_token_id provider model upstream_name endpoint client".split(
+        " ",
+      ),
+      ..."status_code outcome error_kind cancelled streamed duration_ms time_to_first_byte_ms cost".split(
+        " ",
+      ),
+      ..."input_tokens output_tokens cached_input_tokens audio_seconds".split(" "),
+      ..."input_tokens_price_per_million output_tokens_price_per_million".split(" "),
+      ..."cached_input_tokens_price_per_million audio_seconds_price_per_million tags".split(" "),
+    ]);
+    const [row] = (await readLog("?limit=1")).requests;
+    const values = [row?.id, row?.["ts"], "admin", row?.["key_id"], "tests,,up,m,real,chat"].join(",");
+    const times = [row?.["duration_ms"], row?.["time_to_first_byte_ms"]].join(",");
+    expect(line).toBe(
+      `${values},"sdk, 1",200,ok,,false,false,${times},0.000019,5,7,,,1,2,,,"app:demo,env:prod"`,
+    );
+    expect(rest).toEqual([""]);
+  });
+
+  test("never holds a formula: what callers send is text to a spreadsheet", async () => {
+    const formula = '=HYPERLINK("http://evil.example","open")';
+    const headers = { authorization: `Bearer ${app.adminKey}`, "user-agent": formula };
+    await expectStatus(200, chat({ model: "m" }, headers));
+    const [, line] = await readCsv("/stats/requests?limit=1");
+    expect(line).toContain(`,"'=HYPERLINK(""http://evil.example"",""open"")",`);
+  });
+
+  test("without limit and offset has every row of the filter", async () => {
+    const { requests } = await readLog("?limit=500&model=m");
+    const [, ...lines] = await readCsv("/stats/requests?model=m");
+    expect(lines.slice(0, -1).map((line) => line.split(",", 1)[0])).toEqual(requests.map(({ id }) => id));
+  });
+
+  test("is not what a caller gets who did not ask for it", async () => {
+    const response = await app.api("GET", "/stats/requests");
+    expect([response.headers.get("content-type"), response.headers.get("vary")]).toEqual([
+      "application/json",
+      "accept",
+    ]);
+  });
+});
+
 describe("a first setup over HTTP alone", () => {
   test("the admin's password is enough: sign in, provider, model, key, first completion", async () => {
     const signIn = await app.api(

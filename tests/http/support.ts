@@ -4,6 +4,8 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCatalog } from "#catalog/catalog.ts";
+import { createDiscovery } from "#catalog/discovery.ts";
+import { createModelsCall } from "#forward/models-call.ts";
 import { createApp, type App } from "#http/app.ts";
 import type { AppDeps } from "#http/deps.ts";
 import { toServeOptions } from "#http/serve.ts";
@@ -13,12 +15,15 @@ import { createKeys } from "#identity/keys.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
+import { createRelayTokens } from "#identity/relay-tokens.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { createUsageMetrics } from "#usage/metrics.ts";
+import type { StatsStore } from "#stats/store.ts";
 
 export const PASSWORD = "correct horse battery";
 
@@ -70,6 +75,8 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const keys = createKeys({ store: identity, secrets, clock, ids });
   const admin = await principals.ensureAdmin();
   const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);
+  const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
+  const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: 64 * 1024 * 1024 });
   const deps: AppDeps = {
     clock,
     log,
@@ -77,6 +84,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     identity,
     principals,
     keys,
+    relayTokens: createRelayTokens({ store: identity, secrets, clock, ids }),
     keyUse,
     passwordSignIn: createPasswordSignIn({
       password,
@@ -87,10 +95,29 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       sessionTtlSeconds: 3600,
       sleep: async () => {},
     }),
-    catalog: createCatalog({ store: database.catalog, secrets, clock, ids }),
+    sso: null,
+    catalog,
+    discovery: createDiscovery({ catalog, fetchModels, clock }),
+    relay: null,
     exchange: { run: async () => ({ kind: "relayed", response: new Response("relayed") }) },
     audit: database.audit,
-    stats: { listRequests: async () => ({ rows: [], total: 0 }) },
+    stats: NO_STATS,
+    metrics: {
+      usage: createUsageMetrics(),
+      exchange: { activeCount: () => 0, activeStreamCount: () => 0, waitingCount: () => 0 },
+      ledger: () => ({
+        journalPendingBytes: 0,
+        journalUncommittedBytes: 0,
+        writerRunning: true,
+        writerCommits: 0,
+        writerEvents: 0,
+        writerFailures: 0,
+        writerLastCommitMs: 0,
+        readerWaiting: 0,
+        combinations: 0,
+      }),
+      loopLag: { histogram: () => ({ counts: [], count: 0, sumMs: 0 }), maxMs: () => 0 },
+    },
     ...given,
     config: {
       host: "127.0.0.1",
@@ -241,3 +268,22 @@ export function toResponse(raw: string): Response {
   );
   return new Response(rest.join("\r\n\r\n"), { status: Number(statusLine.split(" ")[1]), headers });
 }
+
+/** A ledger in which nothing was recorded. */
+const NO_STATS: StatsStore = {
+  listRequests: async () => ({ rows: [], total: 0, snapped: null, truncated: false }),
+  readSeries: async ({ bucket }) => ({ bucket, buckets: [], snapped: null, truncated: false }),
+  readSummary: async () => ({ chunks: [], snapped: null, truncated: false }),
+  readErrors: async () => ({ chunks: [], snapped: null, truncated: false }),
+  readFacets: async () => ({
+    principals: [],
+    keyIds: [],
+    providers: [],
+    models: [],
+    clients: [],
+    tags: [],
+    cut: { principals: false, keys: false, providers: false, models: false, clients: false, tags: false },
+    snapped: null,
+    truncated: false,
+  }),
+};

@@ -6,13 +6,13 @@ import type { Guard } from "./guard.ts";
 import { KeyCreateRequest } from "./schemas.ts";
 import { toKeyView } from "./views.ts";
 
-export interface MyDeps {
+export interface MyKeysDeps {
   readonly keys: Keys;
   readonly keyUse: KeyUse;
 }
 
-/** What a caller does for itself (specification, section 4.3); not audited. */
-export function myRoutes(guard: Guard, { keys, keyUse }: MyDeps) {
+/** A caller's own API keys (specification, section 4.3); not audited. */
+export function myKeyRoutes(guard: Guard, { keys, keyUse }: MyKeysDeps) {
   return new Elysia({ prefix: "/my" })
     .use(guard)
     .post(

@@ -1,0 +1,173 @@
+import type { Exchange } from "#forward/exchange.ts";
+import type { LoopLag } from "#kernel/loop-lag.ts";
+import { LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
+import { UNITS } from "#kernel/units.ts";
+import { INTERFACE_VERSION } from "#kernel/version.ts";
+import { OUTCOMES } from "#usage/event.ts";
+import type { LedgerGauges } from "#usage/gauges.ts";
+import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
+import type { MetricFamily, MetricLabels, MetricSample } from "./exposition.ts";
+import { toCounter, toGauge } from "./exposition.ts";
+import { readProcessFamilies } from "./process-figures.ts";
+
+/** Where the figures come from. Each tells them from memory, so that they can be asked whatever else fails. */
+export interface MetricsSources {
+  readonly usage: Omit<UsageMetrics, "count">;
+  readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
+  readonly ledger: () => LedgerGauges;
+  readonly loopLag: Pick<LoopLag, "histogram" | "maxMs">;
+}
+
+/** What `GET /metrics` tells of the process and its parts (specification, section 6; `docs/metrics.md`): some 50 samples. */
+export function collectProcess(sources: MetricsSources, startedAtSeconds: number): readonly MetricFamily[] {
+  return [
+    ...toExchangeFamilies(sources.exchange),
+    ...toLedgerFamilies(sources.ledger()),
+    ...toLoopLagFamilies(sources.loopLag),
+    ...readProcessFamilies(startedAtSeconds),
+    {
+      name: "proxy_build_info",
+      kind: "gauge",
+      help: "Always 1; its label is the version of the interface.",
+      samples: [{ labels: { version: INTERFACE_VERSION }, value: 1 }],
+    },
+  ];
+}
+
+/** What it tells of usage: up to four samples and more for each label set. Labels never name a principal. */
+export function collectUsage(usage: MetricsSources["usage"]): readonly MetricFamily[] {
+  const requests = usage.requests();
+  return [
+    {
+      name: "proxy_requests_total",
+      kind: "counter",
+      help: "Requests that were accounted for, by outcome.",
+      samples: requests.flatMap((series) =>
+        OUTCOMES.map((outcome) => ({
+          labels: { ...series.labels, outcome },
+          value: series.requests[outcome],
+        })),
+      ),
+    },
+    {
+      name: "proxy_request_seconds",
+      kind: "summary",
+      help: "Seconds from a request's arrival to its end, whatever its outcome.",
+      samples: requests.flatMap(({ labels, requests: counts, durationUs }): readonly MetricSample[] => [
+        { suffix: "_sum", labels, value: durationUs / 1e6 },
+        { suffix: "_count", labels, value: OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0) },
+      ]),
+    },
+    {
+      name: "proxy_usage_units_total",
+      kind: "counter",
+      help: "Metered quantities as in the reports: input_tokens without what was read from a cache.",
+      samples: usage.units().flatMap(toUnitSamples),
+    },
+    {
+      name: "proxy_unpriced_units_total",
+      kind: "counter",
+      help: "The part of the metered quantities that had no price: growth signals a gap in the prices.",
+      samples: usage.unpricedUnits().flatMap(toUnitSamples),
+    },
+  ];
+}
+
+function toUnitSamples({ labels, quantities }: UnitSeries<MetricLabels>): readonly MetricSample[] {
+  return UNITS.flatMap((unit) => {
+    const value = quantities[unit];
+    return value === undefined ? [] : [{ labels: { ...labels, unit }, value }];
+  });
+}
+
+function toExchangeFamilies(exchange: MetricsSources["exchange"]): readonly MetricFamily[] {
+  return [
+    toGauge(
+      "proxy_open_exchanges",
+      "Requests that passed their checks and are not accounted for yet.",
+      exchange.activeCount(),
+    ),
+    toGauge(
+      "proxy_open_streams",
+      "Of the open exchanges, those whose request asked for a stream.",
+      exchange.activeStreamCount(),
+    ),
+    toGauge(
+      "proxy_waiting_exchanges",
+      "Of the open exchanges, those that wait because of max_concurrency.",
+      exchange.waitingCount(),
+    ),
+  ];
+}
+
+function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {
+  return [
+    toGauge(
+      "proxy_journal_pending_bytes",
+      "Usage records in memory that the disk refuses; new requests are refused at 16 MiB.",
+      gauges.journalPendingBytes,
+    ),
+    toGauge(
+      "proxy_journal_uncommitted_bytes",
+      "Bytes of the usage journal that are not in the database yet.",
+      gauges.journalUncommittedBytes,
+    ),
+    toGauge(
+      "proxy_writer_running",
+      "1 while the usage writer runs, 0 between its death and its restart.",
+      gauges.writerRunning ? 1 : 0,
+    ),
+    toCounter("proxy_writer_commits_total", "Batches that the usage writer committed.", gauges.writerCommits),
+    toCounter(
+      "proxy_writer_events_total",
+      "Usage events in these batches, also those left behind by an earlier process.",
+      gauges.writerEvents,
+    ),
+    toCounter(
+      "proxy_writer_failures_total",
+      "Attempts of the usage writer that failed and were made again: a lock, a full disk.",
+      gauges.writerFailures,
+    ),
+    toGauge(
+      "proxy_writer_last_commit_seconds",
+      "How long the last batch took, its sync to the disk included.",
+      gauges.writerLastCommitMs / 1000,
+    ),
+    toGauge(
+      "proxy_reader_waiting_queries",
+      "Reports that are being read or wait for it.",
+      gauges.readerWaiting,
+    ),
+    toGauge(
+      "proxy_ledger_combinations",
+      "Distinct combinations of caller, model, client, tags and the like in the ledger: what makes reports slow when it grows fast.",
+      gauges.combinations,
+    ),
+  ];
+}
+
+function toLoopLagFamilies(loopLag: MetricsSources["loopLag"]): readonly MetricFamily[] {
+  const { counts, count, sumMs } = loopLag.histogram();
+  return [
+    {
+      name: "proxy_event_loop_lag_seconds",
+      kind: "histogram",
+      help: "How late the event loop was, looked at 50 times a second.",
+      samples: [
+        ...counts.map((value, index): MetricSample => ({
+          suffix: "_bucket",
+          labels: { le: String((LAG_BOUNDS_MS[index] ?? 0) / 1000) },
+          value,
+        })),
+        { suffix: "_bucket", labels: { le: "+Inf" }, value: count },
+        { suffix: "_sum", value: sumMs / 1000 },
+        { suffix: "_count", value: count },
+      ],
+    },
+    toGauge(
+      "proxy_event_loop_lag_max_seconds",
+      "The longest lag of the last one to two minutes.",
+      loopLag.maxMs() / 1000,
+    ),
+  ];
+}

@@ -1,0 +1,84 @@
+import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
+import { ERROR_CONDITIONS } from "./errors.ts";
+import { toErrorCodes, type AnswerHeader, type Operation } from "./operation.ts";
+
+/** A part of the document. */
+export type Json = { readonly [key: string]: unknown };
+
+/** One response for each status, by its codes: many routes refuse alike. */
+export function toRefusals(operation: Operation): Json {
+  return Object.fromEntries(
+    toRefusalGroups(operation).map((group) => [
+      String(group.status),
+      { $ref: `#/components/responses/${toRefusalName(group)}` },
+    ]),
+  );
+}
+
+/** What `toRefusals` refers to. */
+export function toRefusalComponents(operations: readonly Operation[]): Json {
+  const groups = operations.flatMap(toRefusalGroups);
+  return Object.fromEntries(groups.map((group) => [toRefusalName(group), toRefusal(group)]));
+}
+
+/** The envelope with each code, by code. */
+export function toErrorExamples(): Json {
+  return Object.fromEntries(
+    Object.entries(ERROR_CONDITIONS).map(([code, condition]) => [
+      code,
+      {
+        summary: condition,
+        value: {
+          error: { message: condition, type: "proxy_error", code, param: null },
+          proxy: { source: "proxy" },
+        },
+      },
+    ]),
+  );
+}
+
+export function toHeaderReferences(names: readonly AnswerHeader[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+interface RefusalGroup {
+  readonly status: number;
+  readonly codes: readonly ErrorCode[];
+  /** The upstream may answer with this status as well, and with a body of its own. */
+  readonly relaysOthers: boolean;
+}
+
+function toRefusalGroups(operation: Operation): readonly RefusalGroup[] {
+  const all = toErrorCodes(operation);
+  const relaysOthers = operation.answers.some(({ status }) => status === "default");
+  const statuses = [...new Set(all.map((code) => ERROR_STATUS[code]))].sort((a, b) => a - b);
+  return statuses.map((status) => ({
+    status,
+    codes: all.filter((code) => ERROR_STATUS[code] === status),
+    relaysOthers,
+  }));
+}
+
+function toRefusalName({ codes, relaysOthers }: RefusalGroup): string {
+  return [...codes, ...(relaysOthers ? ["upstream"] : [])].join(".");
+}
+
+function toRefusal({ status, codes, relaysOthers }: RefusalGroup): Json {
+  const code = { properties: { error: { properties: { code: { enum: codes } } } } };
+  const own = { allOf: [{ $ref: "#/components/schemas/Error" }, code] };
+  const sentences = codes.map((each) => `\`${each}\`: ${ERROR_CONDITIONS[each]}`);
+  return {
+    description: [...sentences, ...(relaysOthers ? ["Or the upstream's own error."] : [])].join("\n\n"),
+    headers: toHeaderReferences(
+      status === 401 && !relaysOthers
+        ? ["x-proxy-error-source", "www-authenticate"]
+        : ["x-proxy-error-source"],
+    ),
+    content: {
+      "application/json": {
+        schema: relaysOthers ? { anyOf: [own, { description: "The upstream's own." }] } : own,
+        examples: Object.fromEntries(codes.map((each) => [each, { $ref: `#/components/examples/${each}` }])),
+      },
+    },
+  };
+}

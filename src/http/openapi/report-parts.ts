@@ -1,0 +1,129 @@
+import { Type, type TSchema } from "@sinclair/typebox";
+import { BUCKETS } from "#stats/bucket.ts";
+import { FILTER_TAGS_MAX } from "#stats/filter.ts";
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { OUTCOMES } from "#usage/event.ts";
+import { oneOf } from "#http/schemas-shared.ts";
+import { CLIENT, ID, MODEL, SINCE, UNITS } from "./examples.ts";
+import type { Answer, QueryParam } from "./operation.ts";
+
+/** What reports and lists have in common (specification, sections 4 and 4.4). */
+
+const instant = Type.String({ description: "ISO 8601; UTC where no zone is given." });
+export const WINDOW_QUERY: readonly QueryParam[] = [
+  { name: "since", schema: instant, description: "Inclusive.", example: SINCE },
+  { name: "until", schema: instant, description: "Exclusive." },
+];
+const BUCKET_QUERY: QueryParam = {
+  name: "bucket",
+  schema: Type.String({ enum: [...BUCKETS], default: "day" }),
+  description: "How long each part of the series is.",
+  example: "day",
+};
+export const SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...WINDOW_QUERY];
+
+const name = Type.String();
+export const FILTER_QUERY: readonly QueryParam[] = [
+  ...WINDOW_QUERY,
+  { name: "principal", schema: name, description: "A principal's name." },
+  { name: "key", schema: name, description: "A key's id." },
+  {
+    name: "provider",
+    schema: name,
+    description: "A provider's name, `transparent:messages` or `(deleted)`.",
+  },
+  { name: "model", schema: name, description: "As the caller named it." },
+  { name: "client", schema: name, description: "A prefix of the User-Agent." },
+  {
+    name: "tag",
+    schema: Type.Array(Type.String(), { maxItems: FILTER_TAGS_MAX }),
+    description: "`key:value`; all must match.",
+  },
+  {
+    name: "outcome",
+    schema: oneOf([...OUTCOMES, "failed"]),
+    description: "`failed` is everything but `ok`.",
+  },
+];
+export const FILTERED_SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...FILTER_QUERY];
+
+/** Out of range they fall back to their defaults. */
+export const PAGE_QUERY: readonly QueryParam[] = [
+  {
+    name: "limit",
+    schema: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT }),
+    description: "Rows of one page.",
+    example: "100",
+  },
+  {
+    name: "offset",
+    schema: Type.Integer({ minimum: 0, default: 0 }),
+    description: "Rows before it.",
+    example: "0",
+  },
+];
+
+export const SERIES_EXAMPLE = {
+  bucket: "day",
+  series: [
+    {
+      start: "2026-03-11T00:00:00.000000Z",
+      requests: 14,
+      ok: 12,
+      cancelled: 1,
+      failed: 1,
+      unpriced_requests: 0,
+      cost: 0.0048,
+      units: UNITS,
+    },
+  ],
+};
+
+export const REQUEST_LOG_EXAMPLE = {
+  id: ID.request,
+  ts: "2026-03-11T11:59:58.250000Z",
+  principal: "alice",
+  key_id: ID.aliceKey,
+  key_label: "laptop",
+  relay_token_id: null,
+  provider: MODEL.provider,
+  model: MODEL.alias,
+  upstream_name: MODEL.upstream_name,
+  endpoint: "chat",
+  client: CLIENT,
+  status_code: 200,
+  outcome: "ok",
+  error_kind: null,
+  cancelled: false,
+  streamed: true,
+  duration_ms: 1840.5,
+  time_to_first_byte_ms: 310.25,
+  cost: 0.0041,
+  units: UNITS,
+  unit_prices: MODEL.pricing,
+  tags: ["app:wiki"],
+};
+
+const NOTES = ["x-proxy-window", "x-proxy-truncated"] as const;
+
+/** A report that is JSON only. */
+export function seriesAnswer(schema: TSchema, example: unknown): Answer {
+  return {
+    status: 200,
+    description: "The report.",
+    contents: [{ type: "application/json", schema, example }],
+    headers: NOTES,
+  };
+}
+
+/** `{usage: [row]}`, or as CSV when the Accept header asks for it. */
+export function summaryAnswer(schema: TSchema, row: unknown): Answer {
+  return tableAnswer(schema, { usage: [row] });
+}
+
+/** JSON, or the same rows as CSV. */
+export function tableAnswer(schema: TSchema, example: unknown): Answer {
+  const Csv = Type.String({ description: "RFC 4180, with a header." });
+  const answer = seriesAnswer(schema, example);
+  return { ...answer, contents: [...answer.contents, { type: "text/csv", schema: Csv }] };
+}

@@ -1,0 +1,93 @@
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { parseBucket, planBuckets, type Bucket } from "#stats/bucket.ts";
+import { EVERY_PROVIDER, NO_FILTER, parseUsageFilter, toProviderIds, type Window } from "#stats/filter.ts";
+import type { EncodedReport, ReportContext, ReportFormat, ReportNotes, StatsQuery } from "#stats/store.ts";
+import { parseWindow } from "#stats/window.ts";
+
+/** The query string of a report, as it was sent: a `tag` may occur more than once. */
+export function queryOf(request: Request): URLSearchParams {
+  return new URL(request.url).searchParams;
+}
+
+/** Every filter of specification section 4.4, and the window. Throws `invalid_outcome`, `invalid_date`, `invalid_request`. */
+export function parseTeamQuery(query: URLSearchParams, snapshot: CatalogSnapshot): StatsQuery {
+  const { provider, ...filter } = parseUsageFilter(query);
+  return {
+    window: parseWindow(query),
+    filter,
+    providers: toProviderIds(provider, snapshot.providers),
+    principalId: null,
+  };
+}
+
+/** What one principal used, under whatever name (section 4.3): the window alone. Throws `invalid_date`. */
+export function parseOwnQuery(query: URLSearchParams, principalId: string): StatsQuery {
+  return { window: parseWindow(query), filter: NO_FILTER, providers: EVERY_PROVIDER, principalId };
+}
+
+/**
+ * The bucket of a series (section 4). Throws `invalid_bucket`, and `range_too_large` when the window alone tells that there
+ * are too many: nothing has been read or queued by then.
+ */
+export function parseSeriesBucket(query: URLSearchParams, window: Window, nowUs: InstantUs): Bucket {
+  const bucket = parseBucket(query);
+  const { sinceUs, untilUs } = window;
+  if (sinceUs !== null) planBuckets({ bucket, sinceUs, untilUs, nowUs });
+  return bucket;
+}
+
+export function toReportContext(snapshot: CatalogSnapshot, nowUs: InstantUs): ReportContext {
+  return { nowUs, providerNames: new Map(snapshot.providers.map(({ id, name }) => [id, name])) };
+}
+
+const CONTENT_TYPES: { readonly [format in ReportFormat]: string } = {
+  json: "application/json",
+  // RFC 4180, section 3.
+  csv: "text/csv; charset=utf-8; header=present",
+};
+
+export interface ReportHeaders {
+  readonly notes: ReportNotes;
+  readonly format: ReportFormat;
+  /** What a browser saves the CSV as. */
+  readonly filename: string;
+}
+
+/** Of a report that comes as JSON or as CSV. */
+export function toReportHeaders({ notes, format, filename }: ReportHeaders): Headers {
+  const headers = toNoteHeaders(notes);
+  headers.set("content-type", CONTENT_TYPES[format]);
+  headers.set("vary", "accept");
+  if (format === "csv") headers.set("content-disposition", `attachment; filename="${filename}"`);
+  return headers;
+}
+
+/** Of a report that comes as JSON only. */
+export function toJsonHeaders(notes: ReportNotes): Headers {
+  const headers = toNoteHeaders(notes);
+  headers.set("content-type", CONTENT_TYPES.json);
+  return headers;
+}
+
+export function toJsonReport(view: object, notes: ReportNotes): Response {
+  return new Response(JSON.stringify(view), { headers: toJsonHeaders(notes) });
+}
+
+/** What was encoded elsewhere, passed on as it is: one body of known length. */
+export function toEncodedResponse(report: EncodedReport, headers: Headers): Response {
+  return new Response(new Blob([...report.chunks]), { headers });
+}
+
+/**
+ * `x-proxy-window`: the interval (ISO 8601) that was counted, where it is not the one that was asked for.
+ * `x-proxy-truncated`: rows beyond a limit were left out.
+ */
+function toNoteHeaders({ snapped, truncated }: ReportNotes): Headers {
+  const headers = new Headers();
+  if (snapped !== null) {
+    headers.set("x-proxy-window", `${formatInstant(snapped.sinceUs)}/${formatInstant(snapped.untilUs)}`);
+  }
+  if (truncated) headers.set("x-proxy-truncated", "true");
+  return headers;
+}

@@ -1,0 +1,81 @@
+import { createCutoff } from "#forward/cutoff.ts";
+import { createTap, WRITE_STALL_MS_MAX, type BodyReader } from "#forward/tap.ts";
+import type { Deadlines } from "#kernel/deadlines.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { ReportNotes, RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
+import type { NamedRequestRow } from "./report-views.ts";
+import { toRequestCsv, toRequestCsvRows } from "./request-csv.ts";
+
+/** Rows that are read and spelled at a time; of a log of any length no more than these are in memory. */
+const SLICE_ROWS = 1000;
+/** How long one slice may take; below the time after which the server closes a connection on which nothing moves. */
+const SLICE_MS_MAX = 60_000;
+
+export interface RequestCsvOptions {
+  readonly asked: StatsQuery;
+  readonly stats: Pick<StatsStore, "listRequests">;
+  readonly join: (rows: readonly RequestLogRow[]) => Promise<readonly NamedRequestRow[]>;
+  /** Aborted when the caller hangs up: nothing more is read then. */
+  readonly caller: AbortSignal;
+  readonly deadlines: Deadlines;
+  readonly log: Log;
+}
+
+/**
+ * Every row that matches, newest first, as CSV that is read while it is sent and no faster than it is taken. Each slice
+ * begins where the one before it ended, so that requests that arrive meanwhile neither shift nor repeat a row. The first is
+ * read before anything is sent: a refusal is an answer of its own; what fails later breaks the response off.
+ */
+export async function streamRequestCsv(
+  options: RequestCsvOptions,
+): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly notes: ReportNotes }> {
+  const { asked, stats, join, caller, deadlines, log } = options;
+  const cutoff = createCutoff(caller, deadlines);
+  const { signal } = cutoff;
+  const encoder = new TextEncoder();
+  let untilUs = asked.window.untilUs;
+  let hasMore = true;
+
+  const readSlice = async () => {
+    const window = { sinceUs: asked.window.sinceUs, untilUs };
+    const report = await stats.listRequests(
+      { ...asked, window },
+      { limit: SLICE_ROWS, offset: 0 },
+      { signal, isTotalWanted: false },
+    );
+    const last = report.rows.at(-1);
+    hasMore = report.rows.length === SLICE_ROWS;
+    if (last !== undefined) untilUs = last.arrivedAtUs;
+    return { rows: await join(report.rows), notes: report };
+  };
+  const reader: BodyReader = {
+    async read() {
+      if (!hasMore) return { done: true };
+      try {
+        return { done: false, value: encoder.encode(toRequestCsvRows((await readSlice()).rows)) };
+      } catch (cause) {
+        if (cutoff.cause !== "cancelled") log.error("a request log broke off", describeCause(cause));
+        throw cause;
+      }
+    },
+    // The signal of the cutoff has told whoever reads.
+    cancel: () => Promise.resolve(),
+  };
+
+  try {
+    const { rows, notes } = await readSlice();
+    const body = createTap({
+      reader,
+      first: encoder.encode(toRequestCsv(rows)),
+      cutoff,
+      idleMs: SLICE_MS_MAX,
+      stallMs: WRITE_STALL_MS_MAX,
+      watch: () => null,
+      finish: () => Promise.resolve(),
+    });
+    return { body, notes };
+  } catch (cause) {
+    cutoff.release();
+    throw cause;
+  }
+}

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createCaller, expectError } from "./support.ts";
+import { bearer, CANCELLED, LIMITED, signedIn, startTeam, type Team } from "./team.ts";
+
+let team: Team;
+
+beforeAll(async () => {
+  team = await startTeam();
+  const { alice, bob } = team;
+  await team.record(
+    { at: "2026-03-08T10:00:00Z", by: alice },
+    { at: "2026-03-09T10:00:00Z", by: alice, provider: "other", client: "curl", tags: ["app:shop"] },
+    { at: "2026-03-09T11:00:00Z", by: bob, ...CANCELLED },
+    { at: "2026-03-10T10:00:00Z", by: bob, ...LIMITED },
+    { at: "2026-03-10T11:00:00Z", by: bob, model: "free", prices: {}, costPico: null, unpriced: true },
+  );
+});
+afterAll(() => team.stop());
+
+const units = { input_tokens: 6, output_tokens: 2, cached_input_tokens: 4 };
+const row = {
+  principal: "bob",
+  model: "fast",
+  endpoint: "chat",
+  requests: 1,
+  cancelled: 1,
+  cost: 0.000012,
+  units,
+};
+const aliceRow = {
+  ...row,
+  principal: "alice",
+  requests: 2,
+  cancelled: 0,
+  cost: 0.000024,
+  units: { input_tokens: 12, output_tokens: 4, cached_input_tokens: 8 },
+};
+const freeRow = { ...row, model: "free", cancelled: 0, cost: null };
+
+describe("GET /admin/v1/usage/summary", () => {
+  test("groups by principal, model and endpoint, whatever the provider, client and tags, sorted in that order", async () => {
+    expect(await team.read("/admin/v1/usage/summary")).toEqual({ usage: [aliceRow, row, freeRow] });
+  });
+
+  test("can be asked for one principal by name and for a window; an empty name is no filter", async () => {
+    expect(await team.read("/admin/v1/usage/summary?principal=alice")).toEqual({ usage: [aliceRow] });
+    expect(await team.read("/admin/v1/usage/summary?principal=alic")).toEqual({ usage: [] });
+    expect(await team.read("/admin/v1/usage/summary?principal=&since=2026-03-10")).toEqual({
+      usage: [freeRow],
+    });
+  });
+
+  test("takes the filters of /stats, with their codes, and ignores a bucket", async () => {
+    expect(await team.read("/admin/v1/usage/summary?model=free&bucket=minute")).toEqual({ usage: [freeRow] });
+    const refused = async (query: string) => {
+      const response = await team.get(`/admin/v1/usage/summary?${query}`, team.asAdmin);
+      return [response.status, ((await response.json()) as { error: { code: string } }).error.code];
+    };
+    expect(await refused("outcome=nope")).toEqual([400, "invalid_outcome"]);
+    expect(await refused("tag=a:1&tag=b:1&tag=c:1&tag=d:1&tag=e:1")).toEqual([400, "invalid_request"]);
+  });
+
+  test("keeps a deleted principal under its name", async () => {
+    const dave = await createCaller(team, "dave");
+    await team.record({ at: "2026-02-01T10:00:00Z", by: dave });
+    await team.deps.principals.delete(dave.principal.id, null);
+    const { usage } = await team.read("/admin/v1/usage/summary?principal=dave");
+    expect(usage).toMatchObject([{ principal: "dave", requests: 1 }]);
+  });
+
+  test("comes as CSV", async () => {
+    const response = await team.get("/admin/v1/usage/summary?since=2026-03-10", {
+      ...team.asAdmin,
+      accept: "text/csv",
+    });
+    expect(response.headers.get("content-disposition")).toBe('attachment; filename="usage-by-principal.csv"');
+    expect((await response.text()).split("\r\n")).toEqual([
+      "principal,model,endpoint,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds",
+      "bob,free,chat,1,0,,6,2,4,",
+      "",
+    ]);
+  });
+});
+
+describe("GET /admin/v1/usage/series", () => {
+  test("counts everyone, or one principal by name", async () => {
+    const read = async (query: string) =>
+      (await team.read(`/admin/v1/usage/series?since=2026-03-08&${query}`)).series.map(
+        ({ requests, failed, unpriced_requests }: any) => [requests, failed, unpriced_requests],
+      );
+    expect(await read("")).toEqual([
+      [1, 0, 0],
+      [2, 0, 0],
+      [2, 1, 1],
+      [0, 0, 0],
+    ]);
+    expect(await read("principal=alice&outcome=ok")).toEqual([
+      [1, 0, 0],
+      [1, 0, 0],
+      [0, 0, 0],
+      [0, 0, 0],
+    ]);
+  });
+
+  test.each([
+    ["since=nope", "invalid_date", "since"],
+    ["until=nope", "invalid_date", "until"],
+    ["bucket=year", "invalid_bucket", "bucket"],
+    ["since=2000-01-01", "range_too_large", "since"],
+  ])("?%s is 400 %s, param %s", async (query, code, param) => {
+    await expectError(await team.get(`/admin/v1/usage/series?${query}`), { status: 400, code, param });
+  });
+});
+
+test.each(["/admin/v1/usage/summary", "/admin/v1/usage/series"])(
+  "%s answers an admin's key or session and nobody else's",
+  async (path) => {
+    const admin = await createCaller(team, `admin-${path.length}`, "admin");
+    expect((await team.get(path, await signedIn(team, admin))).status).toBe(200);
+    await expectError(await team.get(path, bearer(team.bob)), { status: 403, code: "admin_required" });
+    await expectError(await team.get(path, {}), { status: 401, code: "missing_api_key" });
+  },
+);

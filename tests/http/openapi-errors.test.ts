@@ -1,0 +1,395 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { toTemplate } from "#http/openapi/document.ts";
+import { toErrorCodes, type Operation } from "#http/openapi/operation.ts";
+import { OPERATIONS } from "#http/openapi/operations.ts";
+import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
+import { startApp, type TestApp } from "../support/app.ts";
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  startIdentityProvider,
+  type IdentityProvider,
+} from "../support/identity-provider.ts";
+import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
+import { findFaults, openApi } from "./openapi-reader.ts";
+import { nameOf, stepsOf } from "./openapi-replay.ts";
+import { expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
+
+/** What cannot be had in a moment and over a plain request is seen by other tests, which name the code. */
+const SEEN_ELSEWHERE: readonly { readonly of: RegExp; readonly code: ErrorCode; readonly file: string }[] = [
+  // A body that comes too slowly.
+  { of: /^POST .*(completions|embeddings)$/, code: "invalid_request", file: "http/body.test.ts" },
+  {
+    of: /^(DELETE|OPTIONS|PATCH|POST|PUT) \/transparent/,
+    code: "invalid_request",
+    file: "http/body.test.ts",
+  },
+  // More groups than a report may hold.
+  { of: /\/stats\/summary$/, code: "range_too_large", file: "ledger/summary.test.ts" },
+  { of: /\/auth\/callback$/, code: "sso_group_required", file: "http/sso.test.ts" },
+  { of: /\/auth\/callback$/, code: "sso_userinfo_failed", file: "http/sso-hostile.test.ts" },
+];
+
+const BODY_BYTES_MAX = 64 * 1024;
+const NOBODY = "019cdd2a-7c00-7000-8000-00000000dead";
+const JSON_TYPE = "application/json";
+
+interface Sent {
+  /** With its query; else the route's own, of things that do not exist. */
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+  /** Whose server; the one with everything on by default. */
+  readonly to?: { readonly url: string };
+}
+
+let upstream: ScriptedUpstream;
+let provider: IdentityProvider;
+let app: TestApp;
+/** Password, single sign-on and relay are off. */
+let off: Harness;
+/** Nothing behind the interface works. */
+let broken: Harness;
+let memberKey: string;
+let adminSession: string;
+let relayToken: string;
+const seen = new Set<string>();
+
+beforeAll(async () => {
+  upstream = await startUpstream({ script: (call) => call.reply({ body: "no JSON" }) });
+  provider = await startIdentityProvider();
+  app = await startApp({
+    maxBodyBytes: BODY_BYTES_MAX,
+    maxEmbeddingBatch: 2,
+    // Nobody listens there.
+    messagesBaseUrl: "http://127.0.0.1:1",
+    oidc: {
+      issuer: provider.issuer,
+      clientId: CLIENT_ID,
+      clientSecret: CLIENT_SECRET,
+      scopes: "openid profile email",
+      requiredGroup: null,
+      adminGroup: null,
+      groupsClaim: "groups",
+    },
+  });
+  off = await startHarness({ password: null, config: { adminPasswordEnabled: false } });
+  const breaks: any = new Proxy({}, { get: () => () => Promise.reject(new Error("broken")) });
+  const breaksAtOnce: any = new Proxy({}, { get: () => () => breaksAtOnce.value() });
+  broken = await startHarness({
+    ...Object.fromEntries(
+      ["authenticator", "catalog", "passwordSignIn", "sso"].map((name) => [name, breaks]),
+    ),
+    relay: { relay: breaks, authenticator: breaks },
+    metrics: breaksAtOnce,
+  });
+  const make = async (path: string, body: unknown): Promise<any> => {
+    const response = await app.api("POST", path, body);
+    expect({ path, made: response.ok, text: response.ok || (await response.text()) }).toMatchObject({
+      made: true,
+    });
+    return await response.json();
+  };
+  await make("/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
+  await make("/admin/v1/providers", { name: "gone", base_url: "http://127.0.0.1:1/v1" });
+  const capabilities = ["chat", "completions", "embeddings"];
+  await make("/admin/v1/models", { alias: "m", provider: "gone", upstream_name: "u", capabilities });
+  await make("/admin/v1/models", { alias: "name", target: "m" });
+  await make("/admin/v1/models", {
+    alias: "poor",
+    provider: "up",
+    upstream_name: "u",
+    capabilities: ["vision"],
+  });
+  await make("/admin/v1/principals", { name: "bob" });
+  memberKey = (await make("/admin/v1/keys", { principal: "bob" })).key;
+  relayToken = (await make("/my/relay-tokens", {})).token;
+  const signedIn = await app.api("POST", "/auth/password", { password: app.adminPassword }, {});
+  adminSession = signedIn.headers.get("set-cookie")!.split(";", 1)[0]!;
+});
+afterAll(async () => {
+  await Promise.all([app.stop(), off.stop(), broken.stop()]);
+  await provider.stop();
+  await upstream.stop();
+});
+
+const find = (name: string): Operation => OPERATIONS.find((operation) => nameOf(operation) === name)!;
+const asAdmin = () => ({ authorization: `Bearer ${app.adminKey}` });
+const isMutation = ({ method, access }: Operation) => method !== "GET" && access !== "relay";
+
+/** Sends it, and expects this refusal, as the document has it. */
+async function see(operation: Operation, code: ErrorCode, sent: Sent = {}): Promise<void> {
+  const { path = toPath(operation), headers = asAdmin(), body, to = app } = sent;
+  const response = await fetch(to.url + path, {
+    method: operation.method,
+    redirect: "manual",
+    headers: { ...(body !== undefined && { "content-type": JSON_TYPE }), ...headers },
+    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  await expectTold(operation, code, response);
+}
+
+async function expectTold(operation: Operation, code: ErrorCode, response: Response): Promise<void> {
+  const cell = `${nameOf(operation)} ${code}`;
+  expect({ cell, told: toErrorCodes(operation).includes(code) }).toEqual({ cell, told: true });
+  if (operation.method === "HEAD") {
+    // A HEAD has no body that could name the code.
+    expect({ cell, status: response.status }).toEqual({ cell, status: ERROR_STATUS[code] });
+    expect(response.headers.get("x-proxy-error-source")).toBe("proxy");
+  } else {
+    const envelope: unknown = await response
+      .clone()
+      .json()
+      .catch(() => null);
+    expect({ cell, status: response.status, envelope }).toMatchObject({ cell, status: ERROR_STATUS[code] });
+    await expectError(response, { status: ERROR_STATUS[code], code });
+    const place = [...stepsOf(operation), "responses", String(response.status)];
+    expect({ cell, faults: faultsOf(envelope, place) }).toEqual({ cell, faults: [] });
+  }
+  seen.add(cell);
+}
+
+/** A response of the document refers to one that many routes have in common; beside an upstream's own stands ours. */
+function faultsOf(envelope: unknown, place: readonly string[]): readonly string[] {
+  const ref: string = place.reduce((at: any, step) => at[step], openApi).$ref;
+  const steps = [...ref.split("/").slice(1), "content", JSON_TYPE, "schema"];
+  return findFaults(envelope, ...steps, ...(ref.endsWith(".upstream") ? ["anyOf", "0"] : []));
+}
+
+function toPath(operation: Operation): string {
+  return toTemplate(operation)
+    .replace("{token}", relayToken)
+    .replace("{path}", "v1/messages")
+    .replace(/\{[a-z]+\}/, NOBODY);
+}
+
+test("what is asked of every request is refused on every route: its host, its credential, its origin, its body", async () => {
+  for (const operation of OPERATIONS) {
+    const { access, method, body, path } = operation;
+    const json = method === "GET" || method === "HEAD" ? {} : { body: body?.example ?? {} };
+    await see(operation, "invalid_host", { headers: { ...asAdmin(), host: "no host" }, ...json });
+    const foreign = { ...asAdmin(), host: "evil.example", origin: "http://evil.example" };
+    await see(operation, "host_not_allowed", { headers: foreign, ...json });
+    if (operation.infallible !== true) await see(operation, "internal_error", { to: broken, ...json });
+    if (access === "caller" || access === "admin") {
+      await see(operation, "missing_api_key", { headers: {} });
+      await see(operation, "invalid_api_key", { headers: { authorization: "Bearer lp_unknown" } });
+    }
+    if (access === "admin")
+      await see(operation, "admin_required", { headers: { authorization: `Bearer ${memberKey}` } });
+    if (isMutation(operation)) {
+      const own = { cookie: adminSession };
+      await see(operation, "cross_origin_rejected", {
+        headers: { ...own, origin: "http://evil.example" },
+        body: "{}",
+      });
+      await see(operation, "invalid_json", { headers: { ...own, "content-type": "text/plain" }, body: "{}" });
+    }
+    const isTyped = body !== undefined && access !== "relay" && !/completions$|embeddings$/.test(path);
+    if (isTyped) await see(operation, "invalid_request", { body: "[]" });
+    if (body !== undefined || (access === "relay" && method !== "GET" && method !== "HEAD")) {
+      await see(operation, "request_too_large", { body: " ".repeat(BODY_BYTES_MAX + 1) });
+    }
+  }
+});
+
+test("a data plane request is refused for its model, its capability, its batch and an upstream that is not there", async () => {
+  for (const operation of OPERATIONS.filter(({ path }) => /completions$|embeddings$/.test(path))) {
+    await see(operation, "model_required", { body: {} });
+    await see(operation, "model_not_found", { body: { model: "nothing" } });
+    await see(operation, "endpoint_not_supported", { body: { model: "poor" } });
+    await see(operation, "provider_unreachable", { body: { model: "m" } });
+    if (operation.path.endsWith("embeddings")) {
+      await see(operation, "embedding_batch_too_large", { body: { model: "m", input: ["1", "2", "3"] } });
+    }
+  }
+  for (const operation of OPERATIONS.filter(
+    ({ path, tag }) => tag === "Models" && path.endsWith("/models"),
+  )) {
+    await see(operation, "invalid_endpoint", { path: `${operation.path}?endpoint=x` });
+    const path = `${operation.path}?include_hidden=1`;
+    await see(operation, "missing_api_key", { path, headers: {} });
+    await see(operation, "invalid_api_key", { path, headers: { "x-api-key": "lp_unknown" } });
+  }
+});
+
+test("the relay refuses every method alike", async () => {
+  for (const operation of OPERATIONS.filter(({ access }) => access === "relay")) {
+    await see(operation, "transparent_relay_disabled", { to: off });
+    await see(operation, "unknown_relay_token", {
+      path: `/transparent/messages/${app.adminKey}/v1/messages`,
+    });
+    await see(operation, "unknown_endpoint", { path: `/transparent/messages/${relayToken}/` });
+    await see(operation, "provider_unreachable");
+    if (operation.method !== "GET" && operation.method !== "HEAD") continue;
+    // No client sends these two with a body, so bytes are sent.
+    const head = [
+      `${operation.method} ${toPath(operation)} HTTP/1.1`,
+      "Host: localhost",
+      "Connection: close",
+      "Content-Length: 1",
+    ];
+    const raw = await sendRaw(Number(new URL(app.url).port), `${head.join("\r\n")}\r\n\r\nx`);
+    await expectTold(operation, "invalid_request", toResponse(raw));
+  }
+});
+
+test("sign-in refuses with each of its codes", async () => {
+  await see(find("POST /auth/password"), "wrong_password", { headers: {}, body: { password: "wrong" } });
+  await see(find("POST /auth/password"), "password_login_disabled", { to: off, headers: {}, body: {} });
+  const [login, callback] = [find("GET /auth/login"), find("GET /auth/callback")];
+  await see(login, "sso_not_configured", { to: off });
+  await see(callback, "sso_not_configured", { to: off });
+  await see(login, "sso_exchange_failed");
+  provider.serve({ redirectUri: `${app.url}/auth/callback`, accounts: {} });
+  const begin = async (query = "") => {
+    const { headers } = await app.api("GET", `/auth/login${query}`);
+    const state = new URL(headers.get("location")!).searchParams.get("state")!;
+    return { state, headers: { cookie: headers.get("set-cookie")!.split(";", 1)[0]! } };
+  };
+  const retry = await begin("?retry=1");
+  await see(callback, "sso_state_mismatch", {
+    path: `/auth/callback?state=${retry.state}&code=x`,
+    headers: {},
+  });
+  const denied = await begin();
+  const path = `/auth/callback?state=${denied.state}&error=access_denied`;
+  await see(callback, "sso_denied", { path, headers: denied.headers });
+  const wrong = await begin();
+  await see(callback, "sso_exchange_failed", {
+    path: `/auth/callback?state=${wrong.state}&code=x`,
+    headers: wrong.headers,
+  });
+  const empty = await begin();
+  await see(callback, "sso_code_missing", {
+    path: `/auth/callback?state=${empty.state}`,
+    headers: empty.headers,
+  });
+});
+
+test("what is made, changed or asked for is refused with each code of its own", async () => {
+  const long = "x".repeat(121);
+  const feed = { version: "1", entries: [{ model: "m", unit: "x", price_per_unit: 1 }] };
+  const deployment = { model_name: "d", compat_params: { model: "u", api_base: upstream.baseUrl } };
+  const admins: any = await (await app.api("GET", "/admin/v1/principals")).json();
+  const admin = `/admin/v1/principals/${admins.principals.find((each: any) => each.name === "admin").id}`;
+  const deployments: any = await (await app.api("GET", "/model/info")).json();
+  const inUse = deployments.data.find((each: any) => each.model_name === "m").model_info.id;
+
+  const created = { name: "p", base_url: upstream.baseUrl };
+  const providers = "/admin/v1/providers";
+  await refuse(`POST ${providers}`, [
+    ["invalid_name", { body: { ...created, name: "No" } }],
+    ["invalid_wire_format", { body: { ...created, wire_format: "x" } }],
+    ["invalid_base_url", { body: { ...created, base_url: "x" } }],
+    ["invalid_endpoint", { body: { ...created, endpoints: { x: upstream.baseUrl } } }],
+    ["invalid_override", { body: { ...created, endpoints: { chat: "x" } } }],
+    ["provider_exists", { body: { ...created, name: "up" } }],
+  ]);
+  await refuse(`PATCH ${providers}/:name`, [
+    ["invalid_base_url", { path: `${providers}/up`, body: { base_url: "x" } }],
+    ["invalid_endpoint", { path: `${providers}/up`, body: { endpoints: { x: upstream.baseUrl } } }],
+    ["invalid_override", { path: `${providers}/up`, body: { endpoints: { chat: "x" } } }],
+    ["provider_not_found", { body: {} }],
+  ]);
+  await refuse(`GET ${providers}/:name`, [["provider_not_found"]]);
+  await refuse(`DELETE ${providers}/:name`, [["provider_not_found"]]);
+  await refuse(`GET ${providers}/:name/discover`, [
+    ["provider_not_found"],
+    ["provider_unreachable", { path: `${providers}/gone/discover` }],
+    ["discovery_failed", { path: `${providers}/up/discover` }],
+  ]);
+
+  const model = { alias: "a", provider: "up", upstream_name: "u" };
+  await refuse("POST /admin/v1/models", [
+    ["invalid_name", { body: { ...model, alias: " " } }],
+    ["invalid_target", { body: { alias: "a", target: "nothing" } }],
+    ["invalid_pricing", { body: { ...model, pricing: { input_tokens: -1 } } }],
+    ["provider_not_found", { body: { ...model, provider: "nobody" } }],
+    ["alias_exists", { body: { ...model, alias: "m" } }],
+  ]);
+  const path = "/admin/v1/models/m";
+  await refuse("PATCH /admin/v1/models/:alias", [
+    ["invalid_name", { path, body: { alias: " " } }],
+    ["invalid_target", { path, body: { target: "m" } }],
+    ["invalid_pricing", { path, body: { pricing: { input_tokens: -1 } } }],
+    ["provider_not_found", { path, body: { provider: "nobody" } }],
+    ["model_not_found", { body: {} }],
+    ["alias_exists", { path, body: { alias: "poor" } }],
+  ]);
+  await refuse("DELETE /admin/v1/models/:alias", [["model_not_found"], ["model_in_use", { path }]]);
+  await refuse("GET /admin/v1/resolve", [
+    ["model_required"],
+    ["invalid_endpoint", { path: "/admin/v1/resolve?model=m&endpoint=x" }],
+    ["model_not_found", { path: "/admin/v1/resolve?model=nothing" }],
+    ["endpoint_not_supported", { path: "/admin/v1/resolve?model=poor" }],
+  ]);
+  await refuse("POST /admin/v1/pricing", [["invalid_pricing", { body: feed }]]);
+  await refuse("POST /model/new", [
+    ["invalid_name", { body: { ...deployment, model_name: " " } }],
+    ["invalid_base_url", { body: { ...deployment, compat_params: { model: "u", api_base: "x" } } }],
+    ["alias_exists", { body: { ...deployment, model_name: "m" } }],
+  ]);
+  await refuse("POST /model/delete", [
+    ["model_not_found", { body: { id: NOBODY } }],
+    ["model_in_use", { body: { id: inUse } }],
+  ]);
+
+  await refuse("POST /admin/v1/principals", [
+    ["invalid_name", { body: { name: "No" } }],
+    ["principal_exists", { body: { name: "bob" } }],
+  ]);
+  await refuse("PATCH /admin/v1/principals/:id", [
+    ["principal_not_found", { body: {} }],
+    ["last_admin", { path: admin, body: { role: "member" } }],
+  ]);
+  await refuse("DELETE /admin/v1/principals/:id", [["principal_not_found"], ["last_admin", { path: admin }]]);
+  await refuse("POST /admin/v1/principals/:id/revoke-sessions", [["principal_not_found"]]);
+  await refuse("POST /admin/v1/keys", [
+    ["invalid_label", { body: { principal: "bob", label: long } }],
+    ["principal_not_found", { body: { principal: "nobody" } }],
+  ]);
+  await refuse("DELETE /admin/v1/keys/:id", [["key_not_found"]]);
+  await refuse("DELETE /admin/v1/relay-tokens/:id", [["relay_token_not_found"]]);
+  await refuse("POST /my/keys", [["invalid_label", { body: { label: long } }]]);
+  await refuse("POST /my/relay-tokens", [["invalid_label", { body: { label: long } }]]);
+  await refuse("DELETE /my/keys/:id", [["key_not_found"]]);
+  await refuse("DELETE /my/relay-tokens/:id", [["relay_token_not_found"]]);
+  await refuse("GET /*", [["unknown_endpoint", { path: "/v1/nothing" }]]);
+});
+
+test("a report is refused for its window, its bucket and its filters", async () => {
+  const queries: { readonly [code in ErrorCode]?: string } = {
+    invalid_date: "since=x",
+    invalid_outcome: "outcome=x",
+    invalid_request: "tag=a:1&tag=b:2&tag=c:3&tag=d:4&tag=e:5",
+    invalid_bucket: "bucket=x",
+    range_too_large: "bucket=hour&since=2020-01-01",
+  };
+  for (const operation of OPERATIONS.filter(({ path }) => /usage|\/stats\/|\/requests/.test(path))) {
+    for (const code of operation.errors ?? []) {
+      // A summary has no buckets; it takes very many groups.
+      if (operation.path === "/stats/summary" && code === "range_too_large") continue;
+      await see(operation, code, { path: `${operation.path}?${queries[code]}` });
+    }
+  }
+});
+
+test("every code that the document lists for a route was seen to come from it, here or in the test that is named", async () => {
+  const missing: string[] = [];
+  for (const operation of OPERATIONS) {
+    for (const code of toErrorCodes(operation)) {
+      if (seen.has(`${nameOf(operation)} ${code}`)) continue;
+      const elsewhere = SEEN_ELSEWHERE.find((each) => each.code === code && each.of.test(nameOf(operation)));
+      const text =
+        elsewhere === undefined ? "" : await Bun.file(join(import.meta.dir, "..", elsewhere.file)).text();
+      if (!text.includes(`"${code}"`)) missing.push(`${nameOf(operation)} ${code}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});
+
+async function refuse(name: string, refusals: readonly (readonly [ErrorCode, Sent?])[]): Promise<void> {
+  for (const [code, sent] of refusals) await see(find(name), code, sent);
+}

@@ -1,0 +1,337 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { PRICES_MAX } from "#catalog/feed-plan.ts";
+import { FEED_ENTRIES_MAX } from "#catalog/feed.ts";
+import { startApp } from "../support/app.ts";
+import { startUpstream } from "../support/upstream.ts";
+import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness({ config: { maxBodyBytes: 16 * 1024 * 1024 } });
+  await harness.deps.catalog.createProvider({ name: "acme", baseUrl: "http://127.0.0.1:9/v1" }, null);
+});
+afterAll(() => harness.stop());
+
+const PRICING = "/admin/v1/pricing";
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/;
+const load = (body: unknown) => call(harness, "POST", PRICING, { body });
+const inspect = async () => (await call(harness, "GET", PRICING)).json();
+const latestEvent = async () =>
+  (await (await call(harness, "GET", "/admin/v1/events?limit=1")).json()).events[0];
+
+describe("the pricing feed", () => {
+  test("before the first load is null, and lists the prices written with models but no mark", async () => {
+    expect(await inspect()).toEqual({ version: null, loaded_at: null, entries: [] });
+    const model = { alias: "own", provider: "acme", upstream_name: "up", pricing: { input_tokens: 0.15 } };
+    expect((await call(harness, "POST", "/admin/v1/models", { body: model })).status).toBe(201);
+    expect(await inspect()).toEqual({
+      version: null,
+      loaded_at: null,
+      entries: [
+        {
+          model: "own",
+          unit: "input_tokens",
+          price_per_unit: 0.00000015,
+          price_per_million: 0.15,
+          version: null,
+        },
+      ],
+    });
+  });
+
+  test("is loaded, answered with its count, shown by name and unit, audited, and in force at once", async () => {
+    const response = await load({
+      version: "2025-06",
+      entries: [
+        { model: "vendor/x", unit: "output_tokens", price_per_unit: 2.5e-6 },
+        { model: "vendor/x", unit: "input_tokens", price_per_million: 1.25 },
+        { model: "own", unit: "audio_seconds", price_per_unit: 0.0001 },
+      ],
+    });
+    const answer = await response.json();
+    expect([response.status, answer]).toEqual([
+      200,
+      { version: "2025-06", loaded_at: expect.stringMatching(TIMESTAMP), entries: 3 },
+    ]);
+    const row = (
+      model: string,
+      unit: string,
+      perMillion: number,
+      perUnit: number,
+      version: string | null,
+    ) => ({
+      model,
+      unit,
+      price_per_unit: perUnit,
+      price_per_million: perMillion,
+      version,
+    });
+    expect(await inspect()).toEqual({
+      version: "2025-06",
+      loaded_at: answer.loaded_at,
+      entries: [
+        row("own", "input_tokens", 0.15, 0.00000015, null),
+        row("own", "audio_seconds", 100, 0.0001, "2025-06"),
+        row("vendor/x", "input_tokens", 1.25, 0.00000125, "2025-06"),
+        row("vendor/x", "output_tokens", 2.5, 0.0000025, "2025-06"),
+      ],
+    });
+    expect(await latestEvent()).toMatchObject({
+      actor: "admin",
+      action: "pricing.load",
+      target_kind: "pricing_feed",
+      target_ref: "2025-06",
+    });
+    const bound = await call(harness, "POST", "/admin/v1/models", {
+      body: { alias: "fed", provider: "acme", upstream_name: "vendor/x" },
+    });
+    expect(await bound.json()).toMatchObject({
+      pricing: { input_tokens: 1.25, output_tokens: 2.5 },
+      pricing_inherited: true,
+    });
+    const listed = await (await call(harness, "GET", "/v1/models?include_pricing=1")).json();
+    expect(listed.data).toMatchObject([
+      { id: "fed", pricing: { input_tokens: 1.25, output_tokens: 2.5 }, pricing_inherited: true },
+      { id: "own", pricing: { input_tokens: 0.15, audio_seconds: 100 }, pricing_inherited: false },
+    ]);
+  });
+
+  test("may be loaded again under its version, and empty, which changes no price", async () => {
+    const before = await inspect();
+    for (const version of ["2025-06", "2025-07"]) {
+      const response = await load({ version, entries: [] });
+      expect([response.status, await response.json()]).toEqual([
+        200,
+        { version, loaded_at: expect.stringMatching(TIMESTAMP), entries: 0 },
+      ]);
+      const after = await inspect();
+      expect(after.version).toBe(version);
+      expect(after.loaded_at > before.loaded_at).toBe(true);
+      expect(after.entries).toEqual(before.entries);
+      expect(await latestEvent()).toMatchObject({ action: "pricing.load", target_ref: version });
+    }
+  });
+
+  test("keeps a price as it was written, to the last digit", async () => {
+    for (const [field, price] of [
+      ["price_per_unit", 1e-12],
+      ["price_per_unit", 0.000000150001],
+      ["price_per_unit", 1000],
+      ["price_per_million", 0.000001],
+      ["price_per_million", 999999999.999999],
+      ["price_per_million", 0],
+    ] as const) {
+      const entries = [{ model: "exact", unit: "input_tokens", [field]: price }];
+      expect((await load({ version: "exact", entries })).status).toBe(200);
+      const found = (await inspect()).entries.find(({ model }: { model: string }) => model === "exact");
+      expect(found[field]).toBe(price);
+    }
+  });
+});
+
+test("prices are listed with the models for a key or a session of anybody, and never without", async () => {
+  const { principal, key } = await createCaller(harness, "reader");
+  const credentials = [
+    { authorization: `Bearer ${key}` },
+    { "x-api-key": key },
+    { cookie: await openSession(harness, principal) },
+  ];
+  for (const path of ["/v1/models", "/models"]) {
+    for (const headers of credentials) {
+      const { data } = await (await call(harness, "GET", `${path}?include_pricing=1`, { headers })).json();
+      expect(data.find(({ id }: { id: string }) => id === "fed")).toMatchObject({
+        pricing: { input_tokens: 1.25, output_tokens: 2.5 },
+        pricing_inherited: true,
+      });
+    }
+    await expectError(await call(harness, "GET", `${path}?include_pricing=1`, { headers: {} }), {
+      status: 401,
+      code: "missing_api_key",
+    });
+    const plain = await (await call(harness, "GET", path, { headers: {} })).text();
+    expect(plain).not.toContain("pricing");
+  }
+});
+
+describe("a feed that is refused changes nothing and is not audited", () => {
+  const good = { model: "own", unit: "input_tokens", price_per_million: 9 };
+  const withLast = (fields: Record<string, unknown>) => ({
+    version: "bad",
+    entries: [good, { ...good, unit: "output_tokens", ...fields }],
+  });
+
+  test.each([
+    [{ entries: [good] }, "invalid_pricing", "version"],
+    [{ version: "", entries: [good] }, "invalid_pricing", "version"],
+    [{ version: 5, entries: [good] }, "invalid_pricing", "version"],
+    [{ version: "bad", entries: [good, good] }, "invalid_pricing", "entries[1]"],
+    [withLast({ price_per_million: 0.0000001 }), "invalid_pricing", "entries[1].price_per_million"],
+    [
+      withLast({ price_per_million: undefined, price_per_unit: 1e-13 }),
+      "invalid_pricing",
+      "entries[1].price_per_unit",
+    ],
+    [withLast({ price_per_unit: 1 }), "invalid_pricing", "entries[1]"],
+    [withLast({ price_per_million: undefined }), "invalid_pricing", "entries[1]"],
+    [withLast({ unit: "minutes" }), "invalid_pricing", "entries[1].unit"],
+    [withLast({ model: "x".repeat(201) }), "invalid_pricing", "entries[1].model"],
+    [withLast({ model: "a\tb" }), "invalid_pricing", "entries[1].model"],
+    [withLast({ currency: "EUR" }), "invalid_request", "entries[1].currency"],
+    [{ version: "bad", entries: [good, 5] }, "invalid_pricing", "entries[1]"],
+    [{ version: "bad", entries: [good], currency: "EUR" }, "invalid_request", "currency"],
+    [{ version: "bad", entries: {} }, "invalid_request", "entries"],
+    [{ version: "bad" }, "invalid_request", "entries"],
+    [[], "invalid_request", null],
+    ['"feed"', "invalid_request", null],
+    ["", "invalid_json", null],
+    ["{", "invalid_json", null],
+    [
+      '{"version":"bad","entries":[{"model":"own","unit":"input_tokens","price_per_unit":NaN}]}',
+      "invalid_json",
+      null,
+    ],
+    [
+      '{"version":"bad","entries":[{"model":"own","unit":"input_tokens","price_per_unit":1e999}]}',
+      "invalid_pricing",
+      "entries[0].price_per_unit",
+    ],
+  ])("%j with 400 %s, param %p", async (body, code, param) => {
+    const before = [await inspect(), await latestEvent()];
+    await expectError(await load(body), { status: 400, code, param });
+    expect([await inspect(), await latestEvent()]).toEqual(before);
+  });
+
+  test("for its size with 413, and for its entries with 400 before any of them is read", async () => {
+    const before = await inspect();
+    const tooMany = { version: "bad", entries: Array<number>(FEED_ENTRIES_MAX + 1).fill(0) };
+    await expectError(await load(tooMany), { status: 400, code: "invalid_pricing", param: "entries" });
+    await expectError(await load(" ".repeat(8 * 1024 * 1024 + 1)), {
+      status: 413,
+      code: "request_too_large",
+    });
+    expect(await inspect()).toEqual(before);
+  });
+
+  test("for anybody but an admin", async () => {
+    const { key } = await createCaller(harness, "member");
+    const headers = { authorization: `Bearer ${key}` };
+    const before = await inspect();
+    const body = { version: "bad", entries: [good] };
+    await expectError(await call(harness, "POST", PRICING, { body, headers }), {
+      status: 403,
+      code: "admin_required",
+    });
+    await expectError(await call(harness, "GET", PRICING, { headers }), {
+      status: 403,
+      code: "admin_required",
+    });
+    expect(await inspect()).toEqual(before);
+  });
+});
+
+test("a feed of 20,000 entries, which other admin bodies may not be as long as, is loaded whole", async () => {
+  const entries = Array.from({ length: 20_000 }, (_, index) => ({
+    model: `vendor/family/model-${index}`,
+    unit: "input_tokens",
+    price_per_million: index,
+  }));
+  const body = JSON.stringify({ version: "large", entries });
+  expect(body.length).toBeGreaterThan(1024 * 1024);
+  const response = await load(body);
+  expect([response.status, (await response.json()).entries]).toEqual([200, 20_000]);
+  const large = (await inspect()).entries.filter(({ version }: { version: string }) => version === "large");
+  expect(large.length).toBe(20_000);
+  await expectError(await call(harness, "POST", "/admin/v1/models", { body }), {
+    status: 413,
+    code: "request_too_large",
+  });
+});
+
+test("a feed that would make the price book too long is refused and writes nothing; prices that are there may change", async () => {
+  const own = await startHarness({ config: { maxBodyBytes: 16 * 1024 * 1024 } });
+  try {
+    const feed = (version: string, first: number, count: number) => ({
+      version,
+      entries: Array.from({ length: count }, (_, index) => ({
+        model: `vendor/model-${first + index}`,
+        unit: "input_tokens",
+        price_per_million: index,
+      })),
+    });
+    const loadOwn = (body: unknown) => call(own, "POST", PRICING, { body });
+    for (let first = 0; first < PRICES_MAX; first += FEED_ENTRIES_MAX)
+      expect((await loadOwn(feed("full", first, FEED_ENTRIES_MAX))).status).toBe(200);
+    const before = await own.deps.catalog.snapshot();
+    expect(before.prices.length).toBe(PRICES_MAX);
+    await expectError(await loadOwn(feed("more", PRICES_MAX - 1, 2)), {
+      status: 400,
+      code: "invalid_pricing",
+      param: "entries",
+    });
+    expect(await own.deps.catalog.snapshot()).toBe(before);
+    expect((await loadOwn(feed("changed", PRICES_MAX - 2, 2))).status).toBe(200);
+    const { prices, feed: loaded } = await own.deps.catalog.snapshot();
+    expect([prices.length, loaded?.version]).toEqual([PRICES_MAX, "changed"]);
+  } finally {
+    await own.stop();
+  }
+});
+
+test("a renamed model is charged the same prices under its new name, and its events before keep the old one", async () => {
+  const usage = { prompt_tokens: 1000, completion_tokens: 7, prompt_tokens_details: { cached_tokens: 400 } };
+  const upstream = await startUpstream({
+    script: (asked) => asked.reply({ body: JSON.stringify({ choices: [], usage }) }),
+  });
+  const app = await startApp();
+  const expectStatus = async (status: number, response: Promise<Response>) => {
+    const { status: given } = await response;
+    expect(given).toBe(status);
+  };
+  const ask = (model: string) => app.api("POST", "/v1/chat/completions", { model, messages: [] });
+  try {
+    await expectStatus(
+      201,
+      app.api("POST", "/admin/v1/providers", { name: "up", base_url: upstream.baseUrl }),
+    );
+    await expectStatus(
+      201,
+      app.api("POST", "/admin/v1/models", {
+        alias: "old",
+        provider: "up",
+        upstream_name: "upstream-model",
+        pricing: { input_tokens: 2.5, cached_input_tokens: 0.250001 },
+      }),
+    );
+    await expectStatus(201, app.api("POST", "/admin/v1/models", { alias: "name", target: "old" }));
+    await expectStatus(200, ask("old"));
+    await expectStatus(200, app.api("PATCH", "/admin/v1/models/old", { alias: "new" }));
+    await expectStatus(200, ask("new"));
+    await expectStatus(200, ask("name"));
+    await expectStatus(404, ask("old"));
+    const feed = {
+      version: "later",
+      entries: [
+        { model: "new", unit: "output_tokens", price_per_unit: 1e-5 },
+        { model: "old", unit: "input_tokens", price_per_unit: 1 },
+      ],
+    };
+    await expectStatus(200, app.api("POST", PRICING, feed));
+    await expectStatus(200, ask("new"));
+
+    const log: { requests: Record<string, unknown>[] } = JSON.parse(
+      await (await app.api("GET", "/admin/v1/requests")).text(),
+    );
+    // 600 at the input's price and 400 at the cache's: 0.0015 + 0.0001000004. The output had none until the feed came.
+    const cost = 0.0016000004;
+    expect(log.requests.toReversed()).toMatchObject([
+      { model: "old", cost, unit_prices: { input_tokens: 2.5, output_tokens: null } },
+      { model: "new", cost, unit_prices: { input_tokens: 2.5, output_tokens: null } },
+      { model: "name", cost, unit_prices: { input_tokens: 2.5, output_tokens: null } },
+      { model: "new", cost: 0.0016700004, unit_prices: { input_tokens: 2.5, output_tokens: 10 } },
+    ]);
+    expect(log.requests.length).toBe(4);
+  } finally {
+    await app.stop();
+    await upstream.stop();
+  }
+});

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { signSession } from "#identity/session-cookie.ts";
+import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
+import { connect } from "./open-connection.ts";
+import {
+  call,
+  createCaller,
+  expectError,
+  openSession,
+  signIn,
+  startHarness,
+  type Harness,
+} from "./support.ts";
+
+let harness: Harness;
+let runs: number;
+beforeAll(async () => {
+  harness = await startHarness({
+    exchange: {
+      run: async () => {
+        runs += 1;
+        return { kind: "relayed", response: new Response("relayed") };
+      },
+    },
+  });
+});
+beforeEach(() => {
+  runs = 0;
+});
+afterAll(() => harness.stop());
+
+const CHAT = ["POST", "/v1/chat/completions"] as const;
+
+/** Each surface that a session is valid on; of these only the first three for a member. */
+const SURFACES = [
+  ["GET", "/my/keys"],
+  ["GET", "/stats/summary"],
+  CHAT,
+  ["GET", "/admin/v1/principals"],
+  ["GET", "/model/info"],
+] as const;
+
+describe("a session's cookie", () => {
+  test("is valid on /v1, /my and /stats, and on /admin/v1 and /model for an admin alone", async () => {
+    const member = await createCaller(harness, "anna");
+    using connection = await connect(harness.port);
+    for (const [cookie, expected] of [
+      [await signIn(harness), [200, 200, 200, 200, 200]],
+      [await openSession(harness, member.principal), [200, 200, 200, 403, 403]],
+    ] as const) {
+      const statuses = [];
+      for (const [method, path] of SURFACES) {
+        statuses.push((await connection.send(method, path, { cookie })).status);
+      }
+      expect(statuses).toEqual([...expected]);
+    }
+  });
+
+  describe.each<[string, (id: string, cookie: string) => Promise<Response>]>([
+    ["its own sign-out", (_, cookie) => call(harness, "GET", "/auth/logout", { headers: { cookie } })],
+    ["a revocation", (id) => call(harness, "POST", `/admin/v1/principals/${id}/revoke-sessions`)],
+    [
+      "its principal being disabled",
+      (id) => call(harness, "PATCH", `/admin/v1/principals/${id}`, { body: { enabled: false } }),
+    ],
+    ["its principal being deleted", (id) => call(harness, "DELETE", `/admin/v1/principals/${id}`)],
+  ])("after %s", (what, end) => {
+    test("is refused on the very next request of a connection that stays open, wherever it was copied to", async () => {
+      const { principal } = await createCaller(harness, what.replaceAll(" ", "-"), "admin");
+      const cookie = await openSession(harness, principal);
+      using connection = await connect(harness.port);
+      using copied = await connect(harness.port);
+      for (const open of [connection, copied]) {
+        expect((await open.send("GET", "/admin/v1/principals", { cookie })).status).toBe(200);
+        expect((await open.send(...CHAT, { cookie })).status).toBe(200);
+      }
+      expect((await end(principal.id, cookie)).status).toBeLessThan(400);
+      runs = 0;
+      for (const open of [connection, copied]) {
+        for (const [method, path] of SURFACES) {
+          await expectError(await open.send(method, path, { cookie }), {
+            status: 401,
+            code: "missing_api_key",
+          });
+        }
+        const me = await (await open.send("GET", "/auth/me", { cookie })).json();
+        expect(me).toEqual({ authenticated: false, sso_enabled: false, password_enabled: true });
+      }
+      expect(runs).toBe(0);
+    });
+  });
+
+  test("of a disabled principal comes back with it, unless its owner signed out meanwhile", async () => {
+    const { principal } = await createCaller(harness, "paused");
+    const [kept, left] = [await openSession(harness, principal), await openSession(harness, principal)];
+    const path = `/admin/v1/principals/${principal.id}`;
+    await call(harness, "PATCH", path, { body: { enabled: false } });
+    expect((await call(harness, "GET", "/auth/logout", { headers: { cookie: left } })).status).toBe(303);
+    await call(harness, "PATCH", path, { body: { enabled: true } });
+    expect((await call(harness, "GET", "/my/keys", { headers: { cookie: kept } })).status).toBe(200);
+    await expectError(await call(harness, "GET", "/my/keys", { headers: { cookie: left } }), {
+      status: 401,
+      code: "missing_api_key",
+    });
+  });
+
+  test("that is not ours, changed or sent twice ends no session when it signs out", async () => {
+    const cookie = await signIn(harness);
+    for (const given of [`${cookie}x`, `${cookie}; ${cookie}`, "proxy_session=a.admin.b", "other=1"]) {
+      const response = await call(harness, "GET", "/auth/logout", { headers: { cookie: given } });
+      expect([response.status, response.headers.get("location")]).toEqual([303, "/"]);
+    }
+    expect((await call(harness, "GET", "/my/keys", { headers: { cookie } })).status).toBe(200);
+  });
+
+  test("carries the role of its day, and the role in force is the principal's: a change bites at the next request", async () => {
+    const { principal } = await createCaller(harness, "eve");
+    const cookie = await openSession(harness, principal);
+    expect(cookie).toContain(".member.");
+    using connection = await connect(harness.port);
+    const statusAs = async (role: "member" | "admin") => {
+      await call(harness, "PATCH", `/admin/v1/principals/${principal.id}`, { body: { role } });
+      const me = await (await connection.send("GET", "/auth/me", { cookie })).json();
+      expect(me).toMatchObject({ authenticated: true, name: "eve", role });
+      return (await connection.send("GET", "/admin/v1/principals", { cookie })).status;
+    };
+    expect(await statusAs("member")).toBe(403);
+    expect(await statusAs("admin")).toBe(200);
+    expect(await statusAs("member")).toBe(403);
+  });
+
+  test("cannot be moved to another person: its parts only hold together", async () => {
+    const [first, second] = [await createCaller(harness, "gus"), await createCaller(harness, "hal", "admin")];
+    const parts = async (member: typeof first) =>
+      (await openSession(harness, member.principal)).replace("proxy_session=", "").split(".");
+    const [mine, theirs] = [await parts(first), await parts(second)];
+    for (const forged of [
+      [mine[0], theirs[1], mine[2]],
+      [mine[0], theirs[1], theirs[2]],
+      [theirs[0], theirs[1], mine[2]],
+      [mine[0], mine[1], theirs[2]],
+      [mine[0], mine[2]],
+      [mine[0], mine[1], ""],
+      [mine[0], mine[1]],
+      ["", mine[1], mine[2]],
+    ]) {
+      const cookie = `proxy_session=${forged.join(".")}`;
+      await expectError(await call(harness, "GET", "/my/keys", { headers: { cookie } }), {
+        status: 401,
+        code: "missing_api_key",
+      });
+    }
+  });
+
+  test("signed by another installation is none, though its session's row were here", async () => {
+    const { identity, clock } = harness.deps;
+    const other = createSecretBox(new Uint8Array(32).fill(7));
+    const token = "a".repeat(43);
+    const createdAtUs = clock.nowUs();
+    await identity.createSession(
+      {
+        tokenHash: harness.secrets.hashToken(token),
+        principalId: harness.adminId,
+        createdAtUs,
+        expiresAtUs: createdAtUs + 3_600_000_000,
+      },
+      createdAtUs,
+    );
+    const statusOf = async (secrets: SecretBox) => {
+      const cookie = `proxy_session=${signSession(secrets, token, "admin")}`;
+      return (await call(harness, "GET", "/my/keys", { headers: { cookie } })).status;
+    };
+    expect(await statusOf(other)).toBe(401);
+    expect(await statusOf(harness.secrets)).toBe(200);
+  });
+});
+
+describe("a mutation by session", () => {
+  const FOREIGN: readonly Record<string, string>[] = [
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+  ];
+
+  test("from another origin is 403 cross_origin_rejected on /v1 and at the root too, and reaches no upstream", async () => {
+    const cookie = await signIn(harness);
+    for (const path of ["/v1/chat/completions", "/chat/completions", "/v1/completions", "/v1/embeddings"]) {
+      for (const headers of FOREIGN) {
+        const response = await call(harness, "POST", path, {
+          body: { model: "m" },
+          headers: { cookie, ...headers },
+        });
+        await expectError(response, { status: 403, code: "cross_origin_rejected", param: null });
+      }
+    }
+    expect(runs).toBe(0);
+    const own = { cookie, origin: harness.url, "sec-fetch-site": "same-origin" };
+    expect((await call(harness, ...CHAT, { body: { model: "m" }, headers: own })).status).toBe(200);
+    const byKey = { authorization: `Bearer ${harness.adminKey}`, ...FOREIGN[0] };
+    expect((await call(harness, ...CHAT, { body: { model: "m" }, headers: byKey })).status).toBe(200);
+    expect(runs).toBe(2);
+  });
+
+  test("from another origin changes nothing: no key, no token, no principal is made or deleted", async () => {
+    const { principal, keyId } = await createCaller(harness, "kay", "admin");
+    const cookie = await openSession(harness, principal);
+    const { relayTokens, keys, principals } = harness.deps;
+    const { token } = await relayTokens.create({ principalId: principal.id }, null);
+    const ALL = { limit: 500, offset: 0 };
+    const counts = async () => [
+      (await keys.list({}, ALL)).total,
+      (await relayTokens.list({}, ALL)).total,
+      (await principals.list(ALL)).total,
+    ];
+    const before = await counts();
+    for (const [method, path, body] of [
+      ["POST", "/my/keys", {}],
+      ["POST", "/my/relay-tokens", {}],
+      ["DELETE", `/my/keys/${keyId}`, undefined],
+      ["DELETE", `/my/relay-tokens/${token.id}`, undefined],
+      ["DELETE", `/admin/v1/relay-tokens/${token.id}`, undefined],
+      ["POST", "/admin/v1/principals", { name: "mallory", role: "admin" }],
+      ["PATCH", `/admin/v1/principals/${principal.id}`, { role: "member" }],
+      ["DELETE", `/admin/v1/principals/${principal.id}`, undefined],
+      ["POST", `/admin/v1/principals/${principal.id}/revoke-sessions`, undefined],
+    ] as const) {
+      for (const headers of FOREIGN) {
+        const response = await call(harness, method, path, { body, headers: { cookie, ...headers } });
+        await expectError(response, { status: 403, code: "cross_origin_rejected" });
+      }
+    }
+    expect(await counts()).toEqual(before);
+    expect((await call(harness, "GET", "/admin/v1/principals", { headers: { cookie } })).status).toBe(200);
+  });
+});
