@@ -2,8 +2,9 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import type { LogLevel } from "#kernel/log.ts";
 import { SetupError } from "#kernel/errors.ts";
+import { isLoopback } from "#kernel/loopback.ts";
 import { findNearest } from "./nearest.ts";
-import { isLoopback, type LedgerSync } from "./setting-values.ts";
+import type { LedgerSync } from "./setting-values.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 
 /** Variables of a process. Names outside `PROXY_*` are other people's and are only read where a comment says so. */
@@ -41,8 +42,6 @@ export interface Config {
   readonly drainTimeoutSeconds: number;
   readonly apiKey: string | null;
   readonly logLevel: LogLevel;
-  /** Names of the variables that are set although nothing does yet what they are for. */
-  readonly unservedSettings: readonly string[];
 }
 
 export interface OidcConfig {
@@ -89,7 +88,6 @@ export function parseConfig(env: Environment): Config {
     drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),
     apiKey: read(env, SETTINGS.apiKey),
     logLevel: need(env, SETTINGS.log),
-    unservedSettings: findUnserved(env),
   };
   if (config.oidc !== null && config.publicUrl === null && !isLoopback(config.host)) {
     throw new SetupError(
@@ -139,12 +137,6 @@ function need<Value>(env: Environment, setting: Setting<Value>): Value {
   const value = read(env, setting);
   if (value === null) throw new Error(`${setting.name} has no default`);
   return value;
-}
-
-function findUnserved(env: Environment): readonly string[] {
-  return Object.values(SETTINGS)
-    .filter(({ name, served }) => !served && (env[name] ?? "") !== "")
-    .map(({ name }) => name);
 }
 
 function refuseUnknown(env: Environment): void {

@@ -23,11 +23,9 @@ export interface RunningServer {
 
 /** Opens the data folder and listens. Throws a `SetupError` that says what to do when either cannot be. */
 export async function startServer(config: Config, system: System): Promise<RunningServer> {
-  for (const setting of config.unservedSettings) {
-    system.log.warn("this version does not serve what this setting is for", { setting });
-  }
-  const services = await openServices(config, system);
   let server: Bun.Server<undefined>;
+  const findOrigin = () => `http://${toUrlHost(config.host)}:${server.port}`;
+  const services = await openServices(config, system, findOrigin);
   try {
     const app = createApp(services.app);
     // `development: false` turns SO_REUSEPORT on: a second server would then take half of the connections in silence.
@@ -53,7 +51,7 @@ export async function startServer(config: Config, system: System): Promise<Runni
     await services.close();
   };
   return {
-    url: `http://${toUrlHost(config.host)}:${server.port}`,
+    url: findOrigin(),
     services,
     stop: (hurry) => (stopped ??= stop(hurry)),
   };

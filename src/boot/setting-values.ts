@@ -1,5 +1,7 @@
+import { toBaseUrl } from "#catalog/upstream-url.ts";
 import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { LOG_LEVELS, type LogLevel } from "#kernel/log.ts";
+import { isLoopback } from "#kernel/loopback.ts";
 
 /*
  * Text of a variable → value. Each throws a RangeError whose message completes "<name> must be …".
@@ -55,12 +57,15 @@ export function toIssuer(text: string): string {
   return text;
 }
 
-export function toBaseUrl(text: string): string {
-  const url = parseHttpUrl(text);
-  if (url === null || hasMoreThanPath(url)) {
-    throw new RangeError("an http or https URL without user, query and fragment");
+/** By the rule of a provider's base URL: a path is appended to it. */
+export function toMessagesBaseUrl(text: string): string {
+  const url = toBaseUrl(text);
+  if (url === null) {
+    throw new RangeError(
+      "a full http or https URL without user, query, fragment and blanks, and no cloud metadata address",
+    );
   }
-  return url.href.replace(/\/+$/, "");
+  return url;
 }
 
 export function toSqlitePath(text: string): string {
@@ -149,17 +154,6 @@ export function toLogLevel(text: string): LogLevel {
   return level;
 }
 
-/** A host that only this machine can reach; `host` as in a URL, IPv6 with or without brackets. */
-export function isLoopback(host: string): boolean {
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    /^127(\.[0-9]{1,3}){3}$/.test(host) ||
-    host === "::1" ||
-    host === "[::1]"
-  );
-}
-
 function parseSeconds(text: string): number | null {
   const [, amount, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
   const unitSeconds = SECONDS_PER_UNIT[unit ?? ""];
@@ -177,6 +171,7 @@ function parseHttpUrl(text: string): URL | null {
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : null;
 }
 
-function hasMoreThanPath(url: URL): boolean {
-  return url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "";
+/** An empty query or fragment leaves its sign in the URL, and what is appended would stand behind it. */
+function hasMoreThanPath({ username, password, href }: URL): boolean {
+  return username !== "" || password !== "" || href.includes("?") || href.includes("#");
 }

@@ -1,7 +1,6 @@
 import {
   ADMIN_PASSWORD_LENGTH_MIN,
   toAdminPassword,
-  toBaseUrl,
   toBoolean,
   toCount,
   toDrainSeconds,
@@ -10,6 +9,7 @@ import {
   toIssuer,
   toLedgerSync,
   toLogLevel,
+  toMessagesBaseUrl,
   toOrigin,
   toPath,
   toPort,
@@ -27,8 +27,6 @@ export interface Setting<Value> {
   readonly fallback: string | null;
   readonly unit: string;
   readonly sentence: string;
-  /** False: it is held to its rule, and nothing does yet what it is for. */
-  readonly served: boolean;
   /** Throws a `RangeError` whose message completes "<name> must be …", and never repeats the value. */
   readonly parse: (text: string) => Value;
 }
@@ -79,55 +77,55 @@ export const SETTINGS = {
     "Turns password sign-in off.",
     toBoolean,
   ),
-  oidcIssuer: unserved(
+  oidcIssuer: setting(
     "PROXY_OIDC_ISSUER",
     null,
     "URL",
     "Turns single sign-on on: the issuer of an OpenID provider (https, or http on loopback).",
     toIssuer,
   ),
-  oidcClientId: unserved("PROXY_OIDC_CLIENT_ID", null, "text", "Client id at the OpenID provider.", toText),
-  oidcClientSecret: unserved(
+  oidcClientId: setting("PROXY_OIDC_CLIENT_ID", null, "text", "Client id at the OpenID provider.", toText),
+  oidcClientSecret: setting(
     "PROXY_OIDC_CLIENT_SECRET",
     null,
     "text",
     "Client secret at the OpenID provider; unset for a public client.",
     toText,
   ),
-  oidcScopes: unserved(
+  oidcScopes: setting(
     "PROXY_OIDC_SCOPES",
     "openid profile email",
     "space-separated",
     "Scopes asked of the OpenID provider; `openid` is one of them.",
     toScopes,
   ),
-  oidcRequiredGroup: unserved(
+  oidcRequiredGroup: setting(
     "PROXY_OIDC_REQUIRED_GROUP",
     null,
     "group",
     "Only members of this group may sign in. Unset: everybody whom the OpenID provider knows.",
     toText,
   ),
-  oidcAdminGroup: unserved(
+  oidcAdminGroup: setting(
     "PROXY_OIDC_ADMIN_GROUP",
     null,
     "group",
     "Members of this group are admins; the role follows at every sign-in. Unset: new people are members.",
     toText,
   ),
-  oidcGroupsClaim: unserved(
+  oidcGroupsClaim: setting(
     "PROXY_OIDC_GROUPS_CLAIM",
     "groups",
     "claim",
     "The claim that lists the groups: an array, or a space- or comma-separated text.",
     toText,
   ),
-  messagesBaseUrl: unserved(
+  messagesBaseUrl: setting(
     "PROXY_MESSAGES_BASE_URL",
     null,
     "URL",
     "Base URL of the messages API that the transparent relay reaches. Unset: the relay is off.",
-    toBaseUrl,
+    toMessagesBaseUrl,
   ),
   maxEmbeddingBatch: setting(
     "PROXY_MAX_EMBEDDING_BATCH",
@@ -208,10 +206,5 @@ function setting<Value>(
   sentence: string,
   parse: (text: string) => Value,
 ): Setting<Value> {
-  return { name, fallback, unit, sentence, served: true, parse };
-}
-
-/** A setting that is held to its rule already, and that this version does not serve. */
-function unserved<Value>(...row: Parameters<typeof setting<Value>>): Setting<Value> {
-  return { ...setting(...row), served: false };
+  return { name, fallback, unit, sentence, parse };
 }

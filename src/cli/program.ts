@@ -5,6 +5,7 @@ import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { addAdminCommands } from "./admin.ts";
 import { addKeyCommands } from "./key.ts";
 import { addModelCommands } from "./model.ts";
+import { addOpenApiCommand } from "./openapi.ts";
 import { addPrincipalCommands } from "./principal.ts";
 import { addProviderCommands } from "./provider.ts";
 import { addServeCommand } from "./serve.ts";
@@ -42,6 +43,7 @@ function createProgram(terminal: Terminal): Command {
   addKeyCommands(program, terminal);
   addProviderCommands(program, terminal);
   addModelCommands(program, terminal);
+  addOpenApiCommand(program, terminal);
   return program;
 }
 

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { parseConfig } from "#boot/config.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
-import { createLog } from "#kernel/log.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startProcess } from "../support/process.ts";
@@ -53,34 +51,6 @@ describe("the server in a process of others", () => {
     expect(signIn.status).toBe(404);
     expect(await signIn.json()).toMatchObject({ error: { code: "password_login_disabled" } });
     await app.stop();
-  });
-});
-
-describe("settings that this version does not serve yet", () => {
-  test("are told of at start, each once by its name and never by its value, and no other setting is", async () => {
-    const lines: string[] = [];
-    const log = createLog({
-      level: "warn",
-      json: true,
-      write: (line) => lines.push(line),
-      timestamp: () => "",
-    });
-    const { unservedSettings } = parseConfig({
-      PROXY_OIDC_ISSUER: "https://planted.example",
-      PROXY_OIDC_CLIENT_ID: "planted",
-      PROXY_MESSAGES_BASE_URL: "https://planted.example",
-      PROXY_API_KEY: "planted",
-    });
-    const app = await startApp({ unservedSettings }, { log });
-    await app.stop();
-    expect(lines.map((line) => JSON.parse(line))).toEqual(
-      ["PROXY_OIDC_ISSUER", "PROXY_OIDC_CLIENT_ID", "PROXY_MESSAGES_BASE_URL"].map((setting) => ({
-        ts: "",
-        level: "warn",
-        message: "this version does not serve what this setting is for",
-        setting,
-      })),
-    );
   });
 });
 

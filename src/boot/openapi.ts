@@ -1,0 +1,6 @@
+import { toOpenApiDocument } from "#http/openapi/document.ts";
+
+/** The document as text that ends with a line break, for a command that needs neither a server nor a data folder. */
+export function toOpenApiText(): string {
+  return `${JSON.stringify(toOpenApiDocument(), null, 2)}\n`;
+}

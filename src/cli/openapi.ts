@@ -1,0 +1,13 @@
+import type { Command } from "commander";
+import type { Terminal } from "./terminal.ts";
+
+export function addOpenApiCommand(program: Command, terminal: Terminal): void {
+  program
+    .command("openapi")
+    .description("print the OpenAPI 3.1 document of the interface")
+    .action(async () => {
+      // Loaded here and not above: no other command has need of it.
+      const { toOpenApiText } = await import("#boot/openapi.ts");
+      terminal.writeData(toOpenApiText());
+    });
+}
