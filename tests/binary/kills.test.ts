@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createChance } from "../support/chance.ts";
 import { makeInstallation, provide, type Installation } from "../support/installation.ts";
+import { checkLedger, checkReports, toTaggedId } from "../support/invariants.ts";
+import type { CheckedEvent } from "../support/ledger-totals.ts";
 import { executable, removeExecutable } from "../support/process.ts";
 import {
   startLoad,
@@ -21,7 +23,6 @@ const CALLERS = 8;
 const ENDED_BEFORE_KILL_MAX = 150;
 const START_KILL_MS_MAX = 150;
 const PRICES = { input_tokens: 2.5, output_tokens: 10 };
-const [INPUT_PICO, OUTPUT_PICO] = [2_500_000n, 10_000_000n];
 
 let installation: Installation;
 let upstream: MixedUpstream;
@@ -35,15 +36,6 @@ afterAll(async () => {
   await upstream?.stop();
   removeExecutable();
 });
-
-interface EventRow {
-  readonly tags: string;
-  readonly outcome: string;
-  readonly status_code: number;
-  readonly error_kind: string | null;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-}
 
 describe("20 kills at random moments under mixed load", () => {
   test(
@@ -64,10 +56,10 @@ describe("20 kills at random moments under mixed load", () => {
 
       // What was open at the last kill is settled by a start and a clean end.
       const last = await installation.start();
+      await checkReports(last.url, installation.adminKey);
       expect(await last.stop()).toBe(0);
       expect(ledger.ended.size).toBeGreaterThan(KILLS);
       checkEvents(ledger);
-      checkTotals();
       checkCatalog(ledger);
     },
     TEST_MS_MAX,
@@ -114,45 +106,27 @@ async function killWhileStarting(afterMs: number): Promise<void> {
   await child.exited;
 }
 
-function openDatabase(name: string): Database {
-  const database = new Database(join(installation.dataDir, name), { readonly: true });
-  expect(database.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
-  expect(database.query("PRAGMA foreign_key_check").all()).toEqual([]);
-  return database;
-}
-
+/** What the invariants do not say: each event tells what its caller got, and every outcome was there to be counted. */
 function checkEvents(ledger: Ledger): void {
-  const database = openDatabase("usage.db");
-  const rows = database
-    .query<EventRow, []>(
-      `SELECT tags, outcome, status_code, error_kind, input_tokens, output_tokens FROM event
-       JOIN combination ON combination.id = event.combination JOIN result ON result.id = event.result`,
-    )
-    .all();
-  const events = new Map(rows.map((row) => [toId(row.tags), row]));
-  const without = (ids: Iterable<string>) => [...ids].filter((id) => !events.has(id));
-  // None twice.
-  expect(rows.length).toBe(events.size);
-  // None lost.
-  expect(without(ledger.ended.keys())).toEqual([]);
-  expect(without(upstream.arrivals.keys())).toEqual([]);
-  // None invented.
-  expect([...events.keys()].filter((id) => !ledger.sent.has(id))).toEqual([]);
-  // Nothing was retried.
-  expect([...upstream.arrivals].filter(([, count]) => count !== 1)).toEqual([]);
-  // Each says what its caller got.
+  const checked = checkLedger(installation.dataDir, {
+    arrivals: upstream.arrivals,
+    ended: ledger.ended.keys(),
+    sent: ledger.sent,
+    isAtRest: true,
+  });
+  const events = new Map(checked.map((event) => [toTaggedId(event), event]));
   for (const [id, { kind, status }] of ledger.ended) {
-    expect({ id, ...events.get(id) }).toMatchObject({ id, ...toExpected(kind, status) });
+    expect({ request: id, ...events.get(id) }).toMatchObject({ request: id, ...toExpected(kind, status) });
   }
   // Those whose caller got nothing whole are no successes, but where it was killed after the last event of an answer.
   const cutOff = [...events].filter(([id]) => !ledger.ended.has(id)).map(([, { outcome }]) => outcome);
   expect(cutOff).toContain("unreachable");
   expect(cutOff).toContain("cancelled");
-  expect(database.query("SELECT * FROM open_request").all()).toEqual([]);
-  database.close();
+  const outcomes = new Set(checked.map(({ outcome }) => outcome));
+  expect([...outcomes].sort()).toEqual(["cancelled", "ok", "unreachable", "upstream_error"]);
 }
 
-function toExpected(kind: Kind, status: number): Partial<EventRow> {
+function toExpected(kind: Kind, status: number): Partial<CheckedEvent> {
   if (kind === "reset") {
     expect(status).toBe(502);
     return { outcome: "unreachable", error_kind: "connection_error", status_code: 502 };
@@ -167,60 +141,9 @@ function toExpected(kind: Kind, status: number): Partial<EventRow> {
   return { outcome: "ok", status_code: 200, error_kind: null, input_tokens: input, output_tokens: output };
 }
 
-const toId = (tags: string): string => {
-  const pairs: string[] = JSON.parse(tags);
-  return pairs.map((pair) => /^id:(.*)$/.exec(pair)?.[1]).find((id) => id !== undefined) ?? "";
-};
-
-interface Sums {
-  readonly outcome: string;
-  readonly requests: number;
-  readonly input: number | null;
-  readonly output: number | null;
-  /** Halves of an amount: high * 10^9 + low, in 10^-12 of the currency unit. */
-  readonly high: number | null;
-  readonly low: number | null;
-}
-
-/** The totals of each outcome, by hours and by days, are the sums of the events themselves. */
-function checkTotals(): void {
-  const database = openDatabase("usage.db");
-  const sum = (requests: string, source: string) =>
-    database
-      .query<Sums, []>(
-        `SELECT outcome, ${requests} AS requests, sum(input_tokens) AS input, sum(output_tokens) AS output,
-           sum(cost_hi) AS high, sum(cost_lo) AS low
-         FROM ${source} GROUP BY outcome ORDER BY outcome`,
-      )
-      .all();
-  const toFigures = ({ outcome, requests, input, output, ...cost }: Sums) => [
-    [outcome, requests, input ?? 0, output ?? 0],
-    toPico(cost),
-  ];
-  const events = sum("count(*)", "event JOIN result ON result.id = event.result");
-  const hours = sum("sum(requests)", "hour_total");
-  const days = sum(
-    "sum(requests)",
-    `(SELECT result, requests, input_tokens, output_tokens, cost_hi, cost_lo FROM day_total
-      UNION ALL SELECT result, requests, input_tokens, output_tokens, cost_hi, cost_lo FROM sealed_day_total) AS total
-     JOIN result ON result.id = total.result`,
-  );
-  expect(hours.map(toFigures)).toEqual(events.map(toFigures));
-  expect(days.map(toFigures)).toEqual(events.map(toFigures));
-  // Every outcome was there to be counted, and all cost what their tokens cost.
-  expect(events.map(({ outcome }) => outcome)).toEqual(["cancelled", "ok", "unreachable", "upstream_error"]);
-  for (const row of events) {
-    expect(toPico(row)).toBe(BigInt(row.input ?? 0) * INPUT_PICO + BigInt(row.output ?? 0) * OUTPUT_PICO);
-  }
-  database.close();
-}
-
-const toPico = ({ high, low }: Pick<Sums, "high" | "low">) =>
-  BigInt(high ?? 0) * 1_000_000_000n + BigInt(low ?? 0);
-
 /** Every key that was confirmed is there, and an audit entry is there exactly for the keys that are. */
 function checkCatalog(ledger: Ledger): void {
-  const database = openDatabase("catalog.db");
+  const database = new Database(join(installation.dataDir, "catalog.db"), { readonly: true });
   const ids = (sql: string) =>
     database
       .query<{ id: string }, []>(sql)

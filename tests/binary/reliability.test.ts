@@ -22,6 +22,7 @@ import {
   type Installation,
   type LoggedRequest,
 } from "../support/installation.ts";
+import { checkLedger } from "../support/invariants.ts";
 import { executable, removeExecutable, runProcess, type RunningProcess } from "../support/process.ts";
 import {
   openBlackHole,
@@ -92,6 +93,12 @@ async function events(server: RunningProcess, count: number): Promise<LoggedRequ
   }
 }
 
+/** SIGTERM, exit 0, and a ledger in which everything adds up, with an event for each of so many requests. */
+async function endWell(server: RunningProcess, eventCount: number): Promise<void> {
+  expect(await server.stop()).toBe(0);
+  checkLedger(installation.dataDir, { eventCount, isAtRest: true });
+}
+
 const countBy = (log: readonly LoggedRequest[]) => {
   const counts: Record<string, number> = {};
   for (const { outcome } of log) counts[outcome] = (counts[outcome] ?? 0) + 1;
@@ -155,8 +162,7 @@ describe("a caller's hang-up closes the upstream's connection within a second, a
         const [event] = await events(server, index + 1);
         expect({ phase, ...event }).toMatchObject({ phase, ...expected });
       }
-      expect(await requestLog(server.url, installation.adminKey)).toHaveLength(phases.length);
-      expect(await server.stop()).toBe(0);
+      await endWell(server, phases.length);
     },
     TEST_MS_MAX,
   );
@@ -179,7 +185,7 @@ describe("a caller's hang-up closes the upstream's connection within a second, a
       const third = post(server);
       await replyWhole(await upstream.nextCall());
       expect((await third).status).toBe(200);
-      expect(await server.stop()).toBe(0);
+      await endWell(server, 3);
     },
     TEST_MS_MAX,
   );
@@ -220,7 +226,7 @@ describe("a caller's hang-up closes the upstream's connection within a second, a
         outcome: "cancelled",
         status_code: 200,
       });
-      expect(await server.stop()).toBe(0);
+      await endWell(server, hole === null ? 1 : 2);
     },
     TEST_MS_MAX,
   );
@@ -267,7 +273,7 @@ describe("SIGTERM", () => {
 
       const again = await installation.start();
       expect(countBy(await requestLog(again.url, installation.adminKey))).toEqual({ ok: 4, cancelled: 1 });
-      expect(await again.stop()).toBe(0);
+      await endWell(again, 5);
     },
     TEST_MS_MAX,
   );
@@ -327,7 +333,7 @@ describe("an upstream that fails", () => {
         ok: faults.length + 1,
         unreachable: faults.length + 1,
       });
-      expect(await server.stop()).toBe(0);
+      await endWell(server, 2 * faults.length + 2);
     },
     TEST_MS_MAX,
   );
@@ -375,6 +381,7 @@ describe("a process that may open 64 files", () => {
       );
       expect(server.output()).not.toMatch(/uncaught|unhandled/);
       expect(await server.stop()).toBe(0);
+      checkLedger(installation.dataDir, { isAtRest: true });
     },
     TEST_MS_MAX,
   );
@@ -467,8 +474,7 @@ describe("a disk that confirms no write", () => {
       expect(await server.stop()).toBe(0);
 
       const again = await installation.start();
-      expect(await requestLog(again.url, installation.adminKey)).toHaveLength(asked + 1);
-      expect(await again.stop()).toBe(0);
+      await endWell(again, asked + 1);
     },
     TEST_MS_MAX,
   );

@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig, type Config } from "#boot/config.ts";
 import { startServer } from "#boot/server.ts";
 import { createSystem, type System } from "#boot/system.ts";
 import { makeFolder } from "./folder.ts";
+import { checkLedger } from "./invariants.ts";
 
 export interface TestApp {
   /** `http://127.0.0.1:<port>`, without a slash at the end. */
@@ -17,6 +19,7 @@ export interface TestApp {
    * A text or bytes go as they are.
    */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** Ends it, and fails where its ledger does not add up. */
   stop(): Promise<void>;
 }
 
@@ -46,8 +49,13 @@ export async function startApp(
     api: (method, path, body, headers = { authorization: `Bearer ${adminKey}` }) =>
       fetch(server.url + path, { method, ...toRequestBody(body, headers), redirect: "manual" }),
     async stop() {
-      await server.stop();
-      folder?.remove();
+      try {
+        await server.stop();
+        // Gone when it was stopped before.
+        if (existsSync(dataDir)) checkLedger(dataDir, { isAtRest: true });
+      } finally {
+        folder?.remove();
+      }
     },
   };
 }

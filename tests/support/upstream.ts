@@ -55,6 +55,8 @@ export interface ScriptedUpstream {
   nextCall(): Promise<UpstreamCall>;
   /** Connections ever accepted. */
   connectionCount(): number;
+  /** Fulfilled when no connection is open. */
+  allClosed(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -117,6 +119,11 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Scri
         : Promise.resolve(call);
     },
     connectionCount: () => connectionCount,
+    async allClosed() {
+      for (const socket of sockets) {
+        if (!socket.closed) await new Promise<void>((resolve) => socket.once("close", () => resolve()));
+      }
+    },
     async stop() {
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));

@@ -1,0 +1,116 @@
+import type { Database } from "bun:sqlite";
+import type { StatsStore } from "#stats/store.ts";
+import { readErrors } from "#storage/sqlite/usage/errors.ts";
+import { readFacets } from "#storage/sqlite/usage/facets.ts";
+import { listRequests } from "#storage/sqlite/usage/request-log.ts";
+import { readSeries } from "#storage/sqlite/usage/series.ts";
+import { readSummary } from "#storage/sqlite/usage/summary.ts";
+import { call, createCaller, startHarness, type Harness } from "../http/support.ts";
+import type { Cast } from "./events.ts";
+import type { Answer, Question, World } from "./oracle.ts";
+
+/** The interface on a catalog with a past, and ledgers that it can be pointed at. */
+export interface Bench {
+  readonly cast: Cast;
+  /** What reports name beside the ledger. */
+  readonly names: Pick<World, "providers" | "keys">;
+  /** Asks the interface, over a socket when `socket` says so. */
+  ask(question: Question, socket?: boolean): Promise<Asked>;
+  /** From now on reports are read from this ledger, at this moment. */
+  pointAt(ledger: Database | StatsStore, nowUs: number): void;
+  stop(): Promise<void>;
+}
+
+export interface Asked {
+  readonly answer: Answer;
+  readonly text: string;
+  /** What was counted instead, where retention has taken away what the question needs. */
+  readonly counted: { readonly sinceUs: number; readonly untilUs: number } | null;
+}
+
+/** `bob` and `alice`, who has deleted a key; `openai`, `local`. Both names of a deleted predecessor live on in events. */
+export async function startBench(): Promise<Bench> {
+  let stats: StatsStore | null = null;
+  let nowUs = 0;
+  const current = () => {
+    if (stats === null) throw new Error("the bench is not pointed at a ledger");
+    return stats;
+  };
+  const harness: Harness = await startHarness({
+    clock: { nowUs: () => nowUs, monotonicMs: () => performance.now() },
+    stats: {
+      listRequests: (query, page, options) => current().listRequests(query, page, options),
+      readSeries: (query, options) => current().readSeries(query, options),
+      readSummary: (query, options) => current().readSummary(query, options),
+      readFacets: (query, options) => current().readFacets(query, options),
+      readErrors: (query, options) => current().readErrors(query, options),
+    },
+  });
+  for (const name of ["openai", "local"]) {
+    const body = { name, base_url: "http://127.0.0.1:1/v1" };
+    const { status } = await call(harness, "POST", "/admin/v1/providers", { body });
+    if (status !== 201) throw new Error(`the provider was refused: ${status}`);
+  }
+  const { providers } = await harness.deps.catalog.snapshot();
+  const alice = await createCaller(harness, "alice");
+  const bob = await createCaller(harness, "bob", "admin");
+  const living = [alice, bob].map(({ keyId, key }) => [keyId, { label: "", suffix: key.slice(-4) }] as const);
+  const idOf = (wanted: string) => providers.find(({ name }) => name === wanted)?.id ?? "";
+  const headers = { authorization: `Bearer ${bob.key}` };
+  return {
+    cast: {
+      aliceId: alice.principal.id,
+      bobId: bob.principal.id,
+      aliceKeyId: alice.keyId,
+      bobKeyId: bob.keyId,
+      openaiId: idOf("openai"),
+      localId: idOf("local"),
+    },
+    names: { providers: new Map(providers.map(({ id, name }) => [id, name])), keys: new Map(living) },
+    async ask({ path, report }, socket = false) {
+      const url = harness.url + path;
+      const response = socket
+        ? await fetch(url, { headers })
+        : await harness.app.fetch(new Request(url, { headers }), null);
+      const text = await response.text();
+      const body = JSON.parse(text);
+      if (response.status === 400) {
+        return { answer: { status: 400, code: body.error.code }, text, counted: null };
+      }
+      if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
+      const isWhole = !response.headers.has("x-proxy-truncated") || report === "facets";
+      if (!isWhole) throw new Error(`a limit left rows of ${path} out`);
+      const counted = toCounted(response.headers.get("x-proxy-window"));
+      return { answer: { status: 200, body }, text, counted };
+    },
+    pointAt(ledger, atUs) {
+      stats = "listRequests" in ledger ? ledger : createDirectStats(ledger);
+      nowUs = atUs;
+    },
+    stop: () => harness.stop(),
+  };
+}
+
+/** The reader's functions without its thread. */
+function createDirectStats(database: Database): StatsStore {
+  return {
+    listRequests: async (query, page) => listRequests(database, query, page),
+    readSeries: async (query) => readSeries(database, query),
+    readSummary: async (query) => readSummary(database, query),
+    readFacets: async (query) => readFacets(database, query),
+    readErrors: async (query) => readErrors(database, query),
+  };
+}
+
+function toCounted(header: string | null): Asked["counted"] {
+  if (header === null) return null;
+  const [sinceUs = Number.NaN, untilUs = Number.NaN] = header.split("/").map(toInstantUs);
+  return { sinceUs, untilUs };
+}
+
+/** Of the one spelling that the interface has, `….ssssssZ`: `Date` knows but milliseconds. */
+function toInstantUs(text: string): number {
+  const micros = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(\d{3})Z$/.exec(text)?.[1];
+  if (micros === undefined) throw new Error(`x-proxy-window has ${text}`);
+  return Date.parse(text) * 1000 + Number(micros);
+}

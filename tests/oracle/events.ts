@@ -1,0 +1,175 @@
+import * as fc from "fast-check";
+import type { UsageEvent } from "#usage/event.ts";
+import { toFullRateInput } from "./oracle.ts";
+
+const RELAY = "transparent:messages";
+const MINUTE_US = 60_000_000;
+const HOUR_US = 60 * MINUTE_US;
+export const DAY_US = 24 * HOUR_US;
+
+/** Ids that the catalog of a test gave. */
+export interface Cast {
+  readonly aliceId: string;
+  readonly bobId: string;
+  readonly aliceKeyId: string;
+  readonly bobKeyId: string;
+  /** The provider `openai`; one of that name was deleted before. */
+  readonly openaiId: string;
+  readonly localId: string;
+}
+
+/** Where calendars are difficult. */
+export const SCENES_US = [
+  "2024-02-27",
+  "2024-12-29",
+  "2025-12-29",
+  "2026-01-29",
+  "2026-02-26",
+  "2026-06-28",
+  "2028-02-27",
+].map((date) => Date.parse(date) * 1000);
+
+/** Days from the scene's start that hold events: neighbours, a week on, months on. */
+export const DAYS = [0, 1, 2, 3, 4, 7, 8, 31, 33, 62] as const;
+
+/** Moments of a day with an edge of something close by. */
+const withinDay = fc
+  .tuple(
+    fc.constantFrom(0, HOUR_US, 6 * HOUR_US, 23 * HOUR_US, DAY_US),
+    fc.constantFrom(-HOUR_US, -2, -1, 0, 0, 1, 2, 30 * MINUTE_US),
+  )
+  .map(([edge, beside]) => edge + beside);
+
+export const arbitraryArrival = (sceneUs: number) =>
+  fc.tuple(fc.constantFrom(...DAYS), withinDay).map(([day, within]) => sceneUs + day * DAY_US + within);
+
+const MODELS = ["fast", "fast-2", "Renamed", "team/slow"] as const;
+export const CLIENTS = [
+  "curl/8.5",
+  "curl/9",
+  "Curl/8",
+  "100%_x",
+  "1000",
+  "日本語/1",
+  "🦊fox",
+  "=cmd",
+] as const;
+const TAG_SETS = [
+  [],
+  ["app:checkout"],
+  ["app:checkout", "env:prod"],
+  ["app-x:1"],
+  ["app:search", "env:prod", "team:a.b_c"],
+  ["env:prod"],
+];
+
+const who = (cast: Cast) =>
+  fc.constantFrom(
+    { principalId: cast.aliceId, principalName: "alice", keyId: cast.aliceKeyId },
+    { principalId: cast.aliceId, principalName: "alice", keyId: "key-deleted" },
+    { principalId: cast.bobId, principalName: "bob", keyId: cast.bobKeyId },
+    // There was another alice before this one.
+    { principalId: "principal-deleted", principalName: "alice", keyId: "key-of-old-alice" },
+    { principalId: "principal-gone", principalName: "carol", keyId: "key-of-carol" },
+  );
+
+const tokens = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 50_000 }) },
+  { weight: 1, arbitrary: fc.constantFrom(0, 1, 19.5, 0.25, 2 ** 40) },
+);
+/** Seconds with whatever digits; none so many that their sum in microseconds passes 2^53. */
+const audio = fc.oneof(
+  fc.integer({ min: 0, max: 3600 }),
+  fc.double({ min: 0, max: 3600, noNaN: true }),
+  fc.constantFrom(0.1, 0.2, 0.000_000_4, 0.000_000_5, 29.999_999_9),
+);
+const usage = fc.option(
+  fc.record({
+    shape: fc.constantFrom("inclusive", "exclusive"),
+    quantities: fc.record(
+      { input_tokens: tokens, output_tokens: tokens, cached_input_tokens: tokens, audio_seconds: audio },
+      { requiredKeys: [] },
+    ),
+    cacheCreationTokens: fc.option(tokens),
+  }),
+  { freq: 6 },
+);
+/** With the largest of the quantities above still an amount that the ledger keeps exactly (docs/decisions.md, 15). */
+const prices = fc.constantFrom(
+  {},
+  { input_tokens: 2_500_000, output_tokens: 10_000_000, cached_input_tokens: 250_000, audio_seconds: 1 },
+  { input_tokens: 3, output_tokens: null },
+  { input_tokens: 0, output_tokens: 0 },
+  { input_tokens: 1_000_000_007 },
+  { audio_seconds: 6_000_000_123 },
+);
+const ending = fc.constantFrom(
+  { outcome: "ok", statusCode: 200, errorKind: null },
+  { outcome: "ok", statusCode: 200, errorKind: null },
+  { outcome: "ok", statusCode: 302, errorKind: null },
+  { outcome: "cancelled", statusCode: 499, errorKind: null },
+  { outcome: "cancelled", statusCode: 200, errorKind: null },
+  { outcome: "upstream_error", statusCode: 429, errorKind: "rate_limit_error" },
+  { outcome: "upstream_error", statusCode: 500, errorKind: "rate_limit_error" },
+  { outcome: "upstream_error", statusCode: 200, errorKind: "overloaded_error" },
+  { outcome: "unreachable", statusCode: 502, errorKind: "timeout" },
+  { outcome: "unreachable", statusCode: 502, errorKind: "connection_error" },
+);
+const durationUs = fc.oneof(
+  fc.constantFrom(...[1, 5, 15, 30, 60, 120].flatMap((edge) => [edge * 1e6 - 1, edge * 1e6])),
+  fc.integer({ min: 0, max: 200_000_000 }),
+  fc.constant(0),
+);
+
+/** Any event there can be, with the cost that its prices make. */
+export function arbitraryEvent(cast: Cast, sceneUs: number): fc.Arbitrary<UsageEvent> {
+  return fc
+    .record({
+      who: who(cast),
+      arrivedAtUs: arbitraryArrival(sceneUs),
+      providerId: fc.constantFrom(cast.openaiId, cast.localId, "deleted-1", "deleted-2", RELAY),
+      model: fc.constantFrom(...MODELS, null),
+      endpoint: fc.constantFrom("chat", "completions", "embeddings"),
+      client: fc.constantFrom(...CLIENTS, "", null),
+      tags: fc.constantFrom(...TAG_SETS),
+      streamed: fc.boolean(),
+      ending,
+      durationUs,
+      timeToFirstByteUs: fc.option(fc.integer({ min: 0, max: 1_000_000 })),
+      usage,
+      prices,
+    })
+    .map(({ who: caller, ending: ended, ...rest }) => {
+      const isRelay = rest.providerId === RELAY;
+      return Object.assign({}, rest, ended, caller, toMoney(rest), {
+        keyId: isRelay ? null : caller.keyId,
+        relayTokenId: isRelay ? `token-of-${caller.principalName}` : null,
+        // Only a relayed call may have none.
+        model: isRelay ? rest.model : (rest.model ?? "fast"),
+        upstreamName: rest.model === null ? null : `${rest.model}-upstream`,
+        endpoint: isRelay ? "/v1/messages" : rest.endpoint,
+      });
+    });
+}
+
+/** What a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
+export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "usage" | "prices">) {
+  if (reported === null) return { costPico: null, unpriced: false };
+  const input = toFullRateInput({ usage: reported });
+  const quantities = { ...reported.quantities, ...(input === null ? {} : { input_tokens: input }) };
+  let micros: bigint | null = null;
+  let unpriced = false;
+  for (const unit of ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const) {
+    const quantity = quantities[unit];
+    const price = inForce[unit] ?? null;
+    if (quantity === undefined) continue;
+    if (price === null) unpriced ||= quantity > 0;
+    else micros = (micros ?? 0n) + toMicros(quantity) * BigInt(price);
+  }
+  return { costPico: micros === null ? null : (micros + 500_000n) / 1_000_000n, unpriced };
+}
+
+function toMicros(quantity: number): bigint {
+  const whole = Math.trunc(quantity);
+  return BigInt(whole) * 1_000_000n + BigInt(Math.round((quantity - whole) * 1e6));
+}

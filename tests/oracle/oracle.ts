@@ -1,0 +1,381 @@
+import { formatInstant } from "#kernel/clock.ts";
+import { picoToNumber } from "#kernel/units.ts";
+import type { Outcome, UsageEvent } from "#usage/event.ts";
+import type { BucketName } from "./calendar.ts";
+import { listBucketStarts, toBucketStart, toNextStart } from "./calendar.ts";
+
+/**
+ * What every report must answer, by brute force: plain sums over the raw events, written from the specification and
+ * sharing nothing with the product but how an instant and an amount are spelled.
+ */
+
+/** What there is to report on. */
+export interface World {
+  /** In the order in which they were written down. */
+  readonly events: readonly UsageEvent[];
+  readonly nowUs: number;
+  /** Names of the providers that exist, by id. */
+  readonly providers: ReadonlyMap<string, string>;
+  /** The API keys that exist, by id. */
+  readonly keys: ReadonlyMap<string, { readonly label: string; readonly suffix: string }>;
+  /** Rows from before it were removed: the log lists what is left, and sums count everything. */
+  readonly rowsFromUs?: number;
+}
+
+/** What is asked, as it is meant; `path` is how it is spelled. */
+export interface Question {
+  readonly path: string;
+  readonly report: "series" | "summary" | "requests" | "facets" | "errors";
+  /** How the rows of a summary are told apart. */
+  readonly grouping: "own" | "admin" | "team";
+  /** Whose usage alone; null is everybody's. */
+  readonly principalId: string | null;
+  readonly principal: string | null;
+  readonly keyId: string | null;
+  readonly provider: string | null;
+  readonly model: string | null;
+  readonly clientPrefix: string | null;
+  readonly tags: readonly string[];
+  readonly outcomes: readonly Outcome[] | null;
+  readonly sinceUs: number | null;
+  readonly untilUs: number | null;
+  readonly bucket: BucketName;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export type Answer =
+  | { readonly status: 200; readonly body: unknown }
+  | { readonly status: 400; readonly code: string };
+
+/** An event under the microsecond that is its own. */
+interface Row {
+  readonly atUs: number;
+  readonly event: UsageEvent;
+}
+
+const RELAY = "transparent:messages";
+const UNIT_NAMES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
+type UnitName = (typeof UNIT_NAMES)[number];
+const FACET_VALUES_MAX = 500;
+
+/** Answers about all events, or about the first so many of them: ids do not depend on what comes later. */
+export type Oracle = (question: Question, eventCount?: number) => Answer;
+
+/** Asked many times about one world: what does not depend on the question is worked out once. */
+export function createOracle(world: World): Oracle {
+  const all = toRows(world.events);
+  return (question, eventCount = all.length) => {
+    const rows = all.slice(0, eventCount).filter(({ atUs, event }) => matches(world, question, atUs, event));
+    if (question.report === "series") return toSeries(world, question, rows);
+    if (question.report === "errors") return toErrors(world, question, rows);
+    if (question.report === "summary") return { status: 200, body: toSummary(world, question, rows) };
+    if (question.report === "facets") return { status: 200, body: toFacets(world, rows) };
+    return { status: 200, body: toPage(world, question, rows) };
+  };
+}
+
+/** Each event's id is its arrival, or the next microsecond that no event before it has. */
+function toRows(events: readonly UsageEvent[]): Row[] {
+  const taken = new Set<number>();
+  return events.map((event) => {
+    let atUs = event.arrivedAtUs;
+    while (taken.has(atUs)) atUs += 1;
+    taken.add(atUs);
+    return { atUs, event };
+  });
+}
+
+function matches(world: World, question: Question, atUs: number, event: UsageEvent): boolean {
+  const { sinceUs, untilUs, provider, clientPrefix } = question;
+  if (sinceUs !== null && atUs < sinceUs) return false;
+  if (untilUs !== null && atUs >= untilUs) return false;
+  if (question.principalId !== null && event.principalId !== question.principalId) return false;
+  if (question.principal !== null && event.principalName !== question.principal) return false;
+  if (question.keyId !== null && event.keyId !== question.keyId) return false;
+  if (provider !== null && toProviderName(world, event) !== provider) return false;
+  if (question.model !== null && event.model !== question.model) return false;
+  if (clientPrefix !== null && event.client?.startsWith(clientPrefix) !== true) return false;
+  if (!question.tags.every((tag) => event.tags.includes(tag))) return false;
+  return question.outcomes === null || question.outcomes.includes(event.outcome);
+}
+
+function toProviderName(world: World, { providerId }: UsageEvent): string {
+  return providerId === RELAY ? RELAY : (world.providers.get(providerId) ?? "(deleted)");
+}
+
+/** The buckets of the window with the rows of each; null when there are too many. */
+function toBuckets(world: World, { bucket, ...question }: Question, rows: readonly Row[]) {
+  const endUs = question.untilUs ?? toNextStart(bucket, toBucketStart(bucket, world.nowUs));
+  const firstUs = rows.reduce((first, { atUs }) => Math.min(first, atUs), Number.POSITIVE_INFINITY);
+  const starts = listBucketStarts(bucket, question.sinceUs ?? firstUs, endUs);
+  const byStart = Map.groupBy(rows, ({ atUs }) => toBucketStart(bucket, atUs));
+  return starts?.map((startUs) => ({ startUs, rows: byStart.get(startUs) ?? [] })) ?? null;
+}
+
+const TOO_LARGE: Answer = { status: 400, code: "range_too_large" };
+
+function toSeries(world: World, question: Question, rows: readonly Row[]): Answer {
+  const buckets = toBuckets(world, question, rows);
+  if (buckets === null) return TOO_LARGE;
+  const series = buckets.map(({ startUs, rows: inBucket }) => ({
+    start: formatInstant(startUs),
+    requests: inBucket.length,
+    ok: countOutcomes(inBucket, "ok"),
+    cancelled: countOutcomes(inBucket, "cancelled"),
+    failed: countOutcomes(inBucket, "upstream_error", "unreachable"),
+    unpriced_requests: inBucket.filter(({ event }) => event.unpriced).length,
+    cost: toCost(inBucket),
+    units: toUnits(inBucket),
+  }));
+  return { status: 200, body: { bucket: question.bucket, series } };
+}
+
+function toErrors(world: World, question: Question, rows: readonly Row[]): Answer {
+  const buckets = toBuckets(world, question, rows);
+  if (buckets === null) return TOO_LARGE;
+  const series = buckets.map(({ startUs, rows: inBucket }) => ({
+    start: formatInstant(startUs),
+    ok: countOutcomes(inBucket, "ok"),
+    upstream_error: countOutcomes(inBucket, "upstream_error"),
+    unreachable: countOutcomes(inBucket, "unreachable"),
+    cancelled: countOutcomes(inBucket, "cancelled"),
+  }));
+  const breakdown = toGroups(rows, ({ event }) => [
+    toProviderName(world, event),
+    event.model,
+    event.endpoint,
+    event.client,
+    event.tags,
+    event.outcome,
+    event.errorKind,
+    event.statusCode,
+  ]).map(({ key, rows: inGroup }) => {
+    const [provider, model, endpoint, client, tags, outcome, error_kind, status_code] = key;
+    const durationUs = inGroup.reduce((sum, { event }) => sum + event.durationUs, 0);
+    return {
+      provider,
+      model,
+      endpoint,
+      client,
+      tags,
+      outcome,
+      error_kind,
+      status_code,
+      requests: inGroup.length,
+      avg_duration_ms: durationUs / inGroup.length / 1000,
+      last_seen: formatInstant(inGroup.reduce((last, { atUs }) => Math.max(last, atUs), -Infinity)),
+      bands: toBands(inGroup),
+    };
+  });
+  return { status: 200, body: { bucket: question.bucket, series, breakdown } };
+}
+
+function toBands(rows: readonly Row[]) {
+  const count = (fromSeconds: number, toSeconds: number) =>
+    rows.filter(({ event }) => event.durationUs >= fromSeconds * 1e6 && event.durationUs < toSeconds * 1e6)
+      .length;
+  return {
+    "<1s": count(0, 1),
+    "1-5s": count(1, 5),
+    "5-15s": count(5, 15),
+    "15-30s": count(15, 30),
+    "30-60s": count(30, 60),
+    "60-120s": count(60, 120),
+    ">=120s": count(120, Number.POSITIVE_INFINITY),
+  };
+}
+
+/** Failures and calls without a model are left out (section 4.4). */
+function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
+  const counted = rows.filter(
+    ({ event }) => event.model !== null && (event.outcome === "ok" || event.outcome === "cancelled"),
+  );
+  const usage = toGroups(counted, ({ event }) => [
+    grouping === "own" ? null : event.principalName,
+    grouping === "team" ? toProviderName(world, event) : null,
+    event.model,
+    event.endpoint,
+    grouping === "team" ? event.client : null,
+    grouping === "team" ? event.tags : null,
+  ]).map(({ key, rows: inGroup }) => {
+    const [principal, provider, model, endpoint, client, tags] = key;
+    const app = inGroup[0]?.event.tags.find((tag) => tag.startsWith("app:"))?.slice(4) ?? "untagged";
+    const figures = {
+      model,
+      endpoint,
+      requests: inGroup.length,
+      cancelled: countOutcomes(inGroup, "cancelled"),
+      cost: toCost(inGroup),
+      units: toUnits(inGroup),
+    };
+    if (grouping === "own") return figures;
+    return Object.assign(figures, { principal }, grouping === "team" ? { provider, client, tags, app } : {});
+  });
+  return { usage };
+}
+
+function toFacets(world: World, rows: readonly Row[]) {
+  const principalOfKey = new Map(rows.map(({ event }) => [event.keyId, event.principalName]));
+  const facets = {
+    principals: toFacet(rows, (event) => [event.principalName]),
+    keys: toFacet(rows, (event) => [event.keyId]),
+    providers: toFacet(rows, (event) => [toProviderName(world, event)]),
+    models: toFacet(rows, (event) => [event.model]),
+    clients: toFacet(rows, (event) => [event.client]),
+    tags: toFacet(rows, (event) => event.tags),
+  };
+  return {
+    principals: facets.principals.values,
+    keys: facets.keys.values.map((id) => ({
+      id,
+      label: world.keys.get(id)?.label ?? null,
+      key_suffix: world.keys.get(id)?.suffix ?? null,
+      principal: principalOfKey.get(id),
+    })),
+    providers: facets.providers.values,
+    models: facets.models.values,
+    clients: facets.clients.values,
+    tags: facets.tags.values,
+    truncated: Object.fromEntries(Object.entries(facets).map(([name, { isCut }]) => [name, isCut])),
+  };
+}
+
+function toFacet(rows: readonly Row[], pick: (event: UsageEvent) => readonly (string | null)[]) {
+  const uses = new Map<string, number>();
+  for (const { event } of rows) {
+    for (const value of pick(event)) if (value !== null) uses.set(value, (uses.get(value) ?? 0) + 1);
+  }
+  const byUse = [...uses].sort(([a, m], [b, n]) => n - m || compare(a, b)).map(([value]) => value);
+  return { values: byUse.slice(0, FACET_VALUES_MAX).sort(compare), isCut: byUse.length > FACET_VALUES_MAX };
+}
+
+function toPage(world: World, { limit, offset }: Question, all: readonly Row[]) {
+  const rows = all.filter(({ atUs }) => atUs >= (world.rowsFromUs ?? 0));
+  const requests = [...rows]
+    .sort((left, right) => right.atUs - left.atUs)
+    .slice(offset, offset + limit)
+    .map(({ atUs, event }) => {
+      const { quantities = {} } = event.usage ?? {};
+      const reported = UNIT_NAMES.filter((unit) => quantities[unit] !== undefined);
+      return {
+        id: toUuid(atUs),
+        ts: formatInstant(atUs),
+        principal: event.principalName,
+        key_id: event.keyId,
+        key_label: world.keys.get(event.keyId ?? "")?.label ?? null,
+        relay_token_id: event.relayTokenId,
+        provider: toProviderName(world, event),
+        model: event.model,
+        upstream_name: event.upstreamName,
+        endpoint: event.endpoint,
+        client: event.client,
+        status_code: event.statusCode,
+        outcome: event.outcome,
+        error_kind: event.errorKind,
+        cancelled: event.outcome === "cancelled",
+        streamed: event.streamed,
+        duration_ms: event.durationUs / 1000,
+        time_to_first_byte_ms: event.timeToFirstByteUs === null ? null : event.timeToFirstByteUs / 1000,
+        cost: event.costPico === null ? null : picoToNumber(event.costPico),
+        units: Object.fromEntries(reported.map((unit) => [unit, quantities[unit]])),
+        unit_prices: Object.fromEntries(
+          reported.map((unit) => {
+            const pico = event.prices[unit] ?? null;
+            return [unit, pico === null ? null : pico / 1e6];
+          }),
+        ),
+        tags: event.tags,
+      };
+    });
+  return { requests, limit, offset, total: rows.length };
+}
+
+/** RFC 9562, section 6.2, method 3: milliseconds, then the microseconds within them; the rest is fixed. */
+function toUuid(atUs: number): string {
+  const hex = (number: bigint, digits: number) => number.toString(16).padStart(digits, "0");
+  const [ms, us] = [BigInt(atUs) / 1000n, BigInt(atUs) % 1000n];
+  const digits = `${hex(ms, 12)}7${hex(us, 3)}8000000000000000`;
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+function countOutcomes(rows: readonly Row[], ...outcomes: readonly Outcome[]): number {
+  return rows.filter(({ event }) => outcomes.includes(event.outcome)).length;
+}
+
+function toCost(rows: readonly Row[]): number | null {
+  const costs = rows.flatMap(({ event }) => event.costPico ?? []);
+  return costs.length === 0 ? null : picoToNumber(costs.reduce((sum, cost) => sum + cost, 0n));
+}
+
+/** Sums of what was reported; a unit that nobody reported is absent, one that was reported as zero is zero. */
+function toUnits(rows: readonly Row[]): { [unit in UnitName]?: number } {
+  const units: { [unit in UnitName]?: number } = {};
+  let audioUs = 0;
+  for (const { event } of rows) {
+    if (event.usage === null) continue;
+    const { audio_seconds, output_tokens, cached_input_tokens } = event.usage.quantities;
+    const input = toFullRateInput(event);
+    if (input !== null) units.input_tokens = (units.input_tokens ?? 0) + input;
+    if (output_tokens !== undefined) units.output_tokens = (units.output_tokens ?? 0) + output_tokens;
+    if (cached_input_tokens !== undefined) {
+      units.cached_input_tokens = (units.cached_input_tokens ?? 0) + cached_input_tokens;
+    }
+    // Kept to the microsecond, so that a sum does not depend on its order.
+    if (audio_seconds !== undefined) {
+      audioUs += Math.round(audio_seconds * 1e6);
+      units.audio_seconds = audioUs / 1e6;
+    }
+  }
+  return units;
+}
+
+/** Section 2.10 and the decisions, "Reports": what was processed at the full input rate. */
+export function toFullRateInput({ usage }: Pick<UsageEvent, "usage">): number | null {
+  if (usage === null) return null;
+  const input = usage.quantities.input_tokens;
+  const cached = usage.quantities.cached_input_tokens ?? 0;
+  if (usage.shape === "exclusive") {
+    const written = usage.cacheCreationTokens;
+    return input === undefined && written === null ? null : (input ?? 0) + (written ?? 0);
+  }
+  if (input === undefined) return null;
+  return cached <= input ? input - cached : input;
+}
+
+type KeyPart = string | number | readonly string[] | null;
+
+/** Rows by key, sorted by it: code units, null first, lists by their elements. */
+function toGroups(rows: readonly Row[], toKey: (row: Row) => readonly KeyPart[]) {
+  const groups = new Map<string, { readonly key: readonly KeyPart[]; readonly rows: Row[] }>();
+  for (const row of rows) {
+    const key = toKey(row);
+    const text = JSON.stringify(key);
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, { key, rows: [row] });
+    else group.rows.push(row);
+  }
+  return [...groups.values()].sort((left, right) => compareKeys(left.key, right.key));
+}
+
+function compareKeys(left: readonly KeyPart[], right: readonly KeyPart[]): number {
+  for (let index = 0; index < Math.max(left.length, right.length); index += 1) {
+    const [a, b] = [left[index] ?? null, right[index] ?? null];
+    const order =
+      Array.isArray(a) && Array.isArray(b)
+        ? compareKeys(a, b)
+        : a === null || b === null
+          ? compareNull(a, b)
+          : compare(a, b);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+function compareNull(left: unknown, right: unknown): number {
+  return Number(left !== null) - Number(right !== null);
+}
+
+function compare<Part extends KeyPart>(left: Part, right: Part): number {
+  return left === right ? 0 : left! < right! ? -1 : 1;
+}

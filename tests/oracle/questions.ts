@@ -1,0 +1,208 @@
+import * as fc from "fast-check";
+import { formatInstant } from "#kernel/clock.ts";
+import type { Outcome } from "#usage/event.ts";
+import type { BucketName } from "./calendar.ts";
+import type { Cast } from "./events.ts";
+import { CLIENTS, DAY_US, DAYS } from "./events.ts";
+import type { Question } from "./oracle.ts";
+
+const HOUR_US = 3_600_000_000;
+const MINUTE_US = 60_000_000;
+
+/** The reports, whose they are, and which parameters they take. */
+const REPORTS = [
+  { path: "/stats/series", report: "series", grouping: "team", filters: "all", own: false },
+  { path: "/stats/summary", report: "summary", grouping: "team", filters: "all", own: false },
+  { path: "/stats/requests", report: "requests", grouping: "team", filters: "all", own: false },
+  { path: "/stats/requests/facets", report: "facets", grouping: "team", filters: "all", own: false },
+  { path: "/stats/errors", report: "errors", grouping: "team", filters: "all", own: false },
+  { path: "/admin/v1/requests", report: "requests", grouping: "team", filters: "all", own: false },
+  { path: "/admin/v1/usage/summary", report: "summary", grouping: "admin", filters: "all", own: false },
+  { path: "/admin/v1/usage/series", report: "series", grouping: "admin", filters: "all", own: false },
+  { path: "/my/usage", report: "summary", grouping: "own", filters: "none", own: true },
+  { path: "/my/usage/series", report: "series", grouping: "own", filters: "none", own: true },
+] as const;
+
+/** A value as it is meant and as it is spelled. */
+interface Spelled<Meaning> {
+  readonly meaning: Meaning;
+  readonly text: string;
+}
+
+const same = <Text extends string>(text: Text): Spelled<Text> => ({ meaning: text, text });
+
+/** Nothing is asked, or an empty parameter stands there. */
+const sometimes = <Meaning>(
+  values: fc.Arbitrary<Spelled<Meaning>>,
+  weight = 1,
+): fc.Arbitrary<Spelled<Meaning | null> | null> =>
+  fc.oneof(
+    { weight: 6, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.constant({ meaning: null, text: "" }) },
+    { weight: weight * 3, arbitrary: values },
+  );
+
+/** Instants close to where events and buckets begin and end. */
+function arbitraryInstant(sceneUs: number): fc.Arbitrary<number> {
+  const edge = fc
+    .tuple(
+      fc.constantFrom(-40, -1, ...DAYS, 5, 32, 63, 64, 100),
+      fc.constantFrom(0, 0, HOUR_US, 6 * HOUR_US, 23 * HOUR_US, 5 * HOUR_US + 30 * MINUTE_US),
+      fc.constantFrom(-1, 0, 0, 0, 1, 2, 500_000),
+    )
+    .map(([day, within, beside]) => sceneUs + day * DAY_US + within + beside);
+  const calendar = fc
+    .tuple(
+      fc.constantFrom("2024-02-29", "2024-03-01", "2025-01-01", "2026-01-01", "2026-03-01", "2028-02-29"),
+      fc.constantFrom(-1, 0, 1, DAY_US - 1, DAY_US),
+    )
+    .map(([date, beside]) => Date.parse(date) * 1000 + beside);
+  return fc.oneof({ weight: 5, arbitrary: edge }, { weight: 1, arbitrary: calendar });
+}
+
+/** One instant in one of the spellings that a client may choose. */
+function spell(instantUs: number, style: number): string {
+  const utc = formatInstant(instantUs);
+  const isWholeSecond = instantUs % 1_000_000 === 0;
+  if (style === 0 && instantUs % DAY_US === 0) return utc.slice(0, 10);
+  if (style === 1) return utc.slice(0, -1);
+  if (style === 2 && isWholeSecond) return `${utc.slice(0, 19)}Z`;
+  // A zone to the east is ahead: the same moment has a later local time.
+  if (style === 3) return `${formatInstant(instantUs + 5.5 * HOUR_US).slice(0, -1)}+05:30`;
+  if (style === 4) return `${formatInstant(instantUs + 2 * HOUR_US).slice(0, -1)} 02:00`;
+  if (style === 5) return `${formatInstant(instantUs - 8 * HOUR_US).slice(0, -1)}-0800`;
+  return utc;
+}
+
+const arbitraryBound = (sceneUs: number): fc.Arbitrary<Spelled<number | null> | null> =>
+  sometimes(
+    fc
+      .tuple(arbitraryInstant(sceneUs), fc.nat({ max: 6 }))
+      .map(([meaning, style]) => ({ meaning, text: spell(meaning, style) })),
+    3,
+  );
+
+const OUTCOMES: readonly Spelled<readonly Outcome[]>[] = [
+  { text: "ok", meaning: ["ok"] },
+  { text: "cancelled", meaning: ["cancelled"] },
+  { text: "upstream_error", meaning: ["upstream_error"] },
+  { text: "unreachable", meaning: ["unreachable"] },
+  { text: "failed", meaning: ["upstream_error", "unreachable", "cancelled"] },
+];
+
+const TAGS: readonly Spelled<string>[] = [
+  same("app:checkout"),
+  same("env:prod"),
+  same("team:a.b_c"),
+  same("no:such"),
+  same("app"),
+  { text: " APP:Checkout ", meaning: "app:checkout" },
+];
+
+const page = fc.record({
+  limit: fc.constantFrom<Spelled<number> | null>(
+    null,
+    { text: "1", meaning: 1 },
+    { text: "7", meaning: 7 },
+    { text: "500", meaning: 500 },
+    { text: "501", meaning: 100 },
+    { text: "0", meaning: 100 },
+    { text: "x", meaning: 100 },
+  ),
+  offset: fc.oneof(
+    fc.constantFrom<Spelled<number> | null>(null, { text: "-1", meaning: 0 }, { text: "1.5", meaning: 0 }),
+    fc.nat({ max: 60 }).map((offset) => ({ text: String(offset), meaning: offset })),
+  ),
+});
+
+interface Filters {
+  readonly principal: Spelled<string | null> | null;
+  readonly key: Spelled<string | null> | null;
+  readonly provider: Spelled<string | null> | null;
+  readonly model: Spelled<string | null> | null;
+  readonly client: Spelled<string | null> | null;
+  readonly outcome: Spelled<readonly Outcome[] | null> | null;
+  readonly tags: readonly Spelled<string>[];
+}
+
+const arbitraryFilters = (cast: Cast): fc.Arbitrary<Filters> =>
+  fc.record({
+    principal: sometimes(fc.constantFrom(...["alice", "bob", "carol", "Alice", "nobody"].map(same))),
+    key: sometimes(fc.constantFrom(...[cast.aliceKeyId, "key-deleted", "token-of-bob", "none"].map(same))),
+    provider: sometimes(
+      fc.constantFrom(
+        ...["openai", "local", "(deleted)", "transparent:messages", "deleted-1", "none"].map(same),
+      ),
+    ),
+    model: sometimes(fc.constantFrom(...["fast", "Renamed", "renamed", "team/slow", "fas"].map(same))),
+    client: sometimes(
+      fc.constantFrom(
+        ...["curl", "curl/8.5", "C", "%", "100%", "100_", "1", "日", "🦊", ...CLIENTS].map(same),
+      ),
+    ),
+    outcome: sometimes(fc.constantFrom(...OUTCOMES)),
+    tags: fc.oneof(
+      { weight: 3, arbitrary: fc.constant([]) },
+      { weight: 2, arbitrary: fc.array(fc.constantFrom(...TAGS), { maxLength: 4 }) },
+    ),
+  });
+
+/** Any question to any report: what is meant, and its path and query as a client spells them. */
+export function arbitraryQuestion(cast: Cast, sceneUs: number): fc.Arbitrary<Question> {
+  return fc
+    .record({
+      asked: fc.constantFrom(...REPORTS),
+      filters: arbitraryFilters(cast),
+      since: arbitraryBound(sceneUs),
+      until: arbitraryBound(sceneUs),
+      bucket: sometimes<BucketName>(
+        fc.constantFrom(same("hour"), same("day"), same("week"), same("month")),
+        4,
+      ),
+      page,
+    })
+    .map((chosen) => toQuestion(cast, chosen));
+}
+
+interface Chosen {
+  readonly asked: (typeof REPORTS)[number];
+  readonly filters: Filters;
+  readonly since: Spelled<number | null> | null;
+  readonly until: Spelled<number | null> | null;
+  readonly bucket: Spelled<BucketName | null> | null;
+  readonly page: { readonly limit: Spelled<number> | null; readonly offset: Spelled<number> | null };
+}
+
+function toQuestion(
+  cast: Cast,
+  { asked, filters: chosen, since, until, bucket, page: paged }: Chosen,
+): Question {
+  const query = new URLSearchParams();
+  const say = (name: string, value: { readonly text: string } | null) => {
+    if (value !== null) query.append(name, value.text);
+  };
+  // All are said, also to reports that do not take them: those must not care.
+  const { principal, key, provider, model, client, outcome, tags } = chosen;
+  const spoken = { since, until, bucket, principal, key, provider, model, client, outcome, ...paged };
+  for (const [name, value] of Object.entries(spoken)) say(name, value);
+  for (const tag of tags) say("tag", tag);
+  const all = asked.filters === "all";
+  return {
+    path: `${asked.path}?${query.toString()}`,
+    report: asked.report,
+    grouping: asked.grouping,
+    principalId: asked.own ? cast.bobId : null,
+    principal: asked.filters === "none" ? null : (principal?.meaning ?? null),
+    keyId: all ? (key?.meaning ?? null) : null,
+    provider: all ? (provider?.meaning ?? null) : null,
+    model: all ? (model?.meaning ?? null) : null,
+    clientPrefix: all ? (client?.meaning ?? null) : null,
+    tags: all ? tags.map(({ meaning }) => meaning) : [],
+    outcomes: all ? (outcome?.meaning ?? null) : null,
+    sinceUs: since?.meaning ?? null,
+    untilUs: until?.meaning ?? null,
+    bucket: bucket?.meaning ?? "day",
+    limit: paged.limit?.meaning ?? 100,
+    offset: paged.offset?.meaning ?? 0,
+  };
+}

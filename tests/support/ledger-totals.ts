@@ -1,0 +1,278 @@
+import type { Database } from "bun:sqlite";
+import { expect } from "bun:test";
+
+/** 10^9 pico: where an amount is cut into its two columns. */
+export const SEAM = 1_000_000_000n;
+const DAY_US = 86_400_000_000;
+const HOUR_US = DAY_US / 24;
+export const UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
+
+/** An event with what it was interned to. */
+export interface CheckedEvent {
+  readonly id: number;
+  readonly combination: number;
+  readonly result: number;
+  readonly outcome: string;
+  readonly status_code: number;
+  readonly error_kind: string | null;
+  readonly duration_us: number;
+  readonly shape: string | null;
+  readonly tags: string;
+  readonly prices: string;
+  readonly cost_hi: number | null;
+  readonly cost_lo: number | null;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly cached_input_tokens: number | null;
+  readonly audio_seconds: number | null;
+  readonly cache_creation_tokens: number | null;
+}
+
+/** Invariant 2: hours, days, sealed days, months and dimensions against the rows, and against each other where rows were removed. */
+export function checkTotals(database: Database, events: readonly CheckedEvent[]): void {
+  const state = database
+    .query<{ sealed: number; pruned: number }, []>(
+      "SELECT sealed_before_day AS sealed, pruned_before_us AS pruned FROM ledger_state",
+    )
+    .get();
+  const { sealed, pruned } = state ?? { sealed: 0, pruned: 0 };
+  const select = (table: string, key: string, extra: string) =>
+    `SELECT ${key} AS key, ${extra}, ${table}.* FROM ${table}`;
+  const byResult = "JOIN result ON result.id = result";
+  const dayKey = "day || ' ' || combination || ' ' || result";
+  const days = (table: string) =>
+    database
+      .query<DayRow, []>(`${select(table, dayKey, `day * ${DAY_US} AS fromUs, outcome`)} ${byResult}`)
+      .all();
+  const [open, sealedDays] = [days("day_total"), days("sealed_day_total")];
+  expect(sealedDays.filter(({ day }) => day >= sealed)).toEqual([]);
+  expect(open.filter(({ day }) => day < sealed)).toEqual([]);
+
+  // Days whose rows are all there: what retention has cut into has totals and no rows.
+  const kept = Math.ceil(pruned / DAY_US) * DAY_US;
+  const rows = events.filter(({ id }) => id >= kept);
+  const all = [...open, ...sealedDays];
+  const ofDays = sum(
+    all.filter(({ fromUs }) => fromUs >= kept),
+    (row) => row.key,
+    fromDayRow,
+  );
+  expectSame(
+    "days",
+    ofDays,
+    sum(rows, (event) => `${toDay(event.id)} ${event.combination} ${event.result}`, fromEvent),
+  );
+
+  const hours = database
+    .query<TotalRow, []>(select("hour_total", "hour || ' ' || outcome", `hour * ${HOUR_US} AS fromUs`))
+    .all();
+  const ofHours = sum(
+    hours.filter(({ fromUs }) => fromUs >= kept),
+    (row) => row.key,
+    fromHourRow,
+  );
+  const hourOf = (event: CheckedEvent) => `${Math.floor(event.id / HOUR_US)} ${event.outcome}`;
+  expectSame(
+    "hours",
+    ofHours,
+    sum(rows, hourOf, (event) => withoutTimes(fromEvent(event))),
+  );
+  // Also where there are no rows left.
+  const dayOf = (row: TotalRow) => `${toDay(row.fromUs)} ${row.outcome}`;
+  const daysByOutcome = sum(all, dayOf, (row) => withoutTimes(fromDayRow(row)));
+  expectSame("hours of days", sum(hours, dayOf, fromHourRow), daysByOutcome);
+
+  const monthKey = "month || ' ' || combination || ' ' || result";
+  const months = database
+    .query<DayRow, []>(`${select("month_total", monthKey, "0 AS fromUs, outcome")} ${byResult}`)
+    .all();
+  const ofMonths = sum(months, (row) => row.key, fromDayRow);
+  expectSame(
+    "months",
+    ofMonths,
+    sum(sealedDays, (row) => row.key.replace(/^\d+/, String(toMonth(row.fromUs))), fromDayRow),
+  );
+
+  const dimensionKey = "day || ' ' || dimension || ' ' || outcome";
+  const ofDimensions = database
+    .query<TotalRow, []>(select("dimension_total", dimensionKey, "0 AS fromUs"))
+    .all();
+  const membersByDay = database
+    .query<TotalRow, []>(
+      `SELECT t.day || ' ' || d.id || ' ' || r.outcome AS key, 0 AS fromUs, r.outcome, t.* FROM sealed_day_total AS t
+       JOIN result AS r ON r.id = t.result JOIN combination AS c ON c.id = t.combination
+       JOIN dimension AS d ON d.first_day <= t.day AND CASE d.kind
+         WHEN 'principal' THEN d.value = json_array(c.principal_id, c.principal_name)
+         WHEN 'key' THEN d.value = c.key_id
+         WHEN 'provider' THEN d.value = c.provider_id
+         WHEN 'model' THEN d.value = c.model
+         WHEN 'client' THEN d.value = c.client
+         ELSE d.value IN (SELECT value FROM json_each(c.tags)) END`,
+    )
+    .all();
+  const byKey = (row: TotalRow) => row.key;
+  expectSame("dimensions", sum(ofDimensions, byKey, fromHourRow), sum(membersByDay, byKey, fromHourRow));
+}
+
+/** Section 2.10: input at the full rate, whatever the shape. */
+export function toNormalised(event: CheckedEvent) {
+  const { input_tokens: input, cached_input_tokens: cached, cache_creation_tokens: written } = event;
+  const isExclusive = event.shape === "exclusive";
+  const normalised = isExclusive
+    ? input === null && written === null
+      ? null
+      : (input ?? 0) + (written ?? 0)
+    : input === null || (cached ?? 0) > input
+      ? input
+      : input - (cached ?? 0);
+  const { output_tokens, audio_seconds } = event;
+  return { input_tokens: normalised, output_tokens, cached_input_tokens: cached, audio_seconds };
+}
+
+/** Null when nothing was priced. */
+export function toPico({
+  cost_hi,
+  cost_lo,
+}: {
+  readonly cost_hi: number | null;
+  readonly cost_lo: number | null;
+}) {
+  return cost_hi === null || cost_lo === null ? null : BigInt(cost_hi) * SEAM + BigInt(cost_lo);
+}
+
+/** The measures of a total, as text: so two of them compare, and differ readably. */
+interface Total {
+  requests: number;
+  priced: number;
+  unpriced: number;
+  pico: bigint;
+  readonly units: (number | null)[];
+  durationUs: number;
+  lastSeenUs: number;
+  readonly bands: number[];
+}
+
+interface TotalRow {
+  readonly key: string;
+  /** The first instant that it counts. */
+  readonly fromUs: number;
+  readonly outcome: string;
+  readonly requests: number;
+  readonly priced_requests: number;
+  readonly unpriced_requests: number;
+  readonly cost_hi: number;
+  readonly cost_lo: number;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly cached_input_tokens: number | null;
+  readonly audio_us: number | null;
+}
+
+interface DayRow extends TotalRow {
+  readonly day: number;
+  readonly duration_us: number;
+  readonly last_seen_us: number;
+  readonly band_under_1s: number;
+  readonly band_under_5s: number;
+  readonly band_under_15s: number;
+  readonly band_under_30s: number;
+  readonly band_under_60s: number;
+  readonly band_under_120s: number;
+  readonly band_over_120s: number;
+}
+
+const BAND_ENDS_US = [1, 5, 15, 30, 60, 120, Number.POSITIVE_INFINITY].map((seconds) => seconds * 1e6);
+
+const toDay = (atUs: number) => Math.floor(atUs / DAY_US);
+
+function toMonth(atUs: number): number {
+  const date = new Date(atUs / 1000);
+  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
+}
+
+function fromEvent(event: CheckedEvent): Total {
+  const { input_tokens, output_tokens, cached_input_tokens, audio_seconds } = toNormalised(event);
+  const prices: { readonly [unit: string]: number | null | undefined } = JSON.parse(event.prices);
+  const quantities = { input_tokens, output_tokens, cached_input_tokens, audio_seconds };
+  const cost = toPico(event);
+  const isUnpriced = UNITS.some((unit) => (quantities[unit] ?? 0) > 0 && (prices[unit] ?? null) === null);
+  const band = BAND_ENDS_US.findIndex((endUs) => event.duration_us < endUs);
+  return {
+    requests: 1,
+    priced: cost === null ? 0 : 1,
+    unpriced: isUnpriced ? 1 : 0,
+    pico: cost ?? 0n,
+    units: [
+      input_tokens,
+      output_tokens,
+      cached_input_tokens,
+      audio_seconds === null ? null : Math.round(audio_seconds * 1e6),
+    ],
+    durationUs: event.duration_us,
+    lastSeenUs: event.id,
+    bands: BAND_ENDS_US.map((_, index) => (index === band ? 1 : 0)),
+  };
+}
+
+function fromHourRow(row: TotalRow): Total {
+  return {
+    requests: row.requests,
+    priced: row.priced_requests,
+    unpriced: row.unpriced_requests,
+    pico: toPico(row) ?? 0n,
+    units: [row.input_tokens, row.output_tokens, row.cached_input_tokens, row.audio_us],
+    durationUs: 0,
+    lastSeenUs: 0,
+    bands: [],
+  };
+}
+
+function fromDayRow(row: DayRow): Total {
+  return {
+    ...fromHourRow(row),
+    durationUs: row.duration_us,
+    lastSeenUs: row.last_seen_us,
+    bands: [
+      row.band_under_1s,
+      row.band_under_5s,
+      row.band_under_15s,
+      row.band_under_30s,
+      row.band_under_60s,
+      row.band_under_120s,
+      row.band_over_120s,
+    ],
+  };
+}
+
+const withoutTimes = (total: Total): Total => ({ ...total, durationUs: 0, lastSeenUs: 0, bands: [] });
+
+function sum<Row>(rows: readonly Row[], toKey: (row: Row) => string, toTotal: (row: Row) => Total) {
+  const sums = new Map<string, Total>();
+  for (const row of rows) {
+    const [key, total] = [toKey(row), toTotal(row)];
+    const have = sums.get(key);
+    if (have === undefined) {
+      sums.set(key, total);
+      continue;
+    }
+    have.requests += total.requests;
+    have.priced += total.priced;
+    have.unpriced += total.unpriced;
+    have.pico += total.pico;
+    have.durationUs += total.durationUs;
+    have.lastSeenUs = Math.max(have.lastSeenUs, total.lastSeenUs);
+    for (const [index, more] of total.units.entries()) {
+      if (more !== null) have.units[index] = (have.units[index] ?? 0) + more;
+    }
+    for (const [index, more] of total.bands.entries()) have.bands[index] = (have.bands[index] ?? 0) + more;
+  }
+  return sums;
+}
+
+function expectSame(what: string, totals: Map<string, Total>, sums: Map<string, Total>): void {
+  const differing = [...new Set([...totals.keys(), ...sums.keys()])].filter(
+    (key) => !Bun.deepEquals(totals.get(key), sums.get(key)),
+  );
+  const show = (from: Map<string, Total>) => differing.map((key) => [what, key, from.get(key)]);
+  expect(show(totals)).toEqual(show(sums));
+}
