@@ -86,6 +86,7 @@ async function measureBulk(): Promise<void> {
       outcomes: null,
     },
     providers: { include: null, exclude: [] },
+    principalId: null,
   };
   const listedMs: number[] = [];
   for (const offset of [0, 0, 0, 5000]) {

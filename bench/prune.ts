@@ -1,0 +1,29 @@
+import { DAY_US } from "#storage/sqlite/usage/calendar.ts";
+import { openWriter } from "./fill.ts";
+import { percentile } from "./wire.ts";
+
+export interface Pruned {
+  readonly slices: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  readonly secondsInAll: number;
+}
+
+/** Removes rows that are older than `ageDays`, slice after slice: each is one transaction, and so one pause of writes. */
+export function measurePruning(dataDir: string, nowUs: number, ageDays: number): Pruned {
+  const writer = openWriter(dataDir);
+  const beforeUs = writer.boundRetention({ nowUs, ageUsMax: ageDays * DAY_US });
+  const stepsMs: number[] = [];
+  for (let hasMore = true; hasMore;) {
+    const beganMs = performance.now();
+    hasMore = writer.prune(beforeUs);
+    stepsMs.push(performance.now() - beganMs);
+  }
+  writer.close();
+  return {
+    slices: stepsMs.length,
+    p99Ms: percentile(stepsMs, 0.99),
+    maxMs: Math.max(...stepsMs),
+    secondsInAll: stepsMs.reduce((sum, ms) => sum + ms, 0) / 1000,
+  };
+}
