@@ -13,11 +13,11 @@ This page is made from \`src/boot/settings.ts\` by \`npm run docs\`.
 `;
 
 export function toConfigurationPage(): string {
-  const rows = Object.values(SETTINGS).map(({ name, fallback, unit, sentence, served }) => [
+  const rows = Object.values(SETTINGS).map(({ name, fallback, unit, sentence }) => [
     `\`${name}\``,
     fallback === null ? "unset" : `\`${fallback}\``,
     unit,
-    served ? sentence : `${sentence} Not served by this version yet.`,
+    sentence,
   ]);
   const table = [["Variable", "Default", "Value", "Meaning"], ["---", "---", "---", "---"], ...rows];
   return `${INTRODUCTION}\n${table.map((cells) => `| ${cells.join(" | ")} |\n`).join("")}`;

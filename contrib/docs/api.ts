@@ -1,0 +1,111 @@
+/** Writes docs/api.md from what the OpenAPI document is made of: `npm run docs`. */
+import { join } from "node:path";
+import { ERROR_CONDITIONS } from "../../src/http/openapi/errors.ts";
+import { toErrorCodes, type Answer, type Operation } from "../../src/http/openapi/operation.ts";
+import { OPERATIONS } from "../../src/http/openapi/operations.ts";
+import { ERROR_STATUS, type ErrorCode } from "../../src/kernel/errors.ts";
+
+/** From the root of the repository. */
+export const API_PAGE = "docs/api.md";
+
+const INTRODUCTION = `# The interface
+
+Every route, who may call it, what it answers and with which codes it refuses. The same with examples, as OpenAPI 3.1: \`GET /openapi.json\`, or \`lockport openapi\`.
+
+Access is *public*, *caller* (an API key as \`Authorization: Bearer\` or \`x-api-key\`, or a browser's session), *admin* (the same of an admin) or *relay* (the relay token in the path). To the errors of each route come those that are the same everywhere:
+
+- every route: \`invalid_host\`, \`host_not_allowed\`, and \`internal_error\` where something can fail;
+- *caller* and *admin*: \`missing_api_key\`, \`invalid_api_key\`; *admin*: \`admin_required\`;
+- with a session every method but GET, and \`POST /auth/password\` always: \`cross_origin_rejected\`, and \`invalid_json\` for a form.
+
+This page is made from \`src/http/openapi\` by \`npm run docs\`.
+`;
+
+const EVERYWHERE: ReadonlySet<ErrorCode> = new Set([
+  "invalid_host",
+  "host_not_allowed",
+  "internal_error",
+  "missing_api_key",
+  "invalid_api_key",
+  "admin_required",
+  "cross_origin_rejected",
+]);
+
+export function toApiPage(): string {
+  const shapes = new Map<string, string>();
+  const routes = OPERATIONS.map((operation) => [
+    `\`${operation.method} ${operation.path}\``,
+    operation.access,
+    operation.answers.map((answer) => toSuccess(answer, shapes)).join("; "),
+    toOwnCodes(operation)
+      .map((code) => `\`${code}\``)
+      .join(", "),
+  ]);
+  const codes = Object.entries(ERROR_CONDITIONS).map(([code, condition]) => [
+    `\`${code}\``,
+    String(ERROR_STATUS[code as ErrorCode]),
+    condition,
+  ]);
+  const fields = [...shapes].map(([title, shape]) => [`\`${title}\``, `\`${shape}\``]);
+  return [
+    INTRODUCTION,
+    toTable(["Route", "Access", "Answer", "Errors"], routes),
+    "## Shapes\n",
+    "A field with `?` may be absent; `| null` is said where it is possible. Nothing has fields beyond these.\n",
+    toTable(["Shape", "Fields"], fields),
+    "## Error codes\n",
+    toTable(["Code", "Status", "When"], codes),
+  ].join("\n");
+}
+
+/** The codes that make a route differ from the others of its access. */
+function toOwnCodes(operation: Operation): readonly ErrorCode[] {
+  const { access, body, errors = [] } = operation;
+  const readsJson = access !== "relay" && body !== undefined;
+  return toErrorCodes(operation).filter((code) =>
+    code === "invalid_json" ? readsJson : !EVERYWHERE.has(code) || errors.includes(code),
+  );
+}
+
+function toSuccess({ status, description, contents }: Answer, shapes: Map<string, string>): string {
+  if (status === "default") return "else the upstream's own error";
+  if (contents.length === 0) return `${status}, ${description}`;
+  const forms = contents.map(({ type, schema }) => {
+    if (type !== "application/json") return `\`${type}\``;
+    return schema["type"] === undefined && schema["anyOf"] === undefined
+      ? "the upstream's JSON"
+      : `\`${toShape(schema, shapes)}\``;
+  });
+  return `${status} ${forms.join(" or ")}`;
+}
+
+/** A shape in one line: its name where it has one, which is then kept in `shapes`. */
+function toShape(schema: any, shapes: Map<string, string>): string {
+  if (schema.title === undefined) return spell(schema, shapes);
+  if (!shapes.has(schema.title)) {
+    // Its place is taken before those of the shapes within it.
+    shapes.set(schema.title, "");
+    shapes.set(schema.title, spell(schema, shapes));
+  }
+  return schema.title;
+}
+
+function spell(schema: any, shapes: Map<string, string>): string {
+  if (schema.enum !== undefined) return schema.enum.map((word: string) => JSON.stringify(word)).join(" \\| ");
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.anyOf !== undefined) return schema.anyOf.map((each: any) => toShape(each, shapes)).join(" \\| ");
+  if (schema.type === "array") return `[${toShape(schema.items, shapes)}]`;
+  if (schema.type !== "object") return schema.type ?? "any";
+  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
+    const optional = schema.required?.includes(name) === true ? "" : "?";
+    return `${name}${optional}: ${toShape(field, shapes)}`;
+  });
+  return fields.length === 0 ? "object" : `{${fields.join(", ")}}`;
+}
+
+function toTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [heading, heading.map(() => "---"), ...rows];
+  return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+}
+
+if (import.meta.main) await Bun.write(join(import.meta.dir, "../..", API_PAGE), toApiPage());
