@@ -5,6 +5,11 @@
 import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { checkBudget, toReport, toWeighed } from "./contrib/build/budget.ts";
+import { encodeFiles, type EncodedFile } from "./contrib/build/codings.ts";
+import { embedPage } from "./contrib/build/embed.ts";
+import { describeFailure } from "./contrib/build/failure.ts";
+import { buildPage } from "./contrib/build/page.ts";
 
 const root = import.meta.dir;
 const runtimes = join(root, "contrib/runtimes");
@@ -22,6 +27,8 @@ type Target = keyof typeof TARGETS;
 /** A Worker is started from a file of its own, so each is an entry beside the program. */
 const ENTRIES = ["src/main.ts", ...new Bun.Glob("src/**/*-worker.ts").scanSync(root)].sort();
 
+let builtPage: Promise<readonly EncodedFile[]> | null = null;
+
 if (import.meta.main) {
   const { values } = parseArgs({
     options: {
@@ -37,13 +44,19 @@ if (import.meta.main) {
     process.exit(2);
   }
   if (targets.length > 0) installRuntimes();
+  try {
+    console.log(toReport(await page()));
+  } catch (failure) {
+    console.error(describeFailure(failure));
+    process.exit(1);
+  }
   if (targets.length === 0 || values.all) report(await buildExecutable(join(values.outdir, "lockport")));
   for (const target of targets.filter(isTarget)) {
     report(await buildExecutable(join(values.outdir, `lockport-${target}`), target));
   }
 }
 
-/** Writes the executable to `outfile` and returns its path; Windows adds `.exe`. */
+/** Writes the executable, with the page in it, to `outfile` and returns its path; Windows adds `.exe`. Throws when the page cannot be built. */
 export async function buildExecutable(outfile: string, target?: Target): Promise<string> {
   mkdirSync(join(outfile, ".."), { recursive: true });
   const path = target === "windows-x64" ? `${outfile}.exe` : outfile;
@@ -54,12 +67,14 @@ export async function buildExecutable(outfile: string, target?: Target): Promise
           target: TARGETS[target].compile,
           executablePath: join(runtimes, "node_modules", TARGETS[target].runtime),
         };
+  const plugins = [embedPage(await page())];
   await Bun.build({
     entrypoints: ENTRIES.map((entry) => join(root, entry)),
     root,
     target: "bun",
     minify: true,
     bytecode: true,
+    plugins,
     format: "esm",
     // Beside each other, whatever their folders: a bundled file looks for `./x-worker.ts` where the executable's code lies.
     naming: { entry: "[name].[ext]" },
@@ -67,6 +82,16 @@ export async function buildExecutable(outfile: string, target?: Target): Promise
     compile: { outfile: path, autoloadDotenv: false, autoloadBunfig: false, ...cross },
   });
   return path;
+}
+
+/** The page for every executable of this process, built once. */
+function page(): Promise<readonly EncodedFile[]> {
+  return (builtPage ??= (async () => {
+    const { files } = await buildPage();
+    const encoded = await encodeFiles(files);
+    checkBudget(toWeighed(encoded));
+    return encoded;
+  })());
 }
 
 /** Bun would fetch these from a place of its own; through its package manager they come from the configured registry. */

@@ -7,9 +7,12 @@ const root = join(import.meta.dir, "..");
 /** Which room may import which. `main.ts` stands before the door and may enter the first two. */
 const ROOMS: { readonly [room: string]: readonly string[] } = {
   "main.ts": ["boot", "cli"],
-  cli: ["boot", "catalog", "identity", "kernel"],
-  boot: ["http", "forward", "storage", "stats", "usage", "catalog", "identity", "audit", "kernel"],
-  http: ["forward", "stats", "usage", "catalog", "identity", "audit", "kernel"],
+  cli: ["boot", "interchange", "views", "snippets", "stats", "catalog", "identity", "kernel"],
+  boot: ["http", "forward", "storage", "views", "stats", "usage", "catalog", "identity", "audit", "kernel"],
+  http: ["views", "forward", "stats", "usage", "catalog", "identity", "audit", "kernel"],
+  views: ["stats", "usage", "catalog", "identity", "audit", "kernel"],
+  snippets: ["kernel"],
+  interchange: ["catalog", "kernel"],
   forward: ["usage", "catalog", "identity", "kernel"],
   storage: ["stats", "usage", "catalog", "identity", "audit", "kernel"],
   stats: ["usage", "kernel"],
@@ -28,6 +31,7 @@ const PACKAGE_ROOMS: { readonly [name: string]: string } = {
   "bun:sqlite": "storage/",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
+  yaml: "interchange/",
 };
 
 /** What only these files may say, and how it looks in the source. */

@@ -1,0 +1,92 @@
+/** Makes the web page: `ui/index.html` and all that it loads, as files in memory. The same source gives the same bytes in any folder. */
+import { existsSync } from "node:fs";
+import { extname, join } from "node:path";
+import { bundleClassic, bundleModules, type Mode } from "./bundle.ts";
+import { contentTypeOf, toPageFile, type PageFile } from "./file.ts";
+import { checkHtml, findReferences, rewriteHtml } from "./html.ts";
+import { toHash } from "./names.ts";
+import { compileStyles } from "./styles.ts";
+
+const UI_FOLDER = join(import.meta.dir, "../../ui");
+/** What Overview draws by itself, whoever opens it: the files behind these count as the first load. */
+const FIRST_PARTS = ["pages/overview.tsx", "pages/overview/chart.tsx", "pages/overview/breakdown-table.tsx"];
+/** In development only. */
+const RELOAD_SCRIPT = join(UI_FOLDER, "reload-on-rebuild.ts");
+
+export interface BuiltPage {
+  /** Another one for any other content of any file. The html holds it as `<meta name="build-id">`. */
+  readonly buildId: string;
+  /** The html comes first. */
+  readonly files: readonly PageFile[];
+}
+
+export interface PageOptions {
+  /** `development` is not minified, has source maps, and loads itself anew when another build is served. */
+  readonly mode?: Mode;
+  /** Where `index.html` lies. */
+  readonly folder?: string;
+  /** Modules that the entry loads later, and that a first visit needs all the same; from `folder`. */
+  readonly firstParts?: readonly string[];
+}
+
+/** Throws when anything stands inline in the html, a file is missing, or the code needs more than a browser has. */
+export async function buildPage({
+  mode = "production",
+  folder = UI_FOLDER,
+  firstParts = folder === UI_FOLDER ? FIRST_PARTS : [],
+}: PageOptions = {}): Promise<BuiltPage> {
+  const html = await Bun.file(join(folder, "index.html")).text();
+  checkHtml(html);
+  const assets = new Map<string, PageFile>();
+  const links = new Map<string, string>();
+  const preloads: string[] = [];
+  const add = (file: PageFile): string => {
+    assets.set(file.path, file);
+    return file.path;
+  };
+
+  for (const reference of findReferences(html)) {
+    const source = join(folder, reference);
+    if (!existsSync(source)) throw new Error(`ui/index.html names ${reference}, which does not exist`);
+    if (extname(source) === ".tsx") {
+      const modules = await bundleModules({ entrypoint: source, folder, mode, firstParts });
+      for (const file of modules.files) add(file);
+      links.set(reference, modules.entry);
+      preloads.push(...modules.preloads);
+    } else {
+      links.set(reference, add(await buildFile(source, mode)));
+    }
+  }
+  const reload =
+    mode === "development"
+      ? add(toPageFile(RELOAD_SCRIPT, await bundleClassic(RELOAD_SCRIPT, mode), { extension: ".js" }))
+      : null;
+  const files = [...assets.values()].sort((one, other) => (one.path < other.path ? -1 : 1));
+  const contents = files.map(({ path, bytes }) => `${path} ${toHash(bytes)}`);
+  const buildId = toHash(encode([html, ...contents].join("\n")));
+  const page = rewriteHtml(html, { links, preloads, buildId, reload });
+  checkHtml(page);
+  return {
+    buildId,
+    files: [
+      { path: "/", contentType: contentTypeOf(".html"), bytes: encode(page), isFirstLoad: true },
+      ...files,
+    ],
+  };
+}
+
+/** What the html names beside its module: a classic script, a style sheet, or a file that is taken as it is. */
+async function buildFile(source: string, mode: Mode): Promise<PageFile> {
+  switch (extname(source)) {
+    case ".ts":
+      return toPageFile(source, await bundleClassic(source, mode), { extension: ".js", isFirstLoad: true });
+    case ".css":
+      return toPageFile(source, encode(await compileStyles(source)), { isFirstLoad: true });
+    default:
+      return toPageFile(source, await Bun.file(source).bytes(), { isFirstLoad: true });
+  }
+}
+
+function encode(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
