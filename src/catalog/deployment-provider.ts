@@ -12,7 +12,10 @@ export function findProviderAt(current: CatalogSnapshot, baseUrl: string): Provi
  * A free name for a provider of this base URL (decisions, "Admin"): its host, `-8000` for a port that is not the scheme's,
  * and `-2`, `-3`, … while another provider has the name.
  */
-export function toFreeProviderName(current: CatalogSnapshot, baseUrl: string): string {
+export function toFreeProviderName(
+  current: { findProvider(name: string): unknown },
+  baseUrl: string,
+): string {
   const name = toHostName(baseUrl);
   for (let number = 1; ; number += 1) {
     const suffix = number === 1 ? "" : `-${number}`;

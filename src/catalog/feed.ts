@@ -35,21 +35,38 @@ export interface FeedEntry {
 /** A load works on the serving thread: 10 ms to read as many, 40 to 70 ms to write them and to read the price book again, as measured on two cores. */
 export const FEED_ENTRIES_MAX = 20_000;
 
+/** What a request with a feed may have at most: as many entries as a feed may have, with names of usual length. */
+export const FEED_BODY_BYTES_MAX = 8 * 1024 * 1024;
+
 /**
  * Throws `invalid_pricing` for the first thing that is wrong, param `version`, `entries`, `entries[n]` or a field of it
  * (`entries[3].unit`), and `invalid_request` for a field that an entry does not have.
  */
 export function parseFeed({ version, entries }: FeedDraft): Feed {
+  const parsedVersion = parseFeedVersion(version);
+  if (entries.length > FEED_ENTRIES_MAX)
+    throw refuse("entries", `A feed has at most ${FEED_ENTRIES_MAX} entries.`);
+  return { version: parsedVersion, entries: entries.map(createEntryParser()) };
+}
+
+/** Throws `invalid_pricing`, param `version`. */
+export function parseFeedVersion(version: unknown): string {
   if (typeof version !== "string" || !isUpstreamName(version)) {
     throw refuse(
       "version",
       `A feed has a version of 1 to ${UPSTREAM_NAME_LENGTH_MAX} characters, without control characters.`,
     );
   }
-  if (entries.length > FEED_ENTRIES_MAX)
-    throw refuse("entries", `A feed has at most ${FEED_ENTRIES_MAX} entries.`);
+  return version;
+}
+
+/**
+ * Reads the entries of one feed, each with its place in it from 0, and throws for an entry what `parseFeed` throws: also for
+ * the second price of one unit of one model.
+ */
+export function createEntryParser(): (entry: unknown, index: number) => FeedEntry {
   const seen = new Map<string, number>();
-  const parsed = entries.map((entry, index) => {
+  return (entry, index) => {
     const param = `entries[${index}]`;
     const priced = parseEntry(entry, param);
     const key = `${priced.unit} ${priced.name}`;
@@ -58,8 +75,7 @@ export function parseFeed({ version, entries }: FeedDraft): Feed {
       throw refuse(param, `entries[${first}] prices the same unit of the same model already.`);
     seen.set(key, index);
     return priced;
-  });
-  return { version, entries: parsed };
+  };
 }
 
 const ENTRY_FIELDS: ReadonlySet<string> = new Set(["model", "unit", "price_per_unit", "price_per_million"]);

@@ -51,7 +51,7 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
   const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs() });
   return {
     async create(draft, actor) {
-      const principal: Principal = { ...parseDraft(draft), ...birth() };
+      const principal: Principal = { ...parsePrincipalDraft(draft), ...birth() };
       await store.createPrincipal(principal, toPrincipalEntry(actor, "principal.create", principal.id));
       return principal;
     },
@@ -67,7 +67,8 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
   };
 }
 
-function parseDraft(draft: PrincipalDraft): Pick<Principal, "name" | "kind" | "role"> {
+/** Throws `invalid_name`, and `invalid_request` with param `kind` or `role`. */
+export function parsePrincipalDraft(draft: PrincipalDraft): Pick<Principal, "name" | "kind" | "role"> {
   if (!isName(draft.name)) {
     throw new ProxyError(
       "invalid_name",

@@ -3,6 +3,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { ApiKey, KeyName, NewApiKey, OwnedApiKey } from "./key.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
+import type { LoginLink } from "./login-links.ts";
 import type { NewRelayToken, OwnedRelayToken, RelayToken } from "./relay-token.ts";
 import type { Session } from "./session.ts";
 
@@ -76,7 +77,11 @@ export interface IdentityStore {
     nowUs: InstantUs,
   ): Promise<{ readonly session: Session; readonly principal: Principal } | null>;
   deleteSession(tokenHash: string): Promise<void>;
-  /** Throws `principal_not_found`; returns how many sessions were deleted. */
+  /** Links that have expired by `nowUs` are removed on the way. Throws `principal_not_found`. */
+  createLoginLink(link: LoginLink, nowUs: InstantUs): Promise<void>;
+  /** Removes the link and returns its principal, enabled or not; null when it is unknown or expired. No two calls get one link. */
+  takeLoginLink(tokenHash: string, nowUs: InstantUs): Promise<Principal | null>;
+  /** Login links that wait go as well. Throws `principal_not_found`; returns how many sessions were deleted. */
   revokeSessions(principalId: string, audit: AuditEntry | null): Promise<number>;
 }
 

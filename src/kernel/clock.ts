@@ -1,6 +1,9 @@
 /** A moment on the wall clock: whole microseconds since the Unix epoch, UTC. */
 export type InstantUs = number;
 
+export const HOUR_US = 3_600_000_000;
+export const DAY_US = 24 * HOUR_US;
+
 /** Time, passed in. Durations come from `monotonicMs`, moments from `nowUs`; the two are never mixed. */
 export interface Clock {
   /** Wall clock. May jump when an operator or NTP sets it. */

@@ -27,6 +27,7 @@ export const ERROR_STATUS = {
   missing_api_key: 401,
   invalid_api_key: 401,
   wrong_password: 401,
+  invalid_login_link: 401,
   admin_required: 403,
   cross_origin_rejected: 403,
   host_not_allowed: 403,
@@ -88,15 +89,15 @@ export class ProxyError extends Error {
 }
 
 /**
- * Why a process cannot start or a local command cannot run: a setting, the data folder, a database or its key file.
- * `permission` ends with exit code 77, `configuration` with 78 (sysexits.h: EX_NOPERM, EX_CONFIG).
- * The message is one line that says what to do.
+ * Why a process cannot start or a local command cannot run: a setting, the data folder, a database, its key file, or the
+ * file that a command was given. `failure` ends with exit code 1, `permission` with 77, `configuration` with 78
+ * (sysexits.h: EX_NOPERM, EX_CONFIG). The message is one line that says what to do.
  */
 export class SetupError extends Error {
   override readonly name = "SetupError";
-  readonly kind: "configuration" | "permission";
+  readonly kind: "failure" | "configuration" | "permission";
 
-  constructor(kind: "configuration" | "permission", message: string, cause?: unknown) {
+  constructor(kind: SetupError["kind"], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
   }

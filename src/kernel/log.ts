@@ -1,3 +1,5 @@
+import { systemCode } from "./system-code.ts";
+
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -42,6 +44,5 @@ export function createLog(options: LogOptions): Log {
  */
 export function describeCause(cause: unknown): LogFields {
   if (!(cause instanceof Error)) return { cause: typeof cause };
-  const code = "code" in cause && typeof cause.code === "string" ? cause.code : null;
-  return { cause: cause.name, cause_code: code };
+  return { cause: cause.name, cause_code: systemCode(cause) };
 }

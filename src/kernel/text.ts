@@ -38,6 +38,11 @@ export function isName(text: string): boolean {
   return NAME_PATTERN.test(text) && codePointLength(text) <= NAME_LENGTH_MAX;
 }
 
+/** `1 change`, `3 changes`: for a noun whose plural has an s. */
+export function toCounted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** Orders by UTF-16 code unit, the one order of every list (decisions, "Reports"); SQLite's BINARY agrees on ASCII names. */
 export function compareCodeUnits(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;

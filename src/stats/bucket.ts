@@ -1,4 +1,4 @@
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 /** The lengths a series can be cut into: UTC, weeks from Monday (specification, section 4.3). */
@@ -15,8 +15,6 @@ export interface BucketPlan {
   readonly endUs: InstantUs;
 }
 
-const HOUR_US = 3_600_000_000;
-const DAY_US = 24 * HOUR_US;
 /** 1970-01-01 was a Thursday. */
 const DAYS_AFTER_MONDAY = 3;
 

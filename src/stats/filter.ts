@@ -43,6 +43,8 @@ export const EVERY_PROVIDER: ProviderIds = { include: null, exclude: [] };
 
 /** Filter tags in one query (specification, section 8). */
 export const FILTER_TAGS_MAX = 4;
+/** What the outcome filter takes: one outcome, or everything that is not `ok`. */
+export const OUTCOME_FILTERS = [...OUTCOMES, "failed"] as const;
 /** Stands for every provider that no longer exists. */
 export const DELETED_PROVIDER = "(deleted)";
 
@@ -80,6 +82,11 @@ export function toProviderIds(
 
 function findText(query: URLSearchParams, param: string): string | null {
   return query.get(param) || null;
+}
+
+/** A pair that is none is no error of the interface's, but matches nothing. */
+export function isTagPair(text: string): boolean {
+  return normaliseTag(text) !== null;
 }
 
 function parseTags(query: URLSearchParams): readonly string[] {

@@ -1,4 +1,4 @@
-import type { InstantUs } from "#kernel/clock.ts";
+import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Window } from "./filter.ts";
 
@@ -12,7 +12,6 @@ const FIRST_INSTANT_US = Date.UTC(-1, 12, 1) * 1000;
 const LAST_INSTANT_US = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1000 + 999;
 
 const MINUTE_US = 60_000_000;
-const HOUR_US = 60 * MINUTE_US;
 
 /**
  * The query parameters `since` (inclusive) and `until` (exclusive), specification section 4: ISO 8601 date, datetime, or

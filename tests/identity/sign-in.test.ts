@@ -1,10 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { PasswordSignIn } from "#identity/password.ts";
-import {
-  createPasswordSignIn,
-  PASSWORD_EVALUATIONS_BURST,
-  PASSWORD_FAILURE_DELAY_MS,
-} from "#identity/password.ts";
+import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
+import { createPasswordSignIn } from "#identity/password.ts";
 import {
   buildClearedSessionCookie,
   buildSessionCookie,
@@ -54,8 +51,8 @@ describe("signing in with the admin password", () => {
     "by %p is wrong_password after 400 ms",
     async (given) => {
       expect(await refusalOf(() => signIn(given))).toBe("wrong_password");
-      expect(slept).toEqual([PASSWORD_FAILURE_DELAY_MS]);
-      expect(PASSWORD_FAILURE_DELAY_MS).toBe(400);
+      expect(slept).toEqual([FAILURE_DELAY_MS]);
+      expect(FAILURE_DELAY_MS).toBe(400);
     },
   );
 
@@ -89,18 +86,16 @@ describe("signing in with the admin password", () => {
     expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
     await fixture.principals.delete(admin.id, null);
     expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
-    expect(slept).toEqual([PASSWORD_FAILURE_DELAY_MS, PASSWORD_FAILURE_DELAY_MS]);
+    expect(slept).toEqual([FAILURE_DELAY_MS, FAILURE_DELAY_MS]);
   });
 
   test("is not evaluated beyond 20 at once and 10 a second, even when right, and nobody is locked out for longer", async () => {
-    const guesses = Array.from({ length: PASSWORD_EVALUATIONS_BURST }, (_, index) =>
+    const guesses = Array.from({ length: ATTEMPTS_BURST }, (_, index) =>
       refusalOf(() => signIn(`guess ${index}`)),
     );
     await Promise.all(guesses);
     expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
-    expect(slept).toEqual(
-      Array.from({ length: PASSWORD_EVALUATIONS_BURST + 1 }, () => PASSWORD_FAILURE_DELAY_MS),
-    );
+    expect(slept).toEqual(Array.from({ length: ATTEMPTS_BURST + 1 }, () => FAILURE_DELAY_MS));
 
     fixture.clock.advance(99);
     expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
@@ -109,7 +104,7 @@ describe("signing in with the admin password", () => {
     expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
 
     fixture.clock.advance(3_600_000);
-    for (let attempt = 0; attempt < PASSWORD_EVALUATIONS_BURST; attempt += 1) await signIn(PASSWORD);
+    for (let attempt = 0; attempt < ATTEMPTS_BURST; attempt += 1) await signIn(PASSWORD);
     expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
   });
 });

@@ -1,0 +1,96 @@
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { createAttemptLimit, FAILURE_DELAY_MS, sleepFor } from "./attempts.ts";
+import type { Principal } from "./principal.ts";
+import { createSecretText } from "./secret.ts";
+import { issueSession, type IssuedSession, type SessionsDeps } from "./sessions.ts";
+
+/** Of a login link's token; no other secret begins so. */
+export const LOGIN_LINK_PREFIX = "lpl_";
+/** From the terminal to the browser is a matter of seconds; a link that was left lying about opens nothing. */
+export const LOGIN_LINK_TTL_SECONDS = 600;
+/** Longer texts are no token and are not hashed. */
+const TOKEN_LENGTH_MAX = 100;
+
+/** A login link as it is kept: the page's address holds a random token, the row its keyed hash. */
+export interface LoginLink {
+  readonly tokenHash: string;
+  readonly principalId: string;
+  readonly createdAtUs: InstantUs;
+  readonly expiresAtUs: InstantUs;
+}
+
+export interface CreatedLoginLink {
+  /** To be shown once, in a fragment, which no browser sends to a server. */
+  readonly token: string;
+  readonly expiresAtUs: InstantUs;
+}
+
+export interface LoginLinks {
+  /** A token that signs its principal in once, within `LOGIN_LINK_TTL_SECONDS`. Throws `principal_not_found`. */
+  create(principal: Principal): Promise<CreatedLoginLink>;
+}
+
+export interface LoginLinkSignIn {
+  /**
+   * A new session of the link's principal; the link is used up by it. Throws `invalid_login_link` 400 ms after a failed
+   * attempt, whatever made it fail: an unknown token, one that was used or has expired, a disabled principal.
+   */
+  signIn(token: string): Promise<IssuedSession>;
+}
+
+/** For whoever may write to the database itself, which is more than any sign-in gives. */
+export function createLoginLinks({
+  store,
+  secrets,
+  clock,
+  ids,
+}: Omit<SessionsDeps, "sessionTtlSeconds">): LoginLinks {
+  return {
+    async create(principal) {
+      const token = createSecretText(LOGIN_LINK_PREFIX, ids);
+      const createdAtUs = clock.nowUs();
+      const expiresAtUs = createdAtUs + LOGIN_LINK_TTL_SECONDS * 1_000_000;
+      const tokenHash = secrets.hashToken(token);
+      await store.createLoginLink(
+        { tokenHash, principalId: principal.id, createdAtUs, expiresAtUs },
+        createdAtUs,
+      );
+      return { token, expiresAtUs };
+    },
+  };
+}
+
+export interface LoginLinkSignInDeps extends SessionsDeps {
+  /** For tests, which do not wait. */
+  readonly sleep?: (durationMs: number) => Promise<void>;
+}
+
+/**
+ * Signing in by a link. The token is looked up by its keyed hash, so that the look-up tells nothing about tokens that
+ * exist; attempts are limited like those of the password, by a limit of their own.
+ */
+export function createLoginLinkSignIn(deps: LoginLinkSignInDeps): LoginLinkSignIn {
+  const { secrets, clock, sleep = sleepFor } = deps;
+  const takeAttempt = createAttemptLimit(clock);
+  return {
+    async signIn(token) {
+      const isTried = token.length <= TOKEN_LENGTH_MAX && takeAttempt();
+      const principal = isTried ? await takePrincipal(deps, secrets.hashToken(token)) : null;
+      if (principal !== null) return issueSession(deps, principal);
+      await sleep(FAILURE_DELAY_MS);
+      throw new ProxyError(
+        "invalid_login_link",
+        "This login link was used, has expired or is not one: make another with lockport admin login-link.",
+      );
+    },
+  };
+}
+
+async function takePrincipal(
+  { store, clock }: { readonly store: SessionsDeps["store"]; readonly clock: Clock },
+  tokenHash: string,
+): Promise<Principal | null> {
+  const principal = await store.takeLoginLink(tokenHash, clock.nowUs());
+  return principal?.enabled === true ? principal : null;
+}
