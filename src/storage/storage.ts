@@ -6,6 +6,7 @@ import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { openCatalogDatabase, type CatalogDatabase } from "./sqlite/catalog-database.ts";
 import { openLedger } from "./sqlite/usage/ledger.ts";
+import { lockDataFolder } from "./sqlite/usage/folder-lock.ts";
 
 /** Everything that a server keeps: the catalog's stores and the usage ledger. One engine today, embedded SQLite. */
 export interface Storage extends CatalogDatabase {
@@ -38,6 +39,8 @@ export interface StorageOptions {
  */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { databasePath, dataDir, secretCheckValue, ledgerSync, usageRetentionDays, clock, log } = options;
+  // Before the catalog is brought up to date: another server may be at work on it, perhaps of an older version.
+  lockDataFolder(dataDir).release();
   const database = await openCatalogDatabase({
     path: databasePath,
     secretCheckValue,

@@ -1,5 +1,6 @@
 import { closeSync, constants, fsyncSync, openSync } from "node:fs";
 import { open } from "node:fs/promises";
+import { systemCode } from "#kernel/system-code.ts";
 
 /** What systems answer that have no sync of a folder (CIFS, FUSE), and for a folder that may be used but not listed. */
 const REFUSALS = new Set(["EPERM", "EINVAL", "EISDIR", "EACCES"]);
@@ -38,7 +39,5 @@ export function syncFolderNow(path: string): void {
 }
 
 function isRefusal(cause: unknown): boolean {
-  return (
-    cause instanceof Error && "code" in cause && typeof cause.code === "string" && REFUSALS.has(cause.code)
-  );
+  return REFUSALS.has(systemCode(cause) ?? "");
 }

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,4 +44,21 @@ test("a ledger that cannot be opened is a SetupError, and the catalog does not s
   expect(cause).toBeInstanceOf(SetupError);
   // Its log is removed by the last connection that closes.
   expect(readdirSync(dir.path)).not.toContain("catalog.db-wal");
+}, 20_000);
+
+test("a second server is refused before it touches the catalog, which the first may know in an older form", async () => {
+  using dir = createTempDir();
+  const first = await open(dir.path);
+  // As an older version would have left it: one migration is not there.
+  const catalog = new Database(join(dir.path, "catalog.db"));
+  catalog.run("DROP TABLE login_links");
+  catalog.run("DELETE FROM schema_migrations WHERE position = (SELECT max(position) FROM schema_migrations)");
+  const tables = () => catalog.query("SELECT name FROM sqlite_schema ORDER BY name").all();
+  const before = tables();
+  const cause: unknown = await open(dir.path).catch((thrown: unknown) => thrown);
+  expect(cause).toBeInstanceOf(SetupError);
+  expect(String(cause)).toContain("Another lockport serves from this folder");
+  expect(tables()).toEqual(before);
+  catalog.close();
+  await first.close();
 }, 20_000);

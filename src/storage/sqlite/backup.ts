@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { syncFolderNow } from "#storage/sync-folder.ts";
+import { makePrivateFile } from "#storage/private-file.ts";
 
 /**
  * Copies the last commit of the database at `path` to `target`, mode 0600, checked and synced; an older copy of that name is
@@ -13,8 +14,7 @@ export function backUp(path: string, target: string): string {
   rmSync(unfinished, { force: true });
   try {
     // VACUUM INTO accepts an empty file: made first, so that the copy is private from its first byte on.
-    closeSync(openSync(unfinished, "wx", 0o600));
-    chmodSync(unfinished, 0o600);
+    makePrivateFile(unfinished);
     copyInto(path, unfinished);
     requireIntact(unfinished);
     syncFile(unfinished);

@@ -12,6 +12,7 @@ import { createIdentityStore } from "./identity.ts";
 import { migrate } from "./migrate.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { openSqlite, withSetupErrors } from "./open.ts";
+import { requireSound } from "./soundness.ts";
 
 export interface CatalogDatabaseOptions {
   readonly path: string;
@@ -35,7 +36,7 @@ export interface CatalogDatabase {
  * others commit at its next call. Throws SetupError for a file that cannot be used and for a secret that is not its own.
  */
 export async function openCatalogDatabase(options: CatalogDatabaseOptions): Promise<CatalogDatabase> {
-  const { path, secretCheckValue, clock, log, freshness } = options;
+  const { path, secretCheckValue, clock, log } = options;
   const client = openSqlite(path);
   try {
     const { applied, backupPath } = migrate(client, CATALOG_MIGRATIONS, {
@@ -45,40 +46,47 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
     });
     if (applied.length > 0)
       log.info("catalog schema brought up to date", { to: applied.at(-1) ?? "", backup: backupPath });
-    withSetupErrors(path, () => {
-      requireSound(client, path);
-      requireOwnSecret(client, path, secretCheckValue);
-    });
-
-    const connection = createConnection(client, clock, freshness);
-    const recordAudit = createRecordAudit(connection, clock);
-    return {
-      audit: createAuditStore(connection),
-      identity: createIdentityStore(connection, recordAudit),
-      catalog: createCatalogStore(connection, recordAudit),
-      close: async () => connection.close(),
-    };
+    return toCatalogDatabase(client, options);
   } catch (cause) {
     client.close(true);
     throw cause;
   }
 }
 
+/** The stores of a connection whose schema is current. Throws a SetupError for a damaged file and for a secret that is not its own. */
+export function toCatalogDatabase(
+  client: Database,
+  { path, secretCheckValue, clock, freshness }: Omit<CatalogDatabaseOptions, "log">,
+): CatalogDatabase {
+  withSetupErrors(path, () => {
+    // The catalog is curated by hand and small: reading it whole costs less than meeting a damaged page under load.
+    requireSound(client, path, "quick_check");
+    requireOwnSecret(client, path, secretCheckValue);
+  });
+  const connection = createConnection(client, clock, freshness);
+  const recordAudit = createRecordAudit(connection, clock);
+  return {
+    audit: createAuditStore(connection),
+    identity: createIdentityStore(connection, recordAudit),
+    catalog: createCatalogStore(connection, recordAudit),
+    close: async () => connection.close(),
+  };
+}
+
+/** The row of `meta` that remembers `SecretBox.checkValue`. */
 const SECRET_CHECK_KEY = "secret_check";
 const INSERT_CHECK_VALUE = "INSERT INTO meta (key, value) VALUES (?, ?)";
 
-/** The catalog is curated by hand and small, so that reading it whole costs less than meeting a damaged page under load. */
-function requireSound(client: Database, path: string): void {
-  const found = client.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get();
-  if (found?.quick_check === "ok") return;
-  throw new SetupError("configuration", `The database ${path} is damaged: restore it from a backup.`);
-}
-
-function requireOwnSecret(client: Database, path: string, secretCheckValue: string): void {
+/** Of the secret key that the catalog was made with; null when that is not in it. */
+export function readSecretCheckValue(client: Database): string | null {
   const row = client
     .query<{ value: string }, [string]>("SELECT value FROM meta WHERE key = ?")
     .get(SECRET_CHECK_KEY);
-  if (row?.value === secretCheckValue) return;
+  return row?.value ?? null;
+}
+
+function requireOwnSecret(client: Database, path: string, secretCheckValue: string): void {
+  if (readSecretCheckValue(client) === secretCheckValue) return;
   throw new SetupError(
     "configuration",
     `The secret key is not the one that the database ${path} was made with: put the original secret.key or PROXY_SECRET_KEY back.`,

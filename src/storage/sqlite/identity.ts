@@ -4,11 +4,11 @@ import type { Principal } from "#identity/principal.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
-import { apiKeys, oidcSubjects, principals, relayTokens, sessions } from "./schema.ts";
+import { apiKeys, loginLinks, oidcSubjects, principals, relayTokens, sessions } from "./schema.ts";
 import { createSecretLookup } from "./secret-lookup.ts";
 import { createSecretRows } from "./secret-rows.ts";
 
-/** Principals, keys, relay tokens and sessions in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */
+/** Principals, keys, relay tokens, sessions and login links in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */
 export function createIdentityStore(connection: Connection, recordAudit: RecordAudit): IdentityStore {
   const { orm } = connection;
   const keyLookup = createSecretLookup(connection, apiKeys, (key, principal) => ({ key, principal }));
@@ -210,9 +210,28 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
         orm.delete(sessions).where(eq(sessions.tokenHash, tokenHash)).run();
       }),
 
+    createLoginLink: (link, nowUs) =>
+      write(() => {
+        requirePrincipal(link.principalId);
+        orm.delete(loginLinks).where(lte(loginLinks.expiresAtUs, nowUs)).run();
+        orm.insert(loginLinks).values(link).run();
+      }),
+
+    async takeLoginLink(tokenHash, nowUs) {
+      const ofHash = eq(loginLinks.tokenHash, tokenHash);
+      // A guess is answered without the write lock.
+      const known = await connection.query(() => orm.select().from(loginLinks).where(ofHash).get());
+      if (known === undefined) return null;
+      return write(() => {
+        const [taken] = orm.delete(loginLinks).where(ofHash).returning().all();
+        return taken !== undefined && taken.expiresAtUs > nowUs ? requirePrincipal(taken.principalId) : null;
+      });
+    },
+
     revokeSessions: (principalId, audit) =>
       write(() => {
         requirePrincipal(principalId);
+        orm.delete(loginLinks).where(eq(loginLinks.principalId, principalId)).run();
         const revoked = orm
           .delete(sessions)
           .where(eq(sessions.principalId, principalId))

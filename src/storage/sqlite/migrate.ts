@@ -4,6 +4,7 @@ import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { backUp } from "./backup.ts";
 import { withSetupErrors } from "./open.ts";
+import { requireReferences } from "./soundness.ts";
 
 /** One step of a schema, in order. Its SQL never changes once released: databases remember its hash. */
 export interface Migration {
@@ -18,6 +19,8 @@ export interface MigrateOptions {
   readonly nowUs: InstantUs;
   /** Runs in the transaction that makes a new database, for rows that it must never be without. Synchronous. */
   readonly seed?: () => void;
+  /** False for a copy that is thrown away. */
+  readonly isBackedUp?: boolean;
 }
 
 export interface MigrateOutcome {
@@ -70,7 +73,9 @@ function applyPending(
     const isNew = pending.length === migrations.length;
     // Another connection copies the last commit while this one holds the write lock: nothing can slip in between.
     const backupPath =
-      first === undefined || isNew ? null : backUp(options.path, `${options.path}.before-${first.name}`);
+      first === undefined || isNew || options.isBackedUp === false
+        ? null
+        : backUp(options.path, `${options.path}.before-${first.name}`);
     if (isNew) db.run(MIGRATIONS_TABLE_SQL);
     const record = db.prepare(
       `INSERT INTO ${MIGRATIONS_TABLE} (position, name, hash, applied_at_us) VALUES (?, ?, ?, ?)`,
@@ -81,7 +86,7 @@ function applyPending(
     }
     record.finalize();
     if (isNew) options.seed?.();
-    requireIntactReferences(db, options.path);
+    requireReferences(db, options.path);
     db.run("COMMIT");
     return { applied: pending.map((migration) => migration.name), backupPath };
   } catch (cause) {
@@ -90,7 +95,12 @@ function applyPending(
   }
 }
 
-function findPending(db: Database, migrations: readonly Migration[], path: string): readonly Migration[] {
+/** The migrations that a database lacks. Throws a SetupError for a newer or altered schema, and for a database that is not ours. */
+export function findPending(
+  db: Database,
+  migrations: readonly Migration[],
+  path: string,
+): readonly Migration[] {
   const applied = readApplied(db, path);
   if (applied.length > migrations.length) {
     throw new SetupError(
@@ -134,12 +144,4 @@ function readApplied(db: Database, path: string): readonly AppliedRow[] {
 /** Of the text as it is in the repository: a checkout with CRLF line ends makes the same schema. */
 function hashOf(migration: Migration): string {
   return sha256Hex(migration.sql.replaceAll("\r\n", "\n"));
-}
-
-function requireIntactReferences(db: Database, path: string): void {
-  if (db.query("PRAGMA foreign_key_check").all().length === 0) return;
-  throw new SetupError(
-    "configuration",
-    `The database ${path} holds rows that refer to missing ones: restore it from a backup.`,
-  );
 }

@@ -1,6 +1,8 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { accessSync, closeSync, constants, openSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { SetupError } from "#kernel/errors.ts";
+import { findCode, systemCode } from "#kernel/system-code.ts";
+import { makePrivateFile } from "#storage/private-file.ts";
 
 /** How long opening and migrating wait for another process that does the same. Nothing is served yet, so they may block. */
 const OPEN_BUSY_TIMEOUT_MS = 5_000;
@@ -12,10 +14,31 @@ const WAL_RETRY_INTERVAL_MS = 10;
  */
 export function openSqlite(path: string): Database {
   return withSetupErrors(path, () => {
-    createPrivateFile(path);
+    ensureDatabaseFile(path);
     const db = new Database(path, { readwrite: true, strict: true });
     try {
       applyPragmas(db);
+      return db;
+    } catch (cause) {
+      db.close(true);
+      throw cause;
+    }
+  });
+}
+
+/**
+ * Opens a SQLite file for looking at it: nothing is written and no file is made. Not with SQLite's own read-only mode, which
+ * leaves the `-wal` and `-shm` behind that reading needs. The file must exist. Throws SetupError.
+ */
+export function openSqliteReader(path: string): Database {
+  return withSetupErrors(path, () => {
+    accessSync(path, constants.R_OK);
+    const db = new Database(path, { readwrite: true, strict: true });
+    try {
+      db.run(`PRAGMA busy_timeout = ${OPEN_BUSY_TIMEOUT_MS}`);
+      db.run("PRAGMA query_only = ON");
+      db.run("PRAGMA trusted_schema = OFF");
+      db.run("PRAGMA temp_store = MEMORY");
       return db;
     } catch (cause) {
       db.close(true);
@@ -40,8 +63,17 @@ export function isBusy(cause: unknown): boolean {
   return cause instanceof Error && cause.cause !== undefined && isBusy(cause.cause);
 }
 
-/** SQLite would make the file with the umask's mode; its -wal and -shm files inherit the mode of the file itself. */
-function createPrivateFile(path: string): void {
+/** True for a file that is damaged, or no database at all. */
+export function isDamage(cause: unknown): boolean {
+  const code = findCode(cause) ?? "";
+  return DAMAGE_CODES.some((known) => extendsCode(code, known));
+}
+
+/**
+ * Makes the file unless it is there. SQLite would make it with the umask's mode; its -wal and -shm files inherit the mode
+ * and the owner of the file itself.
+ */
+export function ensureDatabaseFile(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) {
     // Exclusive, and never for a file that exists: closing any descriptor of it would drop the locks that other
@@ -58,10 +90,10 @@ function createPrivateFile(path: string): void {
 
 function closeIfCreated(path: string): void {
   try {
-    closeSync(openSync(path, "wx", 0o600));
+    makePrivateFile(path);
   } catch (cause) {
     // Another process that starts at the same moment was first.
-    if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause;
+    if (systemCode(cause) !== "EEXIST") throw cause;
   }
 }
 
@@ -92,56 +124,51 @@ function switchToWal(db: Database): void {
   }
 }
 
-const PERMISSION_CODES = [
-  "EACCES",
-  "EPERM",
-  "EROFS",
-  "SQLITE_READONLY",
-  "SQLITE_PERM",
-  "SQLITE_CANTOPEN",
-  "SQLITE_AUTH",
-];
 const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
+
+/** By the first of these codes that it has or extends (sqlite.org/rescode.html), what a failure means. */
+const FAULTS: readonly {
+  readonly codes: readonly string[];
+  readonly kind: SetupError["kind"];
+  readonly say: (path: string) => string;
+}[] = [
+  {
+    codes: ["EACCES", "EPERM", "EROFS", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN", "SQLITE_AUTH"],
+    kind: "permission",
+    say: (path) =>
+      `The database ${path} cannot be read and written: check the owner and mode of the file and its folder.`,
+  },
+  {
+    codes: DAMAGE_CODES,
+    kind: "configuration",
+    say: (path) => `The file ${path} is damaged or is not a database: restore it from a backup.`,
+  },
+  {
+    codes: ["SQLITE_BUSY"],
+    kind: "configuration",
+    say: (path) => `The database ${path} is locked by another process: stop it and start again.`,
+  },
+  {
+    codes: ["ENOENT", "ENOTDIR"],
+    kind: "configuration",
+    say: (path) => `The folder of the database ${path} does not exist: create it or set another path.`,
+  },
+  {
+    // SQLite has IOERR also for a log that finds no room.
+    codes: ["ENOSPC", "EDQUOT", "SQLITE_FULL", "SQLITE_IOERR"],
+    kind: "configuration",
+    say: (path) =>
+      `The database ${path} cannot be written: its disk is full or fails. Make room on it, or look into the log of the system (dmesg).`,
+  },
+];
 
 function toSetupError(path: string, cause: unknown): unknown {
   if (cause instanceof SetupError) return cause;
-  const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
-  const matches = (codes: readonly string[]) =>
-    codes.some((known) => code === known || code.startsWith(`${known}_`));
-  if (matches(PERMISSION_CODES)) {
-    return new SetupError(
-      "permission",
-      `The database ${path} cannot be written: check the owner and mode of the file and its folder.`,
-      cause,
-    );
-  }
-  if (matches(DAMAGE_CODES)) {
-    return new SetupError(
-      "configuration",
-      `The file ${path} is damaged or is not a database: restore it from a backup.`,
-      cause,
-    );
-  }
-  if (isBusy(cause)) {
-    return new SetupError(
-      "configuration",
-      `The database ${path} is locked by another process: stop it and start again.`,
-      cause,
-    );
-  }
-  if (code === "ENOENT" || code === "ENOTDIR") {
-    return new SetupError(
-      "configuration",
-      `The folder of the database ${path} does not exist: create it or set another path.`,
-      cause,
-    );
-  }
-  if (code === "ENOSPC" || code === "SQLITE_FULL" || code.startsWith("SQLITE_IOERR")) {
-    return new SetupError(
-      "configuration",
-      `The database ${path} cannot be written: the disk is full or fails.`,
-      cause,
-    );
-  }
-  return cause;
+  const code = findCode(cause) ?? "";
+  const fault = FAULTS.find(({ codes }) => codes.some((known) => extendsCode(code, known)));
+  return fault === undefined ? cause : new SetupError(fault.kind, fault.say(path), cause);
+}
+
+function extendsCode(code: string, known: string): boolean {
+  return code === known || code.startsWith(`${known}_`);
 }

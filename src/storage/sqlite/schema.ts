@@ -223,6 +223,24 @@ export const sessions = sqliteTable(
   ],
 );
 
+/** Each is good for one sign-in; one that was used is gone. */
+export const loginLinks = sqliteTable(
+  "login_links",
+  {
+    /** Keyed hash of the link's token. */
+    tokenHash: text("token_hash").primaryKey(),
+    principalId: text("principal_id")
+      .notNull()
+      .references(() => principals.id, { onDelete: "cascade" }),
+    createdAtUs: integer("created_at_us").notNull(),
+    expiresAtUs: integer("expires_at_us").notNull(),
+  },
+  (table) => [
+    index("login_links_by_principal").on(table.principalId),
+    index("login_links_by_expiry").on(table.expiresAtUs),
+  ],
+);
+
 /** Identifiers only, never payloads. Its actor is no foreign key: the trail outlives the principal. */
 export const auditEvents = sqliteTable("audit_events", {
   /** Order of commit, which a clock that was set back does not change. */

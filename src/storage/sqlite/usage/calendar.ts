@@ -1,10 +1,7 @@
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { toBucketIndex, toBucketStart } from "#stats/bucket.ts";
 
-/** Buckets of totals: whole hours, days and months since 1970-01-01 UTC. */
-export const HOUR_US = 3_600_000_000;
-export const DAY_US = 24 * HOUR_US;
-
+/** Buckets of totals are whole hours, days and months since 1970-01-01 UTC. */
 export function toHour(instantUs: InstantUs): number {
   return Math.floor(instantUs / HOUR_US);
 }

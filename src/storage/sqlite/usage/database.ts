@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { basename } from "node:path";
-import { SetupError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { openSqlite, withSetupErrors } from "#storage/sqlite/open.ts";
+import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
 import type { JournalPosition } from "./segments.ts";
 import { FIRST_SCHEMA_VERSION, upgradeUsageDatabase } from "./upgrade.ts";
@@ -66,7 +66,7 @@ function upgradeFirstSchema(path: string, log: Log | undefined): void {
     const database = openSqlite(path);
     let version: number;
     try {
-      version = readVersion(database, path);
+      version = readSchemaVersion(database, path);
     } finally {
       database.close();
     }
@@ -89,18 +89,11 @@ function upgradeFirstSchema(path: string, log: Log | undefined): void {
 }
 
 function createSchema(database: Database, path: string): void {
-  if (readVersion(database, path) === SCHEMA_VERSION) return;
+  if (readSchemaVersion(database, path) === SCHEMA_VERSION) return;
   database.run("BEGIN IMMEDIATE");
   try {
     // Asked again under the lock: another process may have made it meanwhile.
-    const version = readVersion(database, path);
-    if (version > SCHEMA_VERSION) {
-      throw new SetupError(
-        "configuration",
-        `The database ${path} was written by a newer lockport: start that version, or restore a backup.`,
-      );
-    }
-    if (version === 0) {
+    if (readSchemaVersion(database, path) === 0) {
       const { tables } = database
         .query<{ tables: number }, []>("SELECT count(*) AS tables FROM sqlite_schema")
         .get() ?? { tables: 0 };
@@ -113,19 +106,4 @@ function createSchema(database: Database, path: string): void {
   } finally {
     if (database.inTransaction) database.run("ROLLBACK");
   }
-}
-
-/** Zero for a file that has no schema yet. Another program's file may carry any version: the application tells. */
-function readVersion(database: Database, path: string): number {
-  const { version, application } = database
-    .query<{ version: number; application: number }, []>(
-      "SELECT user_version AS version, application_id AS application FROM pragma_user_version, pragma_application_id",
-    )
-    .get() ?? { version: 0, application: 0 };
-  if (application === APPLICATION_ID || (application === 0 && version === 0)) return version;
-  throw toForeignError(path);
-}
-
-function toForeignError(path: string): SetupError {
-  return new SetupError("configuration", `The file ${path} is not a usage database: move it away.`);
 }

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
-import { DAY_US, HOUR_US, toFirstDay, toMonth } from "./calendar.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { toFirstDay, toMonth } from "./calendar.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import type { RawRange, Span, WindowCut } from "./window-cut.ts";
 

@@ -1,10 +1,11 @@
-import { close, closeSync, fdatasync, openSync, writeSync } from "node:fs";
+import { close, closeSync, fdatasync, writeSync } from "node:fs";
 import { promisify } from "node:util";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log, LogFields } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
 import { syncFolder } from "#storage/sync-folder.ts";
 import type { UsageJournal } from "#usage/recorder.ts";
+import { openPrivateFile } from "#storage/private-file.ts";
 import { segmentPath } from "./segments.ts";
 
 /** A segment that has grown past this is followed by a new one. */
@@ -64,7 +65,7 @@ export class Journal implements UsageJournal {
     this.#options = options;
     this.#write = options.write ?? ((fd, bytes) => writeSync(fd, bytes));
     this.#segment = options.firstSegment;
-    this.#fd = openSync(segmentPath(options.directory, this.#segment), "ax", 0o600);
+    this.#fd = openPrivateFile(segmentPath(options.directory, this.#segment), "ax");
   }
 
   get isFull(): boolean {
@@ -184,7 +185,7 @@ export class Journal implements UsageJournal {
   /** Only between two lines, and only when nothing waits: the reader takes a following segment as proof of that. */
   #rotate(): void {
     try {
-      const fd = openSync(segmentPath(this.#options.directory, this.#segment + 1), "ax", 0o600);
+      const fd = openPrivateFile(segmentPath(this.#options.directory, this.#segment + 1), "ax");
       this.#retired.push(this.#fd);
       this.#fd = fd;
       this.#segment += 1;

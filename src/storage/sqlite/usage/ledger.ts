@@ -1,6 +1,7 @@
-import { mkdirSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { DAY_US, type Clock, type InstantUs } from "#kernel/clock.ts";
+import { SetupError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
 import type { KeyUseStore } from "#identity/store.ts";
@@ -9,8 +10,10 @@ import type { LedgerGauges } from "#usage/gauges.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { withSetupErrors } from "#storage/sqlite/open.ts";
+import { USAGE_NAME, JOURNAL_NAME } from "#storage/data-files.ts";
+import { makePrivateFolder } from "#storage/private-file.ts";
 import { JournalBacklog } from "./backlog.ts";
-import { DAY_US, toSealBeforeDay } from "./calendar.ts";
+import { toSealBeforeDay } from "./calendar.ts";
 import { prepareUsageDatabase } from "./database.ts";
 import { lockDataFolder } from "./folder-lock.ts";
 import { joinNext } from "./join-next.ts";
@@ -54,13 +57,13 @@ export interface OpenedLedger {
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> {
   const { dataDir, clock, log } = options;
-  const databasePath = join(dataDir, "usage.db");
-  const journalDirectory = join(dataDir, "journal");
+  const databasePath = join(dataDir, USAGE_NAME);
+  const journalDirectory = join(dataDir, JOURNAL_NAME);
   const lock = lockDataFolder(dataDir);
   try {
     const committed = prepareUsageDatabase(databasePath, log);
     const found = withSetupErrors(journalDirectory, () => {
-      mkdirSync(journalDirectory, { recursive: true, mode: 0o700 });
+      ensureFolder(journalDirectory);
       return measureSegments(journalDirectory);
     });
     const backlog = new JournalBacklog(found, committed);
@@ -171,6 +174,13 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
     lock.release();
     throw cause;
   }
+}
+
+function ensureFolder(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return makePrivateFolder(path);
+  if (found.isDirectory()) return;
+  throw new SetupError("configuration", `The journal ${path} is a file, and no folder: move it away.`);
 }
 
 /** What `make` returns; the journal is closed when it throws. */

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
-import { DAY_US, HOUR_US, toDay } from "./calendar.ts";
+import { toDay } from "./calendar.ts";
 import { findFirstMatch, findFirstRow } from "./first-match.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { cutWindow, readEdges } from "./window-cut.ts";

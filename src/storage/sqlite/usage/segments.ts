@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isRightsCode, systemCode } from "#kernel/system-code.ts";
 
 /** The journal is a row of numbered files; a higher number was written later. */
 export interface JournalPosition {
@@ -21,6 +22,17 @@ export function listSegments(directory: string): readonly number[] {
       return match === null ? [] : [Number(match[1])];
     })
     .sort((left, right) => left - right);
+}
+
+/** The same of a folder that may not be there, may be none, or may be closed to this user. */
+export function findSegments(directory: string): readonly number[] {
+  try {
+    return listSegments(directory);
+  } catch (cause) {
+    const code = systemCode(cause);
+    if (code === "ENOENT" || code === "ENOTDIR" || isRightsCode(code)) return [];
+    throw cause;
+  }
 }
 
 /** The sizes in bytes of the segments that exist, ascending. */

@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { BucketPlan } from "#stats/bucket.ts";
 import { planBuckets, toBucketIndex } from "#stats/bucket.ts";
 import type { ReportNotes, Series, StatsStore } from "#stats/store.ts";
-import { DAY_US, HOUR_US, toFirstDay, toHour } from "./calendar.ts";
+import { toFirstDay, toHour } from "./calendar.ts";
 import { findDimensions } from "./dimension-sums.ts";
 import { findFirstMatch } from "./first-match.ts";
 import { readTransaction } from "./read-transaction.ts";

@@ -12,6 +12,7 @@ import {
 import { dirname } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { syncFolderNow } from "#storage/sync-folder.ts";
+import { makePrivateFile } from "#storage/private-file.ts";
 import { DimensionTotals } from "./dimension-totals.ts";
 import type { DimensionLimits } from "./dimensions.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
@@ -31,7 +32,7 @@ export function upgradeUsageDatabase(path: string, limits?: DimensionLimits): st
   const unfinished = `${path}.unfinished`;
   const previous = `${path}.before-schema-${SCHEMA_VERSION}`;
   rmSync(unfinished, { force: true });
-  closeSync(openSync(unfinished, "wx", 0o600));
+  makePrivateFile(unfinished);
   try {
     foldLog(path);
     copyInto({ path, target: unfinished, limits });
@@ -163,6 +164,7 @@ function keepAs(path: string, name: string): void {
   try {
     linkSync(path, name);
   } catch {
+    makePrivateFile(name);
     copyFileSync(path, name);
     syncFile(name);
   }

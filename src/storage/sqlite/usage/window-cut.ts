@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
 import type { ReportNotes } from "#stats/store.ts";
-import { DAY_US, HOUR_US, toFirstDay, toMonth } from "./calendar.ts";
+import { toFirstDay, toMonth } from "./calendar.ts";
 
 /** The longest periods that a window is cut into; what is shorter fills up its ends. */
 export type CutInto = "hours" | "days" | "months";

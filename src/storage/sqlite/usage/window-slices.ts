@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
-import { DAY_US, HOUR_US, toDay, toFirstDay } from "./calendar.ts";
+import { toDay, toFirstDay } from "./calendar.ts";
 import { findDimensions, toSealedSources } from "./dimension-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import type { RawRange, Span } from "./window-cut.ts";

@@ -1,0 +1,13 @@
+/** What stands in a data folder. A backup has the same names in it. */
+export const CATALOG_NAME = "catalog.db";
+export const USAGE_NAME = "usage.db";
+export const JOURNAL_NAME = "journal";
+export const SECRET_KEY_NAME = "secret.key";
+export const ADMIN_PASSWORD_NAME = "admin-password";
+
+/** A database and what SQLite keeps beside it, which belongs to the file of its name and goes where that goes. */
+export const DATABASE_SUFFIXES = ["", "-wal", "-shm", "-journal"] as const;
+
+/** All of it is its owner's alone: keys, and who asked what when. */
+export const PRIVATE_FILE_MODE = 0o600;
+export const PRIVATE_FOLDER_MODE = 0o700;

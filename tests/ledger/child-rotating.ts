@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
+import { Journal } from "#storage/sqlite/usage/journal.ts";
+import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import { createLog } from "#kernel/log.ts";
+import { createRecorder } from "#usage/recorder.ts";
+import { mkdirSync } from "node:fs";
+import { ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+
+/**
+ * A process that records event after event into the folder it is given, in segments of a few events each, and commits every
+ * few of them: segments come and go as fast as they can. It says on stdout how many events it has recorded, and ends by
+ * itself after its last one.
+ */
+const [, , directory = "", eventsMax = "0"] = process.argv;
+const journalDirectory = join(directory, "journal");
+mkdirSync(journalDirectory, { recursive: true });
+const databasePath = join(directory, "usage.db");
+prepareUsageDatabase(databasePath);
+const log = createLog({ level: "error", json: true, write: () => undefined, timestamp: () => "" });
+const journal = new Journal({
+  directory: journalDirectory,
+  firstSegment: 1,
+  segmentBytesMax: 2_000,
+  log,
+  onWritten: () => undefined,
+});
+const recorder = createRecorder({
+  journal,
+  sync: "interval",
+  flush: async () => undefined,
+  close: () => journal.close(),
+});
+const database = openForWriting(databasePath);
+database.run("PRAGMA busy_timeout = 5000");
+database.run("PRAGMA synchronous = OFF");
+const writer = new UsageWriter({ database, journalDirectory, onDamage: (damage) => console.error(damage) });
+
+for (let recorded = 1; recorded <= Number(eventsMax); recorded += 1) {
+  const usage = recorder.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + recorded });
+  await usage.end(ENDING);
+  console.log(recorded);
+  if (recorded % 7 === 0) while (writer.writeBatch());
+  // Lets stdout go out.
+  if (recorded % 50 === 0) await Bun.sleep(1);
+}
+await recorder.close();

@@ -1,0 +1,106 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { openForWriting } from "#storage/sqlite/usage/database.ts";
+import { snapshotLedger } from "#storage/sqlite/usage/snapshot.ts";
+import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import { makeFolder } from "../support/folder.ts";
+import { checkLedger } from "../support/invariants.ts";
+import { NEW_YEAR_US } from "./usage.ts";
+
+const EVENTS = 5_000;
+const SNAPSHOTS_MIN = 10;
+
+let folder: ReturnType<typeof makeFolder>;
+beforeEach(() => {
+  folder = makeFolder();
+});
+afterEach(() => folder.remove());
+
+describe("a copy of a ledger that another process writes to", () => {
+  test("counts every event that was recorded before it once, though segments come and go meanwhile", async () => {
+    const source = join(folder.path, "source");
+    mkdirSync(source);
+    const child = Bun.spawn({
+      cmd: [process.execPath, join(import.meta.dir, "child-rotating.ts"), source, String(EVENTS)],
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let recorded = 0;
+    const begun = Promise.withResolvers<void>();
+    const reading = (async () => {
+      const decoder = new TextDecoder();
+      for await (const bytes of child.stdout) {
+        recorded = Number(decoder.decode(bytes).trimEnd().split("\n").at(-1));
+        begun.resolve();
+      }
+    })();
+    await begun.promise;
+
+    const copies: { readonly target: string; readonly before: number }[] = [];
+    while (child.exitCode === null) {
+      const target = join(folder.path, `copy-${copies.length}`);
+      mkdirSync(join(target, "journal"), { recursive: true });
+      const before = recorded;
+      const names = await copy(source, target);
+      expect(
+        readdirSync(join(target, "journal"))
+          .map((name) => `journal/${name}`)
+          .sort(),
+      ).toEqual([...names]);
+      copies.push({ target, before });
+      await Bun.sleep(1);
+    }
+    await reading;
+    expect(child.exitCode).toBe(0);
+    expect(recorded).toBe(EVENTS);
+    expect(copies.length).toBeGreaterThan(SNAPSHOTS_MIN);
+    expect(copies.at(-1)?.before ?? 0).toBeGreaterThan(copies[0]?.before ?? 0);
+
+    for (const { target, before } of copies) {
+      commit(target);
+      const ids = checkLedger(target).map(({ id }) => id);
+      // No gap, none twice, and nothing from the future.
+      expect(ids.length).toBeGreaterThanOrEqual(before);
+      expect(ids).toEqual(ids.map((_, index) => NEW_YEAR_US + index + 1));
+    }
+  }, 120_000);
+
+  test("that is told to end stops between two steps", async () => {
+    const source = join(folder.path, "source");
+    mkdirSync(source);
+    const child = Bun.spawn({
+      cmd: [process.execPath, join(import.meta.dir, "child-rotating.ts"), source, "100"],
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    expect(await child.exited).toBe(0);
+    const target = join(folder.path, "copy");
+    mkdirSync(join(target, "journal"), { recursive: true });
+    const reason = new Error("enough");
+    expect(copy(source, target, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+function copy(source: string, target: string, signal = new AbortController().signal) {
+  return snapshotLedger({
+    databasePath: join(source, "usage.db"),
+    journalDirectory: join(source, "journal"),
+    target,
+    onShare: (share) => expect(share).toBeGreaterThanOrEqual(0),
+    signal,
+  });
+}
+
+/** What a start does: the rest of the journal comes in. */
+function commit(target: string): void {
+  const database: Database = openForWriting(join(target, "usage.db"));
+  const damage: unknown[] = [];
+  const writer = new UsageWriter({
+    database,
+    journalDirectory: join(target, "journal"),
+    onDamage: (seen) => damage.push(seen),
+  });
+  while (writer.writeBatch());
+  writer.close();
+  expect(damage).toEqual([]);
+}
