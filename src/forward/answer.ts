@@ -3,9 +3,12 @@ import type { Account } from "./account.ts";
 import type { Cutoff } from "./cutoff.ts";
 import type { ProxiedBy } from "./headers.ts";
 import { toCallerHeaders } from "./headers.ts";
-import { holdBody } from "./hold.ts";
+import type { HeldBudget, HeldShare } from "./held-budget.ts";
+import { UNCOUNTED_BYTES_MAX } from "./held-budget.ts";
+import { holdBody, joinPieces, readLength } from "./hold.ts";
 import type { Metering } from "./metering.ts";
 import { createMetering, isEventStream } from "./metering.ts";
+import type { BodyReader } from "./tap.ts";
 import { WRITE_STALL_MS_MAX, createTap, readChunk } from "./tap.ts";
 import type { UpstreamHead } from "./upstream.ts";
 
@@ -34,8 +37,8 @@ export interface OpenExchange {
 export interface RelayOptions {
   /** Whether the request asked for a stream. */
   readonly streamed: boolean;
-  /** Bytes of a response that is held until it is complete. */
-  readonly heldBytesMax: number;
+  /** Of responses that are held until they are complete. */
+  readonly held: HeldBudget;
 }
 
 /** The upstream's answer to its caller: a stream chunk by chunk, anything else whole. The event is written before it ends. */
@@ -43,7 +46,7 @@ export function relay(open: OpenExchange, head: UpstreamHead, options: RelayOpti
   open.account.answered(head.response.status);
   return isPassedOn(head.response, options.streamed)
     ? passOn(open, head, createMetering(head.response, true))
-    : answerWhole(open, head, options.heldBytesMax);
+    : answerWhole(open, head, options.held);
 }
 
 /** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
@@ -66,17 +69,64 @@ export async function giveUp(
 }
 
 /** A unary response is held until it is complete, so that whatever goes wrong with it is a clean 502. */
-async function answerWhole(open: OpenExchange, head: UpstreamHead, bytesMax: number): Promise<Answer> {
+async function answerWhole(open: OpenExchange, head: UpstreamHead, budget: HeldBudget): Promise<Answer> {
   const { account, cutoff } = open;
   const metering = createMetering(head.response, false);
-  const held = await holdBody(head.response, { bytesMax, onFirstByte: () => account.firstByte() });
-  if (held.kind === "too_large") return giveUp(open, "response_too_large");
-  if (held.kind === "broken") return giveUp(open, toBreak(cutoff));
+  const lengthBytes = readLength(head.response);
+  const isShort = lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX;
+  const share = isShort ? null : budget.open({ lengthBytes, signal: cutoff.signal });
+  const held = await holdBody(head.response, {
+    bytesMax: budget.bytesMax,
+    onFirstByte: () => account.firstByte(),
+    watch: (piece) => metering.push(piece),
+    room: share,
+  });
+  if (held.kind !== "whole") {
+    share?.close();
+    return giveUp(open, held.kind === "too_large" ? "response_too_large" : toBreak(cutoff));
+  }
   head.readToEnd();
-  cutoff.release();
-  await metering.push(held.bytes);
+  share?.complete();
+  const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? share : null;
+  // A caller who takes nothing of it must not keep its room.
+  if (counted !== null) cutoff.arm(WRITE_STALL_MS_MAX, "cancelled");
+  else cutoff.release();
   await account.settle({ kind: "answered", metered: await metering.finish() });
-  return { kind: "relayed", response: toResponse(head, open, held.bytes) };
+  const body = counted === null ? joinPieces(held.pieces) : handOut(held.pieces, counted, cutoff);
+  return { kind: "relayed", response: toResponse(head, open, body) };
+}
+
+/** Held pieces, each of which gives its room back when it has left. What the caller does with them is no longer recorded. */
+function handOut(pieces: Uint8Array[], share: HeldShare, cutoff: Cutoff): ReadableStream<Uint8Array> {
+  let leaving = pieces.shift();
+  const first = leaving ?? null;
+  const reader: BodyReader = {
+    read() {
+      if (leaving !== undefined) {
+        share.giveBack(leaving.length);
+        free(leaving);
+      }
+      leaving = pieces.shift();
+      return Promise.resolve({ done: leaving === undefined, value: leaving });
+    },
+    cancel() {
+      // The piece that is leaving may still be read from.
+      for (const piece of pieces.splice(0)) free(piece);
+      return Promise.resolve();
+    },
+  };
+  return createTap({
+    reader,
+    first,
+    cutoff,
+    idleMs: WRITE_STALL_MS_MAX,
+    stallMs: WRITE_STALL_MS_MAX,
+    watch: () => null,
+    finish() {
+      share.close();
+      return Promise.resolve();
+    },
+  });
 }
 
 /** Passed on from its first byte. Until then nothing was sent, and what goes wrong is still a clean 502. */
@@ -120,6 +170,11 @@ export async function passOn(open: OpenExchange, head: UpstreamHead, metering: M
     },
   });
   return { kind: "relayed", response: toResponse(head, open, body) };
+}
+
+/** At once: what waits for the next collection of garbage is as much again (measured). */
+function free({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 function toBreak(cutoff: Cutoff): TransportError {

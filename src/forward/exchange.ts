@@ -15,6 +15,7 @@ import { toAttribution } from "./attribution.ts";
 import { createCutoff } from "./cutoff.ts";
 import type { Slot } from "./gate.ts";
 import { createGate } from "./gate.ts";
+import { createHeldBudget, HELD_BYTES_TOTAL_MAX } from "./held-budget.ts";
 import { toUpstreamHeaders } from "./headers.ts";
 import type { Ingress } from "./ingress.ts";
 import { parseIngress, spliceBody } from "./ingress.ts";
@@ -33,6 +34,8 @@ export interface ExchangeDeps {
   readonly maxEmbeddingBatch: number;
   /** Bytes of a response that is held until it is complete. */
   readonly maxResponseBytes: number;
+  /** Of all of them together; at least as much as one may have. */
+  readonly heldBytesTotalMax?: number;
 }
 
 export interface ExchangeInput {
@@ -74,6 +77,10 @@ export interface Exchange {
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
   const { accounts, deadlines, upstream } = shared;
   const gate = createGate();
+  const held = createHeldBudget({
+    bytesMax: deps.maxResponseBytes,
+    totalBytesMax: deps.heldBytesTotalMax ?? HELD_BYTES_TOTAL_MAX,
+  });
   const routeTo = createRoutes(deps.secrets);
   return {
     run,
@@ -144,7 +151,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       headLimitMs: ingress.stream ? () => readMs : leftMs,
     });
     if (answer.kind === "failed") return giveUp(open, answer.error);
-    return relay(open, answer, { streamed: ingress.stream, heldBytesMax: deps.maxResponseBytes });
+    return relay(open, answer, { streamed: ingress.stream, held });
 
     /** For as long as reading may take, or until the caller leaves. */
     function waitInLine(): Promise<Slot | null> {

@@ -1,14 +1,20 @@
+import type { HeldShare } from "./held-budget.ts";
 import type { BodyReader } from "./tap.ts";
 import { readChunk } from "./tap.ts";
 
 export type HeldBody =
-  | { readonly kind: "whole"; readonly bytes: Uint8Array }
+  /** All of it, in the pieces in which it came. */
+  | { readonly kind: "whole"; readonly pieces: Uint8Array[]; readonly sizeBytes: number }
   | { readonly kind: "too_large" }
   | { readonly kind: "broken" };
 
 export interface HoldOptions {
   readonly bytesMax: number;
-  readonly onFirstByte: () => void;
+  readonly onFirstByte?: () => void;
+  /** Sees each piece; a promise holds back the next one. */
+  readonly watch?: (piece: Uint8Array) => Promise<void> | null;
+  /** Asked before the first piece is read and after each: nothing more is read before there is room. Null or absent: there is. */
+  readonly room?: Pick<HeldShare, "cover"> | null;
 }
 
 /** A body known to be so short comes with its head or shortly after, and is read at once: 4 µs cheaper (measured). */
@@ -16,39 +22,58 @@ const SHORT_BODY_BYTES_MAX = 16 * 1024;
 
 /** Reads a body to its end; one that is, or says that it is, larger than allowed is left where it stands. Never throws. */
 export async function holdBody(response: Response, options: HoldOptions): Promise<HeldBody> {
-  const length = Number(response.headers.get("content-length") ?? Number.NaN);
-  if (length > options.bytesMax) return { kind: "too_large" };
-  if (length <= SHORT_BODY_BYTES_MAX) return holdShortBody(response, options);
-  if (response.body === null) return { kind: "whole", bytes: new Uint8Array() };
-  return holdLongBody(response.body.getReader(), options);
-}
-
-async function holdShortBody(response: Response, { onFirstByte }: HoldOptions): Promise<HeldBody> {
+  const lengthBytes = readLength(response);
+  if (lengthBytes !== null && lengthBytes > options.bytesMax) return { kind: "too_large" };
   try {
-    const bytes = await response.bytes();
-    if (bytes.length > 0) onFirstByte();
-    return { kind: "whole", bytes };
+    if (lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX)
+      return await holdShortBody(response, options);
+    if (response.body === null) return { kind: "whole", pieces: [], sizeBytes: 0 };
+    return await holdLongBody(response.body.getReader(), options);
   } catch {
     return { kind: "broken" };
   }
 }
 
-async function holdLongBody(reader: BodyReader, { bytesMax, onFirstByte }: HoldOptions): Promise<HeldBody> {
-  const chunks: Uint8Array[] = [];
+/**
+ * What the head says of the body's length; null when it says nothing that counts: with a `transfer-encoding` no length does
+ * (RFC 9112, section 6.3), and the runtime lets a repeated one pass, joined by a comma.
+ */
+export function readLength({ headers }: Response): number | null {
+  const length = headers.get("content-length");
+  if (length === null || headers.has("transfer-encoding") || !/^\d+$/.test(length)) return null;
+  return Number(length);
+}
+
+/** In one piece; without a copy when it came so. */
+export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
+  const [only] = pieces;
+  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
+}
+
+async function holdShortBody(response: Response, { onFirstByte, watch }: HoldOptions): Promise<HeldBody> {
+  const bytes = await response.bytes();
+  if (bytes.length > 0) onFirstByte?.();
+  const lagging = watch?.(bytes) ?? null;
+  if (lagging !== null) await lagging;
+  return { kind: "whole", pieces: [bytes], sizeBytes: bytes.length };
+}
+
+async function holdLongBody(
+  reader: BodyReader,
+  { bytesMax, onFirstByte, watch, room }: HoldOptions,
+): Promise<HeldBody> {
+  const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
-  try {
-    for (let chunk = await readChunk(reader); chunk !== null; chunk = await readChunk(reader)) {
-      if (sizeBytes === 0) onFirstByte();
-      sizeBytes += chunk.length;
-      if (sizeBytes > bytesMax) return { kind: "too_large" };
-      chunks.push(chunk);
-    }
-  } catch {
-    return { kind: "broken" };
+  for (;;) {
+    const waiting = room?.cover(sizeBytes) ?? null;
+    if (waiting !== null) await waiting;
+    const piece = await readChunk(reader);
+    if (piece === null) return { kind: "whole", pieces, sizeBytes };
+    if (sizeBytes === 0) onFirstByte?.();
+    sizeBytes += piece.length;
+    if (sizeBytes > bytesMax) return { kind: "too_large" };
+    pieces.push(piece);
+    const lagging = watch?.(piece) ?? null;
+    if (lagging !== null) await lagging;
   }
-  const [only] = chunks;
-  return {
-    kind: "whole",
-    bytes: only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks, sizeBytes),
-  };
 }

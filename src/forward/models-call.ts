@@ -7,7 +7,7 @@ import { createDeadlines } from "#kernel/deadlines.ts";
 import type { Cutoff } from "./cutoff.ts";
 import { createCutoff } from "./cutoff.ts";
 import { USER_AGENT_DEFAULT } from "./headers.ts";
-import { holdBody } from "./hold.ts";
+import { holdBody, joinPieces } from "./hold.ts";
 import { tlsOptions } from "./upstream.ts";
 
 export interface ModelsCallDeps {
@@ -67,9 +67,9 @@ async function call(
       ...tlsOptions(provider),
     });
     if (response.status < 200 || response.status > 299) return { kind: "refused", status: response.status };
-    const held = await holdBody(response, { bytesMax, onFirstByte: () => undefined });
+    const held = await holdBody(response, { bytesMax });
     if (held.kind === "too_large") return { kind: "failed", error: "response_too_large" };
-    return held.kind === "broken" ? failed() : { kind: "answered", body: held.bytes };
+    return held.kind === "broken" ? failed() : { kind: "answered", body: joinPieces(held.pieces) };
   } catch {
     return failed();
   }

@@ -23,8 +23,8 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const COLON = 0x3a;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-const DATA = [...Buffer.from("data")];
-const EVENT = [...Buffer.from("event")];
+const DATA = [...new TextEncoder().encode("data")];
+const EVENT = [...new TextEncoder().encode("event")];
 
 /**
  * An incremental parser of `text/event-stream`: LF, CRLF and lone CR, also split across reads; one byte-order mark at the

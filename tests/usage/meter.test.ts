@@ -1,10 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, mock, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
-import { UNARY_BYTES_MAX } from "#usage/meter.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { createTally } from "#usage/tally.ts";
+import { countByteWork } from "./byte-work.ts";
 
 const encoder = new TextEncoder();
 const answer = { id: "c", object: "chat.completion", choices: [{ index: 0, message: { content: "x" } }] };
@@ -147,11 +147,17 @@ describe("unary bodies", () => {
     expect(readPieces(pieces, 200)).toEqual(expected);
   });
 
-  test("pieces past the limit are not kept, and one piece of any size is metered", () => {
-    const large = new Uint8Array(UNARY_BYTES_MAX + 1).fill(0x20);
-    large.set(encoder.encode('{"usage":{"prompt_tokens":1}}'));
-    expect(readPieces([large], 200).usage?.quantities.input_tokens).toBe(1);
-    expect(readPieces([large, Uint8Array.of(0x20)], 200).usage).toBeNull();
+  test("an answer of any size is metered, and no more of it is kept than its outline", () => {
+    const work = countByteWork();
+    const piece = encoder.encode("0.123456789,".repeat(10_000));
+    const pieces = Array.from({ length: 700 }, () => piece);
+    const reading = readPieces(
+      [encoder.encode('{"data":['), ...pieces, encoder.encode('0],"usage":{"prompt_tokens":700}}')],
+      200,
+    );
+    mock.restore();
+    expect(reading).toEqual({ usage: inclusive({ input_tokens: 700 }), errorKind: null, complete: true });
+    expect(work.copiedBytes).toBeLessThan(10_000);
   });
 });
 
