@@ -1,0 +1,85 @@
+import { toFreeProviderName } from "#catalog/deployment-provider.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import type { CatalogState, StateProvider } from "./catalog-state.ts";
+import type { LitellmDeployment } from "./litellm-deployment.ts";
+import type { Referred } from "./litellm-values.ts";
+
+/** Models of the config that share a provider. */
+export interface Assigned {
+  readonly name: string;
+  /** In the order of the file, at least one. */
+  readonly members: readonly LitellmDeployment[];
+  /** Undefined for one that is to be made. */
+  readonly before: StateProvider | undefined;
+}
+
+/** Whether the stored key of this provider is this one; null when that cannot be told here. */
+export type MatchKey = (provider: string, apiKey: string) => boolean | null;
+
+/**
+ * One provider for each base URL and key: the one that has the models already, else one that is free and has this key or
+ * one that cannot be compared, else a new one.
+ */
+export function assignProviders(
+  deployments: readonly LitellmDeployment[],
+  state: CatalogState,
+  matchKey: MatchKey,
+): readonly Assigned[] {
+  const groups = Map.groupBy(deployments, ({ baseUrl, apiKey }) => `${baseUrl} ${toIdentity(apiKey)}`);
+  const names = new Map<string, string>();
+  const taken = new Set<string>();
+  const take = (group: string, name: string | undefined) => {
+    if (name === undefined || taken.has(name) || names.has(group)) return;
+    names.set(group, name);
+    taken.add(name);
+  };
+  for (const [group, members] of groups) {
+    for (const { name, baseUrl } of members) {
+      const route = state.models.get(name)?.route;
+      const holder = route?.kind === "binding" ? route.provider : undefined;
+      if (holder !== undefined && state.providers.get(holder)?.baseUrl === baseUrl) take(group, holder);
+    }
+  }
+  for (const [group, [first]] of groups) {
+    if (first === undefined) continue;
+    const free = findAt(state, first.baseUrl).filter((name) => !taken.has(name));
+    const isMatch = (name: string) => isKnownKey(first, { name, state, matchKey });
+    take(group, free.find((name) => isMatch(name) === true) ?? free.find((name) => isMatch(name) !== false));
+    const findProvider = (name: string) => (state.providers.has(name) || taken.has(name) ? name : null);
+    take(group, toFreeProviderName({ findProvider }, first.baseUrl));
+  }
+  return [...groups].map(([group, members]) => {
+    const name = names.get(group) ?? "";
+    return { name, members, before: state.providers.get(name) };
+  });
+}
+
+/** Whether the provider has the key of the deployment; null when either has none, or nobody can tell. */
+export function isKnownKey(
+  { apiKey }: LitellmDeployment,
+  {
+    name,
+    state,
+    matchKey,
+  }: { readonly name: string; readonly state: CatalogState; readonly matchKey: MatchKey },
+): boolean | null {
+  if (apiKey === null || apiKey.value === null) return null;
+  return state.providers.get(name)?.hasCredential === true ? matchKey(name, apiKey.value) : null;
+}
+
+/** Enabled ones first, then by name, as `/model/new` chooses. */
+function findAt({ providers }: CatalogState, baseUrl: string): readonly string[] {
+  return [...providers]
+    .filter(([, provider]) => provider.baseUrl === baseUrl)
+    .toSorted(
+      ([left, { enabled: isLeft }], [right, { enabled: isRight }]) =>
+        Number(isRight) - Number(isLeft) || compareCodeUnits(left, right),
+    )
+    .map(([name]) => name);
+}
+
+/** By the variable, not its value: what is set today must not regroup what was imported yesterday. */
+function toIdentity(apiKey: Referred | null): string {
+  if (apiKey === null) return "none";
+  return apiKey.variable === null ? `key ${apiKey.value ?? ""}` : `variable ${apiKey.variable}`;
+}

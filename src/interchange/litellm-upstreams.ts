@@ -1,0 +1,151 @@
+/** How LiteLLM's provider word, the part before the first slash of a model, is reached through the chat-completions dialect. */
+export interface LitellmUpstream {
+  /** Null when the config has to say it. */
+  readonly baseUrl: string | null;
+  /** Variables that LiteLLM takes the base URL from, in its order. */
+  readonly baseVariables: readonly string[];
+  /** Variables that LiteLLM takes the key from, in its order; empty for servers that need none. */
+  readonly keyVariables: readonly string[];
+  /** What `api_base` means: the base URL itself, a root that `/v1` comes after, or a dialect of its own that does not fit. */
+  readonly apiBase: "base" | "root" | "foreign";
+  /** What has to be known of it. */
+  readonly remark: string | null;
+}
+
+/** Null for a word that is not known here. */
+export function findLitellmUpstream(word: string): LitellmUpstream | null {
+  return UPSTREAMS.get(word) ?? null;
+}
+
+/** Why a provider's models cannot be reached through the chat-completions dialect; null for a word that is not known here. */
+export function findObstacle(word: string): string | null {
+  return OBSTACLES.get(word) ?? null;
+}
+
+/** The word that LiteLLM finds by itself for a well-known name without one; null for any other. */
+export function inferUpstreamWord(model: string): string | null {
+  if (/^(?:gpt-|chatgpt-|o[134](?:-|$)|text-embedding-|ft:gpt-)/.test(model)) return "openai";
+  return model.startsWith("claude-") ? "anthropic" : null;
+}
+
+function hosted(baseUrl: string, ...keyVariables: readonly string[]): LitellmUpstream {
+  const stem = (keyVariables[0] ?? "").replace(/_API_KEY$/, "");
+  return { baseUrl, baseVariables: [`${stem}_API_BASE`], keyVariables, apiBase: "base", remark: null };
+}
+
+function selfHosted(stem: string): LitellmUpstream {
+  return {
+    baseUrl: null,
+    baseVariables: [`${stem}_API_BASE`],
+    keyVariables: [`${stem}_API_KEY`],
+    apiBase: "base",
+    remark: null,
+  };
+}
+
+const OPENAI: LitellmUpstream = {
+  ...hosted("https://api.openai.com/v1", "OPENAI_API_KEY"),
+  baseVariables: ["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+};
+const OLLAMA: LitellmUpstream = {
+  baseUrl: "http://localhost:11434/v1",
+  baseVariables: ["OLLAMA_API_BASE"],
+  keyVariables: [],
+  apiBase: "root",
+  remark: null,
+};
+const COMPATIBLE: LitellmUpstream = {
+  baseUrl: null,
+  baseVariables: [],
+  keyVariables: [],
+  apiBase: "base",
+  remark: null,
+};
+
+/** As the providers' own documentation has their chat-completions base URLs. */
+const UPSTREAMS: ReadonlyMap<string, LitellmUpstream> = new Map([
+  ["openai", OPENAI],
+  ["text-completion-openai", OPENAI],
+  ["custom_openai", COMPATIBLE],
+  ["openai_like", COMPATIBLE],
+  ["openrouter", hosted("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "OR_API_KEY")],
+  [
+    "together_ai",
+    {
+      ...hosted(
+        "https://api.together.xyz/v1",
+        "TOGETHER_API_KEY",
+        "TOGETHER_AI_API_KEY",
+        "TOGETHERAI_API_KEY",
+        "TOGETHER_AI_TOKEN",
+      ),
+      baseVariables: ["TOGETHER_AI_API_BASE"],
+    },
+  ],
+  ["groq", hosted("https://api.groq.com/openai/v1", "GROQ_API_KEY")],
+  ["deepseek", hosted("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")],
+  ["mistral", hosted("https://api.mistral.ai/v1", "MISTRAL_API_KEY")],
+  ["codestral", hosted("https://codestral.mistral.ai/v1", "CODESTRAL_API_KEY")],
+  ["xai", hosted("https://api.x.ai/v1", "XAI_API_KEY")],
+  [
+    "fireworks_ai",
+    hosted("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
+  ],
+  ["perplexity", hosted("https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY")],
+  ["cerebras", hosted("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY")],
+  ["sambanova", hosted("https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY")],
+  ["nvidia_nim", hosted("https://integrate.api.nvidia.com/v1", "NVIDIA_NIM_API_KEY")],
+  ["deepinfra", hosted("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY")],
+  ["moonshot", hosted("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY")],
+  ["ollama", OLLAMA],
+  ["ollama_chat", OLLAMA],
+  ["hosted_vllm", selfHosted("HOSTED_VLLM")],
+  ["vllm", selfHosted("VLLM")],
+  ["lm_studio", selfHosted("LM_STUDIO")],
+  ["litellm_proxy", selfHosted("LITELLM_PROXY")],
+  ["llamafile", { ...selfHosted("LLAMAFILE"), baseUrl: "http://127.0.0.1:8080/v1" }],
+  [
+    "gemini",
+    {
+      baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
+      baseVariables: [],
+      keyVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+      apiBase: "foreign",
+      remark: "carried over by way of Gemini's OpenAI-compatible interface, not its own",
+    },
+  ],
+  [
+    "anthropic",
+    {
+      baseUrl: "https://api.anthropic.com/v1",
+      baseVariables: [],
+      keyVariables: ["ANTHROPIC_API_KEY"],
+      apiBase: "foreign",
+      remark:
+        "carried over by way of Anthropic's OpenAI-compatible interface; clients of its messages API use the relay (PROXY_MESSAGES_BASE_URL)",
+    },
+  ],
+]);
+
+const OBSTACLES: ReadonlyMap<string, string> = new Map([
+  [
+    "azure",
+    "Azure's deployment URLs and its api-key header are another dialect. A resource's /openai/v1 URL can be added by hand: lockport provider add",
+  ],
+  ["azure_text", "Azure's deployment URLs and its api-key header are another dialect"],
+  ["azure_ai", "Azure AI's URLs and its api-key header are another dialect"],
+  ["bedrock", "Bedrock wants each request signed (AWS Signature Version 4)"],
+  ["sagemaker", "SageMaker wants each request signed (AWS Signature Version 4)"],
+  ["sagemaker_chat", "SageMaker wants each request signed (AWS Signature Version 4)"],
+  [
+    "vertex_ai",
+    "Vertex AI wants access tokens that live for an hour. The same models by an API key: gemini/",
+  ],
+  ["vertex_ai_beta", "Vertex AI wants access tokens that live for an hour"],
+  ["cohere", "Cohere's own interface is another dialect"],
+  ["cohere_chat", "Cohere's own interface is another dialect"],
+  ["replicate", "Replicate's interface is another dialect"],
+  ["watsonx", "watsonx.ai's interface is another dialect"],
+  ["databricks", "Databricks' serving URLs hold the model, which a provider's base URL cannot"],
+  ["huggingface", "Hugging Face's inference URLs hold the model, which a provider's base URL cannot"],
+]);

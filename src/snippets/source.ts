@@ -1,0 +1,39 @@
+import { SECRET_VARIABLES, toText, type SnippetKind, type SnippetSubject } from "./client.ts";
+import { quoteJson } from "./quote.ts";
+
+interface PythonParts {
+  readonly kind: SnippetKind;
+  readonly imports: readonly string[];
+  /** What follows the imports; `secret` is an expression. */
+  readonly toLines: (secret: string) => readonly string[];
+}
+
+/** A Python program: the secret stands in it, or is read from the environment. */
+export function toPythonSource({ secret }: SnippetSubject, parts: PythonParts): string {
+  const variable = `os.environ["${SECRET_VARIABLES[parts.kind]}"]`;
+  return toText([
+    ...(secret === null ? ["import os", ""] : []),
+    ...parts.imports,
+    "",
+    ...parts.toLines(secret === null ? variable : quoteJson(secret)),
+  ]);
+}
+
+interface NodeParts {
+  readonly kind: SnippetKind;
+  readonly imports: readonly string[];
+  /** True for a program that writes to `stdout` piece by piece. */
+  readonly writes?: boolean;
+  readonly toLines: (secret: string) => readonly string[];
+}
+
+/** A module for Node, valid as TypeScript and as JavaScript alike. */
+export function toNodeSource({ secret }: SnippetSubject, parts: NodeParts): string {
+  const names = [...(secret === null ? ["env"] : []), ...(parts.writes === true ? ["stdout"] : [])];
+  return toText([
+    ...(names.length === 0 ? [] : [`import { ${names.join(", ")} } from "node:process";`]),
+    ...parts.imports,
+    "",
+    ...parts.toLines(secret === null ? `env.${SECRET_VARIABLES[parts.kind]}` : quoteJson(secret)),
+  ]);
+}

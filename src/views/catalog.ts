@@ -1,0 +1,114 @@
+import type { Endpoint } from "#catalog/capability.ts";
+import type { DiscoveredModels } from "#catalog/discovery.ts";
+import type { Provider } from "#catalog/provider.ts";
+import { upstreamUrl } from "#catalog/resolve.ts";
+import type { ResolvedModel } from "#catalog/snapshot.ts";
+import { formatInstant } from "#kernel/clock.ts";
+import { toPricePerMillion, UNITS, type PriceSet, type Unit } from "#kernel/units.ts";
+
+/** Providers and models → wire JSON, in the spelling of specification sections 2.3 to 2.6; one function per resource. */
+
+/** As lists show it, without `endpoints`. */
+export function toProviderView(provider: Provider) {
+  return {
+    name: provider.name,
+    wire_format: provider.wireFormat,
+    base_url: provider.baseUrl,
+    has_credential: provider.sealedCredential !== null,
+    verify_tls: provider.verifyTls,
+    has_custom_ca: provider.caPem !== null,
+    timeout_connect: provider.timeoutConnectSeconds,
+    timeout_read: provider.timeoutReadSeconds,
+    max_concurrency: provider.maxConcurrency,
+    enabled: provider.enabled,
+    created_at: formatInstant(provider.createdAtUs),
+  };
+}
+
+export function toSingleProviderView(provider: Provider) {
+  return { ...toProviderView(provider), endpoints: provider.endpoints };
+}
+
+export function toModelView(resolved: ResolvedModel) {
+  const { model } = resolved;
+  return {
+    alias: model.alias,
+    provider: resolved.provider.name,
+    upstream_name: resolved.upstreamName,
+    capabilities: resolved.capabilities,
+    origin: model.origin,
+    created_at: formatInstant(model.createdAtUs),
+    target: toTarget(resolved),
+    pricing: toPricingView(resolved.prices),
+    pricing_inherited: resolved.pricesInherited,
+    hidden: model.hidden,
+  };
+}
+
+/** `ResolveResult` (section 2.4): what a request of this endpoint would call. */
+export function toResolveView(resolved: ResolvedModel, endpoint: Endpoint) {
+  return {
+    alias: resolved.model.alias,
+    provider: resolved.provider.name,
+    upstream_name: resolved.upstreamName,
+    url: upstreamUrl(resolved.provider, endpoint),
+    capabilities: resolved.capabilities,
+  };
+}
+
+/** An entry of `GET /v1/models` (section 2.5). */
+export function toModelListEntry(resolved: ResolvedModel, options: { readonly includePricing: boolean }) {
+  const { model } = resolved;
+  return {
+    id: model.alias,
+    object: "model" as const,
+    created: Math.floor(model.createdAtUs / 1_000_000),
+    owned_by: resolved.provider.name,
+    capabilities: resolved.capabilities,
+    alias_of: toTarget(resolved),
+    hidden: model.hidden,
+    ...(options.includePricing && {
+      pricing: toPricingView(resolved.prices),
+      pricing_inherited: resolved.pricesInherited,
+    }),
+  };
+}
+
+/** Section 2.6. A name for another model shows where it leads; the credential is never included. */
+export function toDeploymentView({ model, provider, upstreamName }: ResolvedModel) {
+  return {
+    model_name: model.alias,
+    compat_params: {
+      model: upstreamName,
+      api_base: provider.baseUrl,
+      custom_llm_provider: "openai" as const,
+    },
+    model_info: { id: model.id },
+  };
+}
+
+export function toDiscoveredModelsView({ provider, discoveredAtUs, models }: DiscoveredModels) {
+  return {
+    provider,
+    discovered_at: formatInstant(discoveredAtUs),
+    models: models.map(({ upstreamName, boundAlias }) => ({
+      upstream_name: upstreamName,
+      bound_alias: boundAlias,
+    })),
+  };
+}
+
+/** Per million units; units without a price are left out. */
+function toPricingView(prices: PriceSet) {
+  const view: { [unit in Unit]?: number } = {};
+  for (const unit of UNITS) {
+    const price = prices[unit];
+    if (price !== undefined && price !== null) view[unit] = toPricePerMillion(price);
+  }
+  return view;
+}
+
+/** The name that a model stands for; null when it routes itself. */
+function toTarget({ model, bound }: ResolvedModel): string | null {
+  return model.route.kind === "name" ? bound.alias : null;
+}

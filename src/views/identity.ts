@@ -1,0 +1,67 @@
+import type { AuditEvent } from "#audit/event.ts";
+import type { ApiKey } from "#identity/key.ts";
+import type { Principal } from "#identity/principal.ts";
+import type { RelayToken } from "#identity/relay-token.ts";
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+
+/** Principals, keys, relay tokens and audit events → wire JSON (specification, sections 2.7, 2.8 and 2.11). */
+
+export function toKeyView(key: ApiKey, lastUsedAtUs: InstantUs | null) {
+  return {
+    id: key.id,
+    key_suffix: key.suffix,
+    label: key.label,
+    created_at: formatInstant(key.createdAtUs),
+    last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
+  };
+}
+
+/** A key with its owner's name, for lists that span principals. */
+export function toOwnedKeyView(key: ApiKey, ownerName: string, lastUsedAtUs: InstantUs | null) {
+  return { ...toKeyView(key, lastUsedAtUs), principal: ownerName };
+}
+
+export function toRelayTokenView(token: RelayToken, lastUsedAtUs: InstantUs | null) {
+  return {
+    id: token.id,
+    token_suffix: token.suffix,
+    label: token.label,
+    created_at: formatInstant(token.createdAtUs),
+    last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
+  };
+}
+
+/** A relay token with its owner's name, for lists that span principals. */
+export function toOwnedRelayTokenView(token: RelayToken, ownerName: string, lastUsedAtUs: InstantUs | null) {
+  return { ...toRelayTokenView(token, lastUsedAtUs), principal: ownerName };
+}
+
+/** Section 2.8: what a create answers. */
+export function toPrincipalView({ id, name, kind, role }: Principal) {
+  return { id, name, kind, role };
+}
+
+/** A row of the list; one that is disabled says so. */
+export function toListedPrincipalView(principal: Principal) {
+  return {
+    ...toPrincipalView(principal),
+    created_at: formatInstant(principal.createdAtUs),
+    ...(principal.enabled ? {} : { enabled: false as const }),
+  };
+}
+
+/** What a change of role or of being enabled answers. */
+export function toChangedPrincipalView(principal: Principal) {
+  return { ...toListedPrincipalView(principal), enabled: principal.enabled };
+}
+
+export function toAdminEventView(event: AuditEvent) {
+  return {
+    ts: formatInstant(event.atUs),
+    actor_principal_id: event.actorPrincipalId,
+    actor: event.actorName,
+    action: event.action,
+    target_kind: event.targetKind,
+    target_ref: event.targetRef,
+  };
+}

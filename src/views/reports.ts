@@ -1,0 +1,91 @@
+import type { KeyName } from "#identity/key.ts";
+import { formatInstant } from "#kernel/clock.ts";
+import { picoToNumber, toPricePerMillion, UNITS, type Pico, type Unit } from "#kernel/units.ts";
+import type { Facets, RequestLogRow, Series, SeriesBucket } from "#stats/store.ts";
+
+/** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */
+
+/** A row of the request log with what it joins from the catalog and from the keys that exist. */
+export interface NamedRequestRow {
+  readonly row: RequestLogRow;
+  readonly providerName: string;
+  readonly keyLabel: string | null;
+}
+
+/** Units as stored, prices per million of the units that it has. */
+export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) {
+  return {
+    id: row.id,
+    ts: formatInstant(row.arrivedAtUs),
+    principal: row.principal,
+    key_id: row.keyId,
+    key_label: keyLabel,
+    relay_token_id: row.relayTokenId,
+    provider: providerName,
+    model: row.model,
+    upstream_name: row.upstreamName,
+    endpoint: row.endpoint,
+    client: row.client,
+    status_code: row.statusCode,
+    outcome: row.outcome,
+    error_kind: row.errorKind,
+    cancelled: row.outcome === "cancelled",
+    streamed: row.streamed,
+    duration_ms: row.durationUs / 1000,
+    time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
+    cost: toCost(row.costPico),
+    units: row.quantities,
+    unit_prices: toUnitPricesView(row),
+    tags: row.tags,
+  };
+}
+
+export function toSeriesView(series: Series) {
+  return { bucket: series.bucket, series: series.buckets.map(toBucketView) };
+}
+
+/** A key that was deleted has neither a label nor a suffix. */
+export function toFacetsView(facets: Facets, keyNames: ReadonlyMap<string, KeyName>) {
+  return {
+    principals: facets.principals,
+    keys: facets.keyIds.map(({ id, principal }) => ({
+      id,
+      label: keyNames.get(id)?.label ?? null,
+      key_suffix: keyNames.get(id)?.suffix ?? null,
+      principal,
+    })),
+    providers: facets.providers,
+    models: facets.models,
+    clients: facets.clients,
+    tags: facets.tags,
+    truncated: facets.cut,
+  };
+}
+
+function toBucketView(bucket: SeriesBucket) {
+  return {
+    start: formatInstant(bucket.startUs),
+    requests: bucket.requests,
+    ok: bucket.ok,
+    cancelled: bucket.cancelled,
+    failed: bucket.upstreamError + bucket.unreachable,
+    unpriced_requests: bucket.unpricedRequests,
+    cost: toCost(bucket.costPico),
+    units: bucket.units,
+  };
+}
+
+/** Nothing priced is null, never zero. */
+function toCost(costPico: Pico | null): number | null {
+  return costPico === null ? null : picoToNumber(costPico);
+}
+
+function toUnitPricesView({ quantities, prices }: RequestLogRow) {
+  const view: { [unit in Unit]?: number | null } = {};
+  for (const unit of UNITS) {
+    if (quantities[unit] === undefined) continue;
+    const price = prices[unit];
+    view[unit] = price === undefined || price === null ? null : toPricePerMillion(price);
+  }
+  return view;
+}

@@ -1,0 +1,181 @@
+import fc from "fast-check";
+import { join } from "node:path";
+import { parseConfig } from "#boot/config.ts";
+import { makeLocal, type LocalServices } from "#boot/local.ts";
+import { createSystem } from "#boot/system.ts";
+import { makeChanges } from "#cli/changes.ts";
+import { readCatalogState } from "#cli/catalog-state.ts";
+import { createLocalInstallation } from "#cli/installation-local.ts";
+import type { Installation } from "#cli/installation.ts";
+import { planApply } from "#interchange/apply-plan.ts";
+import type { CatalogFile } from "#interchange/catalog-file.ts";
+import type { CatalogState } from "#interchange/catalog-state.ts";
+import type { Plan } from "#interchange/plan.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { makeFolder } from "../support/folder.ts";
+
+export interface TestCatalog {
+  readonly local: LocalServices;
+  readonly installation: Installation;
+  read(): Promise<CatalogState>;
+  plan(file: CatalogFile, options?: { readonly prune?: boolean; readonly withKeys?: boolean }): Promise<Plan>;
+  /** As the command does it: the plan, and once more what only shows afterwards. */
+  apply(file: CatalogFile, options?: { readonly prune?: boolean }): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** An installation of its own, empty, on real databases. */
+export async function openCatalog(): Promise<TestCatalog> {
+  const folder = makeFolder();
+  const config = parseConfig({ PROXY_DATA_DIR: join(folder.path, "data") });
+  const local = await makeLocal(config, createSystem({ logLevel: "error" }));
+  const installation = createLocalInstallation(local);
+  const read = () => readCatalogState(installation);
+  const plan: TestCatalog["plan"] = async (file, { prune = false, withKeys = true } = {}) => {
+    const secrets = new Map(
+      [...file.providers].map(([name, { apiKey }]) => [
+        name,
+        { apiKey: withKeys && apiKey !== null ? `sk-${name}` : null, caPem: null },
+      ]),
+    );
+    return planApply(file, await read(), { secrets, prune });
+  };
+  return {
+    local: await local.forWriting(),
+    installation,
+    read,
+    plan,
+    async apply(file, options) {
+      for (let round = 0; round < 2; round += 1)
+        await makeChanges(installation, (await plan(file, options)).changes);
+    },
+    async close() {
+      await local.close();
+      folder.remove();
+    },
+  };
+}
+
+const PROVIDERS = ["up", "a.b", "a-b", "0x"] as const;
+const ALIASES = ["one", "two", "org/three", "Four:4", "on", "12"] as const;
+const UPSTREAMS = ["one", "two", "u/1", "yes", "1e3", "日本", "# x: [y", "u‮x"] as const;
+const UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
+
+const price = fc.oneof(
+  fc.constant(0),
+  fc.integer({ min: 1, max: 4_000_000 }).map((micro) => micro / 1e6),
+);
+const pricing = fc.oneof(
+  // No prices at all, written as such.
+  fc.constant<Record<string, number>>({}),
+  fc
+    .dictionary(fc.constantFrom(...UNITS), price, { maxKeys: 4 })
+    .map((prices): Record<string, number> => Object.assign({}, prices)),
+);
+/** Some are met often, so that prices meet the models that inherit them. */
+const upstreamName = fc.oneof(fc.constantFrom("one", "u/1"), fc.constantFrom(...UPSTREAMS));
+const entries = fc.uniqueArray(
+  fc.record({
+    model: fc.oneof(upstreamName, fc.constantFrom(...ALIASES)),
+    unit: fc.constantFrom(...UNITS),
+    price_per_million: price,
+  }),
+  { selector: ({ model, unit }) => `${unit} ${model}`, maxLength: 5 },
+);
+const capabilities = fc.subarray(["chat", "chat_stream", "completions", "embeddings", "vision"] as const);
+const alias = fc.constantFrom(...ALIASES);
+
+type Operation = (installation: Installation) => Promise<unknown>;
+
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  fc
+    .record({
+      name: fc.constantFrom(...PROVIDERS),
+      host: fc.constantFrom("10.0.0.1", "models.example.org"),
+      apiKey: fc.constantFrom(undefined, "sk-1"),
+      verifyTls: fc.boolean(),
+      timeoutReadSeconds: fc.constantFrom(undefined, 20.5, 300),
+      maxConcurrency: fc.constantFrom(undefined, 4),
+      endpoints: fc.constantFrom(undefined, {
+        embeddings: "http://10.0.0.2/e?v=1",
+        chat: "http://10.0.0.2/c",
+      }),
+      enabled: fc.boolean(),
+    })
+    .map(({ host, enabled, ...rest }): Operation => async (to) => {
+      await to.createProvider({ ...rest, baseUrl: `http://${host}/v1` });
+      if (!enabled) await to.updateProvider(rest.name, { enabled });
+    }),
+  fc
+    .record({
+      alias,
+      provider: fc.constantFrom(...PROVIDERS),
+      upstreamName,
+      capabilities,
+      hidden: fc.boolean(),
+      origin: fc.constantFrom("declared", "discovered"),
+      pricing: fc.option(pricing, { nil: undefined }),
+    })
+    .map(
+      (draft): Operation =>
+        (to) =>
+          to.createModel(draft),
+    ),
+  fc
+    .record({ alias, target: alias, pricing: fc.option(pricing, { nil: undefined }), hidden: fc.boolean() })
+    .map(
+      (draft): Operation =>
+        (to) =>
+          to.createModel(draft),
+    ),
+  fc.tuple(alias, pricing).map(
+    ([name, prices]): Operation =>
+      (to) =>
+        to.updateModel(name, { pricing: prices }),
+  ),
+  fc.tuple(alias, alias).map(
+    ([name, next]): Operation =>
+      (to) =>
+        to.updateModel(name, { alias: next }),
+  ),
+  fc.tuple(alias, alias).map(
+    ([name, target]): Operation =>
+      (to) =>
+        to.updateModel(name, { target }),
+  ),
+  fc.tuple(alias, fc.constantFrom(...PROVIDERS), upstreamName).map(
+    ([name, provider, theirs]): Operation =>
+      (to) =>
+        to.updateModel(name, { target: "", provider, upstreamName: theirs }),
+  ),
+  alias.map(
+    (name): Operation =>
+      (to) =>
+        to.deleteModel(name),
+  ),
+  fc.record({ version: fc.constantFrom("2026-03", "v1", "2.10", "null"), entries }).map(
+    (feed): Operation =>
+      (to) =>
+        to.loadPricing(feed),
+  ),
+);
+
+const BEGINNING: readonly Operation[] = [
+  (to) => to.createProvider({ name: "up", baseUrl: "http://10.0.0.1/v1" }),
+  (to) => to.createModel({ alias: "one", provider: "up", upstreamName: "u/1" }),
+];
+
+/** A life of a catalog; what a catalog refuses is left out of it. Its first provider and model are always there. */
+export const life: fc.Arbitrary<readonly Operation[]> = fc
+  .array(operation, { maxLength: 24 })
+  .map((operations) => BEGINNING.concat(operations));
+
+export async function live({ installation }: TestCatalog, operations: readonly Operation[]): Promise<void> {
+  for (const run of operations) {
+    try {
+      await run(installation);
+    } catch (cause) {
+      if (!(cause instanceof ProxyError)) throw cause;
+    }
+  }
+}

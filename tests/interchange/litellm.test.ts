@@ -1,0 +1,322 @@
+import { describe, expect, test } from "bun:test";
+import type { CatalogState } from "#interchange/catalog-state.ts";
+import { parseLitellmConfig } from "#interchange/litellm-config.ts";
+import { planImport, type ImportPlan } from "#interchange/litellm-plan.ts";
+import type { Variables } from "#interchange/litellm-values.ts";
+
+const EMPTY: CatalogState = { providers: new Map(), models: new Map(), prices: [], feedVersion: null };
+
+function plan(text: string, variables: Variables = {}, state = EMPTY): ImportPlan {
+  const parsed = parseLitellmConfig(text, variables);
+  if (parsed.kind === "refused") throw new Error(JSON.stringify(parsed.problems));
+  return planImport(parsed.config, state, () => null);
+}
+
+const lines = ({ changes }: ImportPlan) =>
+  changes.map(({ action, subject, name, details }) => `${action} ${subject} ${name}: ${details.join("; ")}`);
+const notes = (planned: ImportPlan) => planned.notes.map(({ line, sentence }) => `${line}: ${sentence}`);
+
+/** A deployment in one line. */
+const model = (name: string, params: string, info = "") =>
+  `  - {model_name: "${name}", litellm_params: {${params}}${info === "" ? "" : `, model_info: {${info}}`}}\n`;
+const config = (...models: readonly string[]) => `model_list:\n${models.join("")}`;
+
+describe("a model of a LiteLLM config", () => {
+  const carried: readonly (readonly [params: string, info: string, route: string, baseUrl: string])[] = [
+    ["model: openai/gpt-x", "", "api.openai.com: gpt-x; chat, chat_stream", "https://api.openai.com/v1"],
+    ["model: gpt-x", "", "api.openai.com: gpt-x; chat, chat_stream", "https://api.openai.com/v1"],
+    [
+      "model: text-embedding-3-small",
+      "",
+      "api.openai.com: text-embedding-3-small; embeddings",
+      "https://api.openai.com/v1",
+    ],
+    [
+      "model: openai/any, api_base: 'http://10.0.0.1:8000/v1/'",
+      "mode: embedding",
+      "10.0.0.1-8000: any; embeddings",
+      "http://10.0.0.1:8000/v1",
+    ],
+    [
+      "model: org/any, custom_llm_provider: openai",
+      "mode: completion",
+      "api.openai.com: org/any; completions",
+      "https://api.openai.com/v1",
+    ],
+    [
+      "model: text-completion-openai/old",
+      "",
+      "api.openai.com: old; completions",
+      "https://api.openai.com/v1",
+    ],
+    [
+      "model: openrouter/openai/gpt-x",
+      "supports_vision: true",
+      "openrouter.ai: openai/gpt-x; chat, chat_stream, vision",
+      "https://openrouter.ai/api/v1",
+    ],
+    [
+      "model: together_ai/org/m",
+      "",
+      "api.together.xyz: org/m; chat, chat_stream",
+      "https://api.together.xyz/v1",
+    ],
+    ["model: groq/llama", "", "api.groq.com: llama; chat, chat_stream", "https://api.groq.com/openai/v1"],
+    [
+      "model: fireworks_ai/short",
+      "",
+      "api.fireworks.ai: accounts/fireworks/models/short; chat, chat_stream",
+      "https://api.fireworks.ai/inference/v1",
+    ],
+    ["model: ollama/llama", "", "localhost-11434: llama; chat, chat_stream", "http://localhost:11434/v1"],
+    [
+      "model: ollama_chat/llama, api_base: 'http://10.0.0.1:11434/'",
+      "",
+      "10.0.0.1-11434: llama; chat, chat_stream",
+      "http://10.0.0.1:11434/v1",
+    ],
+    [
+      "model: ollama/llama, api_base: 'http://10.0.0.1:11434/v1'",
+      "",
+      "10.0.0.1-11434: llama; chat, chat_stream",
+      "http://10.0.0.1:11434/v1",
+    ],
+    [
+      "model: hosted_vllm/Qwen/Q, api_base: os.environ/VLLM",
+      "",
+      "10.0.0.9-8000: Qwen/Q; chat, chat_stream",
+      "http://10.0.0.9:8000/v1",
+    ],
+    [
+      "model: gemini/gemini-pro",
+      "",
+      "generativelanguage.googleapis.com: gemini-pro; chat, chat_stream",
+      "https://generativelanguage.googleapis.com/v1beta/openai",
+    ],
+    [
+      "model: perplexity/sonar",
+      "",
+      "api.perplexity.ai: sonar; chat, chat_stream",
+      "https://api.perplexity.ai",
+    ],
+  ];
+  for (const [params, info, route, baseUrl] of carried) {
+    test(`{${params}}${info === "" ? "" : ` with {${info}}`} becomes ${route}`, () => {
+      const planned = plan(config(model("m", params, info)), { VLLM: "http://10.0.0.9:8000/v1" });
+      const [provider, added] = lines(planned);
+      expect(added).toBe(`add model m: ${route}`);
+      expect(provider).toStartWith(`add provider ${route.split(": ")[0]}: ${baseUrl}; `);
+    });
+  }
+
+  const left: readonly (readonly [name: string, params: string, info: string, reason: string])[] = [
+    ["m", "model: azure/x, api_base: 'https://x.openai.azure.com'", "", "Azure's deployment URLs"],
+    ["m", "model: bedrock/x", "", "Bedrock wants each request signed"],
+    ["m", "model: vertex_ai/x", "", "tokens that live for an hour"],
+    ["m", "model: nobody/x", "", "no provider that is known here"],
+    ["m", "model: hosted_vllm/x", "", "it has no api_base"],
+    [
+      "m",
+      "model: openai/x, api_base: os.environ/NOT_SET",
+      "",
+      "the variable NOT_SET for its base URL is not set",
+    ],
+    ["m", "model: openai/x, api_base: 'ftp://x/v1'", "", "no full http or https URL"],
+    ["m", "model: openai/x, api_base: 'http://169.254.169.254/v1'", "", "no full http or https URL"],
+    ["m", "model: gemini/x, api_base: 'https://x.example.org'", "", "the provider's own dialect"],
+    ["m", "model: openai/x", "mode: image_generation", "no endpoint here serves its mode"],
+    ["m", "model: openai/whisper-1", "mode: audio_transcription", "no endpoint here serves its mode"],
+    ["org/*", "model: openai/*", "", "a wildcard"],
+    ["my model", "model: openai/x", "", "a name here is letters"],
+    ["m", 'model: openai/x, api_key: "sk-secret\\nx"', "", "cannot be sent in a header"],
+  ];
+  for (const [name, params, info, reason] of left) {
+    test(`${name} with {${params}}${info === "" ? "" : ` and {${info}}`} is listed by its line and makes nothing`, () => {
+      const planned = plan(config(model("first", "model: openai/y, api_key: k"), model(name, params, info)));
+      expect(lines(planned)).toHaveLength(2);
+      expect(notes(planned)).toEqual([expect.stringContaining(`3: ${name}: is not carried over: `)]);
+      expect(notes(planned)[0]).toContain(reason);
+      expect(planned.gapCount).toBe(1);
+      expect(JSON.stringify(planned.notes)).not.toContain("sk-secret");
+    });
+  }
+
+  test("takes its prices from its params before its info, exactly, and lists the ones that have no unit", () => {
+    const params =
+      "model: openai/x, api_key: k, input_cost_per_token: 0.00000125, output_cost_per_token: '1e-5'";
+    const info =
+      "input_cost_per_token: 9, cache_read_input_token_cost: 1.25e-7, cache_creation_input_token_cost: 1, input_cost_per_second: 1";
+    const planned = plan(config(model("m", params, info)));
+    expect(lines(planned)[1]).toEndWith("input_tokens=1.25 output_tokens=10 cached_input_tokens=0.125");
+    expect(planned.changes[1]?.steps).toMatchObject([
+      { draft: { pricing: { input_tokens: 1.25, output_tokens: 10, cached_input_tokens: 0.125 } } },
+    ]);
+    expect(notes(planned)).toEqual([
+      "2: m: model_info.cache_creation_input_token_cost: there is no unit for this price.",
+      "2: m: model_info.input_cost_per_second: there is no unit for this price.",
+    ]);
+    const fine = plan(config(model("m", "model: openai/x, api_key: k, input_cost_per_token: 1e-13")));
+    expect(notes(fine).join()).toContain("2: m: input_cost_per_token: A price is exact to twelve decimals");
+    expect(fine.changes[1]?.steps).toMatchObject([{ draft: { pricing: undefined } }]);
+  });
+
+  test("of a name that is there twice is carried over once, and the other is listed with the line of the first", () => {
+    const planned = plan(
+      config(
+        model("m", "model: azure/x"),
+        model("m", "model: groq/a, api_key: k"),
+        model("m", "model: openai/b, api_key: k"),
+      ),
+    );
+    expect(lines(planned)[1]).toBe("add model m: api.groq.com: a; chat, chat_stream");
+    expect(lines(planned)).toHaveLength(2);
+    expect(notes(planned).at(-1)).toContain("4: m: is not carried over: a name has one provider, and line 3");
+  });
+
+  test("with settings that nothing here has is carried over, and each of them is listed by its line", () => {
+    const text = `model_list:
+  - model_name: m
+    litellm_params:
+      model: openai/x
+      api_key: k
+      rpm: 10
+      max_retries: 2
+      temperature: 0
+    model_info:
+      id: abc
+      base_model: gpt-x
+`;
+    expect(notes(plan(text))).toEqual([
+      "6: m: litellm_params.rpm: there are no budgets and no rate limits.",
+      "7: m: litellm_params.max_retries: nothing is retried.",
+      "8: m: litellm_params.temperature: requests go on as they come, and nothing is added to them.",
+      "11: m: model_info.base_model: prices are not looked up by it; they are written with the model or loaded.",
+    ]);
+  });
+});
+
+describe("a provider's key in a LiteLLM config", () => {
+  const keyOf = (planned: ImportPlan) => {
+    const [step] = planned.changes[0]?.steps ?? [];
+    return step?.kind === "create_provider" ? step.draft.apiKey : null;
+  };
+
+  test("is the literal one, the variable it refers to, the file's own variable, a named credential, or the usual variable", () => {
+    expect(keyOf(plan(config(model("m", "model: groq/x, api_key: k1"))))).toBe("k1");
+    expect(keyOf(plan(config(model("m", "model: groq/x, api_key: os.environ/K")), { K: "k2" }))).toBe("k2");
+    const own = `${config(model("m", "model: groq/x, api_key: os.environ/K"))}environment_variables: {K: k3}\n`;
+    expect(keyOf(plan(own))).toBe("k3");
+    expect(keyOf(plan(own, { K: "k2" }))).toBe("k2");
+    const named = `${config(model("m", "model: groq/x, litellm_credential_name: c"))}credential_list: [{credential_name: c, credential_values: {api_key: k4}}]\n`;
+    expect(keyOf(plan(named))).toBe("k4");
+    expect(keyOf(plan(config(model("m", "model: groq/x")), { GROQ_API_KEY: "k5" }))).toBe("k5");
+  });
+
+  test("that is not set is a gap with its line, and the provider is made without one", () => {
+    const planned = plan(config(model("m", "model: groq/x, api_key: os.environ/NOT_SET")));
+    expect(keyOf(planned)).toBeUndefined();
+    expect(notes(planned)).toEqual(["2: m: the variable NOT_SET for its API key is not set."]);
+    expect(planned.gapCount).toBe(1);
+  });
+
+  test("never goes to an address that nobody named it for, and none of Lockport's own variables goes anywhere", () => {
+    const elsewhere = config(model("m", "model: openai/x, api_base: 'http://10.0.0.1/v1'"));
+    expect(keyOf(plan(elsewhere, { OPENAI_API_KEY: "sk-usual" }))).toBeUndefined();
+    const ours = config(model("m", "model: openai/x, api_key: os.environ/PROXY_API_KEY"));
+    expect(keyOf(plan(ours, { PROXY_API_KEY: "lp_secret" }))).toBeUndefined();
+  });
+
+  test("makes a provider of its own for each key at one address, and one for all models that share both", () => {
+    const planned = plan(
+      config(
+        model("a", "model: openai/x, api_key: k1"),
+        model("b", "model: openai/y, api_key: k2"),
+        model("c", "model: openai/z, api_key: k1"),
+      ),
+    );
+    expect(lines(planned).map((line) => line.split(";")[0])).toEqual([
+      "add provider api.openai.com: https://api.openai.com/v1",
+      "add provider api.openai.com-2: https://api.openai.com/v1",
+      "add model a: api.openai.com: x",
+      "add model c: api.openai.com: z",
+      "add model b: api.openai.com-2: y",
+    ]);
+    expect(JSON.stringify(lines(planned))).not.toContain("k1");
+  });
+});
+
+describe("the rest of a LiteLLM config", () => {
+  test("has group aliases that become names, and everything else is listed by its line", () => {
+    const text = `${config(model("m", "model: openai/x, api_key: k"))}router_settings:
+  routing_strategy: simple-shuffle
+  model_group_alias:
+    plain: m
+    quiet: {model: m, hidden: true}
+    lost: nobody
+    m: m
+  fallbacks: [{m: [n]}]
+litellm_settings: {drop_params: true}
+general_settings:
+  master_key: sk-secret
+`;
+    const planned = plan(text);
+    expect(lines(planned).slice(2)).toEqual(["add model plain: -> m", "add model quiet: -> m; hidden"]);
+    expect(notes(planned)).toEqual([
+      "4: router_settings.routing_strategy: there is no balancing between deployments.",
+      "8: lost: is not carried over: nobody is no model that is carried over.",
+      "9: m: is not carried over: a model of this name is there already.",
+      "10: router_settings.fallbacks: there is no fallback: one request in, at most one request out.",
+      "11: litellm_settings.drop_params: has nothing like it here.",
+      "13: general_settings.master_key: keys are made here: lockport key create.",
+    ]);
+    expect(JSON.stringify(planned.notes)).not.toContain("sk-secret");
+  });
+
+  test("may use anchors and merge keys, where what stands beside a merge key wins", () => {
+    const text = `defaults: &d {model: openai/x, api_key: k, timeout: 60}
+model_list:
+  - model_name: a
+    litellm_params: {<<: *d, model: openai/y}
+  - model_name: b
+    litellm_params: *d
+`;
+    expect(lines(plan(text))).toEqual([
+      "add provider api.openai.com: https://api.openai.com/v1; API key from the file; timeout_read: 60",
+      "add model a: api.openai.com: y; chat, chat_stream",
+      "add model b: api.openai.com: x; chat, chat_stream",
+    ]);
+  });
+
+  const wrong: readonly (readonly [text: string, problem: string])[] = [
+    ["", "This is no LiteLLM config: it has no model_list."],
+    ["[1, 2]", "it has no model_list"],
+    ["lockport_catalog: 1\n", "lockport apply FILE"],
+    ["model_list: {a: b}\n", "model_list must be a list of models."],
+    ["model_list:\n  - gpt-x\n", "An entry of model_list must have model_name and litellm_params."],
+    ["model_list:\n  - {litellm_params: {model: a}}\n", "The entry has no model_name."],
+    ["model_list:\n  - {model_name: a}\n", "a has no litellm_params with a model."],
+    [
+      "model_list:\n  - {model_name: 12345, litellm_params: {model: a}}\n",
+      "has a model_name that is no text: put it in quotes",
+    ],
+    [
+      "model_list:\n  - {model_name: a, litellm_params: {model: 3.5}}\n",
+      "a has a model that is no text: put it in quotes",
+    ],
+    ["model_list:\n\t- a\n", "The file is not YAML here: a tab indents the line, where only blanks may."],
+    [`${"[".repeat(20_000)}\n`, "nested too deep"],
+    ["a: b: c\n", "a text with a colon and a blank in it needs quotes"],
+    ["a: 'b\n", "is missing here or before"],
+    ["a: 1\n---\nb: 2\n", "a second document begins"],
+    ["a: @b\n", "needs quotes"],
+    ["model_list: [\n", "not YAML"],
+  ];
+  for (const [text, problem] of wrong) {
+    test(`${JSON.stringify(text.slice(0, 80))} is refused as a whole`, () => {
+      const parsed = parseLitellmConfig(text, {});
+      expect(parsed.kind).toBe("refused");
+      expect(JSON.stringify(parsed)).toContain(problem);
+      expect(JSON.stringify(parsed)).not.toMatch(/[A-Z]+_[A-Z]+/);
+    });
+  }
+});
