@@ -1,10 +1,5 @@
 import type { ReportFormat } from "#stats/store.ts";
-
-interface MediaRange {
-  readonly type: string;
-  /** 0 to 1; 0 is "not acceptable". */
-  readonly weight: number;
-}
+import { parseWeighted, type Weighted } from "./weighted.ts";
 
 /** How much a caller wants a media type, and where its Accept header says so. */
 interface Preference {
@@ -17,7 +12,7 @@ interface Preference {
  * stands first. JSON is also the answer to a header that accepts neither, or that was not sent.
  */
 export function negotiateFormat(headers: Headers): ReportFormat {
-  const ranges = (headers.get("accept") ?? "").split(",").flatMap((text) => parseRange(text) ?? []);
+  const ranges = parseWeighted(headers.get("accept") ?? "");
   const json = findPreference(ranges, ["application/json", "application/*", "*/*"]);
   const csv = findPreference(ranges, ["text/csv", "text/*", "*/*"]);
   if (csv.weight !== json.weight) return csv.weight > json.weight ? "csv" : "json";
@@ -25,22 +20,11 @@ export function negotiateFormat(headers: Headers): ReportFormat {
 }
 
 /** The most specific of the ranges decides, wherever it stands. `candidates` begin with the most specific one. */
-function findPreference(ranges: readonly MediaRange[], candidates: readonly string[]): Preference {
+function findPreference(ranges: readonly Weighted[], candidates: readonly string[]): Preference {
   for (const candidate of candidates) {
-    const position = ranges.findIndex(({ type }) => type === candidate);
+    const position = ranges.findIndex(({ name }) => name === candidate);
     const range = ranges[position];
     if (range !== undefined) return { weight: range.weight, position };
   }
   return { weight: 0, position: ranges.length };
-}
-
-/** RFC 9110, section 12.4.2: at most three decimals. */
-const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
-
-/** Null for what is no range: it asks for nothing. Parameters other than the weight tell nothing apart here. */
-function parseRange(text: string): MediaRange | null {
-  const [type = "", ...params] = text.split(";").map((part) => part.trim().toLowerCase());
-  if (type === "") return null;
-  const weight = params.find((param) => param.startsWith("q="))?.slice(2) ?? "1";
-  return WEIGHT.test(weight) ? { type, weight: Number(weight) } : null;
 }

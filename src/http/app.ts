@@ -1,11 +1,12 @@
 import { Elysia } from "elysia";
 import type { ServedEndpoint } from "#catalog/capability.ts";
+import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { discoveryRoutes } from "./admin/discovery.ts";
 import { eventRoutes } from "./admin/events.ts";
 import { keyRoutes } from "./admin/keys.ts";
 import { modelRoutes } from "./admin/models.ts";
-import { FEED_BODY_BYTES_MAX, pricingRoutes } from "./admin/pricing.ts";
+import { pricingRoutes } from "./admin/pricing.ts";
 import { principalRoutes } from "./admin/principals.ts";
 import { providerRoutes } from "./admin/providers.ts";
 import { relayTokenRoutes } from "./admin/relay-tokens.ts";
@@ -17,7 +18,7 @@ import { JSON_BODY_BYTES_MAX } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import type { AppDeps } from "./deps.ts";
 import { toFailureResponse } from "./envelope.ts";
-import { createDoor, createGuard, toRouteTable, type RouteEntry } from "./guard.ts";
+import { createDoor, createGuard, toRouteTable, type Door, type RouteEntry } from "./guard.ts";
 import { createHostRule } from "./host.ts";
 import { deploymentRoutes } from "./model.ts";
 import { modelListRoutes } from "./models-list.ts";
@@ -26,11 +27,12 @@ import { myRelayTokenRoutes } from "./my-relay-tokens.ts";
 import { myUsageRoutes } from "./my-usage.ts";
 import { openApiRoutes } from "./openapi.ts";
 import { opsRoutes } from "./ops.ts";
+import { createPage } from "./page.ts";
 import { ssoRoutes } from "./sso.ts";
 import { statsRoutes } from "./stats.ts";
 import { uiRoutes } from "./ui.ts";
 import { createTransparent, RELAY_ROUTES, type Transparent } from "./transparent.ts";
-import { createPathIndex } from "./unknown-endpoint.ts";
+import { createPathIndex, type PathIndex } from "./unknown-endpoint.ts";
 import { createIngress, INGRESS_ROUTES } from "./v1.ts";
 
 /** The whole interface, ready to be put behind a socket. */
@@ -47,11 +49,9 @@ export interface App {
 
 /** Throws when a route does not declare who may call it. */
 export function createApp(deps: AppDeps): App {
-  const { config, clock, log, catalog } = deps;
+  const { config, clock, log } = deps;
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
-  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX));
-  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX));
   const ingress = createIngress({
     clock,
     log,
@@ -68,35 +68,7 @@ export function createApp(deps: AppDeps): App {
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
-  const elysia = new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
-    // First, since a hook applies only to the routes that come after it.
-    .onError(({ error, code, request }) => {
-      const failure = code === "NOT_FOUND" ? paths.toUnknownEndpoint(new URL(request.url).pathname) : error;
-      return toFailureResponse(failure, request, log);
-    })
-    .use(opsRoutes(guard, clock, deps.metrics))
-    .use(openApiRoutes(guard))
-    .use(modelListRoutes(guard, door, catalog))
-    .use(authRoutes(guard, deps))
-    .use(ssoRoutes(guard, deps))
-    .use(myKeyRoutes(guard, deps))
-    .use(myRelayTokenRoutes(guard, deps))
-    .use(providerRoutes(guard, catalog))
-    .use(discoveryRoutes(guard, deps.discovery))
-    .use(modelRoutes(guard, catalog))
-    .use(deploymentRoutes(guard, catalog))
-    .use(pricingRoutes(feedGuard, catalog))
-    .use(resolveRoutes(guard, catalog))
-    .use(principalRoutes(guard, deps.principals))
-    .use(keyRoutes(guard, deps))
-    .use(relayTokenRoutes(guard, deps))
-    .use(requestRoutes(guard, deps))
-    .use(usageRoutes(guard, deps))
-    .use(myUsageRoutes(guard, deps))
-    .use(statsRoutes(guard, deps))
-    .use(eventRoutes(guard, deps.audit))
-    .use(uiRoutes(guard, () => paths));
+  const elysia = createApi(deps, { door, findPaths: () => paths });
   const routes = [...INGRESS_ROUTES, ...RELAY_ROUTES, ...toRouteTable(elysia.routes)];
   const paths = createPathIndex(routes);
   const endpoints = new Map(INGRESS_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
@@ -124,6 +96,56 @@ export function createApp(deps: AppDeps): App {
       }
     },
   };
+}
+
+/** The routes behind Elysia, as a typed client sees them. */
+export type Api = ReturnType<typeof createApi>;
+
+interface ApiParts {
+  readonly door: Door;
+  /** Asked when a request comes: the index is made of these very routes. */
+  readonly findPaths: () => PathIndex;
+}
+
+/** Its type says what every route takes and answers. */
+function createApi(deps: AppDeps, { door, findPaths }: ApiParts) {
+  const { config, clock, log, catalog } = deps;
+  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX));
+  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX));
+  const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
+
+  // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
+  return (
+    new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
+      // First, since a hook applies only to the routes that come after it.
+      .onError(({ error, code, request }) => {
+        const failure =
+          code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
+        return toFailureResponse(failure, request, log);
+      })
+      .use(opsRoutes(guard, clock, deps.metrics))
+      .use(openApiRoutes(guard))
+      .use(modelListRoutes(guard, { door, catalog, page }))
+      .use(authRoutes(guard, deps))
+      .use(ssoRoutes(guard, deps))
+      .use(myKeyRoutes(guard, deps))
+      .use(myRelayTokenRoutes(guard, deps))
+      .use(providerRoutes(guard, catalog))
+      .use(discoveryRoutes(guard, deps.discovery))
+      .use(modelRoutes(guard, catalog))
+      .use(deploymentRoutes(guard, catalog))
+      .use(pricingRoutes(feedGuard, catalog))
+      .use(resolveRoutes(guard, catalog))
+      .use(principalRoutes(guard, deps.principals))
+      .use(keyRoutes(guard, deps))
+      .use(relayTokenRoutes(guard, deps))
+      .use(requestRoutes(guard, deps))
+      .use(usageRoutes(guard, deps))
+      .use(myUsageRoutes(guard, deps))
+      .use(statsRoutes(guard, deps))
+      .use(eventRoutes(guard, deps.audit))
+      .use(uiRoutes(guard, { assets: deps.assets, page, findPaths }))
+  );
 }
 
 /**

@@ -1,26 +1,29 @@
 import { Elysia } from "elysia";
 import type { Authenticator, Caller } from "#identity/caller.ts";
+import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import { buildClearedSessionCookie, buildSessionCookie } from "#identity/session-cookie.ts";
+import type { IssuedSession } from "#identity/sessions.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { HttpConfig } from "./deps.ts";
 import type { Guard } from "./guard.ts";
-import { PasswordRequest } from "./schemas.ts";
+import { LoginLinkRequest, PasswordRequest } from "./schemas.ts";
 
 export interface AuthDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly authenticator: Authenticator;
   readonly passwordSignIn: PasswordSignIn;
+  readonly loginLinkSignIn: LoginLinkSignIn;
   /** Null: single sign-on is not configured. */
   readonly sso: SingleSignOn | null;
 }
 
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(guard: Guard, deps: AuthDeps) {
-  const { config, clock, authenticator, passwordSignIn, sso } = deps;
+  const { config, clock, authenticator, passwordSignIn, loginLinkSignIn, sso } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const findCaller = async (headers: Headers): Promise<Caller | null> => {
     try {
@@ -29,6 +32,12 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
       if (refusal instanceof ProxyError && refusal.status === 401) return null;
       throw refusal;
     }
+  };
+  /** The session's cookie. The browser forgets the session that it had: nobody could end it any more. */
+  const takeOver = async (request: Request, { cookieValue, expiresAtUs }: IssuedSession): Promise<string> => {
+    await authenticator.endSession(request.headers);
+    const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
+    return buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
   };
   const refusePasswordWhenOff = () => {
     if (config.adminPasswordEnabled) return;
@@ -53,15 +62,21 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .post(
       "/password",
       async ({ body, request, set }) => {
-        const { principal, cookieValue, expiresAtUs } = await passwordSignIn.signIn(body.password);
-        // The browser forgets the session that it had: nobody could end it any more.
-        await authenticator.endSession(request.headers);
-        const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
-        set.headers["set-cookie"] = buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
-        return { name: principal.name, role: principal.role };
+        const issued = await passwordSignIn.signIn(body.password);
+        set.headers["set-cookie"] = await takeOver(request, issued);
+        return { name: issued.principal.name, role: issued.principal.role };
       },
       // Nothing is asked of a sign-in that does not exist, not even a body.
       { public: true, body: PasswordRequest, parse: refusePasswordWhenOff },
+    )
+    .post(
+      "/login-link",
+      async ({ body, request, set }) => {
+        const issued = await loginLinkSignIn.signIn(body.token);
+        set.headers["set-cookie"] = await takeOver(request, issued);
+        return { name: issued.principal.name, role: issued.principal.role };
+      },
+      { public: true, body: LoginLinkRequest },
     )
     .get(
       "/logout",

@@ -5,6 +5,7 @@ import type { Exchange } from "#forward/exchange.ts";
 import type { Authenticator } from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { Keys } from "#identity/keys.ts";
+import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import type { Principals } from "#identity/principals.ts";
 import type { RelayTokens } from "#identity/relay-tokens.ts";
@@ -13,6 +14,7 @@ import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { StatsStore } from "#stats/store.ts";
+import type { AssetTable } from "./assets.ts";
 import type { MetricsSources } from "./metrics.ts";
 import type { RelayDoor } from "./transparent.ts";
 
@@ -40,6 +42,7 @@ export interface AppDeps {
   readonly relayTokens: RelayTokens;
   readonly keyUse: KeyUse;
   readonly passwordSignIn: PasswordSignIn;
+  readonly loginLinkSignIn: LoginLinkSignIn;
   /** Null: single sign-on is not configured. */
   readonly sso: SingleSignOn | null;
   readonly catalog: Catalog;
@@ -50,4 +53,6 @@ export interface AppDeps {
   readonly audit: AuditStore;
   readonly stats: StatsStore;
   readonly metrics: MetricsSources;
+  /** Null: the page was not built. */
+  readonly assets: AssetTable | null;
 }

@@ -4,7 +4,7 @@ import type { DeploymentDraft } from "#catalog/deployment-draft.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toActor, type Guard } from "./guard.ts";
 import { DeploymentDeleteRequest, DeploymentRequest } from "./schemas.ts";
-import { toDeploymentView } from "./views.ts";
+import { toDeploymentView } from "#views/catalog.ts";
 
 /** Model management as LiteLLM's clients do it (specification, sections 2.6 and 4.7): unknown fields are ignored. */
 export function deploymentRoutes(guard: Guard, catalog: Catalog) {

@@ -5,11 +5,17 @@ import { listModels } from "#catalog/listing.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Door, Guard } from "./guard.ts";
 import { isNavigation } from "./navigation.ts";
-import { toPage } from "./ui.ts";
-import { toModelListEntry } from "./views.ts";
+import type { Page } from "./page.ts";
+import { toModelListEntry } from "#views/catalog.ts";
+
+export interface ModelListDeps {
+  readonly door: Door;
+  readonly catalog: Catalog;
+  readonly page: Page;
+}
 
 /** `GET /v1/models` and `GET /models` (specification, section 4.2, rules 1, 6 and 7). */
-export function modelListRoutes(guard: Guard, door: Door, catalog: Catalog) {
+export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelListDeps) {
   const list = async (request: Request) => {
     const query = new URL(request.url).searchParams;
     const includeHidden = query.get("include_hidden") === "1";
@@ -18,7 +24,10 @@ export function modelListRoutes(guard: Guard, door: Door, catalog: Catalog) {
     if (includeHidden || includePricing) await door.admit(request, "caller");
     const endpoint = parseEndpointFilter(query.get("endpoint") ?? "");
     const models = listModels(await catalog.snapshot(), { endpoint, includeHidden });
-    return { object: "list", data: models.map((model) => toModelListEntry(model, { includePricing })) };
+    return {
+      object: "list" as const,
+      data: models.map((model) => toModelListEntry(model, { includePricing })),
+    };
   };
   return new Elysia()
     .use(guard)
@@ -26,8 +35,13 @@ export function modelListRoutes(guard: Guard, door: Door, catalog: Catalog) {
     .get(
       "/models",
       async ({ request, set }) => {
-        set.headers["vary"] = "accept";
-        return isNavigation(request.headers) ? toPage() : await list(request);
+        if (!isNavigation(request.headers)) {
+          set.headers["vary"] = "accept";
+          return await list(request);
+        }
+        const response = page(request);
+        response.headers.append("vary", "accept");
+        return response;
       },
       { public: true },
     );

@@ -4,7 +4,7 @@ import type { Keys } from "#identity/keys.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import type { Guard } from "./guard.ts";
 import { KeyCreateRequest } from "./schemas.ts";
-import { toKeyView } from "./views.ts";
+import { toKeyView } from "#views/identity.ts";
 
 export interface MyKeysDeps {
   readonly keys: Keys;

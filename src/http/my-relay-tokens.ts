@@ -4,15 +4,17 @@ import type { RelayTokens } from "#identity/relay-tokens.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import type { Guard } from "./guard.ts";
 import { RelayTokenCreateRequest } from "./schemas.ts";
-import { toRelayTokenView } from "./views.ts";
+import { toRelayTokenView } from "#views/identity.ts";
 
 export interface MyRelayTokensDeps {
   readonly relayTokens: RelayTokens;
   readonly keyUse: KeyUse;
+  /** Null: there is no messages API to relay to. */
+  readonly relay: object | null;
 }
 
 /** A caller's own relay tokens (specification, section 4.3); not audited. */
-export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse }: MyRelayTokensDeps) {
+export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse, relay }: MyRelayTokensDeps) {
   return new Elysia({ prefix: "/my" })
     .use(guard)
     .post(
@@ -28,7 +30,9 @@ export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse }: MyRela
     )
     .get(
       "/relay-tokens",
-      async ({ caller }) => {
+      async ({ caller, set }) => {
+        // Beside the list, whose keys are the specification's: tokens of a relay that is off reach nothing.
+        set.headers["x-proxy-relay"] = relay === null ? "off" : "on";
         const { rows } = await relayTokens.list(
           { principalId: caller.principal.id },
           { limit: PAGE_LIMIT_MAX, offset: 0 },

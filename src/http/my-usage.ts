@@ -1,6 +1,8 @@
 import { Elysia } from "elysia";
 import type { Guard } from "./guard.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
+import { readyMade } from "./ready-made.ts";
+import type { OwnUsage, UsageSeries } from "./schemas-reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 /** What a caller used itself, never what another did who once had its name (specification, section 4.3). */
@@ -15,11 +17,11 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
           grouping: "own",
           filename: "my-usage.csv",
         }),
-      { access: "caller" },
+      { access: "caller", response: readyMade<typeof OwnUsage>() },
     )
     .get(
       "/usage/series",
       ({ request, caller }) => reports.series(request, parseOwnQuery(queryOf(request), caller.principal.id)),
-      { access: "caller" },
+      { access: "caller", response: readyMade<typeof UsageSeries>() },
     );
 }

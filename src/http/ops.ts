@@ -10,7 +10,7 @@ export function opsRoutes(guard: Guard, clock: Clock, metrics: MetricsSources) {
   const metricsText = createMetricsText(metrics, clock);
   return new Elysia()
     .use(guard)
-    .get("/healthz", () => ({ status: "ok" }), { public: true })
+    .get("/healthz", () => ({ status: "ok" as const }), { public: true })
     .get("/metrics", () => new Response(metricsText(), { headers: { "content-type": EXPOSITION_TYPE } }), {
       public: true,
     });

@@ -2,7 +2,7 @@ import { formatInstant } from "#kernel/clock.ts";
 import { toPricePerMillion, UNITS, type Unit } from "#kernel/units.ts";
 import { toCsvRow, type CsvCell } from "#stats/csv.ts";
 import type { RequestLogRow } from "#stats/store.ts";
-import type { NamedRequestRow } from "./report-views.ts";
+import type { NamedRequestRow } from "#views/reports.ts";
 
 type Column = readonly [name: string, toCell: (named: NamedRequestRow) => CsvCell];
 

@@ -9,7 +9,7 @@ import type { ReportContext, ReportNotes, RequestLogRow, StatsStore } from "#sta
 import { negotiateFormat } from "./accept.ts";
 import { pageView } from "./paging.ts";
 import { parseTeamQuery, queryOf, toReportContext, toReportHeaders } from "./report.ts";
-import { toRequestView, type NamedRequestRow } from "./report-views.ts";
+import { toRequestView, type NamedRequestRow } from "#views/reports.ts";
 import { toRequestCsv } from "./request-csv.ts";
 import { streamRequestCsv } from "./request-stream.ts";
 

@@ -3,7 +3,7 @@ import { createTap, WRITE_STALL_MS_MAX, type BodyReader } from "#forward/tap.ts"
 import type { Deadlines } from "#kernel/deadlines.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { ReportNotes, RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
-import type { NamedRequestRow } from "./report-views.ts";
+import type { NamedRequestRow } from "#views/reports.ts";
 import { toRequestCsv, toRequestCsvRows } from "./request-csv.ts";
 
 /** Rows that are read and spelled at a time; of a log of any length no more than these are in memory. */

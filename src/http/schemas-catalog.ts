@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { UNITS } from "#kernel/units.ts";
-import { fields, Id, Instant, nullable, oneOf, view } from "./schemas-shared.ts";
+import { fields, Id, Instant, nullable, oneOf, someOf, view } from "./schemas-shared.ts";
 
 /** Wire shapes of answers about providers, models and prices (specification, sections 2.3 to 2.6 and 2.9). */
 
@@ -24,10 +24,7 @@ const providerFields = {
 export const ProviderListEntry = view("ProviderListEntry", providerFields);
 export const ProviderView = view("ProviderView", {
   ...providerFields,
-  endpoints: Type.Object(
-    Object.fromEntries(ENDPOINTS.map((endpoint) => [endpoint, Type.Optional(Type.String())])),
-    { additionalProperties: false, description: "URLs that override the base URL." },
-  ),
+  endpoints: someOf(ENDPOINTS, Type.String(), { description: "URLs that override the base URL." }),
 });
 
 export const DiscoveredModels = view("DiscoveredModels", {
@@ -38,14 +35,10 @@ export const DiscoveredModels = view("DiscoveredModels", {
 
 const Capabilities = Type.Array(oneOf(CAPABILITIES));
 /** Per million units; a unit without a price is left out. */
-export const ModelPricing = Type.Object(
-  Object.fromEntries(UNITS.map((unit) => [unit, Type.Optional(Type.Number({ minimum: 0 }))])),
-  {
-    title: "ModelPricing",
-    additionalProperties: false,
-    description: "Per million units; units without a price are left out.",
-  },
-);
+export const ModelPricing = someOf(UNITS, Type.Number({ minimum: 0 }), {
+  title: "ModelPricing",
+  description: "Per million units; units without a price are left out.",
+});
 
 export const ModelView = view("ModelView", {
   alias: Type.String(),

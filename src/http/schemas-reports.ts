@@ -4,7 +4,21 @@ import { DURATION_BANDS } from "#stats/errors.ts";
 import { FACET_NAMES } from "#stats/store.ts";
 import { UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
-import { Cost, Count, fields, Id, Instant, nullable, oneOf, Tags, Units, view } from "./schemas-shared.ts";
+import {
+  Cost,
+  Count,
+  eachOf,
+  fields,
+  Id,
+  Instant,
+  nullable,
+  oneOf,
+  pageOf,
+  someOf,
+  Tags,
+  Units,
+  view,
+} from "./schemas-shared.ts";
 
 /** Wire shapes of reports (specification, sections 2.10, 4.3 and 4.4; exact keys from the decisions, "Reports"). */
 
@@ -64,12 +78,14 @@ export const RequestRow = view("RequestRow", {
   time_to_first_byte_ms: nullable(Type.Number({ minimum: 0 })),
   cost: Cost,
   units: Units,
-  unit_prices: Type.Object(
-    Object.fromEntries(UNITS.map((unit) => [unit, Type.Optional(nullable(Type.Number({ minimum: 0 })))])),
-    { additionalProperties: false, description: "Per million; null for a unit without a price." },
-  ),
+  unit_prices: someOf(UNITS, nullable(Type.Number({ minimum: 0 })), {
+    description: "Per million; null for a unit without a price.",
+  }),
   tags: Tags,
 });
+
+/** A page of the request log. */
+export const RequestPage = pageOf("requests", RequestRow);
 
 const Names = Type.Array(Type.String());
 export const Facets = view("Facets", {
@@ -86,10 +102,9 @@ export const Facets = view("Facets", {
   models: Names,
   clients: Names,
   tags: Names,
-  truncated: fields(Object.fromEntries(FACET_NAMES.map((facet) => [facet, Type.Boolean()]))),
+  truncated: eachOf(FACET_NAMES, Type.Boolean()),
 });
 
-const bands = Object.fromEntries(DURATION_BANDS.map((band) => [band, Count]));
 export const ErrorsReport = view("ErrorsReport", {
   bucket: oneOf(BUCKETS),
   series: Type.Array(
@@ -114,7 +129,7 @@ export const ErrorsReport = view("ErrorsReport", {
       requests: Count,
       avg_duration_ms: Type.Number({ minimum: 0 }),
       last_seen: Instant,
-      bands: fields(bands),
+      bands: eachOf(DURATION_BANDS, Count),
     }),
   ),
 });

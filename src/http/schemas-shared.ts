@@ -1,4 +1,5 @@
-import { Type, type TProperties, type TSchema } from "@sinclair/typebox";
+import { Type, type Static, type TProperties, type TSchema } from "@sinclair/typebox";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { UNITS } from "#kernel/units.ts";
 
 /**
@@ -18,9 +19,33 @@ export function fields<Properties extends TProperties>(properties: Properties) {
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** `enum` beside a string is a keyword that TypeBox does not know: shown in the OpenAPI document, judged by the domain. */
-export function oneOf(values: readonly string[], description?: string) {
-  return Type.String({ enum: [...values], ...(description !== undefined && { description }) });
+/**
+ * One of some words, in answers: the server's own, so that its type is as narrow as they are. `enum` beside a string is a
+ * keyword that TypeBox does not know: it is shown in the OpenAPI document, and never run.
+ */
+export function oneOf<const Word extends string>(words: readonly Word[]) {
+  return Type.Unsafe<Word>(Type.String({ enum: [...words] }));
+}
+
+/** An object with a field of one shape for each name. */
+export function eachOf<const Name extends string, Schema extends TSchema>(
+  names: readonly Name[],
+  schema: Schema,
+) {
+  const properties = Object.fromEntries(names.map((name) => [name, schema]));
+  return Type.Unsafe<{ [name in Name]: Static<Schema> }>(fields(properties));
+}
+
+/** An object with a field of one shape for some of the names; titled as `view` does it when `options` say so. */
+export function someOf<const Name extends string, Schema extends TSchema>(
+  names: readonly Name[],
+  schema: Schema,
+  options: { readonly title?: string; readonly description: string },
+) {
+  const properties = Object.fromEntries(names.map((name) => [name, Type.Optional(schema)]));
+  return Type.Unsafe<{ [name in Name]?: Static<Schema> }>(
+    Type.Object(properties, { additionalProperties: false, ...options }),
+  );
 }
 
 /** Of answers: never negative. */
@@ -37,14 +62,30 @@ export const Cost = nullable(
 );
 
 /** A number per metered unit; units without one are left out. */
-export const Units = Type.Object(
-  Object.fromEntries(UNITS.map((unit) => [unit, Type.Optional(Type.Number({ minimum: 0 }))])),
-  { title: "Units", additionalProperties: false, description: "Units that nothing reported are left out." },
-);
+export const Units = someOf(UNITS, Type.Number({ minimum: 0 }), {
+  title: "Units",
+  description: "Units that nothing reported are left out.",
+});
 
 /** `{<name>: [row], limit, offset, total}`. */
-export function pageOf(name: string, row: TSchema) {
-  return fields({ [name]: Type.Array(row), limit: Count, offset: Count, total: Count });
+export function pageOf<const Name extends string, Row extends TSchema>(name: Name, row: Row) {
+  return Type.Unsafe<{ [rows in Name]: Static<Row>[] } & PageEcho>(
+    fields({ [name]: Type.Array(row), limit: Count, offset: Count, total: Count }),
+  );
+}
+
+/** What every page says of itself beside its rows. */
+export interface PageEcho {
+  limit: number;
+  offset: number;
+  total: number;
+}
+
+/** `{<name>: [row]}`, of a list that comes as a whole: there are at most `PAGE_LIMIT_MAX` of a caller's own. */
+export function listOf<const Name extends string, Row extends TSchema>(name: Name, row: Row) {
+  return Type.Unsafe<{ [rows in Name]: Static<Row>[] }>(
+    fields({ [name]: Type.Array(row, { maxItems: PAGE_LIMIT_MAX }) }),
+  );
 }
 
 /** What a deletion answers. */

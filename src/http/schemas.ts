@@ -4,7 +4,6 @@ import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { UNITS } from "#kernel/units.ts";
-import { oneOf } from "./schemas-shared.ts";
 
 /**
  * Wire shapes of what clients write (specification, section 2). They hold the JSON types and, on admin bodies, that there
@@ -13,6 +12,9 @@ import { oneOf } from "./schemas-shared.ts";
  */
 const closed = (title: string) => ({ title, additionalProperties: false }) as const;
 const open = (title: string) => ({ title, additionalProperties: true }) as const;
+
+/** What may stand here is the domain's to say: any text comes through, and the document tells the words. */
+const told = (words: readonly string[]) => t.String({ enum: [...words] });
 
 const Name = t.String({ description: `At most ${NAME_LENGTH_MAX} characters.` });
 const Label = t.String({ description: `At most ${LABEL_LENGTH_MAX} characters.` });
@@ -52,7 +54,7 @@ export const ProviderPatchRequest = t.Object(
   closed("ProviderPatchRequest"),
 );
 
-const Capabilities = t.Array(oneOf(CAPABILITIES));
+const Capabilities = t.Array(told(CAPABILITIES));
 /** What a price may be is the catalog's rule, with a code of its own. */
 const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"], minimum: 0 }), {
   propertyNames: { enum: [...UNITS] },
@@ -66,7 +68,7 @@ export const ModelCreateRequest = t.Object(
     upstream_name: t.Optional(t.String()),
     target: t.Optional(t.String()),
     capabilities: t.Optional(Capabilities),
-    origin: t.Optional(oneOf(ORIGINS)),
+    origin: t.Optional(told(ORIGINS)),
     pricing: t.Optional(Pricing),
     hidden: t.Optional(t.Boolean()),
   },
@@ -113,12 +115,12 @@ export const PricingFeed = t.Object(
 );
 
 export const PrincipalCreateRequest = t.Object(
-  { name: Name, kind: t.Optional(oneOf(PRINCIPAL_KINDS)), role: t.Optional(oneOf(ROLES)) },
+  { name: Name, kind: t.Optional(told(PRINCIPAL_KINDS)), role: t.Optional(told(ROLES)) },
   closed("PrincipalCreateRequest"),
 );
 
 export const PrincipalPatchRequest = t.Object(
-  { role: t.Optional(oneOf(ROLES)), enabled: t.Optional(t.Boolean()) },
+  { role: t.Optional(told(ROLES)), enabled: t.Optional(t.Boolean()) },
   closed("PrincipalPatchRequest"),
 );
 
@@ -134,6 +136,7 @@ export const RelayTokenCreateRequest = t.Object(
   open("RelayTokenCreateRequest"),
 );
 export const PasswordRequest = t.Object({ password: t.String() }, open("PasswordRequest"));
+export const LoginLinkRequest = t.Object({ token: t.String() }, open("LoginLinkRequest"));
 
 /** A request without a body of meaning, such as a revocation: anything that is a JSON object. */
 export const NoRequest = t.Object({}, open("NoRequest"));

@@ -1,19 +1,23 @@
 import type { ProxyError } from "#kernel/errors.ts";
-import { PAGE_POLICY } from "./ui.ts";
+import { PAGE_POLICY } from "./page.ts";
 
 /**
  * What a person reads whose sign-in failed: our own sentence and code, with the status and the headers of the envelope.
- * Nothing of the request or of the identity provider stands in it, and nothing that the page's policy refuses.
+ * Nothing of the request or of the identity provider stands in it, and nothing that the page's policy refuses. It can be
+ * read without its style sheets, too.
  */
-export function toSignInErrorPage(error: ProxyError): Response {
+export function toSignInErrorPage(error: ProxyError, stylesheets: readonly string[]): Response {
+  const links = stylesheets.map((path) => `<link rel="stylesheet" href="${Bun.escapeHTML(path)}">`).join("");
   const page = `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign-in failed</title></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>Sign-in failed</title>${links}</head>
 <body>
-<h1>You are not signed in</h1>
+<main class="mx-auto mt-16 max-w-lg space-y-4 p-6">
+<h1 class="text-xl font-semibold">You are not signed in</h1>
 <p>${Bun.escapeHTML(error.message)}</p>
 <p>Code: <code>${Bun.escapeHTML(error.code)}</code></p>
-<p><a href="/auth/login">Sign in again</a> or <a href="/">go to the first page</a></p>
+<p><a class="underline" href="/auth/login">Sign in again</a> or <a class="underline" href="/">go to the first page</a></p>
+</main>
 </body>
 </html>
 `;

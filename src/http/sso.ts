@@ -5,6 +5,7 @@ import { buildStateCookie, STATE_COOKIE_NAME } from "#identity/sso-state.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { AssetTable } from "./assets.ts";
 import type { HttpConfig } from "./deps.ts";
 import { toErrorResponse } from "./envelope.ts";
 import type { Guard } from "./guard.ts";
@@ -17,11 +18,13 @@ export interface SsoDeps {
   readonly authenticator: Pick<Authenticator, "endSession">;
   /** Null: not configured. */
   readonly sso: SingleSignOn | null;
+  /** Null: the page was not built. */
+  readonly assets: AssetTable | null;
 }
 
 /** To the identity provider and back (specification, sections 4.1 and 5, point 6). */
 export function ssoRoutes(guard: Guard, deps: SsoDeps) {
-  const { config, clock, authenticator, sso } = deps;
+  const { config, clock, authenticator, sso, assets } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const clearedStateCookie = buildStateCookie("", { secure });
 
@@ -47,27 +50,34 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
 
   return new Elysia({ prefix: "/auth" })
     .use(guard)
-    .get("/login", ({ request }) => answer(request, () => begin(request)), { public: true })
+    .get("/login", ({ request }) => answer(request, { assets, step: () => begin(request) }), { public: true })
     .get(
       "/callback",
       // The cookie is good for one callback, whichever way that ends.
-      ({ request }) => answer(request, () => finish(request), { "set-cookie": clearedStateCookie }),
+      ({ request }) =>
+        answer(request, {
+          assets,
+          step: () => finish(request),
+          headersOfRefusal: { "set-cookie": clearedStateCookie },
+        }),
       { public: true },
     );
 }
 
+interface Step {
+  readonly assets: AssetTable | null;
+  readonly step: () => Promise<Response>;
+  readonly headersOfRefusal?: Readonly<Record<string, string>>;
+}
+
 /** Refusals are the envelope, and a page of the same status for a browser (decisions, "Sign-in"). */
-async function answer(
-  request: Request,
-  step: () => Promise<Response>,
-  headersOfRefusal: Readonly<Record<string, string>> = {},
-): Promise<Response> {
+async function answer(request: Request, { assets, step, headersOfRefusal = {} }: Step): Promise<Response> {
   try {
     return await step();
   } catch (refusal) {
     if (!(refusal instanceof ProxyError)) throw refusal;
     const response = isNavigation(request.headers)
-      ? toSignInErrorPage(refusal)
+      ? toSignInErrorPage(refusal, assets?.getStylesheets() ?? [])
       : toErrorResponse(refusal, request);
     // Where nothing is configured there is no cookie to clear either.
     if (refusal.code === "sso_not_configured") return response;

@@ -10,7 +10,9 @@ import {
   toJsonReport,
   toReportContext,
 } from "./report.ts";
-import { toFacetsView } from "./report-views.ts";
+import { toFacetsView } from "#views/reports.ts";
+import { readyMade } from "./ready-made.ts";
+import type { ErrorsReport, Facets, RequestPage, TeamUsage, UsageSeries } from "./schemas-reports.ts";
 import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
@@ -30,7 +32,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
       "/series",
       async ({ request }) =>
         reports.series(request, parseTeamQuery(queryOf(request), await catalog.snapshot())),
-      { access: "caller" },
+      { access: "caller", response: readyMade<typeof UsageSeries>() },
     )
     .get(
       "/summary",
@@ -39,9 +41,12 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
           grouping: "team",
           filename: "usage-summary.csv",
         }),
-      { access: "caller" },
+      { access: "caller", response: readyMade<typeof TeamUsage>() },
     )
-    .get("/requests", ({ request }) => requestLog.answer(request), { access: "caller" })
+    .get("/requests", ({ request }) => requestLog.answer(request), {
+      access: "caller",
+      response: readyMade<typeof RequestPage>(),
+    })
     .get(
       "/requests/facets",
       async ({ request }) => {
@@ -52,7 +57,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         const keyIds = facets.keyIds.map(({ id }) => id);
         return toJsonReport(toFacetsView(facets, await identity.findKeyNames(keyIds)), facets);
       },
-      { access: "caller" },
+      { access: "caller", response: readyMade<typeof Facets>() },
     )
     .get(
       "/errors",
@@ -65,6 +70,6 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         const report = await stats.readErrors({ ...asked, bucket, context }, { signal: request.signal });
         return toEncodedResponse(report, toJsonHeaders(report));
       },
-      { access: "caller" },
+      { access: "caller", response: readyMade<typeof ErrorsReport>() },
     );
 }

@@ -115,7 +115,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
 }
 
 /** A request that the server's own router has matched. */
-interface RoutedRequest extends Request {
+export interface RoutedRequest extends Request {
   /** Decoded. */
   readonly params: { readonly [name: string]: string };
 }

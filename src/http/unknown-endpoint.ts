@@ -34,9 +34,9 @@ const UNSUPPORTED_OPENAI_PATHS = [
   "videos",
 ] as const;
 
-/** Clients that call it unless they are told otherwise are told how: the Vercel AI SDK and Codex. */
+/** The client that calls it unless it is told otherwise is told how: the Vercel AI SDK. */
 const RESPONSES_HINT =
-  'The Responses API (/v1/responses) is not supported; use chat completions, POST /v1/chat/completions: openai.chat("name") in the Vercel AI SDK, wire_api = "chat" in Codex.';
+  'The Responses API (/v1/responses) is not supported; use chat completions, POST /v1/chat/completions: openai.chat("name") in the Vercel AI SDK.';
 const MESSAGES_HINT =
   "/v1/messages is not supported; clients of the messages API use /transparent/messages/{relay token} as their base URL.";
 

@@ -10,12 +10,12 @@ import {
   toReportContext,
   toReportHeaders,
 } from "./report.ts";
-import { toSeriesView } from "./report-views.ts";
+import { toSeriesView } from "#views/reports.ts";
 
 export interface UsageReportDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
-  readonly stats: StatsStore;
+  readonly stats: Pick<StatsStore, "readSeries" | "readSummary">;
 }
 
 /** The two reports that a caller, the team and an admin each have of what they may see (specification, section 2.10). */

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp } from "#http/app.ts";
-import {
-  createPasswordSignIn,
-  PASSWORD_EVALUATIONS_BURST,
-  PASSWORD_FAILURE_DELAY_MS,
-} from "#identity/password.ts";
+import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
+import { createPasswordSignIn } from "#identity/password.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import {
   call,
@@ -104,13 +101,13 @@ describe("POST /auth/password", () => {
       return { status: response.status, durationMs: performance.now() - startedMs };
     };
     // Beyond what is evaluated at once, so that the right one among them is not looked at.
-    const guesses = Array.from({ length: PASSWORD_EVALUATIONS_BURST }, (_, index) => `guess ${index}`);
+    const guesses = Array.from({ length: ATTEMPTS_BURST }, (_, index) => `guess ${index}`);
     const attempts = await Promise.all([...guesses, PASSWORD].map(attempt));
     for (const { status, durationMs } of attempts) {
       expect(status).toBe(401);
       // A timer may fire up to a millisecond early.
-      expect(durationMs).toBeGreaterThanOrEqual(PASSWORD_FAILURE_DELAY_MS - 1);
-      expect(durationMs).toBeLessThan(attempts.length * PASSWORD_FAILURE_DELAY_MS);
+      expect(durationMs).toBeGreaterThanOrEqual(FAILURE_DELAY_MS - 1);
+      expect(durationMs).toBeLessThan(attempts.length * FAILURE_DELAY_MS);
     }
   });
 

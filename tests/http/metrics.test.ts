@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import type { MetricFamily } from "#http/exposition.ts";
@@ -284,9 +284,9 @@ describe("a ledger that cannot write", () => {
   test("leaves what a killed process began to the next one, whose reports have it and whose request figures do not", async () => {
     const folder = makeFolder();
     const dataDir = join(folder.path, "data");
-    mkdirSync(join(dataDir, "journal"), { recursive: true, mode: 0o700 });
+    await (await startApp({ dataDir })).stop();
     const lines = [encodeJournalLine({ kind: "run" }), new JournalEncoder().begin(1, 1, SUBJECT).toString()];
-    writeFileSync(join(dataDir, "journal", "000000000001.journal"), lines.join(""), { mode: 0o600 });
+    writeFileSync(join(dataDir, "journal", "000000000009.journal"), lines.join(""), { mode: 0o600 });
     const next = await startApp({ dataDir });
     try {
       const families = await scrapeUntil((seen) => findValue(seen, "proxy_writer_events_total") === 1, next);

@@ -79,7 +79,7 @@ beforeAll(async () => {
   const breaksAtOnce: any = new Proxy({}, { get: () => () => breaksAtOnce.value() });
   broken = await startHarness({
     ...Object.fromEntries(
-      ["authenticator", "catalog", "passwordSignIn", "sso"].map((name) => [name, breaks]),
+      ["authenticator", "catalog", "passwordSignIn", "loginLinkSignIn", "sso"].map((name) => [name, breaks]),
     ),
     relay: { relay: breaks, authenticator: breaks },
     metrics: breaksAtOnce,
@@ -238,6 +238,7 @@ test("the relay refuses every method alike", async () => {
 test("sign-in refuses with each of its codes", async () => {
   await see(find("POST /auth/password"), "wrong_password", { headers: {}, body: { password: "wrong" } });
   await see(find("POST /auth/password"), "password_login_disabled", { to: off, headers: {}, body: {} });
+  await see(find("POST /auth/login-link"), "invalid_login_link", { headers: {}, body: { token: "lpl_x" } });
   const [login, callback] = [find("GET /auth/login"), find("GET /auth/callback")];
   await see(login, "sso_not_configured", { to: off });
   await see(callback, "sso_not_configured", { to: off });

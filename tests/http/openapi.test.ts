@@ -1,6 +1,6 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ID } from "#http/openapi/examples.ts";
+import { ID, LOGIN_TOKEN } from "#http/openapi/examples.ts";
 import { toErrorCodes, type Operation } from "#http/openapi/operation.ts";
 import { OPERATIONS } from "#http/openapi/operations.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
@@ -136,6 +136,7 @@ describe("the document's examples, sent to a server", () => {
 
   test("are answered as the document says: by status, headers, type and shape, in every form that it names", async () => {
     const replay = createReplay(app, upstream.baseUrl);
+    replay.real.set(LOGIN_TOKEN, await app.makeLoginToken());
     const replayed: string[] = [];
     for (const operation of inOrderOfALife()) {
       // A second token, for the route that deletes one of somebody else.

@@ -12,6 +12,7 @@ import { toServeOptions } from "#http/serve.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createKeys } from "#identity/keys.ts";
+import { createLoginLinkSignIn } from "#identity/login-links.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
@@ -95,12 +96,21 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       sessionTtlSeconds: 3600,
       sleep: async () => {},
     }),
+    loginLinkSignIn: createLoginLinkSignIn({
+      store: identity,
+      secrets,
+      clock,
+      ids,
+      sessionTtlSeconds: 3600,
+      sleep: async () => {},
+    }),
     sso: null,
     catalog,
     discovery: createDiscovery({ catalog, fetchModels, clock }),
     relay: null,
     exchange: { run: async () => ({ kind: "relayed", response: new Response("relayed") }) },
     audit: database.audit,
+    assets: null,
     stats: NO_STATS,
     metrics: {
       usage: createUsageMetrics(),
@@ -167,13 +177,17 @@ export function call(
   path: string,
   { body, headers }: CallOptions = {},
 ): Promise<JsonResponse> {
-  const raw = typeof body === "string" || body instanceof Uint8Array;
   return fetch(harness.url + path, {
     method,
     redirect: "manual",
     headers: headers ?? { authorization: `Bearer ${harness.adminKey}` },
-    ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
+    ...(body !== undefined && { body: toSentBody(body) }),
   });
+}
+
+function toSentBody(body: unknown) {
+  if (body instanceof Uint8Array) return new Uint8Array(body);
+  return typeof body === "string" ? body : JSON.stringify(body);
 }
 
 export interface ExpectedError {

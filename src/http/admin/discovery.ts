@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import type { Discovery } from "#catalog/discovery.ts";
 import type { Guard } from "#http/guard.ts";
-import { toDiscoveredModelsView } from "#http/views.ts";
+import { toDiscoveredModelsView } from "#views/catalog.ts";
 
 /** What a provider says that it has (specification, sections 2.3 and 4.6); asking creates nothing. */
 export function discoveryRoutes(guard: Guard, discovery: Discovery) {

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { AuditStore } from "#audit/store.ts";
 import type { Guard } from "#http/guard.ts";
 import { pageView } from "#http/paging.ts";
-import { toAdminEventView } from "#http/views.ts";
+import { toAdminEventView } from "#views/identity.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Audit events, newest first (specification, sections 2.11 and 4.6). */

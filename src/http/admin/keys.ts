@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { toActor, type Guard } from "#http/guard.ts";
 import { pageView } from "#http/paging.ts";
 import { AdminKeyCreateRequest } from "#http/schemas.ts";
-import { toOwnedKeyView } from "#http/views.ts";
+import { toOwnedKeyView } from "#views/identity.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { Keys } from "#identity/keys.ts";
 import type { Principals } from "#identity/principals.ts";

@@ -4,7 +4,7 @@ import { toActor, type Guard } from "#http/guard.ts";
 import { emptyBody, isEmptyBody } from "#http/json-body.ts";
 import { pageView, slicePage } from "#http/paging.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas.ts";
-import { toModelView } from "#http/views.ts";
+import { toModelView } from "#views/catalog.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */

@@ -1,11 +1,8 @@
 import { Elysia } from "elysia";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor, type Guard } from "#http/guard.ts";
-import { toFeedLoadView, toPricingListView } from "#http/pricing-view.ts";
+import { toFeedLoadView, toPricingListView } from "#views/pricing.ts";
 import { PricingFeed } from "#http/schemas.ts";
-
-/** As many entries as a feed may have, with names of usual length. */
-export const FEED_BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /** The pricing feed (specification, sections 2.9 and 4.6). Its guard reads bodies of up to FEED_BODY_BYTES_MAX. */
 export function pricingRoutes(guard: Guard, catalog: Catalog) {

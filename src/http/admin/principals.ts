@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { toActor, type Guard } from "#http/guard.ts";
 import { pageView } from "#http/paging.ts";
 import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas.ts";
-import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#http/views.ts";
+import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#views/identity.ts";
 import type { Principals } from "#identity/principals.ts";
 import { parsePage } from "#kernel/page.ts";
 

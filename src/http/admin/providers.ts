@@ -3,7 +3,7 @@ import type { Catalog } from "#catalog/catalog.ts";
 import { toActor, type Guard } from "#http/guard.ts";
 import { pageView, slicePage } from "#http/paging.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas.ts";
-import { toProviderView, toSingleProviderView } from "#http/views.ts";
+import { toProviderView, toSingleProviderView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
 

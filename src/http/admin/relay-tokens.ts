@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { toActor, type Guard } from "#http/guard.ts";
 import { pageView } from "#http/paging.ts";
-import { toOwnedRelayTokenView } from "#http/views.ts";
+import { toOwnedRelayTokenView } from "#views/identity.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { Principals } from "#identity/principals.ts";
 import type { RelayTokens } from "#identity/relay-tokens.ts";

@@ -1,5 +1,7 @@
 import { Elysia } from "elysia";
 import type { Guard } from "#http/guard.ts";
+import { readyMade } from "#http/ready-made.ts";
+import type { RequestPage } from "#http/schemas-reports.ts";
 import { createRequestLog, type RequestLogDeps } from "#http/request-log.ts";
 
 /** The request metadata log (specification, section 4.6): the same as `GET /stats/requests`. */
@@ -7,5 +9,8 @@ export function requestRoutes(guard: Guard, deps: RequestLogDeps) {
   const requestLog = createRequestLog(deps);
   return new Elysia({ prefix: "/admin/v1" })
     .use(guard)
-    .get("/requests", ({ request }) => requestLog.answer(request), { access: "admin" });
+    .get("/requests", ({ request }) => requestLog.answer(request), {
+      access: "admin",
+      response: readyMade<typeof RequestPage>(),
+    });
 }

@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
 import { ENDPOINTS, isEndpoint } from "#catalog/capability.ts";
 import type { Catalog } from "#catalog/catalog.ts";
-import { requireCapability, resolveModel, upstreamUrl } from "#catalog/resolve.ts";
+import { requireCapability, resolveModel } from "#catalog/resolve.ts";
 import type { Guard } from "#http/guard.ts";
+import { toResolveView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 /** Where a model's request would go: the resolution of the data plane, asked without sending anything. */
@@ -22,13 +23,7 @@ export function resolveRoutes(guard: Guard, catalog: Catalog) {
       }
       const resolved = resolveModel(await catalog.snapshot(), alias);
       requireCapability(resolved, endpoint, query["stream"] === "true" || query["stream"] === "1");
-      return {
-        alias: resolved.model.alias,
-        provider: resolved.provider.name,
-        upstream_name: resolved.upstreamName,
-        url: upstreamUrl(resolved.provider, endpoint),
-        capabilities: resolved.capabilities,
-      };
+      return toResolveView(resolved, endpoint);
     },
     { access: "admin" },
   );

@@ -1,6 +1,8 @@
 import { Elysia } from "elysia";
 import type { Guard } from "#http/guard.ts";
 import { parseTeamQuery, queryOf } from "#http/report.ts";
+import { readyMade } from "#http/ready-made.ts";
+import type { UsageByPrincipal, UsageSeries } from "#http/schemas-reports.ts";
 import { createUsageReports, type UsageReportDeps } from "#http/usage-reports.ts";
 
 /** What everybody used, by principal, with the filters of section 4.4 (specification, section 4.6). */
@@ -16,9 +18,10 @@ export function usageRoutes(guard: Guard, deps: UsageReportDeps) {
           grouping: "admin",
           filename: "usage-by-principal.csv",
         }),
-      { access: "admin" },
+      { access: "admin", response: readyMade<typeof UsageByPrincipal>() },
     )
     .get("/usage/series", async ({ request }) => await reports.series(request, await parse(request)), {
       access: "admin",
+      response: readyMade<typeof UsageSeries>(),
     });
 }

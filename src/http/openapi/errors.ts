@@ -28,6 +28,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   missing_api_key: "There is no API key, and no session that lives.",
   invalid_api_key: "The API key is not valid.",
   wrong_password: "The password is wrong.",
+  invalid_login_link: "The login link was used, has expired or is not one.",
   admin_required: "The caller is not an admin.",
   cross_origin_rejected: "A browser sent it from another origin.",
   host_not_allowed: "A browser used a host name that is not this server's.",

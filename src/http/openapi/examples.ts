@@ -18,6 +18,7 @@ export const ID = {
 export const OWN_KEY = "lp_EXAMPLE0own0key0EXAMPLE0own0key0EXAMPLE0own";
 export const ALICE_KEY = "lp_EXAMPLE0alice0key0EXAMPLE0alice0key0EXAMPLE";
 export const RELAY_TOKEN = "lpt_EXAMPLE0relay0token0EXAMPLE0relay0token0EX";
+export const LOGIN_TOKEN = "lpl_EXAMPLE0login0token0EXAMPLE0login0token0EX";
 export const PASSWORD = "the password of the file admin-password";
 
 export const PROVIDER = {

@@ -72,6 +72,7 @@ export const ANSWER_HEADERS = {
   "x-proxy-error-source": "`proxy`: the envelope of this interface; `upstream`: the upstream's own answer.",
   "x-proxy-window": "The interval that was counted, where it is not the one that was asked for.",
   "x-proxy-truncated": "`true`: rows beyond a limit were left out.",
+  "x-proxy-relay": "`on`, or `off` without `PROXY_MESSAGES_BASE_URL`.",
   "www-authenticate": "`Bearer`.",
 } as const;
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;

@@ -34,7 +34,8 @@ export const operationalOperations: readonly Operation[] = [
   },
   {
     ...open("/*", "The web page"),
-    description: "Also at every other path outside of the interface's own.",
+    description:
+      "Also at every other path outside of the interface's own, except under `/assets/`: there the page's own files lie, and one that does not exist is 404 as plain text.",
     answers: [
       { status: 200, description: "The page.", contents: [{ type: "text/html", schema: Type.String() }] },
     ],

@@ -1,8 +1,6 @@
-import type { TSchema } from "@sinclair/typebox";
-import { Type } from "@sinclair/typebox";
 import { KeyCreated, KeyView, RelayTokenCreated, RelayTokenView } from "#http/schemas-identity.ts";
 import { OwnUsage, UsageSeries } from "#http/schemas-reports.ts";
-import { Deleted, fields } from "#http/schemas-shared.ts";
+import { Deleted, listOf } from "#http/schemas-shared.ts";
 import { KeyCreateRequest, RelayTokenCreateRequest } from "#http/schemas.ts";
 import { ID, INSTANT, MODEL, OWN_KEY, RELAY_TOKEN, UNITS } from "./examples.ts";
 import { json, type Operation } from "./operation.ts";
@@ -22,7 +20,6 @@ const TOKEN = {
   created_at: INSTANT,
   last_used_at: null,
 };
-const listOf = (name: string, row: TSchema) => fields({ [name]: Type.Array(row, { maxItems: 500 }) });
 
 /** Specification, section 4.3: `/my`. */
 export const selfServiceOperations: readonly Operation[] = [
@@ -50,7 +47,12 @@ export const selfServiceOperations: readonly Operation[] = [
   },
   {
     ...mine("GET", "/my/relay-tokens", "One's own relay tokens"),
-    answers: [json(200, listOf("relay_tokens", RelayTokenView), { relay_tokens: [TOKEN] })],
+    answers: [
+      {
+        ...json(200, listOf("relay_tokens", RelayTokenView), { relay_tokens: [TOKEN] }),
+        headers: ["x-proxy-relay"],
+      },
+    ],
   },
   {
     ...mine("DELETE", "/my/relay-tokens/:id", "Delete a relay token of one's own"),

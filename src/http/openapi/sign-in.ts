@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Me, SignedIn } from "#http/schemas-identity.ts";
 import { oneOf } from "#http/schemas-shared.ts";
-import { PasswordRequest } from "#http/schemas.ts";
-import { PASSWORD } from "./examples.ts";
+import { LoginLinkRequest, PasswordRequest } from "#http/schemas.ts";
+import { LOGIN_TOKEN, PASSWORD } from "./examples.ts";
 import { json, type Answer, type AnswerHeader, type Operation } from "./operation.ts";
 
 const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" });
@@ -34,6 +34,18 @@ export const signInOperations: readonly Operation[] = [
     body: { schema: PasswordRequest, example: { password: PASSWORD } },
     answers: [{ ...SIGNED_IN, headers: ["set-cookie"] }],
     errors: ["wrong_password", "password_login_disabled"],
+  },
+  {
+    method: "POST",
+    path: "/auth/login-link",
+    access: "public",
+    tag: "Sign-in",
+    summary: "Sign in by a login link",
+    description:
+      "`lockport admin login-link` makes one, good for ten minutes and one sign-in. Its token stands in the fragment of the page's address, which no browser sends to a server.",
+    body: { schema: LoginLinkRequest, example: { token: LOGIN_TOKEN } },
+    answers: [{ ...SIGNED_IN, headers: ["set-cookie"] }],
+    errors: ["invalid_login_link"],
   },
   {
     method: "GET",

@@ -1,12 +1,11 @@
 import {
   ErrorsReport,
   Facets,
-  RequestRow,
+  RequestPage,
   TeamUsage,
   UsageByPrincipal,
   UsageSeries,
 } from "#http/schemas-reports.ts";
-import { pageOf } from "#http/schemas-shared.ts";
 import { CLIENT, ID, MODEL, PAGE, TAGS, UNITS } from "./examples.ts";
 import type { Operation } from "./operation.ts";
 import {
@@ -27,7 +26,7 @@ const REQUEST_LOG = {
   method: "GET",
   summary: "The request log, newest first: metadata, never content",
   query: [...PAGE_QUERY, ...FILTER_QUERY],
-  answers: [tableAnswer(pageOf("requests", RequestRow), { requests: [REQUEST_LOG_EXAMPLE], ...PAGE })],
+  answers: [tableAnswer(RequestPage, { requests: [REQUEST_LOG_EXAMPLE], ...PAGE })],
   errors: FILTER_ERRORS,
 } as const;
 

@@ -1,0 +1,61 @@
+import { isLoopback } from "#kernel/loopback.ts";
+import { toAssetResponse, type AssetTable } from "./assets.ts";
+
+/** The policy of the page: nothing inline, nothing foreign, no framing. */
+export const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/** The html, whichever page it is to show. */
+export type Page = (request: Request) => Response;
+
+export interface PageDeps {
+  /** Null: it was not built. */
+  readonly assets: AssetTable | null;
+  /** An origin; null: plain HTTP. */
+  readonly publicUrl: string | null;
+}
+
+/** Where the page was not built it says how to, and what can be done without it. */
+export function createPage({ assets, publicUrl }: PageDeps): Page {
+  const headers = {
+    "content-security-policy": PAGE_POLICY,
+    "x-frame-options": "DENY",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    // Asked for again each time: it names the files of the build that is served.
+    "cache-control": "no-cache",
+  };
+  const isSecure = publicUrl?.startsWith("https:") === true;
+  return (request) => {
+    const all =
+      isSecure || isFromThisMachine(request)
+        ? { ...headers, "cross-origin-opener-policy": "same-origin" }
+        : headers;
+    if (assets !== null) return toAssetResponse(request, assets.getPage(), all);
+    return new Response(PLAIN_PAGE, { headers: { ...all, "content-type": "text/html; charset=utf-8" } });
+  };
+}
+
+/** Elsewhere over plain HTTP, browsers ignore the opener policy and complain of it in the console. */
+function isFromThisMachine(request: Request): boolean {
+  const url = URL.parse(request.url);
+  return url !== null && isLoopback(url.hostname);
+}
+
+const PLAIN_PAGE = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Lockport</title></head>
+<body>
+<h1>Lockport</h1>
+<p>The server is running, from its source and without its web page: <code>npm start</code> builds the page first. Everything can also be done through the JSON endpoints:</p>
+<ul>
+<li><code>GET /v1/models</code>: the models that are served</li>
+<li><code>POST /v1/chat/completions</code>, <code>/v1/completions</code>, <code>/v1/embeddings</code>: use them, with an API key</li>
+<li><code>/my/keys</code>: your own API keys</li>
+<li><code>/admin/v1/providers</code>, <code>models</code>, <code>principals</code>, <code>keys</code>, <code>resolve</code>, <code>requests</code>, <code>events</code>: administration</li>
+<li><code>/model/new</code>, <code>info</code>, <code>delete</code>: model management for clients of LiteLLM</li>
+<li><code>POST /auth/password</code>: sign in as the administrator</li>
+<li><code>GET /healthz</code>, <code>GET /metrics</code>: operation</li>
+</ul>
+</body>
+</html>
+`;
