@@ -6,7 +6,11 @@ process.umask(0o077);
 // Before anything else is loaded: the server's process is replaced by one that may have more than 256 upstream requests.
 if (args[0] === "serve") await relaunchWithoutRequestCap(args);
 const { runCli } = await import("#cli/program.ts");
-const { createProcessTerminal, endStdout } = await import("#cli/terminal.ts");
-const code = await runCli(args, createProcessTerminal());
-await endStdout();
-process.exit(code);
+const { createProcessTerminal } = await import("#cli/terminal.ts");
+const { EXIT } = await import("#cli/failure.ts");
+const terminal = createProcessTerminal();
+const code = await runCli(args, terminal);
+const isWhole = await terminal.end();
+// A server has done its work also where nobody could be told where it listened.
+const isDone = isWhole || args[0] === "serve" || code !== EXIT.ok;
+process.exit(isDone ? code : EXIT.failure);

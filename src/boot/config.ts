@@ -3,7 +3,8 @@ import { isAbsolute, join, resolve } from "node:path";
 import type { LogLevel } from "#kernel/log.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { isLoopback } from "#kernel/loopback.ts";
-import { findNearest } from "./nearest.ts";
+import { findNearest } from "#kernel/nearest.ts";
+import { CATALOG_NAME } from "#storage/data-files.ts";
 import type { LedgerSync } from "./setting-values.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 
@@ -72,7 +73,7 @@ export function parseConfig(env: Environment): Config {
     port: need(env, SETTINGS.port),
     publicUrl: read(env, SETTINGS.publicUrl),
     dataDir,
-    databasePath: databasePath === null ? join(dataDir, "catalog.db") : resolve(databasePath),
+    databasePath: databasePath === null ? join(dataDir, CATALOG_NAME) : resolve(databasePath),
     secretKey: read(env, SETTINGS.secretKey),
     adminPassword: read(env, SETTINGS.adminPassword),
     adminPasswordEnabled: !need(env, SETTINGS.adminPasswordDisabled),
@@ -155,5 +156,18 @@ function dataDirDefault(env: Environment): string {
   const xdg = env["XDG_DATA_HOME"];
   if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "lockport");
   const home = env["HOME"];
-  return join(home !== undefined && isAbsolute(home) ? home : homedir(), ".local", "share", "lockport");
+  return join(home !== undefined && isAbsolute(home) ? home : findHome(), ".local", "share", "lockport");
+}
+
+/** A user without an entry in the system's list, as containers have them, has no home. */
+function findHome(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    throw new SetupError(
+      "configuration",
+      "This user has no home folder: set PROXY_DATA_DIR to a folder for the data.",
+      cause,
+    );
+  }
 }

@@ -1,36 +1,86 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
+import { findCatalogAge } from "#storage/sqlite/inspect.ts";
+import { PRIVATE_FOLDER_MODE, USAGE_NAME } from "#storage/data-files.ts";
+import { findLoss } from "./loss.ts";
+import { findExisting, requireRight, toFileError } from "./obstacle.ts";
 
-const PRIVATE_FOLDER_MODE = 0o700;
-/** What the system answers when the user, not the setting, is what stands in the way. */
-const PERMISSION_CODES = new Set(["EACCES", "EPERM", "EROFS"]);
+/** Stands in the data folder while a restore puts its files there. */
+const RESTORE_MARK = "restore.unfinished";
 
-/** Makes the data folder (mode 0700) unless it exists, and throws a `SetupError` when it cannot be written to. */
-export function prepareDataDir(paths: { readonly dataDir: string; readonly databasePath: string }): void {
+interface DataPaths {
+  readonly dataDir: string;
+  readonly databasePath: string;
+}
+
+/**
+ * Makes the data folder (mode 0700) unless it exists. Throws a `SetupError` when it or a database in it cannot be
+ * written to, when a restore into it was cut off (its files are then of two installations), and when one of its databases
+ * is gone.
+ */
+export function prepareDataDir(paths: DataPaths): void {
+  makeDataDir(paths);
+  for (const path of [paths.databasePath, join(paths.dataDir, USAGE_NAME)])
+    requireRight(path, "change", `The database ${path} cannot be opened`);
+  refuseHalfRestored(paths.dataDir);
+  refuseLoss(paths);
+}
+
+/**
+ * For commands that work on an installation that there is: a wrong folder's name must not make another one. Makes nothing.
+ * Throws a `SetupError` when there is none, when a restore into it was cut off, and when one of its databases is gone.
+ */
+export function requireInstallation({ dataDir, databasePath }: DataPaths): void {
+  requireRight(databasePath, "read", `The installation in ${dataDir} cannot be opened`);
+  refuseHalfRestored(dataDir);
+  refuseLoss({ dataDir, databasePath });
+  if (findCatalogAge(databasePath) !== "none") return;
+  const isInside = dirname(databasePath) === dataDir;
+  throw new SetupError(
+    "configuration",
+    isInside
+      ? `There is no Lockport installation in ${dataDir}: name its folder with --data-dir or PROXY_DATA_DIR, or make one there with lockport serve or lockport admin bootstrap.`
+      : `There is no Lockport installation at ${databasePath}: correct PROXY_DATABASE_URL, or make one there with lockport serve or lockport admin bootstrap.`,
+  );
+}
+
+function refuseHalfRestored(dataDir: string): void {
+  if (!existsSync(toRestoreMark(dataDir))) return;
+  throw new SetupError(
+    "configuration",
+    `A restore into ${dataDir} was cut off half-way: run lockport restore again, with --force.`,
+  );
+}
+
+/** Another one in its place would be an empty one, without a word. */
+function refuseLoss(paths: DataPaths): void {
+  const loss = findLoss(paths);
+  if (loss !== null) throw new SetupError("configuration", `${loss.finding}: ${loss.advice}.`);
+}
+
+/** The same for the restore itself. */
+export function makeDataDir(paths: DataPaths): void {
   makeFolder(paths.dataDir, "PROXY_DATA_DIR");
   makeFolder(dirname(paths.databasePath), "PROXY_DATABASE_URL");
 }
 
+export function toRestoreMark(dataDir: string): string {
+  return join(dataDir, RESTORE_MARK);
+}
+
 function makeFolder(path: string, variable: string): void {
+  refuseFile(findExisting(path), variable);
   try {
     mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER_MODE });
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
-    throw toSetupError(
-      cause,
-      `The folder ${path} cannot be written to: give this user access to it, or set ${variable} to another one.`,
-    );
+    const task = `The folder ${path} cannot be written to (${variable})`;
+    throw toFileError(cause, { path, use: "keep", task, kind: "configuration" });
   }
 }
 
-/** A failure of the file system as a `SetupError` with this sentence, its system code and the exit code that fits. */
-export function toSetupError(cause: unknown, sentence: string): SetupError {
-  const code = systemCode(cause);
-  const kind = code !== null && PERMISSION_CODES.has(code) ? "permission" : "configuration";
-  return new SetupError(kind, code === null ? sentence : `${sentence} (${code})`, cause);
-}
-
-export function systemCode(cause: unknown): string | null {
-  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : null;
+function refuseFile(path: string, variable: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== false) return;
+  throw new SetupError("configuration", `${path} is a file, and no folder: name another one (${variable}).`);
 }

@@ -1,39 +1,104 @@
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
+import { createDiscovery, type Discovery } from "#catalog/discovery.ts";
+import { createModelsCall } from "#forward/models-call.ts";
 import { createKeys, type Keys } from "#identity/keys.ts";
+import { createLoginLinks, type LoginLinks } from "#identity/login-links.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
+import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
 import type { IdentityStore } from "#identity/store.ts";
-import { createSecretBox } from "#kernel/crypto.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
+import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openCatalogAsGuest, readCatalogDatabase } from "#storage/sqlite/catalog-guest.ts";
+import { findCatalogAge } from "#storage/sqlite/inspect.ts";
+import { openLedgerReader, type LedgerReader } from "#storage/sqlite/usage/ledger-reader.ts";
 import type { Config } from "./config.ts";
-import { prepareDataDir } from "./data-dir.ts";
-import { loadSecretKey } from "./secret-files.ts";
+import { prepareDataDir, requireInstallation } from "./data-dir.ts";
+import { createLocalReports, type LocalReports } from "./local-reports.ts";
+import { loadSecretKey } from "./secret-key.ts";
 import type { System } from "./system.ts";
 
-/** What a local command works on: the catalog database alone, also while a server has it open. */
+/** What a command on this machine works on: the catalog database, and the usage ledger for reading only. */
 export interface LocalServices {
+  readonly secrets: SecretBox;
   readonly catalog: Catalog;
+  readonly discovery: Discovery;
   readonly identity: IdentityStore;
   readonly principals: Principals;
   readonly keys: Keys;
+  readonly relayTokens: RelayTokens;
+  readonly loginLinks: LoginLinks;
+  readonly reports: LocalReports;
+  readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed">;
+}
+
+/**
+ * An installation that is opened to look at it, also while a server runs on it: no file of it is made or changed. The
+ * ledger's files are first touched when a report is asked for.
+ */
+export interface Local extends LocalServices {
+  /**
+   * The same, to be changed: the catalog's schema is brought up to date first. Throws a `SetupError` while a server of an
+   * older version runs on it.
+   */
+  forWriting(): Promise<LocalServices>;
   close(): Promise<void>;
 }
 
-/** Opens the catalog database, making it and its key at the very first use. Throws a `SetupError` when it cannot. */
-export async function openLocal(config: Config, system: System): Promise<LocalServices> {
-  const { clock, ids, log } = system;
-  prepareDataDir(config);
-  const secrets = createSecretBox(loadSecretKey(config, ids));
-  const database = await openCatalogDatabase({
-    path: config.databasePath,
-    secretCheckValue: secrets.checkValue,
-    clock,
-    log,
-  });
+/** Opens an installation. Throws a `SetupError` when there is none, and when it cannot be used. */
+export async function openLocal(config: Config, system: System): Promise<Local> {
+  requireInstallation(config);
+  const opening = prepareOpening(config, system);
+  const database = await readCatalogDatabase(opening.databaseOptions);
+  const openForWriting = async () => {
+    const opened = await openCatalogAsGuest({ ...opening.databaseOptions, dataDir: config.dataDir });
+    return { services: opening.wire(opened), close: () => opened.close() };
+  };
+  let writing: ReturnType<typeof openForWriting> | null = null;
   return {
-    catalog: createCatalog({ store: database.catalog, secrets, clock, ids }),
-    identity: database.identity,
-    principals: createPrincipals({ store: database.identity, clock, ids }),
-    keys: createKeys({ store: database.identity, secrets, clock, ids }),
-    close: () => database.close(),
+    ...opening.wire(database),
+    forWriting: async () => (await (writing ??= openForWriting())).services,
+    async close() {
+      await opening.ledger.close();
+      // One that could not be opened has said so to whoever wanted to write.
+      await (await writing?.catch(() => null))?.close();
+      await database.close();
+    },
+  };
+}
+
+/** The same for the command that comes first: makes the data folder, the key and the catalog when there is no installation. */
+export async function makeLocal(config: Config, system: System): Promise<Local> {
+  prepareDataDir(config);
+  if (findCatalogAge(config.databasePath) === "none") {
+    await (await openCatalogDatabase(prepareOpening(config, system).databaseOptions)).close();
+  }
+  return openLocal(config, system);
+}
+
+function prepareOpening(config: Config, system: System) {
+  const { clock, ids, log } = system;
+  const secrets = createSecretBox(loadSecretKey(config, ids));
+  const ledger = openLedgerReader({ dataDir: config.dataDir, log });
+  const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: config.maxResponseBytes });
+  return {
+    ledger,
+    databaseOptions: { path: config.databasePath, secretCheckValue: secrets.checkValue, clock, log },
+    wire(database: CatalogDatabase): LocalServices {
+      const { identity } = database;
+      const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
+      const secretsDeps = { store: identity, secrets, clock, ids };
+      return {
+        secrets,
+        catalog,
+        discovery: createDiscovery({ catalog, clock, fetchModels }),
+        identity,
+        principals: createPrincipals({ store: identity, clock, ids }),
+        keys: createKeys(secretsDeps),
+        relayTokens: createRelayTokens(secretsDeps),
+        loginLinks: createLoginLinks(secretsDeps),
+        reports: createLocalReports({ catalog, identity, stats: ledger.stats, system }),
+        ledger,
+      };
+    },
   };
 }

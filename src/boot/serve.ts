@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Config } from "./config.ts";
+import { openPageAssets } from "./page-assets.ts";
 import { startServer, type RunningServer } from "./server.ts";
 import { createSystem } from "./system.ts";
 
@@ -8,7 +9,10 @@ import { createSystem } from "./system.ts";
  * The life of a server process: start, tell where it is, run until SIGTERM, SIGINT or SIGHUP, drain, and return. A second
  * signal ends the drain. Throws a `SetupError` when it cannot start.
  */
-export async function serve(config: Config, onStart: (server: RunningServer) => void): Promise<void> {
+export async function serve(
+  config: Config,
+  onStart: (server: RunningServer) => Promise<void>,
+): Promise<void> {
   const system = createSystem(config);
   keepServing(system.log);
   await startFetchThread();
@@ -24,9 +28,12 @@ export async function serve(config: Config, onStart: (server: RunningServer) => 
   process.on("SIGINT", onSignal);
   if (!isHangUpIgnored()) process.on("SIGHUP", onSignal);
 
-  const server = await startServer(config, system);
+  const server = await startServer(config, system, openPageAssets());
   system.log.info("listening", { url: server.url });
-  onStart(server);
+  // Said while it serves already: neither a slow terminal nor a browser holds the requests up.
+  void onStart(server).catch((cause: unknown) =>
+    system.log.warn("the greeting failed", describeCause(cause)),
+  );
   const signal = await signalled.promise;
   system.log.info("stopping", { signal });
   await server.stop(hurry.signal);

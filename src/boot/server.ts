@@ -1,9 +1,9 @@
-import { isIPv6 } from "node:net";
 import { createApp } from "#http/app.ts";
+import type { AssetTable } from "#http/assets.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Config } from "./config.ts";
-import { systemCode, toSetupError } from "./data-dir.ts";
+import { findListenFault, formatAddress } from "./listen-address.ts";
 import { openServices, type Services } from "./services.ts";
 import type { System } from "./system.ts";
 
@@ -21,13 +21,17 @@ export interface RunningServer {
   stop(hurry?: AbortSignal): Promise<void>;
 }
 
-/** Opens the data folder and listens. Throws a `SetupError` that says what to do when either cannot be. */
-export async function startServer(config: Config, system: System): Promise<RunningServer> {
+/** Opens the data folder and listens; `assets` is the built page, if there is one. Throws a `SetupError` that says what to do when either cannot be. */
+export async function startServer(
+  config: Config,
+  system: System,
+  assets: AssetTable | null = null,
+): Promise<RunningServer> {
   let server: Bun.Server<undefined>;
-  const findOrigin = () => `http://${toUrlHost(config.host)}:${server.port}`;
+  const findOrigin = () => `http://${formatAddress({ host: config.host, port: server.port ?? config.port })}`;
   const services = await openServices(config, system, findOrigin);
   try {
-    const app = createApp(services.app);
+    const app = createApp({ ...services.app, assets });
     // `development: false` turns SO_REUSEPORT on: a second server would then take half of the connections in silence.
     server = Bun.serve({
       ...toServeOptions(app, { hostname: config.host, port: config.port }),
@@ -38,6 +42,7 @@ export async function startServer(config: Config, system: System): Promise<Runni
     throw toListenError(cause, config);
   }
 
+  services.announce(findOrigin());
   let stopped: Promise<void> | null = null;
   const stop = async (hurry?: AbortSignal) => {
     const drained = Promise.all([server.stop(), services.exchange.drained()]);
@@ -57,10 +62,6 @@ export async function startServer(config: Config, system: System): Promise<Runni
   };
 }
 
-function toUrlHost(host: string): string {
-  return isIPv6(host) ? `[${host}]` : host;
-}
-
 /** Whether `work` was done in time; what is not goes on, unwatched. */
 async function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: AbortSignal): Promise<boolean> {
   const { promise: cut, resolve } = Promise.withResolvers<false>();
@@ -77,27 +78,6 @@ async function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: Ab
 }
 
 function toListenError(cause: unknown, config: Config): unknown {
-  const where = `${toUrlHost(config.host)}:${config.port}`;
-  switch (systemCode(cause)) {
-    case "EADDRINUSE":
-      return new SetupError(
-        "configuration",
-        `${where} is taken by another process: stop it, or set PROXY_PORT to a free port.`,
-        cause,
-      );
-    case "EADDRNOTAVAIL":
-      return new SetupError(
-        "configuration",
-        `PROXY_HOST is not an address of this machine: set it to one, or to 127.0.0.1.`,
-        cause,
-      );
-    case "EACCES":
-    case "EPERM":
-      return toSetupError(
-        cause,
-        `This user may not listen on ${where}: set PROXY_PORT to a port above 1023.`,
-      );
-    default:
-      return cause;
-  }
+  const fault = findListenFault(cause, config);
+  return fault === null ? cause : new SetupError(fault.kind, `${fault.finding}. ${fault.advice}`, cause);
 }

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { createCatalog } from "#catalog/catalog.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import { createExchange, type Exchange } from "#forward/exchange.ts";
@@ -8,28 +10,38 @@ import type { AppDeps } from "#http/deps.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createKeys } from "#identity/keys.ts";
+import { createLoginLinks, createLoginLinkSignIn, type LoginLinks } from "#identity/login-links.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import { createOpenIdProvider } from "#identity/oidc.ts";
+import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
 import { createRelayTokens } from "#identity/relay-tokens.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
-import type { Log } from "#kernel/log.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
+import { USAGE_NAME } from "#storage/data-files.ts";
 import { openStorage } from "#storage/storage.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
+import { loadAdminPassword, readAdminPassword, type AdminPassword } from "./admin-password.ts";
 import type { Config } from "./config.ts";
 import { prepareDataDir } from "./data-dir.ts";
-import { loadAdminPassword, loadSecretKey } from "./secret-files.ts";
+import { loadSecretKey } from "./secret-key.ts";
+import { removeServingAddress, writeServingAddress } from "./serving-address.ts";
 import type { System } from "./system.ts";
 
 export interface Services {
-  readonly app: AppDeps;
+  readonly app: Omit<AppDeps, "assets">;
   readonly exchange: Exchange;
   /** The file that holds the password of `admin`; null when there is none. */
   readonly adminPasswordPath: string | null;
+  /** True when no server had run from the folder before, and `admin` is there to sign in. */
+  readonly isFirstStart: boolean;
+  readonly loginLinks: LoginLinks;
+  /** Tells commands beside the server where it listens (`http://host:port`), until it is closed. */
+  announce(url: string): void;
   close(): Promise<void>;
 }
 
@@ -47,6 +59,7 @@ export async function openServices(
   prepareDataDir(config);
   const secrets = createSecretBox(loadSecretKey(config, ids));
   const adminPassword = loadAdminPassword(config, ids);
+  const wasServed = existsSync(join(config.dataDir, USAGE_NAME));
   const storage = await openStorage({
     databasePath: config.databasePath,
     dataDir: config.dataDir,
@@ -75,17 +88,29 @@ export async function openServices(
     },
     shared,
   );
+  const isEmpty = (await storage.identity.countPrincipals()) === 0;
   // The password signs in as `admin`: while it is on, that principal has to exist.
-  if (adminPassword.password !== null || (await storage.identity.countPrincipals()) === 0)
-    await principals.ensureAdmin();
+  if (adminPassword.password !== null || isEmpty) await principals.ensureAdmin();
+  const isFirstStart = !wasServed && (await principals.findByName(ADMIN_PRINCIPAL_NAME))?.enabled === true;
   const loopLag = startLoopLag(clock);
   const { sessionTtlSeconds } = config;
   const sessions: SessionsDeps = { store: storage.identity, secrets, clock, ids, sessionTtlSeconds };
   return {
     exchange,
     adminPasswordPath: adminPassword.path,
+    isFirstStart,
+    loginLinks: createLoginLinks(sessions),
+    announce(url) {
+      try {
+        writeServingAddress(config.dataDir, { url, publicUrl: config.publicUrl });
+      } catch (cause) {
+        // Commands fall back to their settings: no reason to serve nobody.
+        log.warn("where the server listens could not be left in the data folder", describeCause(cause));
+      }
+    },
     close() {
       loopLag.stop();
+      removeServingAddress(config.dataDir);
       return storage.close();
     },
     app: {
@@ -111,7 +136,8 @@ export async function openServices(
       keys: createKeys({ store: storage.identity, secrets, clock, ids }),
       relayTokens: createRelayTokens({ store: storage.identity, secrets, clock, ids }),
       authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
-      passwordSignIn: createPasswordSignIn({ ...sessions, password: adminPassword.password }),
+      passwordSignIn: createPasswordSignIn({ ...sessions, password: toPasswordSource(adminPassword) }),
+      loginLinkSignIn: createLoginLinkSignIn(sessions),
       sso: openSingleSignOn(config, { ...sessions, log }, findOrigin),
       identity: storage.identity,
       audit: storage.audit,
@@ -119,6 +145,11 @@ export async function openServices(
       metrics: { usage: usageMetrics, exchange, ledger: () => storage.ledgerGauges(), loopLag },
     },
   };
+}
+
+/** A password that lies in a file is read again at each attempt: `admin password rotate` holds at once. */
+function toPasswordSource({ password, path }: AdminPassword): string | (() => string) | null {
+  return path === null ? password : () => readAdminPassword(path);
 }
 
 /** Null when no issuer is set. The provider is not asked for anything before somebody signs in. */

@@ -187,7 +187,7 @@ export const SETTINGS = {
     "PROXY_API_KEY",
     null,
     "text",
-    "API key for commands that call a server over HTTP. No command of this version does, and the server does not use it.",
+    "API key of a server, for commands that work on it with `--url`. The server itself does not use it.",
     toText,
   ),
   log: setting(

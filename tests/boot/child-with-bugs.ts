@@ -2,7 +2,7 @@
 import { parseConfig, readEnvironment } from "#boot/config.ts";
 import { serve } from "#boot/serve.ts";
 
-await serve(parseConfig({ ...readEnvironment(), PROXY_PORT: "0" }), (server) => {
+await serve(parseConfig({ ...readEnvironment(), PROXY_PORT: "0" }), async (server) => {
   setTimeout(() => {
     throw new TypeError("planted https://user:secret@upstream.example");
   });

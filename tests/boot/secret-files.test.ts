@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig } from "#boot/config.ts";
 import { prepareDataDir } from "#boot/data-dir.ts";
-import { loadAdminPassword, loadSecretKey } from "#boot/secret-files.ts";
+import { loadAdminPassword } from "#boot/admin-password.ts";
+import { loadSecretKey } from "#boot/secret-key.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -74,6 +75,14 @@ describe("the secret key", () => {
     expect(() => loadSecretKey(config, ids)).toThrow(/does not hold 32 bytes/);
     expect(() => loadSecretKey(config, ids)).not.toThrow(/damaged-but-secret/);
   });
+});
+
+test("a secret's file without an end is read up to a limit and refused by its name", () => {
+  const config = configOf();
+  for (const name of ["secret.key", "admin-password"]) symlinkSync("/dev/zero", join(dataDir, name));
+  const sentence = /\/(secret\.key|admin-password) holds more than 64000 bytes, which is no secret/;
+  expect(() => loadSecretKey(config, ids)).toThrow(sentence);
+  expect(() => loadAdminPassword(config, ids)).toThrow(sentence);
 });
 
 describe("the admin password", () => {

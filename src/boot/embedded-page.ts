@@ -1,0 +1,18 @@
+import type { Coding } from "#http/accept-encoding.ts";
+
+export interface EmbeddedVariant {
+  readonly coding: Coding;
+  /** Where it lies in the executable. */
+  readonly file: string;
+  readonly etag: string;
+}
+
+export interface EmbeddedFile {
+  /** As a browser asks for it; `/` is the html. */
+  readonly path: string;
+  readonly contentType: string;
+  readonly variants: readonly EmbeddedVariant[];
+}
+
+/** Empty from source. The build of the executable puts the page in here (`contrib/build/embed.ts`). */
+export const EMBEDDED_FILES: readonly EmbeddedFile[] = [];
