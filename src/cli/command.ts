@@ -1,24 +1,62 @@
-import { Command } from "commander";
+import { Option, type Command } from "commander";
 import { parseConfig, type Config, type Environment } from "#boot/config.ts";
-import { openLocal, type LocalServices } from "#boot/local.ts";
+import { makeLocal, openLocal, type Local } from "#boot/local.ts";
+import { toOrigin } from "#boot/setting-values.ts";
 import { createSystem } from "#boot/system.ts";
-import type { Page, Paged } from "#kernel/page.ts";
-import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { toTable } from "./table.ts";
+import { CommandError } from "./failure.ts";
+import { createLocalInstallation } from "./installation-local.ts";
+import { createRemoteInstallation } from "./installation-remote.ts";
+import type { Installation } from "./installation.ts";
+import type { OutputOptions } from "./output.ts";
+import { createRemote } from "./remote.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface LocalOptions {
+export interface LocalOptions extends OutputOptions {
   readonly dataDir?: string;
-  readonly json?: true;
 }
 
-/** A command that works on the database directly; its options are `LocalOptions` and whatever it adds. */
+export interface InstallationOptions extends LocalOptions {
+  /** An origin; undefined is this machine's data folder. */
+  readonly url?: string;
+}
+
+/** A command that works on this machine's data folder or, with `--url`, on a server; its options are `InstallationOptions`. */
+export function addCommand(parent: Command, usage: string, description: string): Command {
+  return addDataDirOption(parent.command(usage).description(description))
+    .addOption(
+      new Option("--url <origin>", "work on this server, as the owner of PROXY_API_KEY")
+        .argParser((text) => readOrigin(text, "--url"))
+        .conflicts("dataDir"),
+    )
+    .option("--json", "print JSON");
+}
+
+/** A command that works on this machine's data folder only; its options are `LocalOptions`. */
 export function addLocalCommand(parent: Command, usage: string, description: string): Command {
-  return addDataDirOption(parent.command(usage).description(description)).option("--json", "print JSON");
+  return refuseUrl(addDataDirOption(parent.command(usage).description(description))).option(
+    "--json",
+    "print JSON",
+  );
 }
 
 export function addDataDirOption(command: Command): Command {
   return command.option("--data-dir <path>", "data folder (before PROXY_DATA_DIR)");
+}
+
+/** Lines that can be typed as they stand, shown at the end of the command's help. */
+export function addExamples(command: Command, lines: readonly string[]): Command {
+  return command.addHelpText("after", `\nExamples:\n${lines.map((line) => `  ${line}\n`).join("")}`);
+}
+
+/** `--url` is answered with a sentence where it can have no meaning. */
+export function refuseUrl(command: Command): Command {
+  const refuse = () => {
+    throw new CommandError(
+      "usage",
+      `lockport ${toPath(command)} works on the data folder of the machine that it runs on: leave --url out, and run it where the server runs.`,
+    );
+  };
+  return command.addOption(new Option("--url <origin>").argParser(refuse).hideHelp());
 }
 
 /** A flag goes before its variable, and is held to the same rule. */
@@ -30,63 +68,79 @@ export function configWith(
   return parseConfig({ ...env, ...Object.fromEntries(given) });
 }
 
-/** Opens the catalog, runs the command, and closes again whatever happens. */
-export async function withLocal<Result>(
+type LocalRun<Result> = (local: Local, config: Config) => Promise<Result>;
+
+/** Opens the installation, runs the command, and closes it again whatever happens. Throws a `SetupError` when there is none. */
+export function withLocal<Result>(
   terminal: Terminal,
   options: LocalOptions,
-  run: (local: LocalServices) => Promise<Result>,
+  run: LocalRun<Result>,
+): Promise<Result> {
+  return runOn(openLocal, { terminal, options, run });
+}
+
+/** The same for the command that may come first: where there is no installation it makes one. */
+export function withNewLocal<Result>(
+  terminal: Terminal,
+  options: LocalOptions,
+  run: LocalRun<Result>,
+): Promise<Result> {
+  return runOn(makeLocal, { terminal, options, run });
+}
+
+interface LocalCall<Result> {
+  readonly terminal: Terminal;
+  readonly options: LocalOptions;
+  readonly run: LocalRun<Result>;
+}
+
+async function runOn<Result>(
+  open: typeof openLocal,
+  { terminal, options, run }: LocalCall<Result>,
 ): Promise<Result> {
   const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
   // What a server would tell at level info (a database made, a migration applied) is noise beside a command's answer.
   const logLevel = config.logLevel === "info" ? "warn" : config.logLevel;
-  const local = await openLocal(config, createSystem({ logLevel }));
+  const local = await open(config, createSystem({ logLevel }));
   try {
-    return await run(local);
+    return await run(local, config);
   } finally {
     await local.close();
   }
 }
 
-/** Every row of a list that comes in pages. */
-export async function listAll<Row>(list: (page: Page) => Promise<Paged<Row>>): Promise<readonly Row[]> {
-  const all: Row[] = [];
-  for (;;) {
-    const { rows, total } = await list({ limit: PAGE_LIMIT_MAX, offset: all.length });
-    all.push(...rows);
-    if (rows.length === 0 || all.length >= total) return all;
-  }
-}
-
-/** A value as JSON, for programs. */
-export function writeJson(terminal: Terminal, value: unknown): void {
-  terminal.writeData(`${JSON.stringify(value, null, 2)}\n`);
-}
-
-/** Views as JSON or as a table with these columns, in this order. */
-export function writeList<View extends { readonly [field: string]: unknown }>(
+/** Runs the command on what its options name. Throws a `CommandError` when a server is named without an API key. */
+export async function withInstallation<Result>(
   terminal: Terminal,
-  options: LocalOptions,
-  list: { readonly views: readonly View[]; readonly columns: readonly (keyof View & string)[] },
-): void {
-  if (options.json === true) {
-    writeJson(terminal, list.views);
-    return;
+  options: InstallationOptions,
+  run: (installation: Installation) => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const { url } = options;
+  if (url === undefined) {
+    return withLocal(terminal, options, (local) => run(createLocalInstallation(local)));
   }
-  const heading = list.columns.map((column) => column.toUpperCase().replaceAll("_", " "));
-  terminal.writeData(
-    toTable(
-      heading,
-      list.views.map((view) => list.columns.map((column) => toCell(view[column]))),
-    ),
-  );
+  const { apiKey } = parseConfig(terminal.env);
+  if (apiKey === null) {
+    throw new CommandError("permission", "Set PROXY_API_KEY to an API key of the server that --url names.");
+  }
+  return run(createRemoteInstallation(createRemote({ origin: url, apiKey, signal })));
 }
 
-function toCell(value: unknown): string {
-  if (value === null || value === undefined) return "-";
-  if (typeof value === "string") return value;
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number") return String(value);
-  if (Array.isArray(value)) return value.length === 0 ? "-" : value.map(toCell).join(",");
-  const pairs = Object.entries(value).map(([key, inner]) => `${key}=${toCell(inner)}`);
-  return pairs.length === 0 ? "-" : pairs.join(",");
+/** An option's origin. Throws a `CommandError` without the value, which may hold a password. */
+export function readOrigin(text: string, option: string): string {
+  try {
+    return toOrigin(text);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new CommandError("usage", `${option} must be ${cause.message}.`);
+  }
+}
+
+/** `key create` of `lockport key create`. */
+export function toPath(command: Command): string {
+  const names: string[] = [];
+  for (let at: Command | null = command; at?.parent !== null && at !== null; at = at.parent)
+    names.unshift(at.name());
+  return names.join(" ");
 }

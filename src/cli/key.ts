@@ -1,14 +1,17 @@
 import type { Command } from "commander";
-import type { CreatedKey } from "#identity/keys.ts";
-import { formatInstant } from "#kernel/clock.ts";
-import { addLocalCommand, listAll, withLocal, writeJson, writeList, type LocalOptions } from "./command.ts";
+import { requireLabel } from "#identity/keys.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { checkTyped } from "./failure.ts";
+import { writeDone, writeList } from "./output.ts";
+import { showSecret } from "./secret.ts";
 import type { Terminal } from "./terminal.ts";
+import { readText } from "./wire.ts";
 
-interface ListOptions extends LocalOptions {
+interface ListOptions extends InstallationOptions {
   readonly principal?: string;
 }
 
-interface CreateOptions extends LocalOptions {
+interface CreateOptions extends InstallationOptions {
   readonly principal: string;
   readonly label?: string;
 }
@@ -16,69 +19,40 @@ interface CreateOptions extends LocalOptions {
 export function addKeyCommands(program: Command, terminal: Terminal): void {
   const key = program.command("key").description("API keys");
 
-  addLocalCommand(key, "list", "list keys")
+  const list = addCommand(key, "list", "list keys")
     .option("--principal <name>", "only this principal's")
     .action((options: ListOptions) =>
-      withLocal(terminal, options, async ({ keys, principals }) => {
-        const filter =
-          options.principal === undefined
-            ? {}
-            : { principalId: (await principals.getByName(options.principal)).id };
-        const views = (await listAll((page) => keys.list(filter, page))).map((row) => ({
-          id: row.id,
-          key_suffix: row.suffix,
-          label: row.label,
-          principal: row.principalName,
-          created_at: formatInstant(row.createdAtUs),
-        }));
+      withInstallation(terminal, options, async (installation) =>
         writeList(terminal, options, {
-          views,
-          columns: ["id", "principal", "key_suffix", "label", "created_at"],
-        });
-      }),
+          views: await installation.listKeys({ principal: options.principal }),
+          columns: ["id", "principal", "key_suffix", "label", "created_at", "last_used_at"],
+        }),
+      ),
     );
+  addExamples(list, ["lockport key list", "lockport key list --principal ada --json"]);
 
-  addLocalCommand(key, "create", "make a key and print it, once")
+  const create = addCommand(key, "create", "make a key and print it, once")
     .requiredOption("--principal <name>", "whose key it is")
     .option("--label <text>", "what it is for")
-    .action((options: CreateOptions) =>
-      withLocal(terminal, options, async ({ keys, principals }) => {
-        const owner = await principals.getByName(options.principal);
-        writeCreatedKey(terminal, options, {
-          created: await keys.create({ principalId: owner.id, label: options.label }, null),
-          principalName: owner.name,
-        });
-      }),
-    );
-
-  addLocalCommand(key, "delete <id>", "delete a key; it stops working at once").action(
-    (id: string, options: LocalOptions) =>
-      withLocal(terminal, options, async ({ keys }) => {
-        await keys.delete({ id }, null);
-        if (options.json === true) writeJson(terminal, { deleted: id });
-        else terminal.writeMessage(`deleted ${id}\n`);
-      }),
-  );
-}
-
-/** The one time that a key is shown: alone on stdout, so that `KEY=$(lockport key create …)` works. */
-export function writeCreatedKey(
-  terminal: Terminal,
-  options: LocalOptions,
-  shown: { readonly created: CreatedKey; readonly principalName: string },
-): void {
-  const { key, plaintext } = shown.created;
-  if (options.json === true) {
-    writeJson(terminal, {
-      id: key.id,
-      key: plaintext,
-      key_suffix: key.suffix,
-      label: key.label,
-      principal: shown.principalName,
-      created_at: formatInstant(key.createdAtUs),
+    .action((options: CreateOptions) => {
+      const { principal, label } = options;
+      checkTyped(() => requireLabel(label ?? ""));
+      return withInstallation(terminal, options, async (installation) => {
+        const view = await installation.createKey({ principal, label });
+        const takeBack = () => installation.deleteKey(readText(view, "id"));
+        await showSecret(terminal, options, { view, field: "key", what: `key of ${principal}`, takeBack });
+      });
     });
-    return;
-  }
-  terminal.writeMessage(`This key of ${shown.principalName} is shown once and cannot be read again:\n`);
-  terminal.writeData(`${plaintext}\n`);
+  addExamples(create, [
+    "lockport key create --principal ada --label laptop",
+    "KEY=$(lockport key create --principal nightly-build)",
+  ]);
+
+  const remove = addCommand(key, "delete <id>", "delete a key; it stops working at once").action(
+    (id: string, options: InstallationOptions) =>
+      withInstallation(terminal, options, async (installation) =>
+        writeDone(terminal, options, { view: await installation.deleteKey(id), sentence: `deleted ${id}` }),
+      ),
+  );
+  addExamples(remove, ["lockport key delete 019cdd2a-7c00-7000-8000-000000000004"]);
 }

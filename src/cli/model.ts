@@ -1,28 +1,34 @@
-import type { Command } from "commander";
-import { ENDPOINTS, isEndpoint } from "#catalog/capability.ts";
-import { requireCapability, resolveModel, upstreamUrl } from "#catalog/resolve.ts";
-import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
-import { formatInstant } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
-import { toPricePerMillion, UNITS, type PriceSet } from "#kernel/units.ts";
-import { addLocalCommand, withLocal, writeJson, writeList, type LocalOptions } from "./command.ts";
-import { collectNumbers, collectTexts } from "./input.ts";
+import { Option, type Command } from "commander";
+import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
+import { parseAlias, type ModelDraft } from "#catalog/model-draft.ts";
+import { parseDraftRoute } from "#catalog/model-route.ts";
+import { parsePricing } from "#catalog/price-plan.ts";
+import { UNITS } from "#kernel/units.ts";
+import { choiceOption, choicesOption, pairsOption } from "./choice.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { checkTyped } from "./failure.ts";
+import { collectNumbers } from "./input.ts";
+import { writeDone, writeFields, writeList } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
+import { readText } from "./wire.ts";
 
-interface ListOptions extends LocalOptions {
+interface ListOptions extends InstallationOptions {
   readonly provider?: string;
 }
 
-interface AddOptions extends LocalOptions {
-  readonly provider?: string;
-  readonly upstreamName?: string;
-  readonly target?: string;
-  readonly capability?: readonly string[];
+interface AliasOptions extends InstallationOptions {
   readonly price?: { readonly [unit: string]: number };
   readonly hidden?: true;
 }
 
-interface ResolveOptions extends LocalOptions {
+interface AddOptions extends AliasOptions {
+  readonly provider?: string;
+  readonly upstreamName?: string;
+  readonly target?: string;
+  readonly capability?: readonly string[];
+}
+
+interface ResolveOptions extends InstallationOptions {
   readonly endpoint: string;
   readonly stream?: true;
 }
@@ -30,102 +36,128 @@ interface ResolveOptions extends LocalOptions {
 export function addModelCommands(program: Command, terminal: Terminal): void {
   const model = program.command("model").description("the catalog of public aliases");
 
-  addLocalCommand(model, "list", "list models")
+  const list = addCommand(model, "list", "list models")
     .option("--provider <name>", "only this provider's")
     .action((options: ListOptions) =>
-      withLocal(terminal, options, async ({ catalog }) => {
-        const snapshot = await catalog.snapshot();
-        const views = snapshot.models
-          .filter(({ provider }) => options.provider === undefined || provider.name === options.provider)
-          .map((resolved) => toModelView(resolved, snapshot));
+      withInstallation(terminal, options, async (installation) =>
         writeList(terminal, options, {
-          views,
+          views: await installation.listModels({ provider: options.provider }),
           columns: ["alias", "provider", "upstream_name", "target", "capabilities", "pricing", "hidden"],
-        });
-      }),
+        }),
+      ),
     );
+  addExamples(list, ["lockport model list", "lockport model list --provider openai --json"]);
 
-  addLocalCommand(
-    model,
-    "add [alias]",
-    "bind an alias to a provider's model, or make it a name for another model",
-  )
-    .option("--provider <name>", "the provider that serves it")
-    .option("--upstream-name <name>", "what the provider calls it")
-    .option("--target <alias>", "the model that this alias is a name for")
-    .option("--capability <capability>", "default: chat and chat_stream; repeatable", collectTexts)
-    .option("--price <unit=price>", "price per million, such as input_tokens=2.5; repeatable", collectNumbers)
-    .option("--hidden", "keep it off the public list")
-    .action((alias: string | undefined, options: AddOptions) =>
-      withLocal(terminal, options, async ({ catalog }) => {
-        const draft = {
-          alias,
-          provider: options.provider,
-          upstreamName: options.upstreamName,
-          target: options.target,
-          capabilities: options.capability,
-          pricing: options.price,
-          hidden: options.hidden,
-        };
-        const created = await catalog.createModel(draft, null);
-        if (options.json === true) writeJson(terminal, toModelView(created, await catalog.snapshot()));
-        else terminal.writeMessage(`added model ${created.model.alias}\n`);
-      }),
-    );
-
-  addLocalCommand(model, "resolve <alias>", "show what a request for this alias would call")
-    .option("--endpoint <endpoint>", `one of ${ENDPOINTS.join(", ")}`, "chat")
-    .option("--stream", "as for a streamed request")
-    .action((alias: string, options: ResolveOptions) =>
-      withLocal(terminal, options, async ({ catalog }) => {
-        const view = toResolveView(resolveModel(await catalog.snapshot(), alias), options);
-        if (options.json === true) writeJson(terminal, view);
-        else
-          for (const [field, value] of Object.entries(view))
-            terminal.writeData(`${field}: ${String(value)}\n`);
-      }),
-    );
-}
-
-function toResolveView(resolved: ResolvedModel, options: ResolveOptions) {
-  if (!isEndpoint(options.endpoint)) {
-    throw new ProxyError("invalid_endpoint", `The endpoint is one of ${ENDPOINTS.join(", ")}.`, {
-      param: "endpoint",
+  const add = addNameOptions(
+    addCommand(
+      model,
+      "add [alias]",
+      "bind an alias to a provider's model; without an alias it serves under its upstream name",
+    )
+      .option("--provider <name>", "the provider that serves it")
+      .option("--upstream-name <name>", "what the provider calls it")
+      .addOption(
+        new Option(
+          "--target <alias>",
+          "the model that this alias is a name for, in place of the two above",
+        ).conflicts(["provider", "upstreamName", "capability"]),
+      )
+      .addOption(
+        choicesOption("--capability <capability>", "default: chat and chat_stream; repeatable", CAPABILITIES),
+      ),
+  ).action((alias: string | undefined, options: AddOptions) => {
+    const { provider, upstreamName, target, capability: capabilities, price: pricing, hidden } = options;
+    const draft = { alias, provider, upstreamName, target, capabilities, pricing, hidden };
+    checkDraft(draft);
+    return withInstallation(terminal, options, async (installation) => {
+      const view = await installation.createModel(draft);
+      writeDone(terminal, options, { view, sentence: `added model ${readText(view, "alias")}` });
     });
-  }
-  requireCapability(resolved, options.endpoint, options.stream === true);
-  return {
-    alias: resolved.model.alias,
-    provider: resolved.provider.name,
-    upstream_name: resolved.upstreamName,
-    url: upstreamUrl(resolved.provider, options.endpoint),
-    capabilities: resolved.capabilities,
-  };
-}
-
-function toModelView(resolved: ResolvedModel, snapshot: CatalogSnapshot) {
-  const { model } = resolved;
-  return {
-    alias: model.alias,
-    provider: resolved.provider.name,
-    upstream_name: resolved.upstreamName,
-    capabilities: resolved.capabilities,
-    origin: model.origin,
-    created_at: formatInstant(model.createdAtUs),
-    target:
-      model.route.kind === "name"
-        ? (snapshot.findModelById(model.route.targetId)?.model.alias ?? null)
-        : null,
-    pricing: toPricingView(resolved.prices),
-    pricing_inherited: resolved.pricesInherited,
-    hidden: model.hidden,
-  };
-}
-
-function toPricingView(prices: PriceSet) {
-  const priced = UNITS.flatMap((unit) => {
-    const pico = prices[unit];
-    return typeof pico === "number" ? [[unit, toPricePerMillion(pico)] as const] : [];
   });
-  return Object.fromEntries(priced);
+  addExamples(add, [
+    "lockport model add fast --provider openai --upstream-name gpt-5-mini",
+    "lockport model add embed --provider vllm --upstream-name bge-m3 --capability embeddings",
+    "lockport model add big --provider openai --upstream-name gpt-5 --price input_tokens=1.25 --price output_tokens=10",
+  ]);
+
+  const alias = addNameOptions(
+    addCommand(model, "alias <name> <target>", "make a name for another model"),
+  ).action((name: string, target: string, options: AliasOptions) => {
+    const draft = { alias: name, target, pricing: options.price, hidden: options.hidden };
+    checkDraft(draft);
+    return withInstallation(terminal, options, async (installation) => {
+      const view = await installation.createModel(draft);
+      writeDone(terminal, options, { view, sentence: `made ${name} a name for ${target}` });
+    });
+  });
+  addExamples(alias, ["lockport model alias default fast"]);
+
+  for (const hidden of [true, false]) {
+    const verb = hidden ? "hide" : "show";
+    const effect = hidden
+      ? "keep it off the public list; it still serves"
+      : "put it on the public list again";
+    const command = addCommand(model, `${verb} <alias>`, effect).action(
+      (name: string, options: InstallationOptions) =>
+        withInstallation(terminal, options, async (installation) => {
+          const view = await installation.updateModel(name, { hidden });
+          writeDone(terminal, options, { view, sentence: `${name} is ${hidden ? "hidden" : "shown"}` });
+        }),
+    );
+    addExamples(command, [`lockport model ${verb} fast`]);
+  }
+
+  const rename = addCommand(
+    model,
+    "rename <alias> <new-alias>",
+    "give it another name; prices follow, and names for it keep pointing at it",
+  ).action((from: string, to: string, options: InstallationOptions) => {
+    checkTyped(() => parseAlias(to));
+    return withInstallation(terminal, options, async (installation) => {
+      const view = await installation.updateModel(from, { alias: to });
+      writeDone(terminal, options, { view, sentence: `renamed ${from} to ${to}` });
+    });
+  });
+  addExamples(rename, ["lockport model rename fast small"]);
+
+  const remove = addCommand(model, "remove <alias>", "remove a model; its usage stays").action(
+    (name: string, options: InstallationOptions) =>
+      withInstallation(terminal, options, async (installation) =>
+        writeDone(terminal, options, {
+          view: await installation.deleteModel(name),
+          sentence: `removed model ${name}`,
+        }),
+      ),
+  );
+  addExamples(remove, ["lockport model remove fast"]);
+
+  const resolve = addCommand(model, "resolve <alias>", "show what a request for this alias would call")
+    .addOption(choiceOption("--endpoint <endpoint>", "that is called", ENDPOINTS).default("chat"))
+    .option("--stream", "as for a streamed request")
+    .action((name: string, options: ResolveOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        const stream = options.stream === true;
+        const view = await installation.resolveModel({ alias: name, endpoint: options.endpoint, stream });
+        writeFields(terminal, options, view);
+      }),
+    );
+  addExamples(resolve, ["lockport model resolve fast", "lockport model resolve embed --endpoint embeddings"]);
+}
+
+function checkDraft(draft: ModelDraft): void {
+  checkTyped(() => [parseDraftRoute(draft), parsePricing(draft.pricing ?? {})]);
+}
+
+/** Of any name on the list, a binding's or another's. */
+function addNameOptions(command: Command): Command {
+  return command
+    .addOption(
+      pairsOption({
+        flags: "--price <unit=price>",
+        description: `price per million of ${UNITS.join(", ")}, such as input_tokens=2.5; repeatable`,
+        keys: UNITS,
+        collect: collectNumbers,
+      }),
+    )
+    .option("--hidden", "keep it off the public list");
 }

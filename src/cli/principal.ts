@@ -1,58 +1,67 @@
 import type { Command } from "commander";
-import { formatInstant } from "#kernel/clock.ts";
-import type { Principal } from "#identity/principal.ts";
-import { addLocalCommand, listAll, withLocal, writeJson, writeList, type LocalOptions } from "./command.ts";
+import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { parsePrincipalDraft } from "#identity/principals.ts";
+import { toCounted } from "#kernel/text.ts";
+import { choiceOption } from "./choice.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { checkTyped } from "./failure.ts";
+import { writeDone, writeList } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
+import { readNumber, readText, type WireObject } from "./wire.ts";
 
-interface CreateOptions extends LocalOptions {
-  readonly kind?: string;
-  readonly role?: string;
+interface CreateOptions extends InstallationOptions {
+  readonly kind: string;
+  readonly role: string;
 }
 
 export function addPrincipalCommands(program: Command, terminal: Terminal): void {
   const principal = program.command("principal").description("who may call");
 
-  addLocalCommand(principal, "list", "list principals").action((options: LocalOptions) =>
-    withLocal(terminal, options, async ({ principals }) => {
-      const views = (await listAll((page) => principals.list(page))).map(toPrincipalView);
+  const list = addCommand(principal, "list", "list principals").action((options: InstallationOptions) =>
+    withInstallation(terminal, options, async (installation) => {
+      const views = (await installation.listPrincipals()).map(withEnabled);
       writeList(terminal, options, {
         views,
         columns: ["name", "kind", "role", "enabled", "created_at", "id"],
       });
     }),
   );
+  addExamples(list, ["lockport principal list", "lockport principal list --json | jq -r '.[].name'"]);
 
-  addLocalCommand(principal, "create <name>", "make a principal")
-    .option("--kind <kind>", "user or service (default: user)")
-    .option("--role <role>", "member or admin (default: member)")
-    .action((name: string, options: CreateOptions) =>
-      withLocal(terminal, options, async ({ principals }) => {
-        const created = await principals.create({ name, kind: options.kind, role: options.role }, null);
-        if (options.json === true) writeJson(terminal, toPrincipalView(created));
-        else terminal.writeMessage(`made ${created.role} ${created.name}\n`);
-      }),
-    );
+  const create = addCommand(principal, "create <name>", "make a principal")
+    .addOption(choiceOption("--kind <kind>", "a person or a program", PRINCIPAL_KINDS).default("user"))
+    .addOption(choiceOption("--role <role>", "an admin may change everything", ROLES).default("member"))
+    .action((name: string, options: CreateOptions) => {
+      const draft = { name, kind: options.kind, role: options.role };
+      checkTyped(() => parsePrincipalDraft(draft));
+      return withInstallation(terminal, options, async (installation) => {
+        const view = await installation.createPrincipal(draft);
+        const sentence = `made ${readText(view, "role")} ${readText(view, "name")}`;
+        writeDone(terminal, options, { view, sentence });
+      });
+    });
+  addExamples(create, [
+    "lockport principal create ada",
+    "lockport principal create nightly-build --kind service",
+    "lockport principal create grace --role admin",
+  ]);
 
-  addLocalCommand(
+  const revoke = addCommand(
     principal,
     "revoke-sessions <name>",
     "end every browser session of a principal; its keys stay",
-  ).action((name: string, options: LocalOptions) =>
-    withLocal(terminal, options, async ({ principals }) => {
-      const revoked = await principals.revokeSessions((await principals.getByName(name)).id, null);
-      if (options.json === true) writeJson(terminal, { revoked });
-      else terminal.writeMessage(`ended ${revoked} ${revoked === 1 ? "session" : "sessions"} of ${name}\n`);
+  ).action((name: string, options: InstallationOptions) =>
+    withInstallation(terminal, options, async (installation) => {
+      const view = await installation.revokeSessions(name);
+      const count = readNumber(view, "revoked");
+      const sentence = `ended ${toCounted(count, "session")} of ${name}`;
+      writeDone(terminal, options, { view, sentence });
     }),
   );
+  addExamples(revoke, ["lockport principal revoke-sessions ada"]);
 }
 
-function toPrincipalView(principal: Principal) {
-  return {
-    id: principal.id,
-    name: principal.name,
-    kind: principal.kind,
-    role: principal.role,
-    enabled: principal.enabled,
-    created_at: formatInstant(principal.createdAtUs),
-  };
+/** The interface leaves `enabled` out where it is true. */
+function withEnabled(principal: WireObject): WireObject {
+  return { ...principal, enabled: principal["enabled"] !== false };
 }

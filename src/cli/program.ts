@@ -1,67 +1,119 @@
 import { Command, CommanderError } from "commander";
-import { ProxyError, SetupError } from "#kernel/errors.ts";
-import { describeCause } from "#kernel/log.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { addAdminCommands } from "./admin.ts";
+import { addApplyCommand } from "./apply.ts";
+import { refuseSecrets } from "./argv.ts";
+import { addBackupCommand } from "./backup.ts";
+import { addCompleteCommand } from "./complete.ts";
+import { addExportCommand } from "./export.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { EXIT, toFailure } from "./failure.ts";
+import { addGroupExamples } from "./group-examples.ts";
+import { toHelpLine } from "./help-request.ts";
+import { COLUMNS_MAX, foldHelp, formatRootHelp, listOptions } from "./help.ts";
+import { addHealthCommand } from "./health.ts";
+import { addImportCommands } from "./import.ts";
 import { addKeyCommands } from "./key.ts";
 import { addModelCommands } from "./model.ts";
 import { addOpenApiCommand } from "./openapi.ts";
+import { addPricingCommands } from "./pricing.ts";
 import { addPrincipalCommands } from "./principal.ts";
 import { addProviderCommands } from "./provider.ts";
+import { addRelayTokenCommands } from "./relay-token.ts";
+import { holdOptions, refuseLeadingOption } from "./option-rules.ts";
+import { addRequestsCommands } from "./requests.ts";
+import { addRestoreCommand } from "./restore.ts";
 import { addServeCommand } from "./serve.ts";
+import { addServiceCommand } from "./service.ts";
+import { addSnippetCommand } from "./snippet.ts";
+import { createStyle, isColoured } from "./style.ts";
+import { writeJson } from "./output.ts";
+import { toPrintableLines } from "./printable.ts";
 import type { Terminal } from "./terminal.ts";
+import { addUsageCommand } from "./usage.ts";
 
-/** sysexits.h, where it has a word for it. */
-const EXIT = { ok: 0, failure: 1, usage: 2, permission: 77, configuration: 78 } as const;
+type AddCommands = (program: Command, terminal: Terminal) => void;
+
+/** Every command, in the order and under the words of the program's help. A new one is a line here. */
+const COMMANDS: readonly (readonly [group: string, commands: readonly AddCommands[]])[] = [
+  ["Server", [addServeCommand, addAdminCommands, addHealthCommand, addServiceCommand]],
+  [
+    "Catalog",
+    [
+      addProviderCommands,
+      addModelCommands,
+      addPricingCommands,
+      addImportCommands,
+      addExportCommand,
+      addApplyCommand,
+    ],
+  ],
+  ["People", [addPrincipalCommands, addKeyCommands, addRelayTokenCommands]],
+  ["Usage", [addUsageCommand, addRequestsCommands]],
+  ["Operation", [addBackupCommand, addRestoreCommand, addDoctorCommand]],
+  ["Tools", [addSnippetCommand, addOpenApiCommand, addCompleteCommand]],
+];
 
 /** Runs one command line (without the program's own name) and returns its exit code. Never throws. */
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {
   const program = createProgram(terminal);
   try {
-    await program.parseAsync(args, { from: "user" });
+    refuseSecrets(args);
+    if (isVersionAsJson(args)) {
+      writeJson(terminal, { version: INTERFACE_VERSION });
+      return EXIT.ok;
+    }
+    refuseLeadingOption(program, args);
+    await program.parseAsync(toHelpLine(program, args), { from: "user" });
     return EXIT.ok;
   } catch (error) {
     return report(error, terminal);
   }
 }
 
-function createProgram(terminal: Terminal): Command {
+/** The command tree, also for whoever documents it. */
+export function createProgram(terminal: Terminal): Command {
+  const { env, screens } = terminal;
+  const style = createStyle(env, screens.data);
+  const prefix = toPrefix(terminal);
   const program = new Command("lockport")
     .description("A self-hosted model-routing proxy.")
     .version(INTERFACE_VERSION, "--version", "print the version of the interface")
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => terminal.writeData(text),
-      writeErr: (text) => terminal.writeMessage(text),
-      // No colours anywhere, so that NO_COLOR has nothing left to turn off.
-      getOutHasColors: () => false,
-      getErrHasColors: () => false,
-    });
-  addServeCommand(program, terminal);
-  addAdminCommands(program, terminal);
-  addPrincipalCommands(program, terminal);
-  addKeyCommands(program, terminal);
-  addProviderCommands(program, terminal);
-  addModelCommands(program, terminal);
-  addOpenApiCommand(program, terminal);
-  return program;
+      writeOut: (text) => terminal.writeData(foldHelp(text)),
+      writeErr: (text) => terminal.writeMessage(foldHelp(text)),
+      outputError: (text) => terminal.writeMessage(toPrintableLines(text).replace(/^error:/, prefix)),
+      getOutHelpWidth: () => COLUMNS_MAX,
+      getErrHelpWidth: () => COLUMNS_MAX,
+      getOutHasColors: () => isColoured(env, screens.data),
+      getErrHasColors: () => isColoured(env, screens.messages),
+    })
+    // Taken over by each command as it is added.
+    .configureHelp({ styleTitle: style.bold, visibleOptions: listOptions });
+  for (const [group, commands] of COMMANDS) {
+    program.commandsGroup(group);
+    for (const add of commands) add(program, terminal);
+  }
+  addGroupExamples(program);
+  holdOptions(program);
+  return program.configureHelp({ formatHelp: () => formatRootHelp(program, style) });
+}
+
+/** commander prints its version before it knows of any other option. */
+function isVersionAsJson(args: readonly string[]): boolean {
+  return args.length === 2 && args[0] === "--version" && args[1] === "--json";
 }
 
 function report(error: unknown, terminal: Terminal): number {
   // commander has written its own message: help and version end with 0, everything else is a usage error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  if (error instanceof SetupError) {
-    terminal.writeMessage(`lockport: ${error.message}\n`);
-    return EXIT[error.kind];
-  }
-  if (error instanceof ProxyError) {
-    const param = error.param === null ? "" : `, ${error.param}`;
-    terminal.writeMessage(`lockport: ${error.message} (${error.code}${param})\n`);
-    return EXIT.failure;
-  }
-  const { cause, cause_code: code } = describeCause(error);
-  terminal.writeMessage(
-    `lockport: unexpected failure (${[cause, code].filter((part) => typeof part === "string").join(", ")})\n`,
-  );
-  return EXIT.failure;
+  const { kind, sentence } = toFailure(error);
+  terminal.writeMessage(`${toPrefix(terminal)} ${toPrintableLines(sentence)}\n`);
+  return EXIT[kind];
+}
+
+/** Before every message of a failure. */
+function toPrefix({ env, screens }: Terminal): string {
+  return createStyle(env, screens.messages).bad("lockport:");
 }

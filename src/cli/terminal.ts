@@ -1,47 +1,120 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { readEnvironment, type Environment } from "#boot/config.ts";
+import { openStandardStream } from "#boot/standard-stream.ts";
+import { systemCode } from "#kernel/system-code.ts";
+import { collectText } from "./text-limit.ts";
 
 /** What a command sees of the outside: data goes to `writeData` (stdout), everything else to `writeMessage` (stderr). */
 export interface Terminal {
   readonly env: Environment;
   /** True when a person can be asked. */
   readonly interactive: boolean;
+  /** True where stdout (`data`) or stderr (`messages`) is a screen and not a file or a pipe. */
+  readonly screens: { readonly data: boolean; readonly messages: boolean };
   writeData(text: string): void;
   writeMessage(text: string): void;
-  readStdin(): Promise<string>;
-  /** Asks without showing what is typed. */
+  /** The same as `writeData`, told when it is through: false when it was lost though somebody wanted it. */
+  deliverData(text: string): Promise<boolean>;
+  /** Bytes on stdout; fulfilled when they are taken, rejected when they will not be, which `watchEnd` and stderr tell too. */
+  writeBytes(bytes: Uint8Array): Promise<void>;
+  /** Throws a `CommandError` beyond so many bytes. */
+  readStdin(bytesMax: number): Promise<string>;
+  /** A line that a person types. */
+  ask(question: string): Promise<string>;
+  /** The same without showing what is typed. */
   askHidden(question: string): Promise<string>;
+  /**
+   * For a command that runs until it is told to end: aborted by Ctrl-C, by SIGTERM, and when stdout takes nothing any more
+   * (unless `withOutput` is false). Without it the first two end the process at once.
+   */
+  watchEnd(options?: { readonly withOutput: boolean }): AbortSignal;
 }
 
-/** Fulfilled when whoever reads stdout has all of it, or is gone: ending the process earlier would cut a long list off. */
-export function endStdout(): Promise<void> {
-  return new Promise((resolve) => void process.stdout.end(() => resolve()));
+export interface ProcessTerminal extends Terminal {
+  /**
+   * Fulfilled when what was written is with its readers, or never will be: ending the process earlier would cut a long list
+   * off. False when some of stdout was lost though somebody wanted it, which stderr has been told.
+   */
+  end(): Promise<boolean>;
 }
 
-export function createProcessTerminal(): Terminal {
-  // A reader that has gone (`lockport key list | head -1`) is not a failure.
-  process.stdout.on("error", () => undefined);
-  process.stderr.on("error", () => undefined);
+/** A reader that has gone (`lockport key list | head -1`) wants no more, which is not a failure. */
+const READER_GONE_CODES = new Set(["EPIPE", "ECONNRESET"]);
+
+/** What else the system may say of a write. */
+const LOSSES: { readonly [code: string]: string } = {
+  EBADF: "stdout is closed",
+  EDQUOT: "the disk quota is used up",
+  EFBIG: "the file may not grow any further",
+  EIO: "the device failed",
+  ENOSPC: "the disk is full",
+};
+
+export function createProcessTerminal(): ProcessTerminal {
+  const data = openStandardStream(1);
+  const messages = openStandardStream(2);
+  const closed = new AbortController();
+  let isLost = false;
+  const tell = (text: string) => void messages.write(text).catch(() => undefined);
+  const close = (cause: unknown) => {
+    if (closed.signal.aborted) return;
+    closed.abort();
+    const code = systemCode(cause) ?? "no reason given";
+    if (READER_GONE_CODES.has(code)) return;
+    isLost = true;
+    tell(
+      `lockport: The output could not be written: ${LOSSES[code] ?? "the system refused it"} (${code}).\n`,
+    );
+  };
+  const writeBytes = async (bytes: string | Uint8Array) => {
+    try {
+      await data.write(bytes);
+    } catch (cause) {
+      close(cause);
+      throw cause;
+    }
+  };
   return {
     env: readEnvironment(),
-    interactive: process.stdin.isTTY && process.stderr.isTTY,
-    writeData: (text) => void process.stdout.write(text),
-    writeMessage: (text) => void process.stderr.write(text),
-    readStdin: () => Bun.stdin.text(),
-    askHidden,
+    interactive: process.stdin.isTTY && messages.isScreen,
+    screens: { data: data.isScreen, messages: messages.isScreen },
+    writeData: (text) => void writeBytes(text).catch(() => undefined),
+    writeMessage: tell,
+    deliverData: async (text) => {
+      await writeBytes(text).catch(() => undefined);
+      return !isLost;
+    },
+    writeBytes,
+    readStdin: (bytesMax) => collectText(Bun.stdin.stream(), { name: "stdin", bytesMax }),
+    ask: (question) => askLine(question, process.stderr),
+    // readline echoes to its output; this one swallows it.
+    askHidden: (question) =>
+      askLine(question, new Writable({ write: (_chunk, _encoding, done) => done() })).finally(() =>
+        process.stderr.write("\n"),
+      ),
+    watchEnd({ withOutput } = { withOutput: true }) {
+      const told = new AbortController();
+      process.on("SIGINT", () => told.abort());
+      process.on("SIGTERM", () => told.abort());
+      return withOutput ? AbortSignal.any([told.signal, closed.signal]) : told.signal;
+    },
+    async end() {
+      await data.drain();
+      await messages.drain();
+      return !isLost;
+    },
   };
 }
 
 /** The shell's code for a command that Ctrl-C ended. */
 const EXIT_INTERRUPTED = 130;
 
-function askHidden(question: string): Promise<string> {
+function askLine(question: string, echo: NodeJS.WritableStream): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
+  const lines = createInterface({ input: process.stdin, output: echo, terminal: true });
+  // After the terminal's own echo was turned off: what is typed at once, or pasted, would be shown.
   process.stderr.write(question);
-  // readline echoes to its output; this one swallows it.
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
   const leave = () => {
     process.stderr.write("\n");
     process.exit(EXIT_INTERRUPTED);
@@ -49,7 +122,6 @@ function askHidden(question: string): Promise<string> {
   lines.once("line", (line) => {
     lines.off("close", leave);
     lines.close();
-    process.stderr.write("\n");
     resolve(line);
   });
   // Ctrl-C and Ctrl-D are not an empty answer: nothing is done then.

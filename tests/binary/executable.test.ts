@@ -108,7 +108,16 @@ describe("the executable on its own", () => {
     "built again in another folder is the same to the byte",
     async () => {
       const copy = join(folder.path, "elsewhere", "sources");
-      for (const path of ["src", "drizzle", "build.ts", "package.json", "tsconfig.json", "bunfig.toml"]) {
+      for (const path of [
+        "src",
+        "drizzle",
+        "ui",
+        "contrib/build",
+        "build.ts",
+        "package.json",
+        "tsconfig.json",
+        "bunfig.toml",
+      ]) {
         cpSync(join(root, path), join(copy, path), { recursive: true });
       }
       symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));

@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseConfig } from "#boot/config.ts";
-import { openLocal } from "#boot/local.ts";
+import { makeLocal } from "#boot/local.ts";
 import { createSystem } from "#boot/system.ts";
+import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
@@ -12,9 +13,10 @@ import { runLocal, type CliInput } from "./terminal.ts";
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = makeFolder();
   dataDir = join(folder.path, "data");
+  await makeEmptyInstallation(dataDir);
 });
 afterEach(() => folder.remove());
 
@@ -26,6 +28,8 @@ const json = async (line: string, input?: CliInput) => {
 };
 
 describe("admin bootstrap", () => {
+  beforeEach(() => rmSync(dataDir, { recursive: true }));
+
   test("makes an admin and prints its first key alone on stdout, on an installation that never ran", async () => {
     const { code, data, messages } = await run("admin bootstrap");
     expect(code).toBe(0);
@@ -42,7 +46,7 @@ describe("admin bootstrap", () => {
     await run("admin bootstrap");
     const again = await run("admin bootstrap");
     expect(again).toMatchObject({ code: 1, data: "" });
-    expect(again.messages).toContain("lockport key create --principal admin");
+    expect(again.messages).toContain("key create --principal admin");
     expect(await run("admin bootstrap --if-missing")).toMatchObject({ code: 0, data: "" });
     expect(await json("key list")).toHaveLength(1);
   });
@@ -63,8 +67,7 @@ describe("principals and keys", () => {
       kind: "service",
     });
     expect((await run("principal create ci")).messages).toContain("(principal_exists");
-    expect(await run("principal create Not-A-Name")).toMatchObject({ code: 1, data: "" });
-    expect((await run("principal create x --role owner")).messages).toContain("(invalid_request, role)");
+    expect(await run("principal create Not-A-Name")).toMatchObject({ code: 2, data: "" });
     expect((await run("principal list")).data).toMatch(/^NAME +KIND +ROLE .*\nci +service +admin +yes +/);
   });
 
@@ -91,9 +94,10 @@ describe("principals and keys", () => {
   test("lists are complete beyond one page", async () => {
     // Made beneath the command line: 501 commands would take their time.
     const config = parseConfig({ PROXY_DATA_DIR: dataDir });
-    const local = await openLocal(config, createSystem({ logLevel: "error" }));
-    const ann = await local.principals.create({ name: "ann" }, null);
-    for (let index = 0; index < 501; index += 1) await local.keys.create({ principalId: ann.id }, null);
+    const local = await makeLocal(config, createSystem({ logLevel: "error" }));
+    const { keys, principals } = await local.forWriting();
+    const ann = await principals.create({ name: "ann" }, null);
+    for (let index = 0; index < 501; index += 1) await keys.create({ principalId: ann.id }, null);
     await local.close();
     expect(await json("key list")).toHaveLength(501);
 
@@ -133,6 +137,19 @@ describe("providers", () => {
       expect(stored.includes(secret)).toBe(false);
   });
 
+  test("a credential that was promised and is not typed at the prompt is none, and nothing changes", async () => {
+    expect(await json(add)).toMatchObject({ has_credential: false });
+    const { code, messages } = await run("provider set up --api-key-file -", { typed: "" });
+    expect({ code, messages }).toEqual({
+      code: 1,
+      messages: "API key of the provider: lockport: Nothing was typed, and nothing is done.\n",
+    });
+    expect(await json("provider list")).toMatchObject([{ has_credential: false }]);
+    expect((await run(add.replace("up", "up-2"), { typed: "" })).messages).toStartWith(
+      "API key of the provider (empty for none): added provider up-2\n",
+    );
+  });
+
   test("without a terminal nobody is asked, and --no-api-key does not ask on one", async () => {
     expect(await json(add)).toMatchObject({ has_credential: false });
     expect(
@@ -158,7 +175,7 @@ describe("providers", () => {
     expect((await run("provider add up --base-url file:///etc/passwd")).messages).toContain(
       "(invalid_base_url, base_url)",
     );
-    expect((await run(`${add} --api-key-file ${folder.path}/missing`)).code).toBe(78);
+    expect((await run(`${add} --api-key-file ${folder.path}/missing`)).code).toBe(1);
     expect(existsSync(dataDir) ? await json("provider list") : []).toEqual([]);
     await run(add);
     expect((await run(add)).messages).toContain("(provider_exists");
@@ -168,7 +185,7 @@ describe("providers", () => {
 describe("models", () => {
   beforeEach(() => run("provider add up --base-url http://127.0.0.1:9/v1"));
 
-  test("an alias with prices, a name for it, and what both resolve to", async () => {
+  test("an alias keeps the prices that it is given, and a name for it inherits them and resolves to what it names", async () => {
     const added = await json(
       "model add gpt --provider up --upstream-name gpt-x --price input_tokens=2.5 --price output_tokens=10",
     );
@@ -198,9 +215,6 @@ describe("models", () => {
     await run("model add emb --provider up --upstream-name e --capability embeddings");
     expect((await run("model resolve nope")).messages).toContain("(model_not_found, model)");
     expect((await run("model resolve emb")).messages).toContain("(endpoint_not_supported, model)");
-    expect((await run("model resolve emb --endpoint audio")).messages).toContain(
-      "(invalid_endpoint, endpoint)",
-    );
     expect((await json("model resolve emb --endpoint embeddings")).url).toBe(
       "http://127.0.0.1:9/v1/embeddings",
     );
@@ -211,9 +225,9 @@ describe("models", () => {
     expect((await run("model add gpt --provider up --upstream-name other")).messages).toContain(
       "(alias_exists",
     );
-    expect((await run("model add b --provider up --upstream-name b --price seconds=1")).messages).toContain(
-      "(invalid_pricing",
-    );
+    expect(
+      (await run("model add b --provider up --upstream-name b --price input_tokens=-1")).messages,
+    ).toContain("(invalid_pricing");
     expect((await run("model add b --provider up --upstream-name b --price input_tokens=cheap")).code).toBe(
       2,
     );
@@ -222,7 +236,13 @@ describe("models", () => {
 });
 
 describe("what every command has in common", () => {
+  test("--version --json prints it as JSON", async () => {
+    const { code, data } = await run("--version --json");
+    expect({ code, view: JSON.parse(data) }).toEqual({ code: 0, view: { version: "1.0.0" } });
+  });
+
   test("--version prints the version of the interface and touches no data folder", async () => {
+    rmSync(dataDir, { recursive: true });
     expect(await run("--version", { env: { PROXY_PORT: "malformed" } })).toEqual({
       code: 0,
       data: "1.0.0\n",
@@ -263,9 +283,10 @@ describe("what every command has in common", () => {
 
   test("a flag goes before its variable", async () => {
     const other = join(folder.path, "other");
+    await makeEmptyInstallation(other);
     await runLocal(dataDir, ["principal", "create", "ann", "--data-dir", other]);
-    expect(existsSync(dataDir)).toBe(false);
-    expect(existsSync(join(other, "catalog.db"))).toBe(true);
+    expect(await json("principal list")).toEqual([]);
+    expect(await json(`principal list --data-dir ${other}`)).toMatchObject([{ name: "ann" }]);
   });
 
   test("a lost key file ends a command with one line and exit code 78, and no new key is made", async () => {

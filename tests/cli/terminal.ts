@@ -12,8 +12,18 @@ export interface CliRun {
 export interface CliInput {
   readonly env?: Environment;
   readonly stdin?: string;
-  /** What a person types at a hidden prompt; its presence makes the terminal interactive. */
+  /** What a person types at a prompt; its presence makes the terminal interactive. */
   readonly typed?: string;
+  /** True: stdout and stderr are screens. */
+  readonly screens?: boolean;
+  /** Ends a command that runs until it is told to. */
+  readonly end?: AbortSignal;
+  /** Called with each piece of data as it is written. */
+  readonly onData?: (text: string) => void;
+  /** The same of what is no text. */
+  readonly onBytes?: (bytes: Uint8Array) => void;
+  /** The same of stderr. */
+  readonly onMessage?: (text: string) => void;
 }
 
 /** One command line in this process, on a data folder. */
@@ -24,16 +34,33 @@ export async function runLocal(
 ): Promise<CliRun> {
   let data = "";
   let messages = "";
+  const type = async (question: string) => {
+    messages += question;
+    return input.typed ?? "";
+  };
+  const writeData = (text: string) => {
+    data += text;
+    input.onData?.(text);
+  };
+  const isScreen = input.screens === true;
   const code = await runCli(line, {
     env: { PROXY_DATA_DIR: dataDir, ...input.env },
     interactive: input.typed !== undefined,
-    writeData: (text) => void (data += text),
-    writeMessage: (text) => void (messages += text),
-    readStdin: async () => input.stdin ?? "",
-    askHidden: async (question) => {
-      messages += question;
-      return input.typed ?? "";
+    screens: { data: isScreen, messages: isScreen },
+    writeData,
+    deliverData: async (text) => {
+      writeData(text);
+      return true;
     },
+    writeMessage: (text) => {
+      messages += text;
+      input.onMessage?.(text);
+    },
+    writeBytes: async (bytes) => input.onBytes?.(bytes),
+    readStdin: async () => input.stdin ?? "",
+    ask: type,
+    askHidden: type,
+    watchEnd: () => input.end ?? new AbortController().signal,
   });
   return { code, data, messages };
 }

@@ -1,0 +1,75 @@
+import type { Argument, Command, Option } from "commander";
+
+/** The commands, their options and arguments, as far as completing and helping need them. */
+export interface CommandNode {
+  /** Such as `["key", "create"]`; empty for the program itself. */
+  readonly path: readonly string[];
+  readonly name: string;
+  readonly description: string;
+  /** What the root's help lists it under. */
+  readonly group: string;
+  readonly commands: readonly CommandNode[];
+  readonly options: readonly OptionNode[];
+  readonly args: readonly ValueNode[];
+}
+
+/** What can stand for a value: these words, a path, or (neither) anything. */
+export interface ValueNode {
+  readonly choices: readonly string[];
+  readonly isPath: boolean;
+}
+
+export interface OptionNode {
+  /** Such as `-f` and `--follow`. */
+  readonly names: readonly string[];
+  readonly description: string;
+  /** Null for a switch. */
+  readonly value: ValueNode | null;
+}
+
+/** Reads a commander tree; hidden commands and options are left out. */
+export function readCommandTree(command: Command, path: readonly string[] = []): CommandNode {
+  const help = command.createHelp();
+  const commands = help
+    .visibleCommands(command)
+    .filter((each) => each.name() !== "help")
+    .map((each) => readCommandTree(each, [...path, each.name()]));
+  return {
+    path,
+    name: command.name(),
+    description: command.description(),
+    group: command.helpGroup(),
+    commands,
+    options: help.visibleOptions(command).map(readOption),
+    args: command.registeredArguments.map(readArgument),
+  };
+}
+
+/** Every node, parents before their children. */
+export function listNodes(node: CommandNode): readonly CommandNode[] {
+  return [node, ...node.commands.flatMap(listNodes)];
+}
+
+function readOption(option: Option): OptionNode {
+  const takesValue = option.required || option.optional;
+  return {
+    names: [option.short, option.long].filter((name) => name !== undefined),
+    description: option.description,
+    value: takesValue
+      ? { choices: option.argChoices ?? [], isPath: isPathName(toValueName(option.flags)) }
+      : null,
+  };
+}
+
+function readArgument(argument: Argument): ValueNode {
+  return { choices: argument.argChoices ?? [], isPath: isPathName(argument.name()) };
+}
+
+/** `path` of `--data-dir <path>`. */
+function toValueName(flags: string): string {
+  return /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? "";
+}
+
+function isPathName(name: string): boolean {
+  return /^(path|file|folder)$/i.test(name);
+}

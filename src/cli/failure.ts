@@ -1,0 +1,63 @@
+import { ProxyError, SetupError } from "#kernel/errors.ts";
+import { describeCause } from "#kernel/log.ts";
+
+/** Exit codes (sysexits.h, where it has a word for it). */
+export const EXIT = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  unreachable: 69,
+  permission: 77,
+  configuration: 78,
+} as const;
+
+export type FailureKind = Exclude<keyof typeof EXIT, "ok">;
+
+/**
+ * Why a command ends without having done its work, beside what the domain refuses and what `SetupError` says of this
+ * machine. Its kind is the exit code; the message is one sentence for stderr that says what to do, and never holds a secret.
+ */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly kind: FailureKind;
+
+  constructor(kind: FailureKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/**
+ * Holds what was typed to the domain's own rule before any installation is opened: what the rule refuses is a wrong argument,
+ * whoever would have been asked. Throws a `CommandError`.
+ */
+export function checkTyped(rule: () => unknown): void {
+  try {
+    rule();
+  } catch (cause) {
+    throw cause instanceof ProxyError ? new CommandError("usage", describeRefusal(cause)) : cause;
+  }
+}
+
+/** What a command ends with, whatever was thrown in it: its exit code, and what to say of it. */
+export function toFailure(cause: unknown): { readonly kind: FailureKind; readonly sentence: string } {
+  if (cause instanceof SetupError || cause instanceof CommandError) {
+    return { kind: cause.kind, sentence: cause.message };
+  }
+  if (cause instanceof ProxyError) return { kind: "failure", sentence: describeRefusal(cause) };
+  const { cause: name, cause_code: code } = describeCause(cause);
+  const found = [name, code].filter((part) => typeof part === "string").join(", ");
+  return {
+    kind: "failure",
+    sentence: `unexpected failure (${found}): please report it with the command that you ran.`,
+  };
+}
+
+/** A refusal as a person reads it: its sentence, its code and the field that it is about. */
+export function describeRefusal({
+  message,
+  code,
+  param,
+}: Pick<ProxyError, "message" | "param"> & { readonly code: string }): string {
+  return `${message} (${code}${param === null ? "" : `, ${param}`})`;
+}

@@ -1,0 +1,143 @@
+import { formatInstant } from "#kernel/clock.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { parseInstant } from "#stats/window.ts";
+import type { Report } from "./installation.ts";
+import { readNumber, readObjects, readText, type WireObject } from "./wire.ts";
+
+/** The log is ordered by arrival and a row comes into it when its request has ended: rows this far back are looked at again. */
+const LOOK_BACK_US = 15 * 60 * 1_000_000;
+/** What has left the look-back is counted along for so long, which saves a question at each look. */
+const REBASE_US = 5 * 60 * 1_000_000;
+/** Of the log as it is when it is opened: rows further back are told from new ones by their ending alone. */
+const FIRST_PAGES_MAX = 10;
+/** Of one look. */
+const NEW_PAGES_MAX = 40;
+/** Rows are committed in batches, so that one may come into the log after another that ended later. */
+const COMMIT_LATENESS_US = 5_000_000;
+
+export type ReadRequests = (query: URLSearchParams) => Promise<Report>;
+
+export interface NewRows {
+  /** In the order in which they ended. */
+  readonly rows: readonly WireObject[];
+  /** How many more there are than one look takes; the next does not show them. */
+  readonly leftOutCount: number;
+}
+
+/** The end of the request log, from a moment on. */
+export interface LogEnd {
+  /** The newest rows of that moment, the newest first, a page at most. */
+  readonly newest: readonly WireObject[];
+  readonly notices: readonly string[];
+  /**
+   * The rows that have come into the log since the last look. A look that fails changes nothing: the next one finds what
+   * it would have found.
+   */
+  readNew(): Promise<NewRows>;
+}
+
+/**
+ * How many rows the window holds tells how many are new; pages are read, from the newest, until so many were found. A row
+ * is new when it is unknown and did not end long before the last that was seen, so that what has to be remembered is what
+ * ended within the last few seconds. `query` holds the filters.
+ */
+export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Promise<LogEnd> {
+  const windowStartUs = parseInstant(query.get("since") ?? "");
+  const readPage = async ({ sinceUs, untilUs, limit = PAGE_LIMIT_MAX }: PageBounds) => {
+    const asked = new URLSearchParams(query);
+    asked.set("limit", String(limit));
+    if (sinceUs !== null) asked.set("since", formatInstant(sinceUs));
+    if (untilUs !== undefined) asked.set("until", formatInstant(untilUs));
+    const { body, notices } = await read(asked);
+    return { rows: readObjects(body, "requests"), total: readNumber(body, "total"), notices };
+  };
+  const toSinceUs = (endedAtUs: number) => Math.max(windowStartUs ?? 0, endedAtUs - LOOK_BACK_US);
+
+  const seen = new Map<string, number>();
+  let lastUs = Number.NEGATIVE_INFINITY;
+  const take = (rows: readonly WireObject[]) => {
+    const horizonUs = lastUs - COMMIT_LATENESS_US;
+    for (const row of rows) {
+      const endedAtUs = toEndedAtUs(row);
+      seen.set(readText(row, "id"), endedAtUs);
+      lastUs = Math.max(lastUs, endedAtUs);
+    }
+    // What could not be new again in any case needs no remembering.
+    for (const [id, endedAtUs] of seen) if (endedAtUs < horizonUs) seen.delete(id);
+  };
+
+  const first = await readPage({ sinceUs: windowStartUs });
+  take(first.rows);
+  let sinceUs = first.rows.length === 0 ? windowStartUs : toSinceUs(lastUs);
+  const begun = await readPage({ sinceUs });
+  take(begun.rows);
+  let knownCount = begun.total;
+  let page = begun.rows;
+  for (let pages = 1; page.length === PAGE_LIMIT_MAX && pages < FIRST_PAGES_MAX; pages += 1) {
+    page = (await readPage({ sinceUs, untilUs: toOldestUs(page) })).rows;
+    take(page);
+  }
+  /** Of what arrived from here on, every row of the beginning was read. */
+  const coveredFromUs = page.length === PAGE_LIMIT_MAX ? toOldestUs(page) : Number.NEGATIVE_INFINITY;
+  const begunUs = lastUs;
+
+  const isNew = (row: WireObject) => {
+    const endedAtUs = toEndedAtUs(row);
+    if (seen.has(readText(row, "id")) || endedAtUs < lastUs - COMMIT_LATENESS_US) return false;
+    return endedAtUs > begunUs || toArrivedAtUs(row) >= coveredFromUs;
+  };
+  /** Brings the window's start along with its end. */
+  const rebase = async () => {
+    if (lastUs === Number.NEGATIVE_INFINITY) return;
+    const laterUs = toSinceUs(lastUs);
+    if (laterUs < (sinceUs ?? 0) + REBASE_US) return;
+    const { total } = await readPage({ sinceUs, untilUs: laterUs, limit: 1 });
+    sinceUs = laterUs;
+    knownCount -= total;
+  };
+
+  return {
+    newest: [...new Map([...begun.rows, ...first.rows].map((row) => [readText(row, "id"), row])).values()],
+    notices: first.notices,
+    async readNew() {
+      await rebase();
+      const found = new Map<string, WireObject>();
+      const { rows, total } = await readPage({ sinceUs });
+      const wantedCount = total - knownCount;
+      const find = (among: readonly WireObject[]) => {
+        for (const row of among) if (isNew(row)) found.set(readText(row, "id"), row);
+        return among.length === PAGE_LIMIT_MAX && found.size < wantedCount;
+      };
+      let pages = 1;
+      for (let looked = rows; find(looked) && pages < NEW_PAGES_MAX; pages += 1) {
+        looked = (await readPage({ sinceUs, untilUs: toOldestUs(looked) })).rows;
+      }
+      const fresh = [...found.values()].toSorted((left, right) => toEndedAtUs(left) - toEndedAtUs(right));
+      take(fresh);
+      const leftOutCount = pages === NEW_PAGES_MAX ? Math.max(0, wantedCount - found.size) : 0;
+      // Rows that came while the later pages were read were not counted by the first.
+      knownCount = pages === 1 ? total : Math.max(total, knownCount + found.size);
+      return { rows: fresh, leftOutCount };
+    },
+  };
+}
+
+interface PageBounds {
+  /** Null: from the log's beginning. */
+  readonly sinceUs: number | null;
+  readonly untilUs?: number;
+  readonly limit?: number;
+}
+
+function toOldestUs(page: readonly WireObject[]): number {
+  const oldest = page.at(-1);
+  return oldest === undefined ? 0 : toArrivedAtUs(oldest);
+}
+
+function toArrivedAtUs(row: WireObject): number {
+  return parseInstant(readText(row, "ts")) ?? 0;
+}
+
+function toEndedAtUs(row: WireObject): number {
+  return toArrivedAtUs(row) + Math.round(readNumber(row, "duration_ms") * 1000);
+}

@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
+import { lockDataFolder } from "#storage/sqlite/usage/folder-lock.ts";
+import { makeFolder } from "../support/folder.ts";
+import { countMigrations, makeCatalogOlder } from "../support/older-catalog.ts";
+import { runLocal } from "./terminal.ts";
+
+let folder: ReturnType<typeof makeFolder>;
+let dataDir: string;
+
+beforeEach(() => {
+  folder = makeFolder();
+  dataDir = join(folder.path, "data");
+});
+afterEach(() => folder.remove());
+
+const run = (line: string) => runLocal(dataDir, line.split(" "));
+
+describe("lockport admin bootstrap beside a server of an older version", () => {
+  test("needs no more than to look where the admin has a key, and is refused where one has to be made", async () => {
+    await run("admin bootstrap");
+    const catalogPath = join(dataDir, "catalog.db");
+    makeCatalogOlder(catalogPath);
+    const lock = lockDataFolder(dataDir);
+    try {
+      expect(await run("admin bootstrap --if-missing")).toEqual({
+        code: 0,
+        data: "",
+        messages: "admin has a key already: nothing to do\n",
+      });
+      expect((await run("admin bootstrap")).messages).toContain("admin has a key already");
+      const other = await run("admin bootstrap --name ada --if-missing");
+      expect({ code: other.code, data: other.data }).toEqual({ code: 78, data: "" });
+      expect(other.messages).toContain("A server of an older version runs");
+      expect(countMigrations(catalogPath)).toBe(CATALOG_MIGRATIONS.length - 1);
+    } finally {
+      lock.release();
+    }
+    expect((await run("principal list")).data).not.toContain("ada");
+  });
+
+  test("refuses a name that is no enabled admin's before anything is made", async () => {
+    await run("admin bootstrap");
+    await run("principal create ada");
+    const { code, data, messages } = await run("admin bootstrap --name ada");
+    expect({ code, data }).toEqual({ code: 1, data: "" });
+    expect(messages).toContain("ada exists and is not an enabled admin");
+    expect((await run("key list")).data).not.toContain("ada");
+  });
+});

@@ -1,0 +1,307 @@
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { formatCommand } from "#cli/follow-up.ts";
+import { sha256Hex } from "#kernel/crypto.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
+import { lockDataFolder, type FolderLock } from "#storage/sqlite/usage/folder-lock.ts";
+import { startApp } from "../support/app.ts";
+import { makeFolder } from "../support/folder.ts";
+import { countMigrations, makeCatalogOlder } from "../support/older-catalog.ts";
+import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
+import { chat } from "./both-ways.ts";
+import { runLocal, type CliInput } from "./terminal.ts";
+
+let folder: ReturnType<typeof makeFolder>;
+let dataDir: string;
+let catalogPath: string;
+let catalogFile: string;
+beforeEach(() => {
+  folder = makeFolder();
+  dataDir = join(folder.path, "data");
+  catalogPath = join(dataDir, "catalog.db");
+  catalogFile = join(folder.path, "catalog.yaml");
+});
+afterEach(() => folder.remove());
+
+const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
+
+/** Names and content of everything in the data folder. */
+const look = () =>
+  readdirSync(dataDir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return `${path} ${sha256Hex(readFileSync(path, "latin1"))}`;
+    })
+    .sort();
+
+const READING = [
+  "provider list",
+  "provider discover up",
+  "model list",
+  "model resolve fast",
+  "pricing show",
+  "pricing missing",
+  "principal list",
+  "key list",
+  "relay-token list",
+  "requests tail",
+  "usage",
+  "usage --by person",
+  "export",
+  "snippet curl --model fast",
+] as const;
+
+/** An installation that a server has left, with something of everything in it. */
+async function makeUsed(upstream: ScriptedUpstream): Promise<void> {
+  const app = await startApp({ dataDir });
+  await app.api("POST", "/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
+  await app.api("POST", "/admin/v1/models", { alias: "fast", provider: "up", upstream_name: "u" });
+  expect(await chat(app, "fast")).toBe(200);
+  await app.stop();
+  writeFileSync(catalogFile, (await run("export")).data);
+  // The check of the ledger has left files of SQLite's own, which the next command takes away.
+  await run("usage");
+}
+
+const startModels = () =>
+  startUpstream({
+    script: (call) =>
+      call.reply({
+        body: JSON.stringify({ object: "list", data: [{ id: "other", object: "model" }], choices: [] }),
+      }),
+  });
+
+async function runReading(): Promise<void> {
+  for (const line of [...READING, `apply ${catalogFile} --dry-run`]) {
+    const { code, messages } = await run(line);
+    expect({ line, code, messages: code === 0 ? "" : messages }).toEqual({ line, code: 0, messages: "" });
+  }
+  expect((await run("provider list")).data).toMatch(/^up /m);
+  expect((await run("key list")).data).toMatch(/admin/);
+}
+
+describe("a command that reads", () => {
+  test("makes no file and changes none, whatever the schema of the catalog", async () => {
+    const upstream = await startModels();
+    try {
+      await makeUsed(upstream);
+      const current = look();
+      await runReading();
+      expect(look()).toEqual(current);
+
+      makeCatalogOlder(catalogPath);
+      const older = look();
+      await runReading();
+      expect(look()).toEqual(older);
+    } finally {
+      await upstream.stop();
+    }
+  });
+
+  test("reads an older catalog while a server runs on it, and sees what that server commits", async () => {
+    const upstream = await startModels();
+    let lock: FolderLock | null = null;
+    try {
+      await makeUsed(upstream);
+      makeCatalogOlder(catalogPath);
+      lock = lockDataFolder(dataDir);
+      const server = new Database(catalogPath);
+      await runReading();
+      server.run("UPDATE models SET alias = 'faster'");
+      expect((await run("model list")).data).toMatch(/^faster /m);
+      server.close();
+      expect(countMigrations(catalogPath)).toBe(CATALOG_MIGRATIONS.length - 1);
+    } finally {
+      lock?.release();
+      await upstream.stop();
+    }
+  });
+
+  test("of the usage of an older ledger is refused with what to do, and leaves it as it is", async () => {
+    const upstream = await startModels();
+    try {
+      await makeUsed(upstream);
+      const usage = new Database(join(dataDir, "usage.db"));
+      usage.run("PRAGMA user_version = 1");
+      usage.close(true);
+      const before = look();
+      for (const line of ["usage", "requests tail"]) {
+        const { code, data, messages } = await run(line);
+        expect({ line, code, data }).toEqual({ line, code: 78, data: "" });
+        expect(messages).toContain("start the server of this version once");
+      }
+      expect((await run("provider list")).code).toBe(0);
+      expect(look()).toEqual(before);
+    } finally {
+      await upstream.stop();
+    }
+  });
+});
+
+describe("a command that changes something", () => {
+  const changes = ["principal create ada", "admin login-link", "admin bootstrap --name ada"];
+
+  test("is refused while a server of an older version has the folder, and the schema stays that server's", async () => {
+    const upstream = await startModels();
+    let lock: FolderLock | null = null;
+    try {
+      await makeUsed(upstream);
+      makeCatalogOlder(catalogPath);
+      lock = lockDataFolder(dataDir);
+      const before = look();
+      const changed = join(folder.path, "changed.yaml");
+      writeFileSync(changed, readFileSync(catalogFile, "utf8").replace("  fast:", "  faster:"));
+      for (const line of [
+        ...changes,
+        "provider discover up --bind",
+        "provider disable up",
+        `apply ${changed} --yes`,
+      ]) {
+        const { code, data, messages } = await run(line);
+        expect({ line, code, data: data.includes("bound") }).toEqual({ line, code: 78, data: false });
+        expect(messages).toContain(`A server of an older version runs from ${dataDir}: start it again`);
+      }
+      expect(look()).toEqual(before);
+    } finally {
+      lock?.release();
+      await upstream.stop();
+    }
+  });
+
+  test("brings an older catalog up to date where no server runs, with a copy beside it, and goes on in what it has read", async () => {
+    const upstream = await startModels();
+    try {
+      await makeUsed(upstream);
+      makeCatalogOlder(catalogPath);
+      // It lists what there is, then binds, then reads again.
+      expect(await run("provider discover up --bind")).toMatchObject({ code: 0 });
+      expect(countMigrations(catalogPath)).toBe(CATALOG_MIGRATIONS.length);
+      expect((await run("model list")).data).toMatch(/^other /m);
+      expect(readdirSync(dataDir).filter((name) => name.includes(".before-"))).toHaveLength(1);
+      const lock = lockDataFolder(dataDir);
+      lock.release();
+    } finally {
+      await upstream.stop();
+    }
+  });
+
+  test("works beside a server of the same schema", async () => {
+    const app = await startApp({ dataDir });
+    expect(await run("principal create ada")).toMatchObject({ code: 0 });
+    expect(await (await app.api("GET", "/admin/v1/principals")).text()).toContain('"ada"');
+    await app.stop();
+  });
+
+  test("is refused on a catalog of a newer version, as reading is", async () => {
+    await run("admin bootstrap");
+    const database = new Database(catalogPath);
+    database.run("INSERT INTO schema_migrations VALUES (9999, 'later', 'x', 1)");
+    database.close(true);
+    const before = look();
+    for (const line of [...changes, "key list", "export"]) {
+      const { code, data, messages } = await run(line);
+      expect({ line, code, data }).toEqual({ line, code: 78, data: "" });
+      expect(messages).toContain("newer version");
+    }
+    expect(look()).toEqual(before);
+  });
+});
+
+/** What a command's file holds. */
+const FILES: { readonly [command: string]: string } = {
+  apply: "lockport_catalog: 1\nproviders: {}\nmodels: {}\n",
+  import: "model_list: []\n",
+  pricing: '{"version":"v1","entries":[]}',
+};
+
+describe("a folder without an installation", () => {
+  const NEEDING = [
+    "admin login-link",
+    "admin password rotate",
+    "admin password show --yes",
+    "apply FILE --yes",
+    "export",
+    "import litellm-config FILE",
+    "key create --principal ada",
+    "key delete 0190",
+    "key list",
+    "model add fast --provider up --upstream-name u",
+    "model alias one two",
+    "model hide one",
+    "model list",
+    "model remove one",
+    "model rename one two",
+    "model resolve one",
+    "model show one",
+    "pricing load FILE",
+    "pricing missing",
+    "pricing show",
+    "principal create ada",
+    "principal list",
+    "principal revoke-sessions ada",
+    "provider add up --base-url http://127.0.0.1:9/v1 --no-api-key",
+    "provider disable up",
+    "provider discover up --bind",
+    "provider enable up",
+    "provider list",
+    "provider remove up",
+    "provider set up --max-concurrency 2",
+    "relay-token create --principal ada",
+    "relay-token delete 0190",
+    "relay-token list",
+    "requests tail",
+    "usage",
+  ];
+
+  test("is told by every command that needs one, which makes nothing there", async () => {
+    const file = join(folder.path, "file");
+    for (const line of NEEDING) {
+      writeFileSync(file, FILES[line.split(" ", 1)[0] ?? ""] ?? "");
+      const { code, data, messages } = await run(line.replace("FILE", file));
+      expect({ line, code, data, messages }).toEqual({
+        line,
+        code: 78,
+        data: "",
+        messages: expect.stringContaining(`There is no Lockport installation in ${dataDir}: `),
+      });
+      expect(existsSync(dataDir)).toBe(false);
+    }
+  });
+
+  test("is told by its own name when PROXY_DATABASE_URL is what is wrong", async () => {
+    mkdirSync(dataDir);
+    const path = join(folder.path, "elsewhere.db");
+    const { code, messages } = await run("key list", { env: { PROXY_DATABASE_URL: `sqlite:${path}` } });
+    expect(code).toBe(78);
+    expect(messages).toContain(`There is no Lockport installation at ${path}: correct PROXY_DATABASE_URL`);
+    expect(readdirSync(dataDir)).toEqual([]);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test("is one as well when a start was cut off before anything was in its catalog; the next makes it", async () => {
+    mkdirSync(dataDir);
+    writeFileSync(catalogPath, "");
+    expect((await run("key list")).messages).toContain("There is no Lockport installation");
+    expect(readdirSync(dataDir)).toEqual(["catalog.db"]);
+  });
+
+  test("becomes one by admin bootstrap, and its further advice keeps to the folder that was named", async () => {
+    const other = join(folder.path, "it's here");
+    const words = ["admin", "bootstrap", "--data-dir", other];
+    expect(await runLocal(dataDir, words)).toMatchObject({ code: 0 });
+    expect(existsSync(dataDir)).toBe(false);
+    const { messages } = await runLocal(dataDir, words);
+    expect(messages).toContain(`key create --principal admin --data-dir '${folder.path}/it'\\''s here'`);
+  });
+});
+
+test("a command to be typed next names the folder that was given, whole and quoted where a shell needs it", () => {
+  const format = (given: string) => formatCommand(["serve"], { dataDir: given });
+  expect(formatCommand(["serve"])).toEndWith(" serve");
+  expect(format("/srv/lockport")).toEndWith(" serve --data-dir /srv/lockport");
+  expect(format("/srv/a b;c")).toEndWith(" serve --data-dir '/srv/a b;c'");
+  expect(format("relative")).toEndWith(` serve --data-dir ${join(process.cwd(), "relative")}`);
+});

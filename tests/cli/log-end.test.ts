@@ -1,0 +1,109 @@
+import { describe, expect, test } from "bun:test";
+import { openLogEnd } from "#cli/log-end.ts";
+import { formatInstant } from "#kernel/clock.ts";
+import { parseInstant } from "#stats/window.ts";
+
+const START_US = Date.UTC(2026, 0, 1) * 1000;
+const SECOND_US = 1_000_000;
+
+interface Row {
+  readonly arrivedAtUs: number;
+  readonly durationMs: number;
+}
+
+/** A request log in memory, paged as `GET /stats/requests` is. */
+function createLog() {
+  const rows: Row[] = [];
+  let readCount = 0;
+  return {
+    get readCount() {
+      return readCount;
+    },
+    add(...added: readonly Row[]) {
+      rows.push(...added);
+      rows.sort((left, right) => right.arrivedAtUs - left.arrivedAtUs);
+    },
+    read: async (query: URLSearchParams) => {
+      readCount += 1;
+      const since = parseInstant(query.get("since") ?? "") ?? Number.NEGATIVE_INFINITY;
+      const until = parseInstant(query.get("until") ?? "") ?? Number.POSITIVE_INFINITY;
+      const held = rows.filter(({ arrivedAtUs }) => arrivedAtUs >= since && arrivedAtUs < until);
+      const requests = held.slice(0, Number(query.get("limit"))).map(({ arrivedAtUs, durationMs }) => ({
+        id: String(arrivedAtUs),
+        ts: formatInstant(arrivedAtUs),
+        duration_ms: durationMs,
+      }));
+      return { body: { requests, total: held.length }, notices: [] };
+    },
+  };
+}
+
+const many = (count: number, fromUs: number): readonly Row[] =>
+  Array.from({ length: count }, (_, index) => ({ arrivedAtUs: fromUs + index * 1000, durationMs: 1.5 }));
+const toIds = (rows: readonly { readonly [field: string]: unknown }[]) => rows.map(({ id }) => id);
+
+describe("the end of the request log", () => {
+  test("takes for new nothing that was there when it was opened, also beyond the pages that were read then", async () => {
+    const log = createLog();
+    log.add(...many(20_000, START_US));
+    const end = await openLogEnd(log.read, new URLSearchParams());
+    expect(end.newest).toHaveLength(500);
+    expect(await end.readNew()).toEqual({ rows: [], leftOutCount: 0 });
+    // Arrived before all that was read, ended after it.
+    const late = { arrivedAtUs: START_US + 500, durationMs: 30_000 };
+    log.add(late);
+    expect(toIds((await end.readNew()).rows)).toEqual([String(late.arrivedAtUs)]);
+    const before = log.readCount;
+    expect((await end.readNew()).rows).toEqual([]);
+    expect(log.readCount - before).toBe(1);
+  });
+
+  test("gives every row once, in the order of their endings, however many pages came at once", async () => {
+    const log = createLog();
+    const end = await openLogEnd(log.read, new URLSearchParams());
+    const added = many(3_210, START_US);
+    log.add(...added);
+    const { rows, leftOutCount } = await end.readNew();
+    expect(toIds(rows)).toEqual(added.map(({ arrivedAtUs }) => String(arrivedAtUs)));
+    expect(leftOutCount).toBe(0);
+    expect((await end.readNew()).rows).toEqual([]);
+  });
+
+  test("goes on over hours, and takes a row that another overtook into the database for new", async () => {
+    const log = createLog();
+    const end = await openLogEnd(log.read, new URLSearchParams());
+    for (let minute = 0; minute < 120; minute += 1) {
+      const atUs = START_US + minute * 60 * SECOND_US;
+      log.add({ arrivedAtUs: atUs, durationMs: 10 });
+      expect(toIds((await end.readNew()).rows)).toEqual([String(atUs)]);
+      log.add({ arrivedAtUs: atUs - 1, durationMs: 1 });
+      expect(toIds((await end.readNew()).rows)).toEqual([String(atUs - 1)]);
+    }
+  });
+
+  test("counts what is more than one look takes, and is at the end after it", async () => {
+    const log = createLog();
+    const end = await openLogEnd(log.read, new URLSearchParams());
+    log.add(...many(20_700, START_US));
+    const { rows, leftOutCount } = await end.readNew();
+    expect(rows.length + leftOutCount).toBe(20_700);
+    expect(leftOutCount).toBe(700);
+    log.add({ arrivedAtUs: START_US + 60 * SECOND_US, durationMs: 1 });
+    expect((await end.readNew()).rows).toHaveLength(1);
+  });
+
+  test("a look that fails loses nothing: the next one finds it", async () => {
+    const log = createLog();
+    let isBroken = false;
+    const read = async (query: URLSearchParams) => {
+      if (isBroken && query.has("until")) throw new Error("gone");
+      return log.read(query);
+    };
+    const end = await openLogEnd(read, new URLSearchParams());
+    log.add(...many(1_200, START_US));
+    isBroken = true;
+    expect(await end.readNew().catch(String)).toBe("Error: gone");
+    isBroken = false;
+    expect((await end.readNew()).rows).toHaveLength(1_200);
+  });
+});

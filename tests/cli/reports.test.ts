@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { groupUsage, sumUsage } from "#cli/usage-groups.ts";
+import { RELAY_SENTINEL } from "#cli/filters.ts";
+import { RELAY_PROVIDER } from "#usage/event.ts";
+import { makeEmptyInstallation } from "../support/empty-installation.ts";
+import { makeFolder } from "../support/folder.ts";
+import { chat, startBothWays, type BothWays } from "./both-ways.ts";
+import { runLocal } from "./terminal.ts";
+
+let installation: BothWays;
+
+beforeAll(async () => {
+  installation = await startBothWays();
+  const { app, ways } = installation;
+  const run = async (line: string) => expect(await ways[0]!.run(line)).toMatchObject({ code: 0 });
+  await run(`provider add up --base-url ${installation.upstream.baseUrl} --no-api-key`);
+  await run(
+    "model add priced --provider up --upstream-name a --price input_tokens=2 --price output_tokens=10",
+  );
+  await run("model add half --provider up --upstream-name b --price input_tokens=0.1");
+  await run("model add free --provider up --upstream-name c");
+  await run("principal create ada");
+  const key = (await ways[0]!.run("key create --principal ada")).data.trim();
+  for (const [model, who, tags] of [
+    ["priced", app.adminKey, "team:search,app:wiki"],
+    ["priced", key, "team:search"],
+    ["half", key, "app:wiki"],
+    ["free", key, ""],
+  ] as const) {
+    expect(await chat(app, model, { key: who, tags })).toBe(200);
+  }
+  expect(await chat(app, "priced", { content: "refuse" })).toBe(429);
+  // What is in the journal only, a local report leaves out, and says so.
+  await untilApplied(app.url);
+});
+afterAll(() => installation.stop());
+
+const APPLIED_MS_MAX = 5_000;
+const POLL_MS = 20;
+
+async function untilApplied(url: string): Promise<void> {
+  const startedMs = performance.now();
+  for (;;) {
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    if (/^proxy_journal_uncommitted_bytes 0$/m.test(metrics)) return;
+    if (performance.now() - startedMs > APPLIED_MS_MAX)
+      throw new Error("the journal stays ahead of the database");
+    await Bun.sleep(POLL_MS);
+  }
+}
+
+const eachWay = (line: string) => Promise.all(installation.ways.map((way) => way.run(line)));
+async function eachJson(line: string): Promise<any> {
+  const [local, remote] = await eachWay(`${line} --json`);
+  expect(local).toMatchObject({ code: 0, messages: "" });
+  const [first, second] = [JSON.parse(local!.data), JSON.parse(remote!.data)];
+  // What is told as "ago" was asked for at two moments.
+  expect({ ...second, since: null, until: null }).toEqual({ ...first, since: null, until: null });
+  return first;
+}
+
+describe("usage", () => {
+  test("sums up by model what was answered, the dearest first, with exact costs and what has no price apart", async () => {
+    const report = await eachJson("usage");
+    expect(report.by).toBe("model");
+    expect(report.usage).toEqual([
+      {
+        model: "priced",
+        requests: 2,
+        cancelled: 0,
+        cost: 0.008,
+        units: { input_tokens: 2000, output_tokens: 400 },
+      },
+      {
+        model: "half",
+        requests: 1,
+        cancelled: 0,
+        cost: 0.0001,
+        units: { input_tokens: 1000, output_tokens: 200 },
+      },
+      {
+        model: "free",
+        requests: 1,
+        cancelled: 0,
+        cost: null,
+        units: { input_tokens: 1000, output_tokens: 200 },
+      },
+    ]);
+    expect(report.total).toEqual({
+      requests: 4,
+      cancelled: 0,
+      cost: 0.0081,
+      units: { input_tokens: 4000, output_tokens: 800 },
+      unpriced_requests: 2,
+    });
+  });
+
+  test("by person, provider, tag, app and client; a request counts under each of its tags, and one without is untagged", async () => {
+    const names = async (by: string, field = by) =>
+      (await eachJson(`usage --by ${by}`)).usage.map((row: any) => [row[field], row.requests]);
+    expect(await names("person", "principal")).toEqual([
+      ["ada", 3],
+      ["admin", 1],
+    ]);
+    expect(await names("provider")).toEqual([["up", 4]]);
+    expect(await names("tag")).toEqual([
+      ["team:search", 2],
+      ["app:wiki", 2],
+      [null, 1],
+    ]);
+    expect(await names("app")).toEqual([
+      ["wiki", 2],
+      ["untagged", 2],
+    ]);
+    expect(await names("client")).toEqual([["tests/1", 4]]);
+  });
+
+  test("takes every filter, and a window in ISO 8601 or as how long ago", async () => {
+    const requests = async (flags: string) => (await eachJson(`usage ${flags}`)).total.requests;
+    expect(await requests("--person ada --model priced")).toBe(1);
+    expect(await requests("--tag team:search --tag app:wiki")).toBe(1);
+    expect(await requests("--client tests --provider up --since 1h")).toBe(4);
+    expect(await requests("--until 1h")).toBe(0);
+    expect(await requests("--since 2000-01-01 --until 2000-02-01")).toBe(0);
+    for (const run of await eachWay("usage --since yesterday"))
+      expect(run).toMatchObject({
+        code: 2,
+        data: "",
+        messages: expect.stringContaining("2026-01-31T08:00:00Z, or how long ago: 90s"),
+      });
+  });
+
+  test("as a table says unpriced and never zero, names its window in UTC and says what the cost leaves out", async () => {
+    for (const { data, messages } of await eachWay("usage")) {
+      expect(data).toMatch(/^MODEL +REQUESTS +CANCELLED +INPUT +OUTPUT +CACHED +AUDIO S +COST\n/);
+      expect(data).toMatch(/\nfree +1 +0 +1,000 +200 +- +- +unpriced\n/);
+      expect(data).toMatch(/\ntotal +4 .* 0\.0081\n$/);
+      expect(messages).toMatch(
+        /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d to now, UTC\n2 requests have units without a price, which the cost leaves out/,
+      );
+    }
+  });
+});
+
+describe("sums", () => {
+  const row = (cost: number | null, requests = 1) => ({
+    model: "m",
+    requests,
+    cancelled: 0,
+    cost,
+    units: {},
+  });
+
+  test("are exact where floating point is not, and nothing priced stays nothing", () => {
+    expect(sumUsage([row(0.1), row(0.2)]).cost).toBe(0.3);
+    expect(sumUsage(Array.from({ length: 1000 }, () => row(0.000_000_000_001))).cost).toBe(0.000_000_001);
+    expect(sumUsage([row(null), row(null)]).cost).toBeNull();
+    expect(sumUsage([row(null), row(0)]).cost).toBe(0);
+    expect(sumUsage([row(123_456_789.123_456)]).cost).toBe(123_456_789.123_456);
+  });
+
+  test("put what costs nothing after what costs something, and groups of one cost in order of requests", () => {
+    const rows = [row(null, 9), row(0, 1), row(5, 1), row(5, 2)].map((each, index) =>
+      Object.assign(each, { model: `m${index}` }),
+    );
+    expect(groupUsage(rows, "model").map(({ name }) => name)).toEqual(["m3", "m2", "m1", "m0"]);
+  });
+});
+
+describe("pricing missing", () => {
+  test("lists units that were used and have no price now, and no longer those that got one", async () => {
+    const missing = await eachJson("pricing missing").then(Object.values);
+    const expected = [
+      { model: "free", provider: "up", unit: "input_tokens", quantity: 1000 },
+      { model: "free", provider: "up", unit: "output_tokens", quantity: 200 },
+      { model: "half", provider: "up", unit: "output_tokens", quantity: 200 },
+    ];
+    expect(missing.filter((each) => each !== null)).toEqual(expected);
+    const feed = {
+      version: "1",
+      entries: [{ model: "c", unit: "input_tokens", price_per_million: 1 }],
+    };
+    await installation.ways[1]!.run("pricing load -", { stdin: JSON.stringify(feed) });
+    const left: any[] = JSON.parse((await installation.ways[0]!.run("pricing missing --json")).data);
+    expect(left).toEqual(expected.slice(1));
+  });
+
+  test("the relay's sentinel is the one that events are recorded under", () => {
+    expect(RELAY_SENTINEL).toBe(RELAY_PROVIDER);
+  });
+});
+
+describe("requests tail", () => {
+  test("shows the newest last, failures included, as lines or as one JSON object each", async () => {
+    const [local, remote] = await eachWay("requests tail --json");
+    expect(remote).toEqual(local);
+    const rows = local!.data
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(rows.map(({ model, outcome }) => [model, outcome])).toEqual([
+      ["priced", "ok"],
+      ["priced", "ok"],
+      ["half", "ok"],
+      ["free", "ok"],
+      ["priced", "upstream_error"],
+    ]);
+    for (const { data } of await eachWay("requests tail -n 2 --provider up")) {
+      const [heading, ok, failed] = data.split("\n");
+      expect(heading).toStartWith("TIME (UTC)");
+      expect(ok).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +ada +free +up +ok +200 .* 1,000 +200 +unpriced$/);
+      expect(failed).toMatch(/ upstream_error +429 .* rate_limit_error$/);
+    }
+    expect(
+      (await eachWay("requests tail --outcome failed -n 5")).map(({ data }) => data.split("\n").length),
+    ).toEqual([3, 3]);
+  });
+
+  test("and the sums beside the server have each request as soon as its answer was there", async () => {
+    const local = installation.ways[0]!;
+    const countAll = async () =>
+      JSON.parse((await local.run("usage --json --model free")).data).total.requests;
+    const before = await countAll();
+    for (let count = 1; count <= 20; count += 1) {
+      const tag = `turn:${before}-${count}`;
+      expect(await chat(installation.app, "free", { tags: tag })).toBe(200);
+      expect(JSON.parse((await local.run("requests tail --json -n 1")).data).tags).toEqual([tag]);
+      expect(await countAll()).toBe(before + count);
+    }
+  });
+
+  test("a count that is none is exit code 2", async () => {
+    for (const count of ["-1", "501", "x", "1.5"]) {
+      expect(await installation.ways[0]!.run(`requests tail -n ${count}`)).toMatchObject({
+        code: 2,
+        data: "",
+      });
+    }
+  });
+
+  test("-f goes on with each request as it ends, by its filters, and ends when it is told to", async () => {
+    for (const way of installation.ways) {
+      const end = new AbortController();
+      const shown: string[] = [];
+      const begun = Promise.withResolvers<void>();
+      const seen = Promise.withResolvers<void>();
+      const running = way.run("requests tail -f -n 1 --model half --json", {
+        end: end.signal,
+        onData: (text) => {
+          shown.push(JSON.parse(text).model);
+          if (shown.length === 1) begun.resolve();
+          if (shown.length === 3) seen.resolve();
+        },
+      });
+      await begun.promise;
+      for (const model of ["half", "free", "half"]) await chat(installation.app, model);
+      await seen.promise;
+      end.abort();
+      expect(await running).toMatchObject({ code: 0, messages: "" });
+      expect(shown).toEqual(["half", "half", "half"]);
+    }
+  }, 20_000);
+});
+
+describe("a ledger without a server", () => {
+  test("that was never made has no usage, and no report makes a file", async () => {
+    const folder = makeFolder();
+    const dataDir = join(folder.path, "data");
+    await makeEmptyInstallation(dataDir);
+    const run = (line: string) => runLocal(dataDir, line.split(" "));
+    expect(JSON.parse((await run("usage --json")).data).total).toMatchObject({ requests: 0, cost: null });
+    expect(await run("requests tail --json")).toEqual({ code: 0, data: "", messages: "" });
+    expect(await run("pricing missing --json")).toEqual({ code: 0, data: "[]\n", messages: "" });
+    expect(readdirSync(dataDir).filter((name) => /usage|journal|serving/.test(name))).toEqual([]);
+    folder.remove();
+  });
+
+  test("that a server left is read, key use included; what its journal holds beyond it is said and not counted", async () => {
+    const folder = makeFolder();
+    const dataDir = join(folder.path, "data");
+    const { startApp } = await import("../support/app.ts");
+    const app = await startApp({ dataDir });
+    await app.api("POST", "/admin/v1/providers", { name: "p", base_url: "http://127.0.0.1:1/v1" });
+    await app.api("POST", "/admin/v1/models", { alias: "m", provider: "p", upstream_name: "u" });
+    expect(await chat(app, "m")).toBe(502);
+    await app.stop();
+    const run = (line: string) => runLocal(dataDir, line.split(" "));
+    const tail = await run("requests tail --json");
+    expect(tail).toMatchObject({ code: 0, messages: "" });
+    expect(JSON.parse(tail.data)).toMatchObject({ model: "m", outcome: "unreachable" });
+    expect(JSON.parse((await run("key list --json")).data)[0].last_used_at).toMatch(/Z$/);
+
+    const journal = join(dataDir, "journal");
+    mkdirSync(journal, { recursive: true });
+    appendFileSync(join(journal, "000000000999.journal"), "x".repeat(100));
+    const behind = await run("requests tail --json");
+    expect(behind.data).toBe(tail.data);
+    expect(behind.messages).toStartWith("100 bytes of the usage journal are not in the database yet");
+    rmSync(journal, { recursive: true });
+    folder.remove();
+  });
+});

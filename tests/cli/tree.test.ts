@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { listNodes, readCommandTree } from "#cli/command-tree.ts";
+import { createProgram } from "#cli/program.ts";
+import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
+import { makeFolder } from "../support/folder.ts";
+import { runLocal, type CliInput } from "./terminal.ts";
+
+let folder: ReturnType<typeof makeFolder>;
+let dataDir: string;
+beforeEach(() => {
+  folder = makeFolder();
+  dataDir = join(folder.path, "data");
+});
+afterEach(() => folder.remove());
+
+const run = (line: string, input?: CliInput) => runLocal(dataDir, line === "" ? [] : line.split(" "), input);
+
+const tree = readCommandTree(createProgram(SILENT_TERMINAL));
+const nodes = listNodes(tree).slice(1);
+const leaves = nodes.filter(({ commands }) => commands.length === 0);
+const names = new Set(nodes.map(({ path }) => path.join(" ")));
+
+/** The design's tree ("Command line"), as far as it is here. */
+const DESIGNED = [
+  "serve",
+  "admin bootstrap",
+  "admin password show",
+  "admin password rotate",
+  "admin login-link",
+  "principal list",
+  "principal create",
+  "principal revoke-sessions",
+  "key list",
+  "key create",
+  "key delete",
+  "relay-token list",
+  "relay-token create",
+  "relay-token delete",
+  "provider list",
+  "provider add",
+  "provider set",
+  "provider enable",
+  "provider disable",
+  "provider remove",
+  "provider discover",
+  "model list",
+  "model add",
+  "model alias",
+  "model hide",
+  "model show",
+  "model rename",
+  "model remove",
+  "model resolve",
+  "pricing load",
+  "pricing show",
+  "pricing missing",
+  "import litellm-config",
+  "export",
+  "apply",
+  "usage",
+  "requests tail",
+  "snippet",
+  "openapi",
+  "complete",
+];
+
+describe("the command tree", () => {
+  test("has every command of the design", () => {
+    expect(DESIGNED.filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  test("fits a screen of 24 lines and 80 columns as a whole, whoever asks for it, with every command in it", async () => {
+    for (const line of ["--help", "-h", "help"]) {
+      const { code, data, messages } = await run(line);
+      expect({ line, code, messages }).toEqual({ line, code: 0, messages: "" });
+      const lines = data.trimEnd().split("\n");
+      // One line is the prompt's.
+      expect(lines.length).toBeLessThan(24);
+      expect(Math.max(...lines.map((each) => each.length))).toBeLessThanOrEqual(80);
+      for (const { name } of tree.commands) expect(data).toMatch(new RegExp(`^(?:\\w+)? +${name} `, "m"));
+      for (const { path } of nodes.filter((each) => each.path.length === 2)) expect(data).toContain(path[1]!);
+      expect(data).not.toContain("…");
+    }
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test("explains each command and group on stdout with exit code 0 in 80 columns, with what it does, its options and examples that are its own", async () => {
+    for (const { path, description, options, commands } of nodes) {
+      const line = path.join(" ");
+      const { code, data, messages } = await run(`${line} --help`);
+      expect({ line, code, messages }).toEqual({ line, code: 0, messages: "" });
+      expect(data.replaceAll(/\s+/g, " ")).toContain(description);
+      expect(data.split("\n").filter((each) => Bun.stringWidth(each) > 80)).toEqual([]);
+      const [, examples = ""] = data.split("\nExamples:\n");
+      expect({ line, hasExample: examples.includes(`lockport ${line}`) }).toEqual({ line, hasExample: true });
+      const isGroup = commands.length > 0;
+      expect({ line, json: options.some(({ names: flags }) => flags.includes("--json")) }).toEqual({
+        line,
+        json: !isGroup,
+      });
+      expect(options.every((option) => option.description !== "")).toBe(true);
+    }
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test("has no example with an option or a command that does not exist", async () => {
+    for (const { path } of nodes) {
+      const { data } = await run(`${path.join(" ")} --help`);
+      const examples = (data.split("\nExamples:\n")[1] ?? "").replaceAll(/ \\\n */g, " ");
+      for (const [, words = ""] of examples.matchAll(/lockport ((?:[^|>)"]|\n)*?)(?=\n|\||>|\)|"|$)/g)) {
+        const given = words.trim().split(/\s+/);
+        const node = nodes.findLast((each) => each.path.every((name, index) => given[index] === name));
+        expect({ words, known: node !== undefined }).toEqual({ words, known: true });
+        const flags = given.filter((word) => word.startsWith("-") && word !== "-");
+        const known = new Set(node!.options.flatMap((option) => option.names));
+        expect({ words, unknown: flags.filter((flag) => !known.has(flag)) }).toEqual({
+          words,
+          unknown: [],
+        });
+      }
+    }
+  });
+
+  test("a group without a verb, no command at all and a word too many are exit code 2, with nothing on stdout", async () => {
+    for (const line of [
+      "",
+      "key",
+      "admin password",
+      "key list extra",
+      "complete",
+      "complete tcsh",
+      "usage --by wat",
+    ]) {
+      const { code, data, messages } = await run(line);
+      expect({ line, code, data, said: messages !== "" }).toEqual({ line, code: 2, data: "", said: true });
+    }
+  });
+
+  test("a typo in a command, a verb or an option is answered with what was probably meant, and exit code 2", async () => {
+    const typos: readonly [string, string][] = [
+      ["serv", "Did you mean serve?"],
+      ["relay-tokne list", "Did you mean relay-token?"],
+      ["provider discver up", "Did you mean discover?"],
+      ["admin pasword show", "Did you mean password?"],
+      ["admin password sho", "Did you mean show?"],
+      ["requests tail --folow", "Did you mean --follow?"],
+      ["model add a --upstream-nam x", "Did you mean --upstream-name?"],
+      ["usage --sinse 7d", "Did you mean --since?"],
+      ["help provder", "Did you mean provider?"],
+      ["provder --help", "Did you mean provider?"],
+      ["help provider ad", "Did you mean add?"],
+      ["provider help ad", "Did you mean add?"],
+      ["provider ad --help", "Did you mean add?"],
+    ];
+    for (const [line, hint] of typos) {
+      const { code, data, messages } = await run(line);
+      expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
+      expect(messages).toContain(hint);
+    }
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});
+
+test("help for a command is the same however it is asked for", async () => {
+  const asked = await Promise.all(
+    ["key create --help", "key create -h", "help key create", "key help create"].map((line) => run(line)),
+  );
+  for (const each of asked) expect(each).toEqual(asked[0]!);
+  expect(asked[0]!.data).toStartWith("Usage: lockport key create ");
+});
+
+describe("a secret among the arguments", () => {
+  const secret = "sk-do-not-repeat-me";
+  const key = `lp_${"a".repeat(43)}`;
+
+  test("is refused by every spelling with exit code 2 and what to do instead, and is repeated nowhere", async () => {
+    const add = "provider add up --base-url http://127.0.0.1:9/v1";
+    for (const line of [
+      `${add} --api-key ${secret}`,
+      `${add} --api-key=${secret}`,
+      `provider set up --api-key ${secret}`,
+      `admin bootstrap --password ${secret}`,
+      `key list --token=${secret}`,
+      `key list --url http://127.0.0.1:1 --secret ${secret}`,
+    ]) {
+      const { code, data, messages } = await run(line);
+      expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
+      expect(messages).not.toContain(secret);
+      expect(messages).toContain("--api-key-file");
+      expect(messages).toContain("PROXY_API_KEY");
+    }
+    const { code, messages } = await run(`key delete ${key}`);
+    expect({ code, repeats: messages.includes(key) }).toEqual({ code: 2, repeats: false });
+    expect(messages).toContain("by its id");
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test("is known by its form as a provider's key or a login link, wherever it stands, and is not repeated", async () => {
+    const random = "4fJ9aQ2xLm7TzK0wRb5N8cYd";
+    for (const pasted of [
+      `sk-${random}`,
+      "sk-proj-abcdefghijklmnopqrstuvwx",
+      `sk-proj-_-${random}_x`,
+      `sk-ant-api03-${random}-AA`,
+      `sk-or-v1-${random}`,
+      `gsk_${random}`,
+      `AIzaSy${random}-_x`,
+      `xai-${random}`,
+      `hf_${random}`,
+      `r8_${random}`,
+      `pplx-${random}`,
+      `nvapi-${random}`,
+      `lpl_${"a1".repeat(21)}b`,
+    ]) {
+      for (const line of [
+        `provider add z --base-url http://127.0.0.1:9/v1 --api-key-file ${pasted}`,
+        `provider add z --base-url http://127.0.0.1:9/v1 --api-key-file=${pasted}`,
+        `provider add ${pasted} --base-url http://127.0.0.1:9/v1 --no-api-key`,
+        `model add m --provider p --upstream-name ${pasted}`,
+        `key list --url http://127.0.0.1:9/#login=${pasted}`,
+        pasted,
+      ]) {
+        const { code, data, messages } = await run(line);
+        expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
+        expect(messages).toContain("the shell's history keeps now");
+        expect(messages).not.toContain(pasted.slice(6));
+      }
+    }
+  });
+
+  test("is not taken for one when it is a name that only begins so", async () => {
+    for (const name of [
+      "sk-learn",
+      "sk-mistral-large-instruct-2407-fp8",
+      "hf_llama_3_70b_instruct_awq_int4",
+      "xai-grok-4-fast-reasoning-preview",
+      "pplx-70b-online",
+      "task-0123456789abcdef0123456789abcdef",
+      "gsk_small",
+    ]) {
+      const { code, messages } = await run(`key create --principal ada --label ${name}`);
+      expect({ name, code }).toEqual({ name, code: 78 });
+      expect(messages).not.toContain("history");
+    }
+  });
+
+  test("has no option that would take one: what takes a secret takes a file or asks", () => {
+    const takers = leaves.flatMap(({ path, options }) =>
+      options
+        .filter(
+          ({ value, names: flags }) =>
+            value !== null && flags.some((flag) => /key|secret|password|token/.test(flag)),
+        )
+        .map(
+          ({ names: flags, value }) =>
+            `${path.join(" ")} ${flags.join(" ")}${value?.isPath === true ? " path" : ""}`,
+        ),
+    );
+    // `--key` filters by a key's id.
+    expect(takers.filter((taker) => !taker.endsWith(" path") && !taker.endsWith(" --key"))).toEqual([]);
+  });
+});
