@@ -19,6 +19,8 @@ export interface TestApp {
    * A text or bytes go as they are.
    */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** Of a login link of `admin`. */
+  makeLoginToken(): Promise<string>;
   /** Ends it, and fails where its ledger does not add up. */
   stop(): Promise<void>;
 }
@@ -48,6 +50,7 @@ export async function startApp(
     dataDir,
     api: (method, path, body, headers = { authorization: `Bearer ${adminKey}` }) =>
       fetch(server.url + path, { method, ...toRequestBody(body, headers), redirect: "manual" }),
+    makeLoginToken: async () => (await server.services.loginLinks.create(admin)).token,
     async stop() {
       try {
         await server.stop();
@@ -62,9 +65,7 @@ export async function startApp(
 
 function toRequestBody(body: unknown, headers: Record<string, string>) {
   if (body === undefined) return { headers };
-  const raw = typeof body === "string" || body instanceof Uint8Array;
-  return {
-    headers: { "content-type": "application/json", ...headers },
-    body: raw ? body : JSON.stringify(body),
-  };
+  const sent = { headers: { "content-type": "application/json", ...headers } };
+  if (body instanceof Uint8Array) return { ...sent, body: new Uint8Array(body) };
+  return { ...sent, body: typeof body === "string" ? body : JSON.stringify(body) };
 }

@@ -23,6 +23,11 @@ export interface Spawning {
   readonly cwd?: string;
 }
 
+export interface Starting extends Spawning {
+  /** Default 0, which takes a free one. */
+  readonly port?: number;
+}
+
 /** Runs a command line to its end. Nothing of this process's environment reaches it but where it finds programs. */
 export async function runProcess(cmd: readonly string[], { env = {}, cwd = tmpdir() }: Spawning = {}) {
   const child = Bun.spawn({
@@ -33,7 +38,11 @@ export async function runProcess(cmd: readonly string[], { env = {}, cwd = tmpdi
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [data, messages, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const [data, messages, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   return { code, data, messages };
 }
 
@@ -53,10 +62,10 @@ export interface RunningProcess {
 /** Starts `<command> serve` and waits until it says where it listens. */
 export async function startProcess(
   command: readonly string[],
-  { env = {}, cwd = tmpdir() }: Spawning = {},
+  { env = {}, cwd = tmpdir(), port = 0 }: Starting = {},
 ): Promise<RunningProcess> {
   const child = Bun.spawn({
-    cmd: [...command, "serve", "--port", "0"],
+    cmd: [...command, "serve", "--port", String(port)],
     cwd,
     env: cleanEnvironment(env),
     stdin: "ignore",
@@ -106,6 +115,7 @@ export async function startProcess(
   }
 }
 
-function cleanEnvironment(env: Record<string, string>): Record<string, string> {
+/** What a process starts with here: nothing of this one's environment but where programs are found. */
+export function cleanEnvironment(env: Record<string, string>): Record<string, string> {
   return { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), ...env };
 }

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import { checkNoShift } from "./support/vitals.ts";
+import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+beforeAll(async () => {
+  site = await startSite();
+  const key = await site.adminKey();
+  for (const [method, path, body] of [
+    ["POST", "/admin/v1/providers", { name: "acme", base_url: "http://127.0.0.1:9/v1" }],
+    ["POST", "/admin/v1/models", { alias: "team/fast", provider: "acme", upstream_name: "m" }],
+    ["PATCH", "/admin/v1/models/team%2Ffast", { hidden: true }],
+    ["POST", "/admin/v1/principals", { name: "robin", role: "member" }],
+  ] as const) {
+    await ask(key, method, path, body);
+  }
+});
+afterAll(() => site.stop());
+
+async function ask(key: string, method: string, path: string, body?: unknown): Promise<any> {
+  const response = await fetch(site.url + path, {
+    method,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  expect(response.ok).toBe(true);
+  return await response.json();
+}
+
+async function open(path = "/audit", options: Partial<VisitorOptions> = {}): Promise<Visitor> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  await visitor.page.locator("main ol li").first().waitFor();
+  return visitor;
+}
+
+/** More than the page asks for by itself without a filter. */
+const OLD_EVENTS = 600;
+
+describeInBrowser("the audit", () => {
+  test("lists who changed what, newest first, under UTC days, and says what it leaves out", async () => {
+    const { page } = await open();
+    const items = await page.locator("main ol li").allTextContents();
+    expect(items.map((text) => /(?:principal|model|provider)\.(?:create|update)/.exec(text)?.[0])).toEqual([
+      "principal.create",
+      "model.update",
+      "model.create",
+      "provider.create",
+    ]);
+    expect(
+      await page.getByRole("heading", { level: 2, name: /^\d{4}-\d\d-\d\d UTC$/ }).count(),
+    ).toBeGreaterThan(0);
+    expect(await page.locator("main").textContent()).toContain(
+      "Local commands on the server's machine are not listed",
+    );
+    expect(await page.getByRole("link", { name: "robin" }).count()).toBe(1);
+  });
+
+  test("is filtered by action, actor and target in its address, and back to all by one press", async () => {
+    const { page } = await open();
+    await page.getByRole("combobox", { name: "Action" }).click();
+    await page.getByRole("option", { name: "model.update" }).click();
+    await page.waitForURL(/\?action=model.update$/);
+    expect(await page.locator("main ol li").count()).toBe(1);
+    const target = page.getByRole("searchbox", { name: "Target contains" });
+    await target.pressSequentially("nothing");
+    await page.getByText("No event matches").waitFor();
+    expect(new URL(page.url()).searchParams.get("target")).toBe("nothing");
+    expect(await target.inputValue()).toBe("nothing");
+    await page.reload();
+    await page.getByText("No event matches").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText("provider.create").waitFor();
+    expect(new URL(page.url()).search).toBe("");
+  });
+
+  test("leads to what was changed", async () => {
+    const { page } = await open();
+    await page.getByRole("link", { name: "acme" }).click();
+    await page.waitForURL(/\/providers\?open=acme$/);
+  });
+
+  test("finds people and keys by the names that they have, and leads to them while they are there", async () => {
+    const key = await site.adminKey();
+    const created = await ask(key, "POST", "/admin/v1/keys", { principal: "robin", label: "laptop" });
+    const passing = await ask(key, "POST", "/admin/v1/principals", { name: "passing" });
+    await ask(key, "DELETE", `/admin/v1/principals/${passing.id}`);
+    const { page } = await open("/audit?target=robin");
+    const links = page.locator("main ol").getByRole("link");
+    await links.filter({ hasText: "laptop of robin" }).waitFor();
+    expect((await links.allTextContents()).toSorted()).toEqual(["laptop of robin", "robin"]);
+    const target = page.getByRole("searchbox", { name: "Target contains" });
+    await target.fill(passing.id);
+    await page.getByText("principal.delete").waitFor();
+    expect(await links.count()).toBe(0);
+    await target.fill(created.id);
+    await links.filter({ hasText: "laptop of robin" }).click();
+    await page.getByRole("dialog", { name: "robin" }).waitFor();
+  });
+
+  test("names an actor whose principal is gone", async () => {
+    const key = await site.adminKey();
+    const gone = await ask(key, "POST", "/admin/v1/principals", { name: "gone", role: "admin" });
+    const { key: goneKey } = await ask(key, "POST", "/admin/v1/keys", { principal: "gone" });
+    await ask(goneKey, "PATCH", "/admin/v1/models/team%2Ffast", { hidden: false });
+    await ask(key, "DELETE", `/admin/v1/principals/${gone.id}`);
+    const { page } = await open();
+    await page.getByRole("combobox", { name: "Actor" }).click();
+    await page.getByRole("option", { name: "(deleted principal)" }).click();
+    await page.waitForURL(/actor=/);
+    expect(await page.locator("main ol li").count()).toBe(1);
+  });
+
+  test.each(["light", "dark"] as const)(
+    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
+    async (theme) => {
+      const { page } = await open("/audit", { theme });
+      await checkNoShift(page);
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await tabThrough(page);
+      await shoot(page, `audit-${theme}`);
+    },
+  );
+
+  test("looks through older events for what a filter asks, and says how far back it went", async () => {
+    const key = await site.adminKey();
+    await ask(key, "POST", "/admin/v1/principals", { name: "needle" });
+    for (let made = 0; made < OLD_EVENTS; made += 100) {
+      await Promise.all(
+        Array.from({ length: 100 }, () =>
+          ask(key, "POST", "/admin/v1/pricing", { version: "again", entries: [] }),
+        ),
+      );
+    }
+    const { page } = await open("/audit?target=needle");
+    await page.getByRole("link", { name: "needle" }).waitFor();
+    const status = page.getByRole("status").filter({ hasText: "match" });
+    await status.filter({ hasText: /^1 of the newest \d{3} events match, back to .* UTC\.$/ }).waitFor();
+    await page.goto("/audit");
+    await page
+      .getByRole("status")
+      .filter({ hasText: /^The newest 250 events, of \d{3}, back to/ })
+      .waitFor();
+    await page.getByRole("button", { name: "Look further back" }).click();
+    await page
+      .getByRole("status")
+      .filter({ hasText: /^The newest 500 events/ })
+      .waitFor();
+    expect(await page.locator("main ol li").count()).toBe(500);
+  });
+});

@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { callApi } from "../support/installation.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { checkFits } from "./support/layout.ts";
+import { rest } from "./support/rest.ts";
+import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import { inBothThemes } from "./support/themes.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+beforeAll(async () => {
+  site = await startSite({
+    upstream: {
+      script: (asked) => asked.reply({ body: '{"usage":{"prompt_tokens":1000,"completion_tokens":10}}' }),
+      models: { fast: "vendor/fast" },
+      pricing: { input_tokens: 2, output_tokens: 4 },
+    },
+  });
+  await ask();
+});
+afterAll(() => site.stop());
+
+async function ask(): Promise<void> {
+  const body = { model: "fast", messages: [{ role: "user", content: "hello" }] };
+  const response = await callApi(site.url, await site.adminKey(), "POST", "/v1/chat/completions", body);
+  expect(response.status).toBe(200);
+  await response.arrayBuffer();
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<any> {
+  const response = await callApi(site.url, await site.adminKey(), method, path, body);
+  expect(response.ok).toBe(true);
+  return JSON.parse(await response.text());
+}
+
+async function visit(path: string) {
+  const visitor = await browser.newVisitor({ baseUrl: site.url });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  await visitor.page.locator("h1").waitFor();
+  return visitor;
+}
+
+const look = async (page: Page) =>
+  inBothThemes(page, async () => {
+    await checkAccessibility(page);
+    await checkFits(page);
+  });
+
+const rows = (page: Page) =>
+  page.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr[data-index]");
+
+const OFFLINE = "The server does not answer. What you see is from before";
+
+describeInBrowser("a server that is killed", () => {
+  test("is told of over what one was reading; once it is back the live tail goes on by itself", async () => {
+    const visitor = await visit("/requests?live=1&model=fast&range=24h");
+    const { page } = visitor;
+    await rows(page).first().waitFor();
+    const before = await rows(page).count();
+    let loads = 0;
+    page.on("domcontentloaded", () => (loads += 1));
+    visitor.expect(/^request: GET .* failed: net::ERR_(?:CONNECTION_|EMPTY_RESPONSE|INCOMPLETE)/);
+    await site.crash();
+    await page.getByText(OFFLINE).waitFor();
+    expect(await rows(page).count()).toBe(before);
+    await look(page);
+    // What is open stays open to reading, and to writing down.
+    await rows(page).first().click();
+    await page.getByRole("dialog", { name: "fast" }).getByText("$0.00204").first().waitFor();
+    await page.keyboard.press("Escape");
+    await page.mouse.move(0, 0);
+    await site.restart();
+    await page.getByText(OFFLINE).waitFor({ state: "detached" });
+    await ask();
+    await rows(page).nth(before).waitFor();
+    expect(await rows(page).count()).toBe(before + 1);
+    expect(new URL(page.url()).search).toBe("?live=1&model=fast&range=24h");
+    expect(loads).toBe(0);
+  });
+
+  test("while a key is made leaves the dialog with what was typed, and makes one when it is back", async () => {
+    const visitor = await visit("/keys");
+    const { page } = visitor;
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByRole("textbox", { name: "Label" }).fill("through the night");
+    visitor.expect(/^request: (?:GET|POST) .* failed: net::ERR_(?:CONNECTION_|EMPTY_RESPONSE)/);
+    await site.crash();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Create a key" });
+    await dialog.getByText("offline", { exact: true }).waitFor();
+    await look(page);
+    expect(await page.getByRole("textbox", { name: "Label" }).inputValue()).toBe("through the night");
+    await site.restart();
+    await page.getByText(OFFLINE).waitFor({ state: "detached" });
+    await dialog.getByRole("button", { name: "Create key" }).click();
+    await page.getByRole("textbox", { name: "Key", exact: true }).waitFor();
+    const { keys } = await call("GET", "/my/keys");
+    expect(keys.filter(({ label }: { label: string }) => label === "through the night")).toHaveLength(1);
+    visitor.leaving.answer = "leave";
+  });
+});
+
+describeInBrowser("a session that was ended", () => {
+  test("in two tabs is one sign-in: each comes back to its own place", async () => {
+    const visitor = await visit("/requests?model=fast&outcome=ok&range=24h");
+    const { page, context } = visitor;
+    await rows(page).first().waitFor();
+    const other = await context.newPage();
+    await other.goto("/catalogue?q=fast");
+    await other.getByRole("button", { name: "Change fast", exact: true }).waitFor();
+    expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
+    for (const tab of [page, other]) {
+      await tab.reload();
+      await tab.getByText("You will come back to where you were.").waitFor();
+    }
+    await page.bringToFront();
+    await page.getByRole("textbox", { name: "Administrator password" }).fill(site.adminPassword);
+    await page.keyboard.press("Enter");
+    await rows(page).first().waitFor();
+    expect(new URL(page.url()).search).toBe("?model=fast&outcome=ok&range=24h");
+    await other.bringToFront();
+    await other.reload();
+    await other.getByRole("button", { name: "Change fast", exact: true }).waitFor();
+    expect(new URL(other.url()).search).toBe("?q=fast");
+  });
+});
+
+describeInBrowser("an admin who is one no longer", () => {
+  test("changes nothing any more, and finds the pages of admins shut, with the reason", async () => {
+    const { id } = await call("POST", "/admin/v1/principals", { name: "former", role: "admin" });
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await page.goto(await makeLoginLink(site, "former"));
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Catalogue" }).click();
+    await page.getByRole("button", { name: "Change fast", exact: true }).waitFor();
+    await rest(page);
+    await call("PATCH", `/admin/v1/principals/${id}`, { role: "member" });
+    visitor.expect(/^request: \w+ .*\/admin\/v1\/.* answered 403$/);
+    await page.getByRole("switch", { name: "fast listed" }).click();
+    // By itself: the page asks anew who one is, and shows what that person may see.
+    await page.getByText("This page is for administrators").waitFor();
+    expect((await call("GET", "/admin/v1/models?limit=500")).models[0]).toMatchObject({ hidden: false });
+    const links = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allTextContents();
+    expect(links).not.toContain("Catalogue");
+    await look(page);
+    await page.getByRole("link", { name: "Go to the overview" }).click();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  });
+});
+
+describeInBrowser("an address that nobody made", () => {
+  test.each([
+    ["/requests?foo=bar&range=banana&outcome=strange&page=-1&rows=7&live=yes&tag=&tag=&model=", "Requests"],
+    ["/requests?page=99999", "Requests"],
+    ["/?by=planet&show=feelings&bucket=eon&range=&__proto__=1&constructor=2", "Overview"],
+    ["/errors?heat=hot&ok=perhaps&since=&until=", "Errors"],
+    ["/usage?range=999d", "My usage"],
+    ["/models?open=nothing&capability=telepathy&hidden=no", "Models"],
+    ["/playground?model=nothing", "Playground"],
+    ["/providers?open=nothing&page=x", "Providers"],
+    ["/catalogue?open=nothing&provider=nothing", "Catalogue"],
+    ["/people?open=nothing&tab=nothing", "People & keys"],
+    ["/audit?action=nothing&actor=nothing&page=1e9", "Audit"],
+    ["/pricing?q=%F0%9F%91%BB&open=nothing", "Pricing"],
+  ])("shows what there is: %s", async (path, name) => {
+    const visitor = await visit(path);
+    const { page } = visitor;
+    if (name === "Providers") visitor.expect(/^request: GET .*\/providers\/nothing answered 404$/);
+    await page.locator("h1", { hasText: name }).waitFor();
+    await rest(page);
+    if (path.includes("open=nothing") && name !== "Pricing") {
+      await page
+        .getByText(/^There is no such|provider_not_found/)
+        .first()
+        .waitFor();
+    }
+    expect(await page.getByText("This page could not be shown").count()).toBe(0);
+    expect(await page.getByText("page_error").count()).toBe(0);
+    await checkAccessibility(page);
+    await checkFits(page);
+  });
+
+  test("leads to a page that says so, and on from there", async () => {
+    const { page } = await visit("/no/such/page?at=all");
+    await look(page);
+    expect(await page.locator("main").innerText()).toMatch(/no such page|not (?:found|exist)|no page/i);
+    await page.locator("main").getByRole("link").first().click();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  });
+});
+
+describeInBrowser("what was deleted meanwhile", () => {
+  test("is told as gone where it is deleted again, and leaves the list", async () => {
+    const { id } = await call("POST", "/my/keys", { label: "going" });
+    const visitor = await visit("/keys");
+    const { page } = visitor;
+    await page.getByRole("button", { name: "Delete key going" }).click();
+    await call("DELETE", `/my/keys/${id}`);
+    visitor.expect(/^request: DELETE .* answered 404$/);
+    await page.getByRole("button", { name: "Delete key", exact: true }).click();
+    await page.getByRole("alertdialog").getByText("key_not_found").waitFor();
+    await look(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("rowheader", { name: "going" }).waitFor({ state: "detached" });
+  });
+
+  test("is told as gone where it is changed: a model, a provider, a person", async () => {
+    await call("POST", "/admin/v1/providers", { name: "leaving", base_url: "http://127.0.0.1:9/v1" });
+    await call("POST", "/admin/v1/models", {
+      alias: "leaving-model",
+      provider: "leaving",
+      upstream_name: "m",
+    });
+    const { id } = await call("POST", "/admin/v1/principals", { name: "leaver" });
+    const visitor = await visit("/catalogue?open=leaving-model");
+    const { page } = visitor;
+    visitor.expect(/^request: (?:PATCH|DELETE|POST|GET) .* answered 404$/);
+    await page.getByRole("textbox", { name: "Alias" }).fill("renamed");
+    await call("DELETE", "/admin/v1/models/leaving-model");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("There is no such model").waitFor();
+    await look(page);
+
+    await page.goto("/providers?open=leaving");
+    await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:10/v1");
+    await call("DELETE", "/admin/v1/providers/leaving");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("provider_not_found").first().waitFor();
+    await look(page);
+
+    await page.goto(`/people?open=${id}`);
+    await page
+      .getByRole("dialog", { name: "leaver", exact: true })
+      .getByRole("switch", { name: "Enabled" })
+      .click();
+    await call("DELETE", `/admin/v1/principals/${id}`);
+    await page.getByRole("alertdialog").getByRole("button", { name: "Disable" }).click();
+    await page.getByText("There is no such person or service").waitFor();
+    await look(page);
+  });
+
+  test("and would be needed by a model that goes is named by the server: model_in_use reads as help", async () => {
+    await call("POST", "/admin/v1/models", { alias: "base", provider: "lab", upstream_name: "vendor/base" });
+    const visitor = await visit("/catalogue?open=base");
+    const { page } = visitor;
+    await page.getByRole("button", { name: "Delete model" }).click();
+    const question = page.getByRole("alertdialog", { name: "Delete base?" });
+    await question.waitFor();
+    await call("POST", "/admin/v1/models", { alias: "late-name", target: "base" });
+    visitor.expect(/^request: DELETE .* answered 409$/);
+    await question.getByRole("button", { name: "Delete model" }).click();
+    // The list is asked anew, so that the names stand there at once.
+    const inUse = page.getByRole("dialog", { name: "base is in use" });
+    await inUse.getByRole("link", { name: "late-name" }).waitFor();
+    await inUse.getByText("model_in_use").waitFor();
+    await look(page);
+  });
+});
+
+describeInBrowser("a second press", () => {
+  test("makes no second key, no second person and no second provider", async () => {
+    const visitor = await visit("/keys");
+    const { page, context } = visitor;
+    const sent: string[] = [];
+    await context.route(
+      (url) => /^\/(?:my|admin)\//.test(url.pathname),
+      async (route) => {
+        const request = route.request();
+        if (request.method() === "POST") {
+          sent.push(new URL(request.url()).pathname);
+          // Long enough for an impatient hand.
+          await new Promise((resolve) => setTimeout(resolve, 300));
+        }
+        await route.continue();
+      },
+    );
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByRole("textbox", { name: "Label" }).fill("once");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    await page.getByRole("textbox", { name: "Key", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "Leave", exact: true }).click();
+
+    await page.goto("/people");
+    await page.getByRole("button", { name: "Add a person or service" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("single");
+    await page.getByRole("button", { name: "Add", exact: true }).dblclick();
+    await page.getByRole("dialog", { name: "single", exact: true }).waitFor();
+
+    await page.goto("/providers");
+    await page.getByRole("button", { name: "Add a provider" }).first().click();
+    await page.getByRole("button", { name: /^Other/ }).click();
+    await page.getByRole("textbox", { name: "Name", exact: true }).fill("single");
+    await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
+    visitor.expect(/discover answered 502/);
+    await page.getByRole("button", { name: "Add and look for models" }).dblclick();
+    await page.getByText("provider_unreachable").waitFor();
+    expect(sent.filter((path) => !path.endsWith("/discover"))).toEqual([
+      "/my/keys",
+      "/admin/v1/principals",
+      "/admin/v1/providers",
+    ]);
+    const { keys } = await call("GET", "/my/keys");
+    expect(keys.filter(({ label }: { label: string }) => label === "once")).toHaveLength(1);
+  });
+});

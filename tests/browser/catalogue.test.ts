@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { callApi } from "../support/installation.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFits, checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import type { VisitorOptions } from "./support/visitor.ts";
+import { checkNoShift } from "./support/vitals.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+/** With 2,000 models. */
+let largeSite: Site;
+
+const MODELS_MANY = 2000;
+
+beforeAll(async () => {
+  site = await startSite({ demo: { days: 3 } });
+});
+afterAll(async () => {
+  await site?.stop();
+  await largeSite?.stop();
+});
+
+async function visit(path: string, options: Partial<VisitorOptions> & { readonly at?: Site } = {}) {
+  const { at = site, ...rest } = options;
+  const visitor = await browser.newVisitor({ baseUrl: at.url, ...rest });
+  await signInAsAdmin(visitor, at);
+  await visitor.page.goto(path);
+  return visitor;
+}
+
+async function call(method: string, path: string, body?: unknown, at: Site = site): Promise<any> {
+  const response = await callApi(at.url, await at.adminKey(), method, `/admin/v1${path}`, body);
+  return JSON.parse(await response.text());
+}
+
+async function findModel(alias: string): Promise<any> {
+  const { models } = await call("GET", "/models?limit=500");
+  return models.find((model: any) => model.alias === alias);
+}
+
+async function addModel(model: Record<string, unknown>) {
+  return await call("POST", "/models", { provider: "openai", upstream_name: "up", ...model });
+}
+
+function nextPatch(page: Page) {
+  return page
+    .waitForRequest((request) => request.method() === "PATCH")
+    .then((request) => request.postDataJSON());
+}
+
+describeInBrowser("the catalogue", () => {
+  test("shows a price as own, inherited or unpriced, and never an unpriced one as $0", async () => {
+    await addModel({ alias: "aa-own", pricing: { input_tokens: 2 } });
+    await call("POST", "/models", { alias: "aa-name", target: "aa-own" });
+    const { page } = await visit("/catalogue?q=aa-");
+    await page.getByRole("button", { name: "Input tokens of aa-own: $2.00, own. Change" }).waitFor();
+    await page.getByRole("button", { name: "Input tokens of aa-name: $2.00, inherited. Change" }).waitFor();
+    await page.getByRole("button", { name: "Output tokens of aa-own: unpriced. Change" }).waitFor();
+    expect(await page.getByText("$0.00").count()).toBe(0);
+    await checkAccessibility(page);
+  });
+
+  test("writes a changed price in place: of a binding with all its others, of a name alone", async () => {
+    await addModel({ alias: "ab-own", pricing: { input_tokens: 2, output_tokens: 8 } });
+    await call("POST", "/models", { alias: "ab-name", target: "ab-own" });
+    const { page } = await visit("/catalogue?q=ab-");
+    await page.getByRole("button", { name: /^Cached input tokens of ab-own/ }).click();
+    let patch = nextPatch(page);
+    await page.keyboard.type("0.5");
+    await page.keyboard.press("Enter");
+    expect(await patch).toEqual({ pricing: { input_tokens: 2, output_tokens: 8, cached_input_tokens: 0.5 } });
+    await page.getByRole("button", { name: "Cached input tokens of ab-own: $0.50, own. Change" }).waitFor();
+
+    await page.getByRole("button", { name: /^Output tokens of ab-name/ }).click();
+    patch = nextPatch(page);
+    await page.keyboard.type("9");
+    await page.keyboard.press("Enter");
+    expect(await patch).toEqual({ pricing: { output_tokens: 9 } });
+    const changed = page.getByRole("button", { name: "Output tokens of ab-name: $9.00, own. Change" });
+    await changed.waitFor();
+    // The keyboard goes on from there.
+    expect(await changed.evaluate((element) => element === document.activeElement)).toBe(true);
+    await page.getByRole("button", { name: "Input tokens of ab-name: $2.00, inherited. Change" }).waitFor();
+    expect((await findModel("ab-name")).pricing).toEqual({
+      input_tokens: 2,
+      output_tokens: 9,
+      cached_input_tokens: 0.5,
+    });
+
+    // Esc leaves it as it was, and sends nothing.
+    await changed.press("Enter");
+    await page.keyboard.type("777");
+    await page.keyboard.press("Escape");
+    await changed.waitFor();
+    expect((await findModel("ab-name")).pricing.output_tokens).toBe(9);
+    // Emptied, a name inherits again.
+    await changed.press("Enter");
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.press("Delete");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Output tokens of ab-name: $8.00, inherited. Change" }).waitFor();
+  });
+
+  test("keeps the prices that a binding inherits from a feed when another one is written, and says so", async () => {
+    await addModel({ alias: "ac-own", upstream_name: "ac-upstream" });
+    await call("POST", "/pricing", {
+      version: "test",
+      entries: [{ model: "ac-upstream", unit: "input_tokens", price_per_million: 3 }],
+    });
+    const { page } = await visit("/catalogue?open=ac-own");
+    await page.getByText("Inherited from ac-upstream: input tokens.").waitFor();
+    await page.getByRole("textbox", { name: "Output tokens", exact: true }).fill("6");
+    const patch = nextPatch(page);
+    await page.getByRole("button", { name: "Save changes" }).click();
+    expect(await patch).toEqual({ pricing: { input_tokens: 3, output_tokens: 6 } });
+    await page.getByText("ac-own saved").waitFor();
+  });
+
+  test("renames a model; what led to it still does, and the old name resolves no more", async () => {
+    await addModel({ alias: "ad-old", pricing: { input_tokens: 1 } });
+    await call("POST", "/models", { alias: "ad-name", target: "ad-old" });
+    const { page } = await visit("/catalogue?open=ad-old");
+    await page.getByRole("textbox", { name: "Alias" }).fill("ad-new");
+    const patch = nextPatch(page);
+    await page.getByRole("button", { name: "Save changes" }).click();
+    expect(await patch).toEqual({ alias: "ad-new" });
+    await page.getByText("ad-old is now ad-new").waitFor();
+    expect(await findModel("ad-name")).toMatchObject({ target: "ad-new", pricing: { input_tokens: 1 } });
+    expect(await findModel("ad-old")).toBeUndefined();
+  });
+
+  test("marks the field of a refusal, and keeps what was written", async () => {
+    await addModel({ alias: "ae-one" });
+    const visitor = await visit("/catalogue?open=ae-one");
+    const { page } = visitor;
+    visitor.expect(/admin\/v1\/models\/ae-one answered 409/);
+    const alias = page.getByRole("textbox", { name: "Alias" });
+    await alias.fill("gpt-5");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByRole("alert").getByText("alias_exists").waitFor();
+    expect(await alias.getAttribute("aria-invalid")).toBe("true");
+    expect(await alias.inputValue()).toBe("gpt-5");
+    await checkAccessibility(page);
+  });
+
+  test("turns a name into a binding of its own that does and costs what it did", async () => {
+    await addModel({ alias: "af-own", capabilities: ["embeddings"], pricing: { input_tokens: 4 } });
+    await call("POST", "/models", { alias: "af-name", target: "af-own" });
+    const { page } = await visit("/catalogue?open=af-name");
+    await page.getByRole("button", { name: "Routes to a provider" }).click();
+    const patch = nextPatch(page);
+    await page.getByRole("button", { name: "Save changes" }).click();
+    expect(await patch).toEqual({
+      target: "",
+      provider: "openai",
+      upstream_name: "up",
+      pricing: { input_tokens: 4 },
+    });
+    await page.getByText("af-name saved").waitFor();
+    expect(await findModel("af-name")).toMatchObject({
+      target: null,
+      capabilities: ["embeddings"],
+      pricing: { input_tokens: 4 },
+      pricing_inherited: false,
+    });
+  });
+
+  test("adds a name to a model, and then says which names keep it from being deleted", async () => {
+    await addModel({ alias: "ag-own" });
+    const { page } = await visit("/catalogue?open=ag-own");
+    await page.getByRole("textbox", { name: "Another name" }).fill("ag-name");
+    await page.getByRole("button", { name: "Add name" }).click();
+    await page.getByRole("list", { name: "Names for ag-own" }).getByText("ag-name").waitFor();
+    await page.getByRole("button", { name: "Delete model" }).click();
+    const dialog = page.getByRole("dialog", { name: "ag-own is in use" });
+    expect(await dialog.getByRole("button", { name: "Delete model" }).count()).toBe(0);
+    await dialog.getByRole("link", { name: "ag-name" }).click();
+    await page.getByRole("dialog", { name: "ag-name", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Delete model" }).click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Delete model" }).click();
+    await page.getByText("ag-name deleted").waitFor();
+    expect(await findModel("ag-name")).toBeUndefined();
+    expect(await findModel("ag-own")).toMatchObject({ alias: "ag-own" });
+  });
+
+  test("hides a model from the list with its switch alone", async () => {
+    await addModel({ alias: "ah-own" });
+    const { page } = await visit("/catalogue?q=ah-own");
+    const patch = nextPatch(page);
+    await page.getByRole("switch", { name: "ah-own listed" }).click();
+    expect(await patch).toEqual({ hidden: true });
+    await page.getByText("ah-own saved").waitFor();
+    expect((await call("GET", "/resolve?model=ah-own")).alias).toBe("ah-own");
+  });
+
+  test("declares a model by hand", async () => {
+    const { page } = await visit("/catalogue");
+    await page.getByRole("button", { name: "Add a model" }).click();
+    await page.getByRole("combobox", { name: "Provider" }).last().click();
+    await page.getByRole("option", { name: "vllm-lab" }).click();
+    await page.getByRole("textbox", { name: "Upstream name" }).fill("ai/model");
+    await checkAccessibility(page);
+    await page.getByRole("button", { name: "Add model" }).click();
+    await page.getByText("ai/model serves").waitFor();
+    expect(await findModel("ai/model")).toMatchObject({
+      origin: "declared",
+      provider: "vllm-lab",
+      pricing: {},
+    });
+  });
+
+  test("resolves a name to its exact URL, by an address that can be sent on", async () => {
+    const { page } = await visit("/catalogue");
+    const model = page.getByRole("combobox", { name: "Model" });
+    await model.fill("smart");
+    await model.press("Enter");
+    await page.getByText("POST https://openrouter.example.com/api/v1/chat/completions").waitFor();
+    await page.getByRole("checkbox", { name: "Stream" }).click();
+    await page.waitForURL(/resolve=smart/);
+    expect(page.url()).toContain("stream=1");
+    await page.reload();
+    const way = page.getByRole("status").getByRole("list", { name: "Route of smart" });
+    await way.waitFor();
+    expect(await way.getByRole("listitem").allInnerTexts()).toEqual([
+      "smart",
+      "claude-sonnet-4.5",
+      "openrouter",
+      "anthropic/claude-sonnet-4.5",
+    ]);
+    await checkAccessibility(page);
+    await checkFitsSmall(page);
+  });
+
+  test("reads a refusal to resolve as help", async () => {
+    const visitor = await visit("/catalogue?resolve=embed");
+    const { page } = visitor;
+    visitor.expect(/resolve\?.* answered 400/);
+    visitor.expect(/resolve\?.* answered 404/);
+    await page.getByText("Missing capabilities: chat. Supported capabilities: embeddings.").waitFor();
+    await page.getByRole("button", { name: "Change what it can do" }).waitFor();
+    await page.goto("/catalogue?resolve=llama-3.3-70b");
+    await page.getByText("its provider together is disabled").waitFor();
+    await page.getByRole("link", { name: "Open together" }).waitFor();
+    await page.goto("/catalogue?resolve=gpt-5-minni");
+    await page.getByText("model_not_found").waitFor();
+    await page.getByRole("button", { name: "gpt-5-mini", exact: true }).click();
+    await page.getByText("POST https://api.openai.example.com/v1/chat/completions").waitFor();
+  });
+
+  test(`stays quick with ${MODELS_MANY} models, of which only those in sight are drawn`, async () => {
+    largeSite = await startSite();
+    await call("POST", "/providers", { name: "large", base_url: "http://127.0.0.1:9/v1" }, largeSite);
+    for (let begin = 0; begin < MODELS_MANY; begin += 50) {
+      await Promise.all(
+        Array.from({ length: 50 }, (_, place) =>
+          call(
+            "POST",
+            "/models",
+            { alias: `model-${begin + place}`, provider: "large", upstream_name: "up" },
+            largeSite,
+          ),
+        ),
+      );
+    }
+    const { page } = await visit("/catalogue", { at: largeSite });
+    await page.getByText("2,000 models").waitFor();
+    const table = page.getByRole("region", { name: "Models of the catalogue" });
+    expect(await table.getByRole("row").count()).toBeLessThan(60);
+    const beginMs = performance.now();
+    await page.keyboard.press("/");
+    await page.keyboard.type("model-1999");
+    await page.getByText("1 of 2,000 models").waitFor();
+    await table.getByRole("button", { name: "Change model-1999" }).waitFor();
+    expect(performance.now() - beginMs).toBeLessThan(3000);
+    await shoot(page, "catalogue-large");
+  }, 120_000);
+
+  test.each(["light", "dark"] as const)(
+    "is accessible, fits, holds still and is reached by keyboard in the %s theme",
+    async (theme) => {
+      const { page } = await visit("/catalogue", { theme });
+      await page.getByText("claude-sonnet-4.5").first().waitFor();
+      await checkNoShift(page);
+      await checkAccessibility(page);
+      await checkFits(page);
+      await checkFitsSmall(page);
+      await tabThrough(page);
+      await shoot(page, `catalogue-${theme}`);
+      await page.goto("/catalogue?open=gpt-5");
+      await page.getByRole("button", { name: "Save changes" }).waitFor();
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await tabThrough(page, { within: "[role=dialog]" });
+      await shoot(page, `catalogue-panel-${theme}`);
+    },
+  );
+});

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Locator, Page } from "playwright-core";
+import { callApi } from "../support/installation.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFits, checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import { checkNoShift } from "./support/vitals.ts";
+import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+/** Six days that are over: nothing that happens meanwhile changes them. */
+let time: string;
+
+beforeAll(async () => {
+  site = await startSite({ demo: { days: 14, seed: 1 } });
+  const untilMs = Math.floor((site.filled?.untilUs ?? 0) / 86_400_000_000) * 86_400_000;
+  const toIso = (ms: number) => new Date(ms).toISOString();
+  time = `since=${toIso(untilMs - 6 * 86_400_000)}&until=${toIso(untilMs)}`;
+}, 120_000);
+afterAll(() => site?.stop());
+
+interface Counted {
+  readonly provider: string;
+  readonly model: string | null;
+  readonly outcome: string;
+  readonly error_kind: string | null;
+  readonly requests: number;
+}
+
+async function report(query = ""): Promise<readonly Counted[]> {
+  const path = `/stats/errors?${time}&bucket=day${query}`;
+  const response = await callApi(site.url, await site.adminKey(), "GET", path);
+  return JSON.parse(await response.text()).breakdown;
+}
+
+function count(breakdown: readonly Counted[], ...outcomes: readonly string[]): number {
+  return breakdown.reduce((sum, row) => sum + (outcomes.includes(row.outcome) ? row.requests : 0), 0);
+}
+
+async function visit(path: string, options: Partial<VisitorOptions> = {}): Promise<Visitor> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  await settled(visitor.page);
+  return visitor;
+}
+
+/** Answered, and not still showing the answer of before. */
+async function settled(page: Page): Promise<void> {
+  await page.locator("h1", { hasText: "Errors" }).waitFor();
+  await tile(page, "Failure rate").and(page.locator(":not([aria-busy])")).waitFor();
+  await page.locator("main [aria-busy=true]").first().waitFor({ state: "detached" });
+}
+
+function tile(page: Page, name: string): Locator {
+  return page.getByRole("region", { name: "Sums of the window" }).getByRole("group", { name, exact: true });
+}
+
+function table(page: Page, name = "Errors by route"): Locator {
+  return page.getByRole("region", { name, exact: true });
+}
+
+function rows(page: Page, name?: string): Locator {
+  return table(page, name).locator("tbody tr[data-index]");
+}
+
+function chart(page: Page): Locator {
+  return page.getByRole("application", { name: "Requests by hour and outcome" });
+}
+
+describeInBrowser("the page of errors", () => {
+  test("counts failures of all that ended, and cancelled requests apart, as the report does", async () => {
+    const breakdown = await report();
+    const failed = count(breakdown, "upstream_error", "unreachable");
+    const ended = failed + count(breakdown, "ok");
+    expect(failed).toBeGreaterThan(20);
+    const { page } = await visit(`/errors?${time}`);
+    const number = (value: number) => value.toLocaleString("en-US");
+    await tile(page, "Failure rate")
+      .getByText(`of ${number(ended)}`, { exact: true })
+      .waitFor();
+    await tile(page, "Failed").getByText(number(failed), { exact: true }).waitFor();
+    const cancelled = number(count(breakdown, "cancelled"));
+    await tile(page, "Cancelled, not failed").getByText(cancelled, { exact: true }).waitFor();
+    // The window before is compared with, and an hour has no bar of what went well unless it is asked for.
+    await tile(page, "Failed").getByText("against the window before").waitFor();
+    const figure = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    expect(await figure.getByRole("listitem").allTextContents()).toEqual([
+      "cancelled",
+      "upstream error",
+      "unreachable",
+    ]);
+  });
+
+  test("shows what went well on request, and keeps that and the heat map's measure in the address", async () => {
+    const { page } = await visit(`/errors?${time}`);
+    await page.getByRole("switch", { name: "With requests that went well" }).click();
+    await page.waitForURL((url) => url.searchParams.get("ok") === "1");
+    await page.getByRole("button", { name: "All outcomes" }).click();
+    await page.waitForURL((url) => url.searchParams.get("heat") === "all");
+    await page.reload();
+    await settled(page);
+    const figure = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    await figure.getByRole("listitem").filter({ hasText: /^ok$/ }).waitFor();
+    const heat = page.getByRole("figure", { name: /^All outcomes by time to the outcome/ });
+    await heat.getByRole("button", { name: "Table" }).click();
+    expect(await heat.getByRole("columnheader").allTextContents()).toEqual([
+      "Provider and model",
+      "< 1 s",
+      "1–5 s",
+      "5–15 s",
+      "15–30 s",
+      "30–60 s",
+      "1–2 min",
+      "≥ 2 min",
+    ]);
+  });
+
+  test("narrows the lists by an outcome of the legend, and the rate stays that of all requests", async () => {
+    const breakdown = await report();
+    const { page } = await visit(`/errors?${time}`);
+    const rate = await tile(page, "Failure rate").textContent();
+    const figure = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    await figure.getByRole("button", { name: "unreachable" }).click();
+    await page.waitForURL((url) => url.searchParams.get("outcome") === "unreachable");
+    await settled(page);
+    expect(await tile(page, "Failure rate").textContent()).toBe(rate);
+    const outcomes = await rows(page).locator("td:nth-child(2)").allTextContents();
+    expect(outcomes.length).toBeGreaterThan(0);
+    expect(new Set(outcomes)).toEqual(new Set(["Unreachable502"]));
+    const kinds = await page.locator("li code").allTextContents();
+    const expected = breakdown.filter(({ outcome }) => outcome === "unreachable");
+    expect(new Set(kinds)).toEqual(new Set(expected.map(({ error_kind: kind }) => kind ?? "")));
+  });
+
+  test("says of each kind what it means and what to do", async () => {
+    const { page } = await visit(`/errors?${time}`);
+    const all = page.getByRole("button", { name: /^Show all \d+ kinds$/ });
+    if (await all.isVisible()) await all.click();
+    const kind = page.getByRole("listitem").filter({ hasText: "rate_limit_error" });
+    await kind.getByText("The provider's rate limit was hit.").waitFor();
+    await kind.getByText(/ask the provider for a higher limit/).waitFor();
+  });
+
+  test("leads from a row to its requests with the same window, and back", async () => {
+    const { page } = await visit(`/errors?${time}&principal=ada`);
+    const first = rows(page).first();
+    const [route = ""] = await first.locator("td:nth-child(3)").allTextContents();
+    const requests = await first.locator("td:nth-child(4)").textContent();
+    await first.locator("[data-row-open]").focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.pathname === "/requests");
+    const params = new URL(page.url()).searchParams;
+    expect(route).toStartWith(`${params.get("model")} · ${params.get("provider")} · `);
+    expect(params.get("principal")).toBe("ada");
+    expect(["upstream_error", "unreachable"]).toContain(params.get("outcome") ?? "");
+    expect(`since=${params.get("since")}&until=${params.get("until")}`).toBe(time);
+    // Another kind of the same outcome may be among them, never fewer.
+    const pager = page.getByRole("navigation", { name: "Pages of requests" }).getByRole("status");
+    const said = await pager.filter({ hasText: /of \d/ }).textContent();
+    expect(Number(/of (\d+)/.exec(said ?? "")?.[1])).toBeGreaterThanOrEqual(Number(requests));
+    await page.goBack();
+    await settled(page);
+    expect(new URL(page.url()).search).toContain("principal=ada");
+  });
+
+  test("leads from a client to its requests that were not ok", async () => {
+    const { page } = await visit(`/errors?${time}`);
+    const row = rows(page, "Errors by client").first();
+    const client = await row.locator("th").textContent();
+    await row.click();
+    await page.waitForURL((url) => url.pathname === "/requests");
+    const params = new URL(page.url()).searchParams;
+    expect(params.get("client")).toBe(client);
+    expect(params.get("outcome")).toBe("failed");
+  });
+
+  test("narrows the window by keyboard to a bar, and by a cell of the heat map to its provider and model", async () => {
+    const { page } = await visit(`/errors?${time}`);
+    await chart(page).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => !time.includes(`until=${url.searchParams.get("until")}`));
+    const { searchParams } = new URL(page.url());
+    const spanMs = Date.parse(searchParams.get("until") ?? "") - Date.parse(searchParams.get("since") ?? "");
+    expect(spanMs).toBe(3_600_000);
+    await page.goBack();
+    await settled(page);
+    await page.getByRole("application", { name: /by time to the outcome/ }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.searchParams.has("provider") && url.searchParams.has("model"));
+    await page.getByRole("button", { name: /^Remove the filter model:/ }).waitFor();
+  });
+
+  test("says that nothing failed, or that nothing was there to fail, and leads on", async () => {
+    const { page } = await visit(`/errors?${time}&model=no-such-model`);
+    await page.getByText("No request matches these filters").waitFor();
+    expect(await rows(page).count()).toBe(0);
+    await tile(page, "Failure rate").getByText("–").waitFor();
+    await page.locator("main").getByRole("button", { name: "Clear filters" }).last().click();
+    await rows(page).first().waitFor();
+    await page.goto(`/errors?${time}&outcome=ok`);
+    await page.getByText("The filter asks for what went well").waitFor();
+  });
+
+  test("says that a report was cut short", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    // The server's own answer, with the word that it says of a report of more rows than it sends.
+    await visitor.page.route("**/stats/errors?**", async (asked) => {
+      const response = await asked.fetch();
+      await asked.fulfill({ response, headers: { ...response.headers(), "x-proxy-truncated": "true" } });
+    });
+    await visitor.page.goto(`/errors?${time}`);
+    await visitor.page.getByRole("note").filter({ hasText: "more than one report holds" }).waitFor();
+    await visitor.page.unrouteAll({ behavior: "wait" });
+  });
+
+  test("shows an error of the server with its code and a way to try again", async () => {
+    const { page, ...visitor } = await visit(`/errors?${time}`);
+    visitor.expect(/GET .*\/stats\/errors\?.*answered 400/);
+    await page.goto("/errors?since=yesterday&until=2026-01-01");
+    const notice = page.getByRole("alert");
+    await notice.getByText("invalid_date", { exact: true }).waitFor();
+    await notice.getByRole("button", { name: "Try again" }).waitFor();
+    expect(await page.getByRole("table").count()).toBe(0);
+  });
+
+  for (const theme of ["light", "dark"] as const) {
+    test(`has no fault that axe finds in the ${theme} theme, fits, and does not shift`, async () => {
+      const { page } = await visit(`/errors?${time}&ok=1&heat=share`, { theme });
+      await checkNoShift(page);
+      await checkAccessibility(page);
+      await checkFits(page);
+      await checkFitsSmall(page);
+      await shoot(page, `errors-${theme}`, { fullPage: true });
+    });
+  }
+
+  test("is walked by Tab, every stop in sight", async () => {
+    const { page } = await visit(`/errors?${time}`);
+    const stops = await tabThrough(page);
+    expect(stops.some((stop) => stop.includes("Requests by hour and outcome"))).toBe(true);
+    expect(stops.some((stop) => stop.includes("Errors by route"))).toBe(true);
+  });
+});

@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { fillHostile, type FilledHostile, type Planted } from "../../contrib/demo/hostile-fill.ts";
+import { HOSTILE_TEXTS } from "../../contrib/demo/hostile-texts.ts";
+import { callApi } from "../support/installation.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { readCsv } from "./support/csv.ts";
+import { checkFits, checkFitsSmall } from "./support/layout.ts";
+import { openAtRest } from "./support/rest.ts";
+import { shoot } from "./support/screenshots.ts";
+import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import { inBothThemes } from "./support/themes.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+let hostile: FilledHostile;
+beforeAll(async () => {
+  site = await startSite({
+    prepare: async (dataDir) => {
+      hostile = await fillHostile(dataDir);
+    },
+  });
+}, 120_000);
+afterAll(() => site.stop());
+
+async function visit() {
+  const visitor = await browser.newVisitor({ baseUrl: site.url });
+  await signInAsAdmin(visitor, site);
+  return visitor;
+}
+
+/** Nothing of a text has become part of the page: it did not run, and made no element that the page itself never makes. */
+async function checkInert(page: Page): Promise<void> {
+  const foreign = [
+    "body script",
+    "body base",
+    "body meta",
+    "body style",
+    "body link",
+    "iframe",
+    "object",
+    "embed",
+    "math",
+    "svg script",
+    "svg animate",
+    "img",
+    "[onload], [onerror], [onfocus], [onmouseover], [ontoggle], [onbegin]",
+    "a[href^='javascript:' i], a[href^='data:' i]",
+    "a[href^='http'], form[action]",
+  ];
+  const [pwned, found] = await page.evaluate(
+    (selector) => [
+      "__pwned" in window,
+      [...document.querySelectorAll(selector)].map((element) => element.outerHTML.slice(0, 200)),
+    ],
+    foreign.join(", "),
+  );
+  expect(pwned).toBe(false);
+  expect(found).toEqual([]);
+}
+
+async function check(page: Page): Promise<void> {
+  await checkInert(page);
+  await checkFits(page);
+}
+
+/** As a person reads it: a browser draws runs of blanks as one. */
+const toRead = (text: string) => text.replaceAll(/[\s\u2028\u2029]+/g, " ").trim();
+
+async function readText(page: Page, selector: string): Promise<string> {
+  return toRead((await page.locator(selector).first().textContent()) ?? "");
+}
+
+function findPlanted(name: string): Planted {
+  const found = hostile.planted.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`nothing was planted as ${name}`);
+  return found;
+}
+
+/** One of each kind: markup, an address, a word that objects know, and the shapes that stretch a layout. */
+const TELLING = ["image error", "attribute break", "right to left", "combining stack", "long word"];
+
+describeInBrowser("texts of attackers", () => {
+  test.each([
+    "/?range=24h&show=requests",
+    "/?range=24h&show=requests&by=principal",
+    "/?range=24h&show=requests&by=provider",
+    "/?range=24h&show=requests&by=client",
+    "/?range=24h&show=requests&by=tag",
+    "/errors?range=24h",
+    "/requests?range=24h&rows=500",
+    "/models?hidden=1",
+    "/playground",
+    "/keys",
+    "/relay-tokens",
+    "/providers",
+    "/catalogue",
+    "/people",
+    "/pricing",
+    "/audit",
+  ])("are inert on %s, in both themes, on a telephone and where a chart is read", async (path) => {
+    const { page } = await visit();
+    await openAtRest(page, path);
+    for (const chart of await page.getByRole("application").all()) {
+      await chart.focus();
+      await page.keyboard.press("End");
+      await check(page);
+    }
+    await inBothThemes(page, async () => {
+      await check(page);
+      await shoot(page, `hostile-${path}`, { fullPage: true });
+    });
+    await checkFitsSmall(page);
+    await checkInert(page);
+  });
+
+  test("stand in every request of the log as they came: who, which model, which client, which tags, what failed", async () => {
+    const { page } = await visit();
+    const response = await callApi(site.url, hostile.adminKey, "GET", "/stats/requests?limit=500");
+    const { requests } = JSON.parse(await response.text());
+    expect(requests).toHaveLength(hostile.events);
+    await openAtRest(page, `/requests?range=24h&rows=500&open=${requests[0].id}`);
+    for (const [index, row] of requests.entries()) {
+      await page.waitForURL((url) => url.searchParams.get("open") === row.id);
+      const text = await readText(page, "[role=dialog]");
+      for (const part of [row.principal, row.model, row.client, row.error_kind, ...row.tags]) {
+        if (part !== null) expect(text).toContain(toRead(part));
+      }
+      if (index % 15 === 0) await check(page);
+      await page.keyboard.press("j");
+    }
+    await checkInert(page);
+  }, 90_000);
+
+  test("stand in panels and dialogs, which they neither break nor widen", async () => {
+    const { page } = await visit();
+    for (const name of TELLING) {
+      const { alias, principalName, upstreamName } = findPlanted(name);
+      await openAtRest(page, `/models?open=${encodeURIComponent(alias)}`);
+      expect(await readText(page, "[role=dialog]")).toContain(alias);
+      await inBothThemes(page, check);
+      await checkFitsSmall(page);
+      await openAtRest(page, `/catalogue?open=${encodeURIComponent(alias)}`);
+      if (upstreamName !== null) {
+        const values = await page
+          .getByRole("dialog")
+          .getByRole("textbox")
+          .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value));
+        expect(values.map(toRead)).toContain(toRead(upstreamName));
+      }
+      await inBothThemes(page, check);
+      await openAtRest(page, `/people?open=${encodeURIComponent(principalName)}`);
+      await inBothThemes(page, check);
+    }
+  }, 120_000);
+
+  test("are labels of keys, snippets and suggestions that are shown and copied as text", async () => {
+    for (const name of ["script", "attribute break", "long word"]) {
+      const { principalName, keyLabel } = findPlanted(name);
+      const { page } = await browser.newVisitor({ baseUrl: site.url });
+      await page.goto(await makeLoginLink(site, principalName));
+      await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+      await openAtRest(page, "/keys");
+      expect(toRead((await page.getByRole("rowheader").first().textContent()) ?? "")).toBe(
+        toRead(keyLabel ?? ""),
+      );
+      await check(page);
+      await checkFitsSmall(page);
+      await page
+        .getByRole("button", { name: /^Delete key/ })
+        .first()
+        .click();
+      await page.getByRole("alertdialog").waitFor();
+      await inBothThemes(page, check);
+    }
+  });
+
+  test("in the address are filters like any other, and are shown as they are", async () => {
+    const visitor = await visit();
+    const { page } = visitor;
+    for (let from = 0; from < HOSTILE_TEXTS.length; from += 4) {
+      const [first = "", second = "", third = "", fourth = ""] = HOSTILE_TEXTS.slice(from, from + 4).map(
+        ({ text }) => text.slice(0, 300),
+      );
+      const search = new URLSearchParams({ principal: first, model: second, client: third, q: fourth });
+      await openAtRest(page, `/requests?${search}`);
+      const shown = await readText(page, "[aria-label='Active filters']");
+      for (const part of [first, second, third]) if (part !== "") expect(shown).toContain(toRead(part));
+      await check(page);
+    }
+    await checkFitsSmall(page);
+  }, 60_000);
+
+  test("leave in a CSV as text that no spreadsheet computes, and lose nothing else", async () => {
+    const { page } = await visit();
+    const clients = new Set<string>();
+    for (const path of ["/requests?range=24h", "/?range=24h&by=client", "/?range=24h&by=model"]) {
+      await openAtRest(page, path);
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "CSV" }).click(),
+      ]);
+      const rows = readCsv(await Bun.file(await download.path()).text());
+      expect(rows.length).toBeGreaterThan(50);
+      const [head = []] = rows;
+      for (const row of rows) {
+        expect(row).toHaveLength(head.length);
+        for (const field of row)
+          if (Number.isNaN(Number(field))) expect(field).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
+      }
+      const place = head.indexOf("client");
+      for (const row of rows) clients.add((row[place] ?? "").replace(/^'(?=[=+\-@\t\r\n＝＋－＠])/, ""));
+    }
+    for (const { client } of hostile.planted) if (client !== null) expect(clients).toContain(client);
+  });
+});

@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Locator, Page } from "playwright-core";
+import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { copiedBy } from "./support/clipboard.ts";
+import { openAtRest } from "./support/rest.ts";
+import { runInShell } from "./support/shell.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+
+const browser = useBrowser();
+
+let provider: ModelServer;
+let site: Site;
+beforeAll(async () => {
+  provider = await startModelServer({ port: 0 });
+  site = await startSite();
+});
+afterAll(async () => {
+  await site?.stop();
+  await provider?.stop();
+});
+
+const TABS_MAX = 80;
+
+const hasFocus = (target: Locator) => target.evaluate((element) => element === document.activeElement);
+
+/** From where the focus is, by Tab alone. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  await target.waitFor();
+  for (let pressed = 0; !(await hasFocus(target)); pressed += 1) {
+    if (pressed === TABS_MAX) throw new Error(`${TABS_MAX} times Tab, and never at ${target.toString()}`);
+    await page.keyboard.press("Tab");
+  }
+}
+
+async function press(page: Page, target: Locator, key = "Enter"): Promise<void> {
+  await tabTo(page, target);
+  await page.keyboard.press(key);
+}
+
+async function type(page: Page, target: Locator, text: string): Promise<void> {
+  await tabTo(page, target);
+  await page.keyboard.type(text);
+}
+
+/** The focus comes back a moment after what it was in has gone. */
+async function returnsTo(target: Locator): Promise<void> {
+  await target.and(target.page().locator(":focus")).waitFor();
+}
+
+const button = (page: Page, name: string | RegExp) =>
+  page.getByRole("button", { name, exact: typeof name === "string" });
+const field = (page: Page, name: string | RegExp) =>
+  page.getByRole("textbox", { name, exact: typeof name === "string" });
+
+describeInBrowser("the keyboard alone", () => {
+  test("leads from the sign-in to the first request, and opens it", async () => {
+    const { page } = await browser.newVisitor({ baseUrl: site.url });
+    await page.goto("/");
+    await type(page, field(page, "Administrator password"), site.adminPassword);
+    await page.keyboard.press("Enter");
+    await press(page, page.getByRole("link", { name: "Add a provider" }));
+    await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
+
+    const add = button(page, "Add a provider").first();
+    await press(page, add);
+    await press(page, button(page, /^Other/), "Space");
+    await type(page, field(page, "Name"), "demo");
+    await type(page, field(page, "Base URL"), provider.baseUrl);
+    await page.keyboard.press("Enter");
+    await press(page, page.getByRole("checkbox", { name: "Bind demo-model-1" }), "Space");
+    const prices = page.getByRole("row", { name: /demo-model-1/ }).getByRole("button", { name: "none set" });
+    await press(page, prices);
+    await type(page, field(page, "Input tokens"), "2");
+    await page.keyboard.press("Escape");
+    await returnsTo(page.getByRole("row", { name: /demo-model-1/ }).getByRole("button", { name: "$2.00" }));
+    await press(page, button(page, "Bind 1 model"));
+    await page.getByText("1 bound.").waitFor();
+    await page.keyboard.press("Escape");
+    await returnsTo(button(page, "Add a provider").first());
+
+    await page.keyboard.press("g");
+    await page.keyboard.press("o");
+    await press(page, page.getByRole("link", { name: "Create a key" }));
+    await press(page, button(page, "Create a key"));
+    await returnsTo(field(page, "Label"));
+    await page.keyboard.type("keys only");
+    await page.keyboard.press("Enter");
+    await field(page, "Key").waitFor();
+    const copy = button(page, /^Copy key/);
+    await tabTo(page, copy);
+    const key = await copiedBy(page, () => page.keyboard.press("Enter"));
+    await page.keyboard.press("Escape");
+    await returnsTo(button(page, "Create a key"));
+
+    const answer = await runInShell(
+      `curl -sS '${site.url}/v1/chat/completions' -H "authorization: Bearer $LOCKPORT_KEY" \
+        -H 'content-type: application/json' -d '{"model":"demo-model-1","messages":[{"role":"user","content":"hi"}]}'`,
+      { LOCKPORT_KEY: key },
+    );
+    expect(answer).toContain("Hello!");
+    await page.keyboard.press("g");
+    await page.keyboard.press("r");
+    await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
+    await page.keyboard.press("/");
+    await returnsTo(page.getByRole("combobox", { name: "Add a filter" }));
+    await page.keyboard.type("demo-model");
+    await page.getByRole("option").first().waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/model=demo-model-1/);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Tab");
+    const row = page.locator("[data-row-open='0']");
+    await press(page, row);
+    const panel = page.getByRole("dialog", { name: "demo-model-1" });
+    await panel.getByText(/^Content is never stored/).waitFor();
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    await returnsTo(row);
+  }, 90_000);
+
+  test("leaves a list of suggestions by Tab for something that can be seen and read", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    const { page } = visitor;
+    for (const [path, name] of [
+      ["/requests", "Add a filter"],
+      ["/playground", "Model"],
+      ["/catalogue", "Model"],
+    ] as const) {
+      await openAtRest(page, path);
+      const combobox = page.getByRole("combobox", { name, exact: true });
+      await combobox.focus();
+      await page.keyboard.press("ArrowDown");
+      await page.getByRole("listbox").waitFor();
+      await page.keyboard.press("Tab");
+      await page.getByRole("listbox").waitFor({ state: "detached" });
+      expect(await page.locator("[aria-hidden=true] :focus, [inert] :focus").count()).toBe(0);
+      expect(await page.locator("main:not([aria-hidden=true]) :focus").count()).toBe(1);
+      expect(
+        await page.locator("main[aria-hidden=true], main [aria-hidden=true] [role=region]").count(),
+      ).toBe(0);
+    }
+  });
+});
+
+/** What opens on a page, by what, and what then has the focus inside. */
+const SURFACES: readonly (readonly [
+  path: string,
+  opener: (page: Page) => Locator,
+  surface: (page: Page) => Locator,
+])[] = [
+  ["/", (page) => button(page, /^Window/), (page) => page.getByRole("dialog", { name: "Window" })],
+  ["/", (page) => button(page, /^Theme:/), (page) => page.getByRole("menu")],
+  ["/", (page) => button(page, /^Account:/), (page) => page.getByRole("menu")],
+  [
+    "/",
+    (page) => button(page, "Keyboard shortcuts"),
+    (page) => page.getByRole("dialog", { name: "Keyboard shortcuts" }),
+  ],
+  [
+    "/models",
+    (page) => button(page, "How to call smart"),
+    (page) => page.getByRole("dialog", { name: "How to call smart" }),
+  ],
+  [
+    "/models",
+    (page) => button(page, "Details of smart"),
+    (page) => page.getByRole("dialog", { name: "smart" }),
+  ],
+  ["/requests", (page) => page.locator("[data-row-open='2']"), (page) => page.getByRole("dialog").first()],
+  [
+    "/keys",
+    (page) => button(page, "Create a key"),
+    (page) => page.getByRole("dialog", { name: "Create a key" }),
+  ],
+  ["/keys", (page) => page.getByRole("combobox", { name: "Client" }), (page) => page.getByRole("listbox")],
+  [
+    "/relay-tokens",
+    (page) => button(page, "Create a relay token"),
+    (page) => page.getByRole("dialog").first(),
+  ],
+  [
+    "/providers",
+    (page) => button(page, "Add a provider"),
+    (page) => page.getByRole("dialog", { name: "Add a provider" }),
+  ],
+  [
+    "/providers",
+    (page) => page.getByRole("switch", { name: "openai enabled" }),
+    (page) => page.getByRole("alertdialog"),
+  ],
+  [
+    "/providers",
+    (page) => button(page, "Settings of openai"),
+    (page) => page.getByRole("dialog", { name: "openai" }),
+  ],
+  [
+    "/catalogue",
+    (page) => button(page, "Add a model"),
+    (page) => page.getByRole("dialog", { name: "Add a model" }),
+  ],
+  [
+    "/catalogue",
+    (page) => button(page, "Change smart"),
+    (page) => page.getByRole("dialog", { name: "smart" }),
+  ],
+  ["/people", (page) => button(page, "Add a person or service"), (page) => page.getByRole("dialog").first()],
+  [
+    "/people",
+    (page) => button(page, "Details of linus"),
+    (page) => page.getByRole("dialog", { name: "linus" }),
+  ],
+  [
+    "/pricing",
+    (page) => button(page, "Load prices"),
+    (page) => page.getByRole("dialog", { name: "Load prices" }),
+  ],
+  [
+    "/pricing",
+    (page) => button(page, /^Set price for/).first(),
+    (page) => page.getByRole("dialog", { name: "Set a price" }),
+  ],
+];
+
+describeInBrowser("what opens above a page", () => {
+  let filled: Site;
+  beforeAll(async () => {
+    filled = await startSite({ demo: { days: 3 } });
+  }, 60_000);
+  afterAll(() => filled.stop());
+
+  test("by Enter takes the focus, keeps the page's keys out, closes by Esc and gives the focus back", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: filled.url });
+    await signInAsAdmin(visitor, filled);
+    const { page } = visitor;
+    let at = "";
+    for (const [path, toOpener, toSurface] of SURFACES) {
+      if (path !== at) await openAtRest(page, path);
+      at = path;
+      const [opener, surface] = [toOpener(page), toSurface(page)];
+      await opener.focus();
+      await page.keyboard.press(
+        path === "/providers" && (await opener.getAttribute("role")) === "switch" ? "Space" : "Enter",
+      );
+      await surface.waitFor();
+      await surface
+        .locator(":focus")
+        .or(surface.and(page.locator(":focus")))
+        .first()
+        .waitFor();
+      // No sequence of the page works behind it.
+      if ((await surface.locator("input:focus, textarea:focus").count()) === 0) {
+        await page.keyboard.press("g");
+        await page.keyboard.press("u");
+      }
+      await page.keyboard.press("Escape");
+      await surface.waitFor({ state: "detached" });
+      await returnsTo(opener);
+      expect(new URL(page.url()).pathname).toBe(path);
+    }
+  }, 120_000);
+
+  test("by its key is the help, which lists every page with the key that opens it", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: filled.url });
+    await signInAsAdmin(visitor, filled);
+    const { page } = visitor;
+    await openAtRest(page, "/models");
+    await page.keyboard.press("?");
+    const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    const text = (await help.innerText()).replaceAll(/\s+/g, " ");
+    await page.keyboard.press("Escape");
+    await help.waitFor({ state: "detached" });
+    const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    for (const name of await links.allTextContents()) expect(text).toContain(name);
+    // Those of administrators, which no other test opens this way.
+    for (const [key, path] of [
+      ["v", "/providers"],
+      ["c", "/catalogue"],
+      ["h", "/people"],
+      ["i", "/pricing"],
+      ["t", "/relay-tokens"],
+    ] as const) {
+      await page.keyboard.press("g");
+      await page.keyboard.press(key);
+      await page.waitForURL((url) => url.pathname === path);
+      await page.locator("#main:focus").waitFor();
+    }
+  });
+
+  test("g and a letter after another one is nothing, and neither is a letter with Control", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: filled.url });
+    await signInAsAdmin(visitor, filled);
+    const { page } = visitor;
+    await openAtRest(page, "/keys");
+    await page.keyboard.press("g");
+    await page.keyboard.press("x");
+    await page.keyboard.press("o");
+    await page.keyboard.press("Control+g");
+    await page.keyboard.press("o");
+    expect(new URL(page.url()).pathname).toBe("/keys");
+  });
+});

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { checkFits } from "./support/layout.ts";
+import { ADMIN_PATHS, MEMBER_PATHS, openAtRest, rest } from "./support/rest.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+beforeAll(async () => {
+  site = await startSite({ demo: { days: 3 } });
+}, 60_000);
+afterAll(() => site.stop());
+
+/** A small phone; and a window of 1280 × 800 at a zoom of 200 %. In CSS pixels. */
+const SIZES = [
+  { width: 360, height: 740 },
+  { width: 640, height: 400 },
+] as const;
+
+/** What is opened on a page, by hand where no address says it. */
+const SURFACES: readonly (readonly [path: string, open: (page: Page) => Promise<unknown>])[] = [
+  ["/", (page) => press(page, /^Window/)],
+  ["/", (page) => press(page, "Open the menu")],
+  ["/", (page) => press(page, /^Account:/)],
+  ["/requests", (page) => page.locator("[data-row-open='1']").press("Enter")],
+  ["/requests?live=1", (page) => page.getByRole("combobox", { name: "Add a filter" }).press("ArrowDown")],
+  ["/models?open=smart", nothingMore],
+  ["/models", (page) => press(page, "How to call smart")],
+  ["/keys", (page) => press(page, "Create a key")],
+  ["/providers", (page) => press(page, "Add a provider")],
+  ["/providers?open=openai", nothingMore],
+  ["/catalogue", (page) => press(page, "Add a model")],
+  ["/catalogue?open=smart", nothingMore],
+  ["/catalogue?resolve=smart", nothingMore],
+  ["/people", (page) => press(page, "Details of linus")],
+  ["/people", (page) => press(page, "Add a person or service")],
+  ["/people?tab=keys", nothingMore],
+  ["/pricing", (page) => press(page, "Load prices")],
+  ["/pricing", (page) => press(page, /^Set price for/)],
+];
+
+async function nothingMore(): Promise<void> {}
+
+async function press(page: Page, name: string | RegExp): Promise<void> {
+  await page
+    .getByRole("button", { name, exact: typeof name === "string" })
+    .first()
+    .press("Enter");
+}
+
+/** Words that a box cuts off where nobody can scroll to them, and no title tells; an ellipsis of one line that has a title is fine. */
+async function findCutOff(page: Page): Promise<readonly string[]> {
+  return await page.evaluate(() => {
+    const isShown = (element: Element) =>
+      element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+    return [...document.querySelectorAll("main *, [role=dialog] *, [role=alertdialog] *")]
+      .filter((element) => {
+        if (element.closest("svg, [aria-hidden=true], [inert], .sr-only") !== null || !isShown(element))
+          return false;
+        const { overflowX, overflowY } = getComputedStyle(element);
+        const hidesX = overflowX === "hidden" || overflowX === "clip";
+        const hidesY = overflowY === "hidden" || overflowY === "clip";
+        // A sub-pixel of a glyph's edge is no loss.
+        const cutX = hidesX && element.scrollWidth > element.clientWidth + 1;
+        const cutY = hidesY && element.scrollHeight > element.clientHeight + 2;
+        if ((!cutX && !cutY) || element.clientWidth <= 1) return false;
+        const isTold = element.closest("[title]") !== null || element.querySelector("[title]") !== null;
+        return !isTold && (element.textContent ?? "").trim() !== "";
+      })
+      .map(
+        (element) =>
+          `${element.tagName.toLowerCase()}.${element.className}: ${element.textContent?.trim().slice(0, 80)}`,
+      );
+  });
+}
+
+async function visit(): Promise<Page> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, viewport: SIZES[0], zoom: 1 });
+  await signInAsAdmin(visitor, site);
+  return visitor.page;
+}
+
+async function atEachSize(page: Page, check: (name: string) => Promise<unknown>): Promise<void> {
+  for (const size of SIZES) {
+    await page.setViewportSize(size);
+    await checkFits(page);
+    expect(await findCutOff(page)).toEqual([]);
+    await check(String(size.width));
+  }
+}
+
+/** What scrolls in itself, and cannot be scrolled by the keyboard. */
+async function findStuck(page: Page): Promise<readonly string[]> {
+  return await page.evaluate(() =>
+    [...document.querySelectorAll("main *")]
+      .filter(
+        (one) => one.scrollWidth > one.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(one).overflowX),
+      )
+      .filter(
+        (one) =>
+          one.getAttribute("tabindex") !== "0" &&
+          one.querySelector("a, button, input, [tabindex='0']") === null,
+      )
+      .map((one) => one.className),
+  );
+}
+
+describeInBrowser("on a telephone and at a zoom of two", () => {
+  test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
+    "%s fits: nothing scrolls sideways, nothing is cut off, and what scrolls can be scrolled by keys",
+    async (path) => {
+      const page = await visit();
+      await openAtRest(page, path);
+      await atEachSize(page, async (size) => {
+        expect(await findStuck(page)).toEqual([]);
+        await shoot(page, `narrow-${size}-${path}`, { fullPage: true });
+      });
+    },
+  );
+
+  test.each(SURFACES.map(([path, open], index) => ({ path, open, index })))(
+    "what opens above $path fits, too, and its buttons are in reach ($index)",
+    async ({ path, open, index }) => {
+      const page = await visit();
+      await openAtRest(page, path);
+      await open(page);
+      await rest(page);
+      await atEachSize(page, async (size) => {
+        const surface = page.locator("[role=dialog], [role=alertdialog], [role=menu]").last();
+        const buttons = (await surface.count()) === 0 ? [] : await surface.getByRole("button").all();
+        for (const button of buttons) {
+          await button.scrollIntoViewIfNeeded();
+          const box = await button.boundingBox();
+          expect(box!.y).toBeGreaterThanOrEqual(-1);
+          expect(box!.y + box!.height).toBeLessThanOrEqual(page.viewportSize()!.height + 1);
+        }
+        await shoot(page, `narrow-${size}-${path}-${index}`);
+      });
+    },
+  );
+});

@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { callApi, provide } from "../support/installation.ts";
+import { startUpstream } from "../support/upstream.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin, signInBySso } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import { checkNoShift } from "./support/vitals.ts";
+import type { VisitorOptions } from "./support/visitor.ts";
+
+const browser = useBrowser();
+
+async function visit(site: Site, path: string, options: Partial<VisitorOptions> = {}) {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  return visitor;
+}
+
+/** The page with its chart and its table, which come last. */
+async function visitReport(site: Site, path: string, options: Partial<VisitorOptions> = {}) {
+  const visitor = await visit(site, path, options);
+  await visitor.page.getByRole("application").first().waitFor();
+  await visitor.page.getByRole("columnheader").first().waitFor();
+  await visitor.page.getByRole("button", { name: /^Window/ }).waitFor();
+  return visitor;
+}
+
+function tile(page: Page, label: string) {
+  return page.getByRole("group", { name: label, exact: true });
+}
+
+describeInBrowser("the overview", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await startSite({ demo: { days: 20 } });
+  }, 60_000);
+  afterAll(() => site.stop());
+
+  test("is told by its report: requests as counted, failures as a share, tokens by kind, and nothing moves", async () => {
+    const { page } = await visitReport(site, "/?range=7d");
+    const answer = await callApi(
+      site.url,
+      await site.adminKey(),
+      "GET",
+      `/stats/series?bucket=month&since=${toSince(6)}`,
+    );
+    const { series } = await answer.json();
+    const requests = series.reduce((sum: number, bucket: { requests: number }) => sum + bucket.requests, 0);
+    expect(requests).toBeGreaterThan(0);
+    expect(await tile(page, "Requests").innerText()).toContain(requests.toLocaleString("en-US"));
+    expect(await tile(page, "Cost").innerText()).toMatch(/\$\d+\.\d\d/);
+    expect(await tile(page, "Failed").innerText()).toMatch(/\d%[^]*against the window before/);
+    expect(await tile(page, "Cached tokens").innerText()).toMatch(/\d[kM]/);
+    await checkNoShift(page);
+  });
+
+  test("has no fault for those who do not see, in both themes, on a phone, at 200 % zoom and by keyboard", async () => {
+    for (const theme of ["light", "dark"] as const) {
+      const { page } = await visitReport(site, "/?by=tag", { theme });
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await shoot(page, `overview-${theme}`, { fullPage: true });
+    }
+    const { page } = await visitReport(site, "/");
+    expect(await tabThrough(page)).toContainEqual(expect.stringContaining("CSV"));
+  });
+
+  test("asks for at most eight groups over time, and draws no more than them and the rest", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    const asked: string[] = [];
+    visitor.page.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname === "/stats/series" && searchParams.has("model")) asked.push(request.url());
+    });
+    await visitor.page.goto("/");
+    await visitor.page.getByRole("application").first().waitFor();
+    expect(new Set(asked).size).toBe(8);
+    const legend = visitor.page.getByRole("figure", { name: /^Cost by model/ }).getByRole("listitem");
+    // And what is said of unpriced requests.
+    expect(await legend.count()).toBe(10);
+    expect(await legend.allInnerTexts()).toContain("other");
+  });
+
+  test("narrows the window to a bar, by keyboard as well, and goes back by the browser's button", async () => {
+    const { page } = await visitReport(site, "/?range=7d&bucket=day");
+    await page.getByRole("application").first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/since=/);
+    const search = new URL(page.url()).searchParams;
+    const lengthMs = Date.parse(search.get("until") ?? "") - Date.parse(search.get("since") ?? "");
+    expect(lengthMs).toBe(86_400_000);
+    expect(search.get("range")).toBeNull();
+    await page.getByText("Per hour, in UTC").waitFor();
+    await page.goBack();
+    await page.getByText("Per day, in UTC").waitFor();
+  });
+
+  test("adds the filter of a series and of a row, and keeps what it counts and cuts by in the address", async () => {
+    const { page } = await visitReport(site, "/");
+    const counted = page.getByRole("group", { name: "What is counted" });
+    await counted.getByRole("button", { name: "Requests" }).click();
+    const cut = page.getByRole("group", { name: "What it is cut by" });
+    await cut.getByRole("button", { name: "Person" }).click();
+    await page.waitForURL(/by=principal/);
+    expect(new URL(page.url()).searchParams.get("show")).toBe("requests");
+    const legend = page.getByRole("figure", { name: /^Requests by person/ }).getByRole("listitem");
+    const name = await legend.first().innerText();
+    await legend.first().getByRole("button").click();
+    await page.getByRole("list", { name: "Active filters" }).getByText(`person: ${name}`).waitFor();
+
+    await cut.getByRole("button", { name: "Model" }).click();
+    const table = page.getByRole("region", { name: "Usage by model" });
+    const model = await table.getByRole("rowheader").first().innerText();
+    await table.getByRole("rowheader").first().getByRole("button").click();
+    await page.getByRole("list", { name: "Active filters" }).getByText(`model: ${model}`).waitFor();
+    const search = new URL(page.url()).searchParams;
+    expect([search.get("principal"), search.get("model"), search.get("by")]).toEqual([name, model, null]);
+  });
+
+  test("saves what it shows: the CSV has the filters, and the window in UTC in its name", async () => {
+    const { page } = await visitReport(site, "/?range=7d&by=principal");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "CSV" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toMatch(
+      /^lockport-usage_\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d(T\d{4})?_UTC\.csv$/,
+    );
+    const text = await Bun.file(await download.path()).text();
+    expect(text).toStartWith("principal,provider,model,");
+    const rows = text.trim().split("\r\n").slice(1);
+
+    const [person = ""] = rows.at(0)?.split(",") ?? [];
+    await page.goto(`/?range=7d&principal=${person}`);
+    const [filtered] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "CSV" }).click(),
+    ]);
+    const own = (await Bun.file(await filtered.path()).text()).trim().split("\r\n").slice(1);
+    expect(own).toEqual(rows.filter((line) => line.startsWith(`${person},`)));
+    expect(own.length).toBeLessThan(rows.length);
+  });
+
+  test("leads an admin from unpriced requests to the prices, and writes no $0 for them", async () => {
+    const { page } = await visitReport(site, "/");
+    const unpriced = page.getByRole("row").filter({ hasText: "unpriced" });
+    expect(await unpriced.count()).toBeGreaterThan(0);
+    expect(await unpriced.first().innerText()).not.toContain("$0");
+    await tile(page, "Unpriced").getByRole("link").click();
+    await page.waitForURL("**/pricing");
+  });
+
+  test("says why nothing is there, and leads to where something is", async () => {
+    const { page } = await visit(site, "/?since=2001-01-01&until=2001-02-01");
+    await page.getByText("No requests in this window").waitFor();
+    expect(await tile(page, "Cost").innerText()).not.toContain("$");
+    await page.getByRole("button", { name: "Show all time" }).click();
+    await page.waitForURL(/range=all/);
+    await page.getByRole("rowheader").first().waitFor();
+  });
+
+  test("says what is wrong with a window, with its code, and draws nothing", async () => {
+    const visitor = await visit(site, "/?since=yesterday");
+    visitor.expect(/^request: GET .*since=yesterday.* answered 400$/);
+    await visitor.page.getByText("invalid_date").first().waitFor();
+    expect(await visitor.page.getByRole("application").count()).toBe(0);
+    expect(await visitor.page.getByRole("button", { name: "Try again" }).count()).toBe(1);
+  });
+});
+
+describeInBrowser("my usage", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await startSite({
+      upstream: {
+        script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1000,"completion_tokens":10}}' }),
+        models: { fast: "upstream-fast" },
+        pricing: { input_tokens: 2, output_tokens: 4 },
+      },
+    });
+    for (let made = 0; made < 3; made += 1) await ask(site, "fast");
+  });
+  afterAll(() => site.stop());
+
+  test("tells what one used oneself, by model and endpoint and by day, and leads to one's requests", async () => {
+    const { page } = await visitReport(site, "/usage");
+    expect(await tile(page, "Requests").innerText()).toContain("3");
+    expect(await tile(page, "Cost").innerText()).toContain("$0.00612");
+    const row = page.getByRole("row").filter({ hasText: "fast" });
+    expect(await row.innerText()).toMatch(/fast\s+chat\s+3\s+0\s+3k\s+30\s+–\s+\$0\.00612/);
+    await page.getByRole("figure", { name: "Your cost per day" }).last().waitFor();
+    const link = await page.getByRole("link", { name: "My requests" }).getAttribute("href");
+    expect(link).toBe("/requests?principal=admin&range=30d");
+    await checkNoShift(page);
+    await checkAccessibility(page);
+    await checkFitsSmall(page);
+  });
+});
+
+describeInBrowser("an empty installation", () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await startSite({ people: { grace: { preferred_username: "grace" } } });
+  });
+  afterAll(() => site.stop());
+
+  test("leads an admin to the first request, sees each step by itself, and is then like any other", async () => {
+    const visitor = await visit(site, "/");
+    const { page } = visitor;
+    const current = () => page.locator("[aria-current=step]").innerText();
+    await page.getByText("0 of 4 done").waitFor();
+    expect(await current()).toContain("Add a provider");
+    expect(await page.getByRole("button", { name: "Dismiss" }).count()).toBe(0);
+    expect(await page.getByRole("search").count()).toBe(0);
+    await checkAccessibility(page);
+    await checkFitsSmall(page);
+
+    const member = await browser.newVisitor({ baseUrl: site.url });
+    await signInBySso(member, site, "grace");
+    await member.page.goto("/");
+    await member.page.getByText("Waiting for an admin").first().waitFor();
+    expect(await member.page.getByText("Waiting for an admin").count()).toBe(2);
+    expect(await member.page.getByRole("link", { name: "Add a provider" }).count()).toBe(0);
+
+    const upstream = await startUpstream({
+      script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1}}' }),
+    });
+    try {
+      await provide(site.url, await site.adminKey(), {
+        name: "lab",
+        baseUrl: upstream.baseUrl,
+        models: { fast: "upstream-fast" },
+      });
+      await page.getByText("Waiting for the first request").waitFor();
+      expect(await page.getByRole("region", { name: "Shell" }).innerText()).toContain('"model":"fast"');
+      await checkAccessibility(page);
+      await ask(site, "fast");
+      await page.getByText("Lockport is set up").first().waitFor();
+      await tile(page, "Requests").getByText("1", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Dismiss" }).click();
+      expect(await page.getByText("Lockport is set up").count()).toBe(0);
+      await page.reload();
+      await page.getByRole("application").first().waitFor();
+      expect(await page.getByText("Set up Lockport").count()).toBe(0);
+    } finally {
+      await upstream.stop();
+    }
+  });
+});
+
+async function ask(site: Site, model: string): Promise<void> {
+  const response = await callApi(site.url, await site.adminKey(), "POST", "/v1/chat/completions", {
+    model,
+    messages: [{ role: "user", content: "hello" }],
+  });
+  expect(response.status).toBe(200);
+  await response.arrayBuffer();
+}
+
+/** Midnight UTC so many days ago. */
+function toSince(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+}

@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { rest } from "./support/rest.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+beforeAll(async () => {
+  site = await startSite();
+});
+afterAll(() => site.stop());
+
+/** The chart of My usage is a file of its own, which comes after the page. */
+const CHART = "**/assets/series-chart-*.js";
+/** What that file draws, also without any request. */
+const CHART_TEXT = "You made no requests in this window.";
+const MESSAGES = "**/assets/toast-region-*.js";
+const THEME_MENU = "**/assets/theme-menu-*.js";
+const FILTER_LIST = "**/assets/filter-combobox-*.js";
+const FACETS = "**/stats/requests/facets*";
+const OVERLAYS = "**/assets/overlays-*.js";
+
+/** What that address answers waits until it is let go. */
+async function holdBack(page: Page, address: string): Promise<() => Promise<void>> {
+  const arrival = Promise.withResolvers<void>();
+  await page.route(address, async (route) => {
+    await arrival.promise;
+    await route.continue();
+  });
+  return async () => {
+    const arrived = page.waitForResponse(address);
+    arrival.resolve();
+    await (await arrived).finished();
+    await rest(page);
+  };
+}
+
+describeInBrowser("a part of a page that cannot be loaded", () => {
+  test("says so, leaves the page where it is, and comes when it is tried again", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    await page.route(CHART, (route) => route.abort());
+    let loads = 0;
+    page.on("domcontentloaded", () => (loads += 1));
+    visitor.expect(/^request: GET .*series-chart.* failed/);
+    visitor.expect(/^console: .*This part of the page could not be loaded/s);
+    await page.goto("/usage");
+    await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+    expect(await page.getByText(CHART_TEXT).count()).toBe(0);
+    expect(await page.getByRole("main").count()).toBe(1);
+    await page.unroute(CHART);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText(CHART_TEXT).waitFor();
+    await page.getByRole("heading", { level: 1, name: "My usage" }).waitFor();
+    expect(loads).toBe(1);
+  });
+});
+
+describeInBrowser("the place of messages", () => {
+  test("that cannot be loaded takes nothing else with it, and a later message is shown", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    await page.route(MESSAGES, (route) => route.abort());
+    visitor.expect(/^request: GET .*toast-region.* failed/);
+    visitor.expect(/^page error: .*This part of the page could not be loaded/s);
+    await page.goto("/people");
+    const add = async (name: string) => {
+      await page.getByRole("button", { name: "Add a person or service" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill(name);
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+    };
+    const asked = page.waitForEvent("requestfailed", (request) => request.url().includes("toast-region"));
+    await add("first.person");
+    await asked;
+    const panel = page.getByRole("dialog", { name: "first.person" });
+    await panel.waitFor();
+    expect(await page.getByText("first.person is added").count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    await page.getByRole("heading", { level: 1, name: "People & keys" }).waitFor();
+    await page.unroute(MESSAGES);
+    await add("second.person");
+    await page.getByText("second.person is added").waitFor();
+  });
+});
+
+describeInBrowser("what opens from a button or a box", () => {
+  test("that cannot be loaded says so and leaves the button the focus, and opens when it is tried again", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    visitor.expect(/^request: GET .*theme-menu.* failed/);
+    await page.goto("/keys");
+    await page.route(THEME_MENU, (route) => route.abort());
+    const button = page.getByRole("button", { name: "Theme: As the system" });
+    await button.focus();
+    await page.keyboard.press("Enter");
+    const told = page.getByRole("alert").filter({ hasText: "This part of the page could not be loaded" });
+    await told.waitFor();
+    expect(await button.evaluate((element) => element === document.activeElement)).toBeTrue();
+    expect(await page.getByRole("menu").count()).toBe(0);
+    await page.getByRole("heading", { level: 1, name: "My keys" }).waitFor();
+    await page.unroute(THEME_MENU);
+    await told.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("menuitemradio", { name: "Dark" }).waitFor();
+    expect(await told.count()).toBe(0);
+  });
+
+  test("opens at the first press, closes at the next and by Esc, and the button has the focus again", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    await page.goto("/usage");
+    const button = page.getByRole("button", { name: /^Window:/ });
+    const popover = page.getByRole("dialog", { name: "Window" });
+    expect(await button.getAttribute("aria-expanded")).toBe("false");
+    await button.click();
+    await popover.waitFor();
+    expect(await button.getAttribute("aria-expanded")).toBe("true");
+    await button.click();
+    await popover.waitFor({ state: "detached" });
+    await button.press("Enter");
+    await popover.waitFor();
+    await page.keyboard.press("Escape");
+    await popover.waitFor({ state: "detached" });
+    expect(await button.evaluate((element) => element === document.activeElement)).toBeTrue();
+  });
+
+  test("keeps what is typed while its list is on the way, and the focus, and then offers the first match to Enter", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    const letGo = await holdBack(page, FILTER_LIST);
+    await page.goto("/errors");
+    const box = page.getByRole("combobox", { name: "Add a filter" });
+    await box.waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("upstream e");
+    expect(await box.inputValue()).toBe("upstream e");
+    await letGo();
+    await page.getByRole("option", { name: "upstream error" }).waitFor();
+    expect(await box.inputValue()).toBe("upstream e");
+    expect(await box.evaluate((element) => element === document.activeElement)).toBeTrue();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/outcome=upstream_error/);
+    expect(await box.inputValue()).toBe("");
+  });
+
+  test("keeps what is typed at the very moment when its list comes, behind what was typed before", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    const letGo = await holdBack(page, FILTER_LIST);
+    await page.goto("/errors");
+    const box = page.getByRole("combobox", { name: "Add a filter" });
+    await box.waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("upstream");
+    await box.evaluate((before) => {
+      new MutationObserver((_, observer) => {
+        const after = document.querySelector("input[data-filter]");
+        if (after === before || !(after instanceof HTMLInputElement)) return;
+        observer.disconnect();
+        after.setRangeText(" e", after.value.length, after.value.length, "end");
+        after.dispatchEvent(new InputEvent("input", { bubbles: true, inputType: "insertText" }));
+      }).observe(document.body, { childList: true, subtree: true });
+    });
+    await letGo();
+    await page.getByRole("option", { name: "upstream error" }).waitFor();
+    expect(await box.inputValue()).toBe("upstream e");
+  });
+
+  test("offers nothing that is only guessed before it is known what there is: Enter adds no filter then", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    const letGo = await holdBack(page, FACETS);
+    await page.goto("/errors");
+    await page.getByRole("combobox", { name: "Add a filter" }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("curl");
+    await page.getByText("Looking for what there is…").waitFor();
+    expect(await page.getByRole("option").count()).toBe(0);
+    await page.keyboard.press("Enter");
+    await letGo();
+    await page.getByRole("option", { name: "client begins with “curl”" }).waitFor();
+    expect(new URL(page.url()).search).toBe("");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/client=curl/);
+  });
+
+  test("does not open once somebody has pressed Esc or gone on to something else, and opens at the next press", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    const letGo = await holdBack(page, THEME_MENU);
+    await page.goto("/errors");
+    const button = page.getByRole("button", { name: "Theme: As the system" });
+    await button.press("Enter");
+    await page.keyboard.press("Escape");
+    await letGo();
+    expect(await page.getByRole("menu").count()).toBe(0);
+    expect(await button.evaluate((element) => element === document.activeElement)).toBeTrue();
+    await page.keyboard.press("Enter");
+    await page.getByRole("menuitemradio", { name: "Dark" }).waitFor();
+    await page.keyboard.press("Escape");
+
+    const letListGo = await holdBack(page, FILTER_LIST);
+    const box = page.getByRole("combobox", { name: "Add a filter" });
+    await page.keyboard.press("/");
+    await page.keyboard.type("upstream");
+    await page.keyboard.press("Tab");
+    await letListGo();
+    expect(await page.getByRole("listbox").count()).toBe(0);
+    expect(await box.inputValue()).toBe("upstream");
+    await box.press("End");
+    await page.keyboard.type(" e");
+    await page.getByRole("option", { name: "upstream error" }).waitFor();
+    expect(await box.inputValue()).toBe("upstream e");
+  });
+
+  test("that could not be loaded is told of until that is dismissed", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    visitor.expect(/^request: GET .*theme-menu.* failed/);
+    await page.goto("/keys");
+    await page.route(THEME_MENU, (route) => route.abort());
+    await page.getByRole("button", { name: "Theme: As the system" }).click();
+    const told = page.getByRole("alert");
+    await told.waitFor();
+    await checkAccessibility(page);
+    await told.getByRole("button", { name: "Dismiss" }).click();
+    await told.waitFor({ state: "detached" });
+    expect(await page.getByRole("menu").count()).toBe(0);
+  });
+});
+
+describeInBrowser("the menu of a small window and the help for the keyboard", () => {
+  test("that cannot be loaded say so where it is seen, and open at the next press", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: site.url, viewport: { width: 360, height: 740 } });
+    const { page } = visitor;
+    await signInAsAdmin(visitor, site);
+    visitor.expect(/^request: GET .*overlays.* failed/);
+    await page.goto("/keys");
+    await page.route(OVERLAYS, (route) => route.abort());
+    const opener = page.getByRole("button", { name: "Open the menu" });
+    await opener.click();
+    const told = page.getByRole("alert").filter({ hasText: "This part of the page could not be loaded" });
+    await told.waitFor();
+    expect(
+      await told.evaluate((element) => element.getBoundingClientRect().bottom <= innerHeight),
+    ).toBeTrue();
+    await page.unroute(OVERLAYS);
+    await opener.click();
+    await page.getByRole("dialog", { name: "Menu" }).waitFor();
+    expect(await told.count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog", { name: "Menu" }).waitFor({ state: "detached" });
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+  });
+});

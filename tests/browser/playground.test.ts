@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { requestLog } from "../support/installation.ts";
+import type { UpstreamCall, UpstreamScript } from "../support/upstream.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { copiedBy } from "./support/clipboard.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+let answer: UpstreamScript;
+
+beforeAll(async () => {
+  site = await startSite({
+    upstream: {
+      script: (call) => answer(call),
+      models: { "chat-large": "acme/large-1", "chat-small": "acme/small-1" },
+      pricing: { input_tokens: 2, output_tokens: 10, cached_input_tokens: 0.5 },
+    },
+  });
+  const key = await site.adminKey();
+  for (const [alias, capabilities] of [
+    ["vectors", ["embeddings"]],
+    ["whole-answers", ["chat"]],
+  ] as const) {
+    const response = await fetch(`${site.url}/admin/v1/models`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ alias, provider: "lab", upstream_name: alias, capabilities }),
+    });
+    expect(response.status).toBe(201);
+  }
+});
+afterAll(() => site.stop());
+beforeEach(() => {
+  answer = (call) => tellWords(call, ["Hello", " there"]);
+});
+
+const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+const word = (content: string, finish: string | null = null) =>
+  event({ choices: [{ index: 0, delta: { content }, finish_reason: finish }] });
+const USAGE = { prompt_tokens: 1000, completion_tokens: 20, prompt_tokens_details: { cached_tokens: 400 } };
+
+async function tellWords(call: UpstreamCall, words: readonly string[], usage: object = USAGE): Promise<void> {
+  await call.beginStream();
+  for (const text of words) await call.sendChunk(word(text));
+  await call.sendChunk(word("", "stop") + event({ choices: [], usage }) + "data: [DONE]\n\n");
+  await call.endStream();
+}
+
+async function open(path = "/playground", options: Partial<VisitorOptions> = {}): Promise<Visitor> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  await visitor.page.getByRole("combobox", { name: "Model" }).waitFor();
+  return visitor;
+}
+
+const message = (page: Page) => page.getByRole("textbox", { name: "Message", exact: true });
+const figure = (page: Page, name: string) =>
+  page.locator("dl div", { has: page.getByText(name, { exact: true }) });
+
+async function ask(page: Page, text: string): Promise<void> {
+  await message(page).fill(text);
+  await message(page).press("Control+Enter");
+}
+
+describeInBrowser("the playground", () => {
+  test("asks the chosen model with what is set and nothing else, and shows who answered, what it took and the cost that the log has", async () => {
+    const { page } = await open("/playground?model=chat-large");
+    await ask(page, "First\n  question");
+    await page.getByText("Hello there").waitFor();
+    const link = page.getByRole("link", { name: "Open the request" });
+    await link.waitFor();
+    const sent = site.upstream!.lastRequest();
+    expect(JSON.parse(sent.body.toString())).toEqual({
+      model: "acme/large-1",
+      messages: [{ role: "user", content: "First\n  question" }],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect(sent.headers.get("x-proxy-tags")).toBeUndefined();
+    const [row] = await requestLog(site.url, await site.adminKey(), "app:playground");
+    expect(row).toMatchObject({
+      model: "chat-large",
+      outcome: "ok",
+      streamed: true,
+      tags: ["app:playground"],
+    });
+    // 600 × $2 + 400 × $0.50 + 20 × $10, per million.
+    expect(row!.cost).toBe(0.0016);
+    expect(await figure(page, "Cost").textContent()).toContain("$0.0016");
+    expect(await figure(page, "Provider").textContent()).toContain("lab");
+    expect(await figure(page, "Upstream name").textContent()).toContain("acme/large-1");
+    expect(await figure(page, "Tokens").textContent()).toContain("1k in · 20 out · 400 cached");
+    await link.click();
+    await page.waitForURL(/\/requests\?open=[0-9a-f-]{36}$/);
+  });
+
+  test("tells the model what was said before, the system message and the numbers that are set", async () => {
+    const { page } = await open("/playground?model=chat-small");
+    await page.getByRole("textbox", { name: "System message" }).fill("Be brief.");
+    await page.getByRole("textbox", { name: "Temperature" }).fill("0.5");
+    await page.getByRole("textbox", { name: "Max tokens" }).fill("64");
+    await ask(page, "One");
+    await page.getByText("Hello there").waitFor();
+    await page.getByRole("link", { name: "Open the request" }).waitFor();
+    await ask(page, "Two");
+    await page.getByText("Hello there").nth(1).waitFor();
+    expect(JSON.parse(site.upstream!.lastRequest().body.toString())).toMatchObject({
+      temperature: 0.5,
+      max_tokens: 64,
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "One" },
+        { role: "assistant", content: "Hello there" },
+        { role: "user", content: "Two" },
+      ],
+    });
+    await page.getByRole("link", { name: "Open the request" }).nth(1).waitFor();
+  });
+
+  test("sends nothing while a number cannot be read, and goes to it", async () => {
+    const { page } = await open("/playground?model=chat-small");
+    const before = site.upstream!.requests.length;
+    await page.getByRole("textbox", { name: "Max tokens" }).fill("many");
+    await ask(page, "Hello?");
+    expect(await page.locator(":focus").getAttribute("aria-invalid")).toBe("true");
+    expect(await message(page).inputValue()).toBe("Hello?");
+    expect(site.upstream!.requests.length).toBe(before);
+  });
+
+  test("stops an answer at the provider too, keeps what had come, and lets the focus stay where one writes", async () => {
+    const gone = Promise.withResolvers<void>();
+    answer = async (call) => {
+      await call.beginStream();
+      await call.sendChunk(word("Half of it"));
+      await call.closed;
+      gone.resolve();
+    };
+    const { page } = await open("/playground?model=chat-large");
+    await ask(page, "Begin");
+    await page.getByText("Half of it").waitFor();
+    expect(await page.locator("[aria-live][aria-busy=true]").count()).toBe(1);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await gone.promise;
+    await page.getByText("stopped", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Open the request" }).waitFor();
+    expect(await figure(page, "Outcome").textContent()).toContain("Cancelled");
+    expect(await page.getByText("Half of it").isVisible()).toBe(true);
+    expect(await message(page).evaluate((area) => area === document.activeElement)).toBe(true);
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("ends an answer at the provider when the page is left, and has nothing of it afterwards", async () => {
+    const gone = Promise.withResolvers<void>();
+    answer = async (call) => {
+      await call.beginStream();
+      await call.sendChunk(word("Unwanted"));
+      await call.closed;
+      gone.resolve();
+    };
+    const { page } = await open("/playground?model=chat-large");
+    await ask(page, "A private question");
+    await page.getByText("Unwanted").waitFor();
+    await page.getByRole("link", { name: "My keys" }).click();
+    await gone.promise;
+    await page.getByRole("link", { name: "Playground" }).click();
+    await page.getByText("Ask a model something").waitFor();
+    const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]));
+    expect(kept).not.toContain("private question");
+    expect(await page.getByText("Unwanted").count()).toBe(0);
+  });
+
+  test("says that an error comes from the provider, shows its answer as text, and asks again", async () => {
+    answer = (call) =>
+      call.reply({
+        status: 429,
+        headers: ["content-type: application/json"],
+        body: JSON.stringify({ error: { message: "Slow <b>down</b>.", type: "rate_limit_error" } }),
+      });
+    const visitor = await open("/playground?model=chat-large");
+    visitor.expect(/^request: POST .*\/v1\/chat\/completions answered 429$/);
+    const { page } = visitor;
+    await ask(page, "Hurry");
+    await page.getByText("The error comes from the provider lab (HTTP 429).").waitFor();
+    expect(await page.getByRole("alert").textContent()).toContain("Slow <b>down</b>.");
+    await page.getByText("What the provider answered").click();
+    await page.getByRole("region", { name: "The provider's answer" }).getByText("rate_limit_error").waitFor();
+    await page.getByRole("link", { name: "Open the request" }).waitFor();
+    expect(await figure(page, "Outcome").textContent()).toContain("Upstream error");
+    answer = (call) => tellWords(call, ["Now"]);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("Now", { exact: true }).waitFor();
+    expect(JSON.parse(site.upstream!.lastRequest().body.toString()).messages).toEqual([
+      { role: "user", content: "Hurry" },
+    ]);
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await page.getByRole("link", { name: "Open the request" }).waitFor();
+  });
+
+  test("says that no answer could be had from the provider, with the figures of the log alone", async () => {
+    answer = (call) => call.reset();
+    const visitor = await open("/playground?model=chat-large");
+    visitor.expect(/^request: POST .*\/v1\/chat\/completions answered 502$/);
+    const { page } = visitor;
+    await ask(page, "Anybody?");
+    await page.getByText("Lockport could not get an answer from the provider lab.").waitFor();
+    await page.getByRole("link", { name: "Open the request" }).waitFor();
+    expect(await figure(page, "Outcome").textContent()).toContain("Unreachable");
+    expect(await figure(page, "First byte").textContent()).toBe("First byte–");
+  });
+
+  test("says that the proxy refused, and looks for no request, when no provider was asked", async () => {
+    const visitor = await open("/playground?model=whole-answers");
+    const { page } = visitor;
+    await page.getByText("This model answers at once only.").waitFor();
+    expect((await site.cli("model", "remove", "whole-answers")).code).toBe(0);
+    visitor.expect(/^request: POST .*\/v1\/chat\/completions answered 404$/);
+    await ask(page, "Anybody?");
+    await page.getByText("Lockport refused the request (HTTP 404); no provider was asked.").waitFor();
+    expect(await page.getByText("model_not_found").isVisible()).toBe(true);
+    expect(await page.getByText("Request log").count()).toBe(0);
+  });
+
+  test("lists every model, says why one cannot chat, and lets nobody choose it", async () => {
+    const { page } = await open();
+    const field = page.getByRole("combobox", { name: "Model" });
+    await field.click();
+    const vectors = page.getByRole("option", { name: /vectors/ });
+    expect(await vectors.textContent()).toContain("embeddings only: it cannot chat");
+    expect(await vectors.getAttribute("aria-disabled")).toBe("true");
+    await field.fill("small");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\?model=chat-small$/);
+    expect(await page.getByText("Per million: input tokens $2.00").isVisible()).toBe(true);
+    await page.goto("/playground?model=vectors");
+    await page.getByText("vectors has embeddings only: it cannot chat.").waitFor();
+    const before = site.upstream!.requests.length;
+    await ask(page, "Hello?");
+    expect(await message(page).inputValue()).toBe("Hello?");
+    expect(site.upstream!.requests.length).toBe(before);
+  });
+
+  test("shows an answer as the text that it is, with every space, and copies it whole", async () => {
+    const text = '<img src=x onerror="alert(1)">\n\n    indented\t**not bold**\n'.repeat(200);
+    answer = (call) => tellWords(call, text.match(/[^]{1,100}/g)!);
+    const { page } = await open("/playground?model=chat-large");
+    await ask(page, "Code, please");
+    await page.getByRole("link", { name: "Open the request" }).waitFor();
+    const copied = await copiedBy(page, () => page.getByRole("button", { name: "Copy the answer" }).click());
+    expect(copied).toBe(text);
+    expect(await page.locator("main img, main b, main strong").count()).toBe(0);
+  });
+
+  test("stays quick while a very long answer comes", async () => {
+    const line = `${"A line of a long answer that somebody wanted. ".repeat(3)}\n`;
+    const lines = Array.from({ length: 6_000 }, () => line);
+    answer = (call) => tellWords(call, lines);
+    const { page } = await open("/playground?model=chat-large");
+    await page.evaluate(() => {
+      const long: number[] = [];
+      Object.assign(globalThis, { long });
+      new PerformanceObserver((list) =>
+        long.push(...list.getEntries().map(({ duration }) => duration)),
+      ).observe({ type: "longtask" });
+    });
+    await ask(page, "All of it");
+    await page.getByRole("link", { name: "Open the request" }).waitFor({ timeout: 25_000 });
+    const shown = await page.locator("[aria-live]").allTextContents();
+    expect(shown.join("")).toContain(line.repeat(3));
+    expect(shown.join("").length).toBeGreaterThanOrEqual(line.length * lines.length);
+    const long = await page.evaluate<number[]>("globalThis.long");
+    // Drawn anew as a whole with every frame, it took seconds at the end.
+    expect(Math.max(0, ...long)).toBeLessThan(500);
+  });
+
+  test.each(["light", "dark"] as const)(
+    "has no accessibility fault, fits a telephone, and is walked through by Tab, in the %s theme",
+    async (theme) => {
+      const { page } = await open("/playground?model=chat-large", { theme });
+      await checkAccessibility(page);
+      await ask(page, "Hello");
+      await page.getByRole("link", { name: "Open the request" }).waitFor();
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await tabThrough(page);
+      await shoot(page, `playground-${theme}`);
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await page.getByText("Ask a model something").waitFor();
+      expect(await message(page).evaluate((area) => area === document.activeElement)).toBe(true);
+    },
+  );
+});

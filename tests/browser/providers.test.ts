@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
+import { callApi } from "../support/installation.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFits, checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import type { VisitorOptions } from "./support/visitor.ts";
+import { checkNoShift } from "./support/vitals.ts";
+
+const browser = useBrowser();
+
+const CHAT_MODELS = ["meta-llama/Llama-3.3-70B", "qwen3", "two words"];
+const EMBEDDING_MODELS = ["bge-m3"];
+const MANY_MODELS = Array.from({ length: 1500 }, (_, place) => `many/model-${place}`);
+
+let site: Site;
+let server: ModelServer;
+let largeServer: ModelServer;
+
+beforeAll(async () => {
+  site = await startSite();
+  server = await startModelServer({ port: 0, chatModels: CHAT_MODELS, embeddingModels: EMBEDDING_MODELS });
+  largeServer = await startModelServer({ port: 0, chatModels: MANY_MODELS });
+});
+afterAll(async () => {
+  await server?.stop();
+  await largeServer?.stop();
+  await site?.stop();
+});
+
+async function visit(path: string, options: Partial<VisitorOptions> = {}) {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  return visitor;
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<any> {
+  const response = await callApi(site.url, await site.adminKey(), method, `/admin/v1${path}`, body);
+  return JSON.parse(await response.text());
+}
+
+async function addProvider(name: string, baseUrl: string, aliases: readonly string[] = []) {
+  await call("POST", "/providers", { name, base_url: baseUrl });
+  for (const alias of aliases)
+    await call("POST", "/models", { alias, provider: name, upstream_name: "qwen3" });
+}
+
+describeInBrowser("the providers page", () => {
+  test("connects, finds, ticks and binds: what is bound shows its alias, what fails stays with its reason", async () => {
+    await addProvider("elsewhere", server.baseUrl, ["taken"]);
+    const visitor = await visit("/providers");
+    const { page } = visitor;
+    await page.getByRole("button", { name: "Add a provider" }).click();
+    await page.getByRole("button", { name: /Other/ }).click();
+    await page.getByRole("textbox", { name: "Name", exact: true }).fill("lab");
+    await page.getByRole("textbox", { name: "Base URL" }).fill(server.baseUrl);
+    await page.getByRole("button", { name: "Add and look for models" }).click();
+
+    const table = page.getByRole("region", { name: "Models of the provider" });
+    await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("taken");
+    expect(await table.getByRole("textbox", { name: "Alias of two words" }).inputValue()).toBe("two-words");
+    await page.getByRole("button", { name: "Select all (4)" }).click();
+    visitor.expect(/admin\/v1\/models answered 409/);
+    await page.getByRole("button", { name: "Bind 4 models" }).click();
+    await page.getByText("3 bound; 1 failed, with the reason in the list.").waitFor();
+    await table.getByText("A model of this name exists already.").waitFor();
+    await table.getByText("alias_exists").waitFor();
+    // Bound, it cannot be chosen again.
+    expect(await table.getByRole("checkbox", { name: "Bind bge-m3" }).isDisabled()).toBe(true);
+    expect(await table.getByRole("textbox", { name: "Alias of bge-m3" }).count()).toBe(0);
+
+    await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("lab-qwen");
+    await page.getByRole("button", { name: "Bind 1 model" }).click();
+    await page.getByText("1 bound.").waitFor();
+    await checkAccessibility(page);
+    await page.getByRole("link", { name: "See them in the catalogue" }).click();
+    await page.waitForURL(/\/catalogue\?provider=lab$/);
+
+    const { models } = await call("GET", "/models?provider=lab");
+    expect(
+      models.map((model: any) => [model.alias, model.upstream_name, model.capabilities.join(), model.origin]),
+    ).toEqual([
+      ["bge-m3", "bge-m3", "embeddings", "discovered"],
+      ["lab-qwen", "qwen3", "chat,chat_stream", "discovered"],
+      ["meta-llama/Llama-3.3-70B", "meta-llama/Llama-3.3-70B", "chat,chat_stream", "discovered"],
+      ["two-words", "two words", "chat,chat_stream", "discovered"],
+    ]);
+    // The one that failed changed nothing.
+    expect((await call("GET", "/resolve?model=taken")).provider).toBe("elsewhere");
+  });
+
+  test("warns of a base URL without /v1, and adds it with one press", async () => {
+    const { page } = await visit("/providers");
+    await page.getByRole("button", { name: "Add a provider" }).click();
+    const url = page.getByRole("textbox", { name: "Base URL" });
+    expect(await url.inputValue()).toBe("https://api.openai.com/v1");
+    expect(await page.getByText("no /v1 at the end").count()).toBe(0);
+    await url.fill("http://127.0.0.1:9/");
+    await page.getByText("There is no /v1 at the end").waitFor();
+    await page.getByRole("button", { name: "Add /v1" }).click();
+    expect(await url.inputValue()).toBe("http://127.0.0.1:9/v1");
+    await url.fill("http://127.0.0.1:9/v1/chat/completions");
+    await page.getByRole("button", { name: "Leave out /chat/completions" }).click();
+    expect(await url.inputValue()).toBe("http://127.0.0.1:9/v1");
+    await page.keyboard.press("Escape");
+    // The focus is back where the dialog was opened from.
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Add a provider");
+  });
+
+  test("reads an unreachable provider as help, and binds by hand", async () => {
+    const visitor = await visit("/providers");
+    const { page } = visitor;
+    visitor.expect(/discover answered 502/);
+    await page.getByRole("button", { name: "Add a provider" }).click();
+    await page.getByRole("button", { name: /Ollama/ }).click();
+    await page.getByRole("textbox", { name: "Name", exact: true }).fill("gone");
+    await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
+    await page.getByRole("button", { name: "Add and look for models" }).click();
+    await page.getByText("The provider did not answer: connection_error.").waitFor();
+    await page.getByText("provider_unreachable").waitFor();
+    await page.getByText("GET http://127.0.0.1:9/v1/models").waitFor();
+    await page.getByText("Nothing listens at 127.0.0.1:9").waitFor();
+    expect(await page.getByText('{"error"').count()).toBe(0);
+    await checkAccessibility(page);
+    await checkFitsSmall(page);
+
+    await page.getByRole("textbox", { name: "Bind by hand" }).fill("llama3.2:3b");
+    await page.getByRole("button", { name: "Add to the list" }).click();
+    await page.getByRole("button", { name: "Bind 1 model" }).click();
+    await page.getByText("1 bound.").waitFor();
+    const { models } = await call("GET", "/models?provider=gone");
+    expect(models).toMatchObject([{ alias: "llama3.2:3b", origin: "declared" }]);
+  });
+
+  test("draws only the models in sight of 1,500, finds one of them and binds it alone", async () => {
+    await addProvider("large", largeServer.baseUrl);
+    const { page } = await visit("/providers?open=large");
+    await page.getByRole("button", { name: "Look for models" }).click();
+    const table = page.getByRole("region", { name: "Models of the provider" });
+    await page.getByRole("button", { name: "Select all (1,501)" }).waitFor();
+    expect(await table.getByRole("row").count()).toBeLessThan(60);
+    await page.getByRole("searchbox", { name: "Find a model" }).fill("model-1499");
+    await page.getByRole("button", { name: "Select found (1)" }).click();
+    await page.getByRole("button", { name: "Bind 1 model" }).click();
+    await page.getByText("1 bound.").waitFor();
+    const { models } = await call("GET", "/models?provider=large");
+    expect(models.map(({ alias }: any) => alias)).toEqual(["many/model-1499"]);
+  });
+
+  test("says which names stop before it disables, and enables again at once", async () => {
+    await addProvider("switched", server.baseUrl, ["stops"]);
+    await call("POST", "/models", { alias: "stops-too", target: "stops" });
+    const { page } = await visit("/providers");
+    await page.getByRole("switch", { name: "switched enabled" }).click();
+    const question = page.getByRole("alertdialog");
+    await question.getByRole("link", { name: "stops", exact: true }).waitFor();
+    await question.getByRole("link", { name: "stops-too" }).waitFor();
+    expect((await call("GET", "/providers/switched")).enabled).toBe(true);
+    await checkAccessibility(page);
+    await question.getByRole("button", { name: "Disable provider" }).click();
+    await page.getByText("switched is disabled").waitFor();
+    expect((await call("GET", "/providers/switched")).enabled).toBe(false);
+    await page.getByRole("switch", { name: "switched enabled" }).click();
+    await page.getByText("switched is enabled").waitFor();
+    expect((await call("GET", "/providers/switched")).enabled).toBe(true);
+  });
+
+  test("sends only what was changed, keeps the stored key unless it is replaced or removed, and never shows it", async () => {
+    await addProvider("edited", server.baseUrl);
+    await call("PATCH", "/providers/edited", { api_key: "first-key", max_concurrency: 3 });
+    const { page } = await visit("/providers?open=edited");
+    expect(await page.getByRole("button", { name: "Save changes" }).isDisabled()).toBe(true);
+    await page.getByText("TLS, timeouts, limits and endpoints").click();
+    await page.getByRole("textbox", { name: "Read timeout" }).fill("45");
+    await page.getByRole("textbox", { name: "Requests at once" }).fill("");
+    const saved = page.waitForRequest((request) => request.method() === "PATCH");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    expect((await saved).postDataJSON()).toEqual({ timeout_read: 45, max_concurrency: 0 });
+    await page.getByText("edited saved").waitFor();
+    expect(await call("GET", "/providers/edited")).toMatchObject({
+      has_credential: true,
+      timeout_read: 45,
+      max_concurrency: null,
+    });
+    expect(await page.content()).not.toContain("first-key");
+    await page.getByRole("checkbox", { name: "Remove the stored key" }).click();
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByRole("checkbox", { name: "Remove the stored key" }).waitFor({ state: "detached" });
+    expect((await call("GET", "/providers/edited")).has_credential).toBe(false);
+    await page.getByRole("button", { name: "Test", exact: true }).click();
+    await page.getByText("It answers, and lists 4 models.").waitFor();
+    await checkAccessibility(page);
+  });
+
+  test("deletes only after the name was typed, and names what goes with it", async () => {
+    await addProvider("doomed", server.baseUrl, ["doomed-model"]);
+    await call("POST", "/models", { alias: "doomed-name", target: "doomed-model" });
+    const { page } = await visit("/providers?open=doomed");
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    const question = page.getByRole("alertdialog");
+    await question.getByRole("list", { name: "Models removed with it" }).getByText("doomed-model").waitFor();
+    await question.getByRole("list", { name: "Names removed with it" }).getByText("doomed-name").waitFor();
+    const confirm = question.getByRole("button", { name: "Delete provider" });
+    expect(await confirm.isDisabled()).toBe(true);
+    await question.getByRole("textbox").fill("doomed");
+    await confirm.click();
+    await page.getByText("doomed deleted").waitFor();
+    await page.waitForURL(/\/providers$/);
+    expect((await call("GET", "/resolve?model=doomed-name")).error.code).toBe("model_not_found");
+  });
+
+  test.each(["light", "dark"] as const)(
+    "is accessible, fits, holds still and is reached by keyboard in the %s theme",
+    async (theme) => {
+      await addProvider(`shown-${theme}`, server.baseUrl);
+      const { page } = await visit("/providers", { theme });
+      await page.getByText(`shown-${theme}`, { exact: true }).waitFor();
+      await checkNoShift(page);
+      await checkAccessibility(page);
+      await checkFits(page);
+      await checkFitsSmall(page);
+      await tabThrough(page);
+      await shoot(page, `providers-${theme}`);
+      await page.getByRole("button", { name: "Add a provider" }).click();
+      await page.getByText("TLS, timeouts, limits and endpoints").click();
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await tabThrough(page, { within: "[role=dialog]" });
+      await shoot(page, `providers-add-${theme}`);
+    },
+  );
+});

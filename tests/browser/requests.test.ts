@@ -1,0 +1,350 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Locator, Page } from "playwright-core";
+import { provide, callApi } from "../support/installation.ts";
+import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { copiedBy } from "./support/clipboard.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import { checkNoShift } from "./support/vitals.ts";
+import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+
+const browser = useBrowser();
+
+const ANSWER = JSON.stringify({
+  choices: [{ index: 0, message: { role: "assistant", content: "Hello." } }],
+  usage: { prompt_tokens: 1000, completion_tokens: 200, prompt_tokens_details: { cached_tokens: 400 } },
+});
+const LAB_PRICES = { input_tokens: 2.5, output_tokens: 10, cached_input_tokens: 0.25 };
+const FORMULA = "=1+1";
+
+let site: Site;
+let upstream: ScriptedUpstream;
+let key: string;
+
+beforeAll(async () => {
+  site = await startSite({ demo: { days: 3, seed: 1 } });
+  upstream = await startUpstream({
+    script: (call) => call.reply({ headers: ["content-type: application/json"], body: ANSWER }),
+  });
+  key = await site.adminKey();
+  const models = { "lab-model": "lab-upstream", "lab-other": "lab-upstream" };
+  await provide(site.url, key, { name: "lab", baseUrl: upstream.baseUrl, models, pricing: LAB_PRICES });
+}, 120_000);
+afterAll(async () => {
+  await site?.stop();
+  await upstream?.stop();
+});
+
+/** A request that is in the log when this is fulfilled. */
+async function ask(model: string, headers: Record<string, string> = {}): Promise<void> {
+  const before = await countRequests(model);
+  const body = { model, messages: [{ role: "user", content: "Say hello." }] };
+  const response = await callApi(site.url, key, "POST", "/v1/chat/completions", body, headers);
+  await response.text();
+  expect(response.status).toBe(200);
+  const deadline = performance.now() + 10_000;
+  while ((await countRequests(model)) === before) {
+    if (performance.now() > deadline) throw new Error("the request is not in the log");
+    await Bun.sleep(20);
+  }
+}
+
+async function countRequests(model: string): Promise<number> {
+  const response = await callApi(site.url, key, "GET", `/stats/requests?limit=1&model=${model}`);
+  return JSON.parse(await response.text()).total;
+}
+
+async function visit(path: string, options: Partial<VisitorOptions> = {}): Promise<Visitor> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  await visitor.page.locator("h1", { hasText: "Requests" }).waitFor();
+  return visitor;
+}
+
+function table(page: Page): Locator {
+  return page.getByRole("region", { name: "Requests", exact: true });
+}
+
+function rows(page: Page): Locator {
+  return table(page).locator("tbody tr[data-index]");
+}
+
+function parameter(page: Page, name: string): string | null {
+  return new URL(page.url()).searchParams.get(name);
+}
+
+/** What the pager says, once it has said it. */
+async function place(page: Page, pattern: RegExp): Promise<string> {
+  const said = page
+    .getByRole("navigation", { name: "Pages of requests" })
+    .getByRole("status")
+    .filter({ hasText: pattern });
+  return (await said.textContent()) ?? "";
+}
+
+async function urlHas(page: Page, check: (url: URL) => boolean): Promise<void> {
+  await page.waitForURL(check);
+}
+
+describeInBrowser("the requests page", () => {
+  test("shows one address: filter, window, rows and histogram agree, and a member's view is said to be the team's", async () => {
+    await ask("lab-model");
+    const { page } = await visit("/requests?model=lab-model");
+    await page.getByText("The whole team sees them. Content is never stored.").waitFor();
+    expect(await place(page, /of \d/)).toMatch(/^1–1 of 1 request, newest first$/);
+    expect(await rows(page).count()).toBe(1);
+    await page.getByRole("button", { name: "Remove the filter model: lab-model" }).click();
+    await urlHas(page, (url) => !url.searchParams.has("model"));
+    const all = await place(page, /^1–100 of/);
+    expect(Number(/of ([\d,]+)/.exec(all)?.[1]?.replace(",", ""))).toBeGreaterThan(100);
+    const chart = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    await chart.getByRole("button", { name: "Table" }).click();
+    await chart.getByRole("columnheader", { name: "failed" }).waitFor();
+  });
+
+  test("opens a row by keyboard, spells its cost out to the last digit, steps by j and k, and gives the focus back", async () => {
+    await ask("lab-model");
+    await ask("lab-model");
+    const { page } = await visit("/requests?model=lab-model");
+    const first = rows(page).first().getByRole("button");
+    await first.focus();
+    await page.keyboard.press("Enter");
+    const panel = page.getByRole("dialog", { name: "lab-model" });
+    await panel.waitFor();
+    const opened = parameter(page, "open");
+    const sum = panel.getByRole("table");
+    expect(await sum.getByRole("row", { name: /^Input tokens/ }).textContent()).toBe(
+      "Input tokens600$2.50$0.0015",
+    );
+    expect(await sum.getByRole("row", { name: /^Output/ }).textContent()).toBe(
+      "Output tokens200$10.00$0.002",
+    );
+    expect(await sum.getByRole("row", { name: /^Cached/ }).textContent()).toBe(
+      "Cached input tokens400$0.25$0.0001",
+    );
+    expect(await sum.getByRole("row", { name: /^Sum/ }).textContent()).toEndWith("$0.0036");
+    await panel.getByText("reported 1,000 input tokens, and 400 of them read from its cache").waitFor();
+    await panel.getByText(/^Content is never stored/).waitFor();
+    expect(await page.content()).not.toContain("Say hello.");
+
+    await page.keyboard.press("j");
+    await urlHas(page, (url) => url.searchParams.get("open") !== opened);
+    await page.keyboard.press("k");
+    await urlHas(page, (url) => url.searchParams.get("open") === opened);
+    await page.keyboard.press("k");
+    expect(parameter(page, "open")).toBe(opened);
+    await page.keyboard.press("ArrowRight");
+    await urlHas(page, (url) => url.searchParams.get("open") !== opened);
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    expect(parameter(page, "open")).toBeNull();
+    const focused = page.locator(":focus");
+    expect(await focused.getAttribute("data-row-open")).toBe("1");
+  });
+
+  test("filters by what an open request says, and copies the request without its content", async () => {
+    await ask("lab-other", { "x-proxy-tags": "app:requests-test" });
+    const { page } = await visit("/requests?model=lab-other");
+    await rows(page).first().click();
+    const panel = page.getByRole("dialog");
+    const copied = JSON.parse(
+      await copiedBy(page, () => panel.getByRole("button", { name: "Copy as JSON" }).click()),
+    );
+    expect(copied).toMatchObject({ model: "lab-other", units: { input_tokens: 1000 }, cost: 0.0036 });
+    expect(await copiedBy(page, () => panel.getByRole("button", { name: "Copy id" }).click())).toBe(
+      copied.id,
+    );
+    await panel.getByRole("button", { name: "Filter by tag app:requests-test" }).click();
+    await urlHas(page, (url) => url.searchParams.get("tag") === "app:requests-test");
+    await panel.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Remove the filter tag: app:requests-test" }).waitFor();
+    expect(parameter(page, "model")).toBe("lab-other");
+  });
+
+  test("opens a request by its address also where the view does not have it, and says so of one that nobody has", async () => {
+    await ask("lab-model");
+    const response = await callApi(site.url, key, "GET", "/stats/requests?limit=1&model=lab-model");
+    const [{ id }] = JSON.parse(await response.text()).requests;
+    const { page } = await visit(`/requests?outcome=cancelled&open=${id}`);
+    const panel = page.getByRole("dialog", { name: "lab-model" });
+    await panel.getByText("Not among the rows of this view").waitFor();
+    await panel.getByText(id).waitFor();
+    await page.goto("/requests?open=01a20145-e676-72a8-8000-00000000dead");
+    await page.getByRole("dialog").getByText("This request is not in this view").waitFor();
+    await page.goto("/requests?open=nothing");
+    await page.getByRole("dialog").getByText("This request is not in this view").waitFor();
+  });
+
+  test("follows the log live with its filters, says how many came, and rests while a row is open", async () => {
+    const { page, context } = await visit("/requests?model=lab-model&range=1h");
+    await page.getByRole("button", { name: "Live" }).click();
+    await urlHas(page, (url) => url.searchParams.get("live") === "1");
+    await page.getByText("Live: looks for new requests").waitFor();
+    const before = await rows(page).count();
+    await ask("lab-other");
+    await ask("lab-model");
+    await page
+      .getByRole("status")
+      .filter({ hasText: /^1 new request$/ })
+      .waitFor();
+    expect(await rows(page).count()).toBe(before + 1);
+    expect(await rows(page).filter({ hasText: "lab-other" }).count()).toBe(0);
+    expect(parameter(page, "model")).toBe("lab-model");
+
+    await rows(page).first().getByRole("button").focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    let asked = 0;
+    page.on("request", (request) => (asked += request.url().includes("/stats/requests?") ? 1 : 0));
+    await ask("lab-model");
+    const witness = await context.newPage();
+    await witness.goto("/requests?live=1");
+    for (let polls = 0; polls < 3; polls += 1) {
+      await witness.waitForResponse((response) => response.url().includes("/stats/requests?"));
+    }
+    await witness.close();
+    expect(asked).toBe(0);
+    await page.bringToFront();
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(
+      (count) => document.querySelectorAll("tr[data-index]").length === count,
+      before + 2,
+    );
+
+    await page.mouse.move(0, 0);
+    const box = await table(page).boundingBox();
+    if (box === null) throw new Error("the table has no place");
+    await page.mouse.move(box.x + 60, box.y + 60);
+    await page.getByText("paused while the pointer is over the rows").waitFor();
+  });
+
+  test("takes a brushed stretch of the histogram as its window, and leaves the live tail", async () => {
+    const { page } = await visit("/requests?live=1");
+    const chart = page.getByRole("application", { name: "Requests by hour and outcome" });
+    await chart.waitFor();
+    await chart.focus();
+    for (const keys of ["End", "ArrowLeft", "Shift+ArrowLeft", "Shift+ArrowLeft", "Enter"]) {
+      await page.keyboard.press(keys);
+    }
+    await urlHas(page, (url) => url.searchParams.has("since") && url.searchParams.has("until"));
+    const [since, until] = [parameter(page, "since") ?? "", parameter(page, "until") ?? ""];
+    expect(Date.parse(until) - Date.parse(since)).toBe(3 * 3_600_000);
+    expect(parameter(page, "live")).toBeNull();
+    expect(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("false");
+    await place(page, /of \d/);
+    await page.goBack();
+    await urlHas(page, (url) => url.searchParams.get("live") === "1");
+  });
+
+  test("saves every row of its filters as CSV, formulas defused, under a name with the UTC window", async () => {
+    await ask("lab-model", { "user-agent": FORMULA });
+    const { page } = await visit("/requests?range=all");
+    const total = Number(/of ([\d,]+)/.exec(await place(page, /of \d/))?.[1]?.replace(",", ""));
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "CSV" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toMatch(
+      /^lockport-requests_beginning_\d{4}-\d\d-\d\dT\d{4}_UTC\.csv$/,
+    );
+    const lines = readFileSync(await download.path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    expect(lines).toHaveLength(total + 1);
+    expect(lines[0]).toStartWith("id,ts,principal,");
+    expect(lines.some((line) => line.includes(`,'${FORMULA},`))).toBe(true);
+    expect(lines.some((line) => line.includes(`,${FORMULA},`))).toBe(false);
+    await page.getByText(/^Saved lockport-requests/).waitFor();
+
+    await page.goto("/requests?range=all&model=lab-model&outcome=ok");
+    const filtered = /of ([\d,]+)/.exec(await place(page, /of \d/))?.[1];
+    const [second] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "CSV" }).click(),
+    ]);
+    const few = readFileSync(await second.path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    expect(few).toHaveLength(Number(filtered) + 1);
+  });
+
+  test("keeps 500 rows within reach and few of them in the document", async () => {
+    const { page } = await visit("/requests?range=all&rows=500");
+    await place(page, /^1–500 of/);
+    expect(await table(page).getByRole("table").getAttribute("aria-rowcount")).toBe("501");
+    expect(await rows(page).count()).toBeLessThan(80);
+    await rows(page).first().getByRole("button").focus();
+    await page.keyboard.press("End");
+    await table(page).locator("[data-row-open='499']:focus").waitFor();
+    expect(await rows(page).count()).toBeLessThan(80);
+    await page.getByRole("button", { name: "Older" }).click();
+    await place(page, /^501–/);
+    expect(parameter(page, "page")).toBe("1");
+  });
+
+  test("says what to do when there is nothing: clear the filters, look further back, or make the first request", async () => {
+    const { page } = await visit("/requests?model=nobody-has-this");
+    await page.getByText("No request matches these filters").waitFor();
+    await table(page).getByRole("button", { name: "Clear filters" }).click();
+    await place(page, /^1–100 of/);
+    await page.goto("/requests?since=2001-01-01&until=2001-01-02");
+    await page.getByText("No requests in this window").last().waitFor();
+    await page.getByRole("button", { name: "Show all time" }).click();
+    await place(page, /^1–100 of/);
+  });
+
+  for (const theme of ["light", "dark"] as const) {
+    test(`is accessible, fits small windows and shifts nothing, ${theme}`, async () => {
+      await ask("lab-model");
+      const { page } = await visit("/requests", { theme });
+      await rows(page).nth(3).waitFor();
+      await place(page, /of \d/);
+      await checkNoShift(page);
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await shoot(page, `requests ${theme}`);
+      await rows(page).first().click();
+      await page.getByRole("dialog").waitFor();
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await shoot(page, `requests open ${theme}`);
+    });
+  }
+
+  test("is reached by Tab in every part, and in the panel as well", async () => {
+    const { page } = await visit("/requests?model=lab-model");
+    await rows(page).first().waitFor();
+    await tabThrough(page);
+    await rows(page).first().click();
+    await page.getByRole("dialog").waitFor();
+    await tabThrough(page, { within: "[role=dialog]" });
+  });
+});
+
+describe("an installation that nobody has used", () => {
+  describeInBrowser("its requests page", () => {
+    test("shows how to make the first request, and the way to a key", async () => {
+      const fresh = await startSite();
+      try {
+        const visitor = await browser.newVisitor({ baseUrl: fresh.url });
+        await signInAsAdmin(visitor, fresh);
+        await visitor.page.goto("/requests");
+        await visitor.page.getByText("No request has come through yet").waitFor();
+        await visitor.page.getByText("/v1/chat/completions").waitFor();
+        await checkAccessibility(visitor.page);
+        await visitor.page.getByRole("link", { name: "Create a key" }).click();
+        await visitor.page.waitForURL("**/keys");
+        await visitor.close();
+      } finally {
+        await fresh.stop();
+      }
+    });
+  });
+});

@@ -1,0 +1,53 @@
+import { afterAll, afterEach, describe, setDefaultTimeout } from "bun:test";
+import type { Browser } from "playwright-core";
+import { findChromium, launchChromium } from "./chromium.ts";
+import { openVisitor, type Visitor, type VisitorOptions } from "./visitor.ts";
+
+const TEST_MS_MAX = 120_000;
+
+const chromiumPath = findChromium();
+if (chromiumPath === null) {
+  const missing = "No Chromium on this machine (apt-get install chromium, or set CHROMIUM)";
+  if (process.env["CI"] === "true") throw new Error(`${missing}: CI does not go without the browser tests.`);
+  console.warn(`${missing}: the browser tests are skipped.`);
+}
+
+/** `describe`, skipped with a notice where there is no Chromium. With `CI=true` a missing one is a failure. */
+export const describeInBrowser = chromiumPath === null ? describe.skip : describe;
+
+export interface TestBrowser {
+  /** Somebody with a profile and a page of their own. After the test the page must have been silent, and is closed. */
+  newVisitor(options: VisitorOptions): Promise<Visitor>;
+}
+
+/**
+ * One browser for the tests of a file, to be called once at its top. It is started by the first visitor and ends with
+ * the file; tests may take two minutes from here on, which a loaded machine needs.
+ */
+export function useBrowser(): TestBrowser {
+  setDefaultTimeout(TEST_MS_MAX);
+  let launched: Promise<Browser> | null = null;
+  const visitors: Visitor[] = [];
+
+  afterEach(async () => {
+    const outcomes = await Promise.allSettled(visitors.splice(0).map((visitor) => visitor.close()));
+    const loud = outcomes.find((outcome) => outcome.status === "rejected");
+    if (loud !== undefined) throw loud.reason;
+  });
+  afterAll(async () => {
+    const browser = await launched;
+    launched = null;
+    await browser?.close();
+  });
+
+  return {
+    async newVisitor(options) {
+      if (chromiumPath === null) throw new Error("there is no Chromium on this machine");
+      // A test that runs out of time is ended together with the processes around it.
+      if (launched === null || !(await launched).isConnected()) launched = launchChromium(chromiumPath);
+      const visitor = await openVisitor(await launched, options);
+      visitors.push(visitor);
+      return visitor;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { INSECURE_HOST } from "./chromium.ts";
+import { callInPage, inPageScript } from "./in-page.ts";
+import { watchProblems, type Leaving, type Problem } from "./problems.ts";
+import { shoot } from "./screenshots.ts";
+
+/** A page that is asked for something it does not have says so before its test runs out of time. */
+const STEP_MS_MAX = 10_000;
+
+export interface VisitorOptions {
+  /** What relative addresses are relative to, such as a site's `url`. */
+  readonly baseUrl: string;
+  /** What the system asks for. Default `light`. */
+  readonly theme?: "light" | "dark";
+  /** Default Asia/Kathmandu, 5:45 ahead of UTC: local time that slips onto the page is seen. */
+  readonly timezoneId?: string;
+  /** Default en-US. */
+  readonly locale?: string;
+  /** The window, before zooming. Default 1280 × 800. */
+  readonly viewport?: { readonly width: number; readonly height: number };
+  /** As with the browser's zoom, 2 leaves half as many CSS pixels, each twice as large. Default 1. */
+  readonly zoom?: number;
+  /** Comes by `http://vm.test:<port>`, where the browser withholds what it gives to secure origins only. */
+  readonly insecureOrigin?: boolean;
+  readonly reducedMotion?: boolean;
+}
+
+export interface Visitor {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Where this visitor comes by, without a slash at the end. */
+  readonly baseUrl: string;
+  /** What was said so far, expected or not. */
+  readonly problems: readonly Problem[];
+  readonly leaving: Leaving;
+  /** The page will say this, as `<kind>: <text>`; that it does not is a failure too. */
+  expect(pattern: RegExp): void;
+  /** Throws, naming each, when the pages said what nobody expected, or not what was expected. */
+  check(): Promise<void>;
+  /** `check`, and the end of the profile. */
+  close(): Promise<void>;
+}
+
+/** A profile of its own with one empty page. */
+export async function openVisitor(browser: Browser, options: VisitorOptions): Promise<Visitor> {
+  const baseUrl = toBaseUrl(options);
+  const context = await browser.newContext(toContextOptions(options, baseUrl));
+  context.setDefaultTimeout(STEP_MS_MAX);
+  await context.addInitScript({ content: await inPageScript() });
+  const watch = await watchProblems(context);
+  const page = await context.newPage();
+  await watch.attached(page);
+
+  const expected: RegExp[] = [];
+  const check = async () => {
+    await Promise.all(context.pages().map(settle));
+    judge(watch.problems, expected);
+  };
+  return {
+    page,
+    context,
+    baseUrl,
+    get problems() {
+      return watch.problems;
+    },
+    leaving: watch.leaving,
+    expect: (pattern) => void expected.push(pattern),
+    check,
+    async close() {
+      try {
+        await check();
+      } catch (error) {
+        await shoot(page, `not-silent-${Bun.randomUUIDv7()}`).catch(() => null);
+        throw error;
+      } finally {
+        await context.close();
+      }
+    },
+  };
+}
+
+function toBaseUrl({ baseUrl, insecureOrigin = false }: VisitorOptions): string {
+  const url = new URL(baseUrl);
+  if (insecureOrigin) url.hostname = INSECURE_HOST;
+  return url.origin;
+}
+
+function toContextOptions(options: VisitorOptions, baseURL: string): BrowserContextOptions {
+  const { theme = "light", timezoneId = "Asia/Kathmandu", locale = "en-US", zoom = 1 } = options;
+  const { width, height } = options.viewport ?? { width: 1280, height: 800 };
+  return {
+    baseURL,
+    colorScheme: theme,
+    timezoneId,
+    locale,
+    viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
+    deviceScaleFactor: zoom,
+    reducedMotion: options.reducedMotion === true ? "reduce" : "no-preference",
+  };
+}
+
+/** Lets reports that are under way arrive. A page that is gone, or shows no document of ours, has none. */
+async function settle(page: Page): Promise<void> {
+  await callInPage(page, "settle").catch(() => undefined);
+}
+
+function judge(problems: readonly Problem[], expected: readonly RegExp[]): void {
+  const lines = problems.map(({ kind, text }) => `${kind}: ${text}`);
+  const unexpected = lines.filter((line) => !expected.some((pattern) => pattern.test(line)));
+  const missing = expected.filter((pattern) => !lines.some((line) => pattern.test(line)));
+  const complaints = [...unexpected, ...missing.map((pattern) => `expected, but never said: ${pattern}`)];
+  if (complaints.length > 0) throw new Error(["The page was not silent.", ...complaints].join("\n  "));
+}

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, test } from "bun:test";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { ADMIN_PATHS, MEMBER_PATHS, openAtRest } from "./support/rest.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+import { checkNoShift, readVitals } from "./support/vitals.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+let emptySite: Site;
+beforeAll(async () => {
+  [site, emptySite] = await Promise.all([startSite({ demo: { days: 3 } }), startSite()]);
+}, 60_000);
+afterAll(async () => {
+  await Promise.all([site.stop(), emptySite.stop()]);
+});
+
+const VIEWPORTS = [
+  { width: 1280, height: 800 },
+  { width: 360, height: 740 },
+] as const;
+
+async function visit(visited: Site, viewport: (typeof VIEWPORTS)[number], delayMs: number) {
+  const visitor = await browser.newVisitor({ baseUrl: visited.url, viewport });
+  await signInAsAdmin(visitor, visited);
+  // Answers come late and one by one, as over a slow line: what stands meanwhile must have the size of what comes.
+  let turn = 0;
+  await visitor.context.route(/\/(?:stats|my|admin|v1)\//, async (route) => {
+    turn += 1;
+    await new Promise((resolve) => setTimeout(resolve, delayMs * (1 + (turn % 4))));
+    await route.continue();
+  });
+  return visitor;
+}
+
+describeInBrowser("nothing moves that nobody touched", () => {
+  test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
+    "on %s, as its answers come one by one, in a wide window and on a telephone",
+    async (path) => {
+      for (const viewport of VIEWPORTS) {
+        const { page } = await visit(site, viewport, 80);
+        await openAtRest(page, path);
+        await checkNoShift(page);
+        const { longTasks } = await readVitals(page);
+        // Told, and not judged: how long they take is the machine's affair.
+        if (longTasks.length > 0 && viewport.width === 1280) {
+          const longest = Math.max(...longTasks.map(({ durationMs }) => durationMs));
+          console.info(`${path}: ${longTasks.length} long tasks, the longest ${Math.round(longest)} ms`);
+        }
+      }
+    },
+  );
+
+  test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
+    "on %s of an installation without anything in it",
+    async (path) => {
+      for (const viewport of VIEWPORTS) {
+        const { page } = await visit(emptySite, viewport, 80);
+        await openAtRest(page, path);
+        await checkNoShift(page);
+      }
+    },
+  );
+
+  test.each(["/", "/requests", "/errors"])("on %s under a filter that nothing matches", async (path) => {
+    for (const viewport of VIEWPORTS) {
+      const { page } = await visit(site, viewport, 80);
+      await openAtRest(page, `${path}?range=7d&model=none-of-that-name`);
+      await checkNoShift(page);
+    }
+  });
+});

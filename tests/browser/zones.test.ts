@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { openAtRest, rest } from "./support/rest.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import { startSite, type Site } from "./support/site.ts";
+
+const browser = useBrowser();
+
+/** Ahead of UTC and behind it; `Etc` counts westwards. */
+const ZONES = [
+  { timezoneId: "UTC", offsetMinutes: 0 },
+  { timezoneId: "Asia/Tokyo", offsetMinutes: -540 },
+  { timezoneId: "Etc/GMT+9", offsetMinutes: 540 },
+] as const;
+
+const DAY_MS = 86_400_000;
+
+let site: Site;
+/** Late in the day before today: tomorrow in Tokyo. */
+let nowMs: number;
+beforeAll(async () => {
+  site = await startSite({ demo: { days: 10 } });
+  nowMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - 210 * 60_000;
+}, 60_000);
+afterAll(() => site.stop());
+
+/** What `read` finds, as somebody in each zone sees it, at the same moment. */
+async function readInZones<Reading>(read: (page: Page) => Promise<Reading>): Promise<readonly Reading[]> {
+  return await Promise.all(
+    ZONES.map(async ({ timezoneId, offsetMinutes }) => {
+      const visitor = await browser.newVisitor({ baseUrl: site.url, timezoneId });
+      await visitor.page.clock.setFixedTime(nowMs);
+      await signInAsAdmin(visitor, site);
+      await visitor.page.goto("/keys");
+      expect(await visitor.page.evaluate(() => new Date().getTimezoneOffset())).toBe(offsetMinutes);
+      return await read(visitor.page);
+    }),
+  );
+}
+
+/** Every word of the page, those in drawings and those that only a hover or a screen reader brings out among them. */
+async function readWords(page: Page): Promise<string> {
+  return await page.evaluate(() => {
+    const names = ["aria-label", "title", "placeholder", "datetime", "aria-valuetext"];
+    const words = [...document.querySelectorAll("main, main *, [role=dialog], [role=dialog] *")].flatMap(
+      (element) =>
+        names
+          .map((name) => element.getAttribute(name) ?? "")
+          .concat(
+            [...element.childNodes].map((node) => (node instanceof Text ? node.data : "")),
+            element instanceof HTMLInputElement ? element.value : "",
+          ),
+    );
+    return words.filter((word) => word.trim() !== "").join("\n");
+  });
+}
+
+const toDay = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
+
+async function openTables(page: Page): Promise<void> {
+  for (const button of await page.getByRole("button", { name: "Table", exact: true }).all())
+    await button.click();
+}
+
+describeInBrowser("people in Tokyo and nine hours behind UTC", () => {
+  test.each([
+    "/?range=7d",
+    "/usage?range=30d",
+    "/requests?range=24h",
+    "/errors?range=7d",
+    "/audit",
+    "/people",
+  ])("read on %s what those in UTC read: labels, axes, tables", async (path) => {
+    const [utc, ...others] = await readInZones(async (page) => {
+      await openAtRest(page, path);
+      const drawn = await readWords(page);
+      await openTables(page);
+      await rest(page);
+      return `${drawn}\n${await readWords(page)}`;
+    });
+    expect(utc).toMatch(/UTC/);
+    expect(utc).toMatch(/\d{4}-\d\d-\d\d|\d [A-Z][a-z]{2} \d{4}/);
+    for (const other of others) expect(other).toBe(utc!);
+  });
+
+  test("pick the same window, hover the same bar, and narrow to the same hours", async () => {
+    const [utc, ...others] = await readInZones(async (page) => {
+      await openAtRest(page, "/?range=7d&bucket=day");
+      const chart = page.getByRole("application").first();
+      await chart.focus();
+      await page.keyboard.press("Home");
+      const tooltip = await readWords(page);
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/since=/);
+      const narrowed = new URL(page.url()).search;
+      await page.getByRole("button", { name: /^Window/ }).click();
+      const picker = page.getByRole("dialog", { name: "Window" });
+      await picker.getByRole("textbox", { name: "From (UTC)" }).waitFor();
+      const fields = await picker
+        .getByRole("textbox")
+        .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value));
+      await picker.getByRole("textbox", { name: "From (UTC)" }).fill("2026-01-02T22:30");
+      await picker.getByRole("textbox", { name: /^Until/ }).fill("2026-01-03T01:00");
+      await picker.getByRole("button", { name: "Show this window" }).click();
+      await picker.waitFor({ state: "detached" });
+      const label = await page.getByRole("button", { name: /^Window/ }).getAttribute("aria-label");
+      return { tooltip, narrowed, fields, chosen: new URL(page.url()).search, label };
+    });
+    expect(utc!.narrowed).toContain(`since=${toDay(nowMs - 6 * DAY_MS)}T00`);
+    expect(utc!.label).toBe("Window: 2026-01-02 22:30 UTC – 2026-01-03 01:00 UTC UTC");
+    expect(utc!.fields).toHaveLength(2);
+    for (const other of others) expect(other).toEqual(utc!);
+  });
+
+  test("save the same CSV under the same name", async () => {
+    const [utc, ...others] = await readInZones(async (page) => {
+      const files: string[] = [];
+      for (const path of ["/?range=7d", "/requests?range=24h"]) {
+        await openAtRest(page, path);
+        const [download] = await Promise.all([
+          page.waitForEvent("download"),
+          page.getByRole("button", { name: "CSV" }).click(),
+        ]);
+        files.push(download.suggestedFilename(), await Bun.file(await download.path()).text());
+      }
+      return files;
+    });
+    expect(utc![0]).toBe(`lockport-usage_${toDay(nowMs - 6 * DAY_MS)}_${toDay(nowMs)}T2030_UTC.csv`);
+    expect(utc![1]!.length).toBeGreaterThan(200);
+    for (const other of others) expect(other).toEqual(utc!);
+  });
+});

@@ -1,0 +1,9 @@
+import { parseConfig, type Environment } from "#boot/config.ts";
+import { makeLocal } from "#boot/local.ts";
+import { createSystem } from "#boot/system.ts";
+
+/** Makes a data folder with an empty catalog and its key in it, as the first command does. `env` is beside the folder. */
+export async function makeEmptyInstallation(dataDir: string, env: Environment = {}): Promise<void> {
+  const config = parseConfig({ PROXY_DATA_DIR: dataDir, ...env });
+  await (await makeLocal(config, createSystem({ logLevel: "error" }))).close();
+}

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createModel, createProvider } from "../../ui/api/catalog.ts";
+import { streamChat, type ChatRequest } from "../../ui/api/chat.ts";
+import type { ChatDelta } from "../../ui/api/chat-reader.ts";
+import { ApiFailure } from "../../ui/api/failure.ts";
+import { fetchRequests } from "../../ui/api/reports.ts";
+import { signInWithPassword } from "../../ui/api/session.ts";
+import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
+import { openPage, type TestPage } from "./page.ts";
+
+let page: TestPage;
+let upstream: ScriptedUpstream;
+
+beforeAll(async () => {
+  page = await openPage();
+  upstream = await startUpstream();
+  await signInWithPassword(page.app.adminPassword);
+  await createProvider.run({ name: "acme", base_url: upstream.baseUrl, api_key: "secret" });
+  await createModel.run({ alias: "org/chat", provider: "acme", upstream_name: "modèle/1" });
+});
+afterAll(async () => {
+  await page.close();
+  await upstream.stop();
+});
+
+/** Asks for a streamed answer, lets the upstream do its part, and says how both ended. */
+async function chat(script: (call: UpstreamCall) => Promise<unknown>, request: Partial<ChatRequest> = {}) {
+  const deltas: ChatDelta[] = [];
+  const asked = streamChat({
+    model: "org/chat",
+    messages: [{ role: "user", content: "hello" }],
+    onDelta: (delta) => deltas.push(delta),
+    ...request,
+  }).then(
+    (ending) => ({ ending, failure: null }),
+    (failure: unknown) => ({ ending: null, failure }),
+  );
+  await script(await upstream.nextCall());
+  return { deltas, ...(await asked) };
+}
+
+const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+const delta = (fields: unknown, finish: string | null = null) =>
+  event({ choices: [{ index: 0, delta: fields, finish_reason: finish }] });
+
+describe("an answer of a model", () => {
+  test("comes piece by piece, and ends with who gave it and what it used, as the request log has it", async () => {
+    const { deltas, ending } = await chat(async (call) => {
+      await call.beginStream();
+      const bytes = Buffer.from(
+        delta({ role: "assistant", reasoning_content: "hm" }) + delta({ content: "Grüße" }),
+      );
+      // Within the two bytes of a letter.
+      const cut = bytes.indexOf("ü") + 1;
+      await call.sendChunk(bytes.subarray(0, cut));
+      await call.sendChunk(bytes.subarray(cut));
+      await call.sendChunk(delta({ content: "!" }, "stop"));
+      const details = { prompt_tokens_details: { cached_tokens: 4 } };
+      await call.sendChunk(
+        event({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 2, ...details } }),
+      );
+      await call.sendChunk("data: [DONE]\n\n");
+      await call.endStream();
+    });
+    expect(deltas).toEqual([
+      { kind: "reasoning", text: "hm" },
+      { kind: "text", text: "Grüße" },
+      { kind: "text", text: "!" },
+    ]);
+    expect(ending).toEqual({
+      status: 200,
+      provider: "acme",
+      upstreamName: "modèle/1",
+      usage: { input_tokens: 6, output_tokens: 2, cached_input_tokens: 4 },
+      finishReason: "stop",
+    });
+    const { requests } = await fetchRequests({ model: "org/chat" }, {});
+    expect(requests).toHaveLength(1);
+    expect(requests[0]).toMatchObject({ principal: "admin", key_id: null, outcome: "ok" });
+  });
+
+  test("is asked for with the page's settings, and never with another model or a stream that was not wanted", async () => {
+    const { deltas, ending } = await chat(
+      (call) => {
+        expect(JSON.parse(call.request.body.toString())).toEqual({
+          temperature: 0.5,
+          model: "modèle/1",
+          messages: [{ role: "user", content: "hello" }],
+        });
+        expect(call.request.headers.get("cookie")).toBeUndefined();
+        const message = { role: "assistant", content: "whole" };
+        return call.reply({
+          body: JSON.stringify({
+            choices: [{ message, finish_reason: "length" }],
+            usage: { prompt_tokens: 1 },
+          }),
+        });
+      },
+      { stream: false, settings: { temperature: 0.5, model: "another" } },
+    );
+    expect(deltas).toEqual([{ kind: "text", text: "whole" }]);
+    expect(ending).toMatchObject({ finishReason: "length", usage: { input_tokens: 1 } });
+  });
+});
+
+describe("an answer that fails", () => {
+  test("by the proxy has its code, and nothing goes upstream", async () => {
+    const before = upstream.requests.length;
+    const asked = streamChat({ model: "nobody", messages: [], onDelta: () => undefined });
+    const failure: unknown = await asked.catch((thrown: unknown) => thrown);
+    expect(failure).toMatchObject({ source: "proxy", code: "model_not_found", status: 404, param: "model" });
+    expect(upstream.requests.length).toBe(before);
+  });
+
+  test("by the provider has the provider's sentence and the kind of error that the log gets", async () => {
+    const body = JSON.stringify({ error: { message: "Slow down.", type: "rate_limit_error", code: "x" } });
+    const { failure, deltas } = await chat((call) => call.reply({ status: 429, body }));
+    expect(failure).toBeInstanceOf(ApiFailure);
+    expect(failure).toMatchObject({
+      source: "upstream",
+      code: "rate_limit_error",
+      status: 429,
+      message: "Slow down.",
+      param: null,
+    });
+    expect(deltas).toEqual([]);
+    const { requests } = await fetchRequests({ outcome: "upstream_error" }, {});
+    expect(requests.map(({ error_kind: kind }) => kind)).toEqual(["rate_limit_error"]);
+  });
+
+  test("with a page of the provider instead of JSON says the status", async () => {
+    const { failure } = await chat((call) =>
+      call.reply({ status: 503, headers: ["content-type: text/html"], body: "<h1>busy</h1>" }),
+    );
+    expect(failure).toMatchObject({ source: "upstream", code: "http_503", status: 503 });
+    expect(String(failure)).not.toContain("<h1>");
+  });
+
+  test("within a stream keeps what has come, and is the provider's failure", async () => {
+    const { failure, deltas } = await chat(async (call) => {
+      await call.beginStream();
+      await call.sendChunk(delta({ content: "so far" }));
+      await call.sendChunk(event({ error: { message: "Overloaded.", type: "overloaded_error" } }));
+      await call.endStream();
+    });
+    expect(deltas).toEqual([{ kind: "text", text: "so far" }]);
+    expect(failure).toMatchObject({ source: "upstream", code: "overloaded_error", message: "Overloaded." });
+  });
+
+  test.each([
+    ["a connection that breaks", async (call: UpstreamCall) => call.reset()],
+    ["a stream without an end", async (call: UpstreamCall) => void (await call.endStream())],
+  ])("by %s is incomplete_answer and no answer, and keeps what has come", async (_, end) => {
+    const shown = Promise.withResolvers<ChatDelta>();
+    const { failure, ending } = await chat(
+      async (call) => {
+        await call.beginStream();
+        await call.sendChunk(delta({ content: "half" }));
+        expect(await shown.promise).toEqual({ kind: "text", text: "half" });
+        await end(call);
+      },
+      { onDelta: shown.resolve },
+    );
+    expect(ending).toBeNull();
+    expect(failure).toMatchObject({ source: "page", code: "incomplete_answer" });
+  });
+
+  test("by the stop button ends at the provider too, and is no failure to show", async () => {
+    const stop = new AbortController();
+    const texts: string[] = [];
+    const { failure } = await chat(
+      async (call) => {
+        await call.beginStream();
+        await call.sendChunk(delta({ content: "one" }));
+        await call.closed;
+      },
+      {
+        signal: stop.signal,
+        onDelta: ({ text }) => {
+          texts.push(text);
+          stop.abort();
+        },
+      },
+    );
+    expect(failure).toMatchObject({ name: "AbortError" });
+    expect(failure).not.toBeInstanceOf(ApiFailure);
+    expect(texts).toEqual(["one"]);
+  });
+});

@@ -1,0 +1,202 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { eventIdToUuid } from "#kernel/ids.ts";
+import { picoToNumber, toPricePerMillion } from "#kernel/units.ts";
+import { priceUsage } from "#usage/cost.ts";
+import type { ReportedUsage } from "#usage/event.ts";
+import type { RequestRow } from "../../ui/api/reports.ts";
+import { isPartlyPriced, readCost } from "../../ui/pages/requests/cost-reading.ts";
+import { toOutcomeBars } from "../../ui/pages/requests/outcome-bars.ts";
+import { followTail, TAIL_PAGE_ROWS, TAIL_ROWS_MAX } from "../../ui/pages/requests/tail.ts";
+
+type Metered = Parameters<typeof readCost>[0];
+
+const PRICES = { input_tokens: 2.5, output_tokens: 10, cached_input_tokens: 0.25 };
+
+describe("how a cost comes out of its units", () => {
+  test("a cached part within the input is taken out of it, and is not paid twice", () => {
+    const units = { input_tokens: 1000, output_tokens: 100, cached_input_tokens: 400 };
+    const reading = readCost({ units, unit_prices: PRICES, cost: 0.0026 });
+    expect(reading).toEqual({
+      lines: [
+        { unit: "input_tokens", quantity: 600, pricePerMillion: 2.5, amount: 0.0015 },
+        { unit: "output_tokens", quantity: 100, pricePerMillion: 10, amount: 0.001 },
+        { unit: "cached_input_tokens", quantity: 400, pricePerMillion: 0.25, amount: 0.0001 },
+      ],
+      isExact: true,
+      cachedWithinInput: 400,
+    });
+  });
+
+  test("a cached part beside the input leaves the input as it is", () => {
+    const units = { input_tokens: 1000, output_tokens: 100, cached_input_tokens: 400 };
+    const { lines, cachedWithinInput } = readCost({ units, unit_prices: PRICES, cost: 0.0036 });
+    expect(lines[0]).toMatchObject({ unit: "input_tokens", quantity: 1000, amount: 0.0025 });
+    expect(cachedWithinInput).toBe(0);
+  });
+
+  test("what was written to a cache is found from the cost, as a line of its own", () => {
+    const units = { input_tokens: 10, output_tokens: 100, cached_input_tokens: 4000 };
+    const cost = 10 * 2.5e-6 + 100 * 10e-6 + 4000 * 0.25e-6 + 700 * 2.5e-6;
+    const { lines, isExact } = readCost({ units, unit_prices: PRICES, cost: Number(cost.toFixed(12)) });
+    expect(lines.map(({ unit, quantity }) => [unit, quantity])).toEqual([
+      ["input_tokens", 10],
+      ["cache_writes", 700],
+      ["output_tokens", 100],
+      ["cached_input_tokens", 4000],
+    ]);
+    expect(isExact).toBe(true);
+  });
+
+  test("a cost that the units do not give is shown beside them without an invented sum", () => {
+    const units = { input_tokens: 1000, output_tokens: 100 };
+    const { lines, isExact } = readCost({ units, unit_prices: PRICES, cost: 0.000_000_000_001 });
+    expect(isExact).toBe(false);
+    expect(lines.map(({ amount }) => amount)).toEqual([null, null]);
+  });
+
+  test("a unit without a price has no amount, and one beside priced ones makes the cost partial", () => {
+    const units = { input_tokens: 1000, audio_seconds: 12.5 };
+    const unpriced: Metered = { units, unit_prices: { input_tokens: null, audio_seconds: null }, cost: null };
+    expect(readCost(unpriced).lines.map(({ amount }) => amount)).toEqual([null, null]);
+    expect(readCost(unpriced).isExact).toBe(true);
+    expect(isPartlyPriced(unpriced)).toBe(false);
+    const partial: Metered = { units, unit_prices: { input_tokens: 2, audio_seconds: null }, cost: 0.002 };
+    expect(readCost(partial).lines.map(({ amount }) => amount)).toEqual([0.002, null]);
+    expect(isPartlyPriced(partial)).toBe(true);
+    expect(isPartlyPriced({ ...partial, units: { input_tokens: 1000, audio_seconds: 0 } })).toBe(false);
+  });
+
+  test("whatever the server priced is read back, and the amounts add up to the cost", () => {
+    const quantity = fc.nat(2_000_000);
+    const price = fc.nat(100_000_000);
+    fc.assert(
+      fc.property(
+        fc.record({
+          shape: fc.constantFrom("inclusive" as const, "exclusive" as const),
+          input: quantity,
+          output: quantity,
+          cached: quantity,
+          writes: quantity,
+          prices: fc.record({ input_tokens: price, output_tokens: price, cached_input_tokens: price }),
+        }),
+        ({ shape, input, output, cached, writes, prices }) => {
+          const quantities = { input_tokens: input, output_tokens: output, cached_input_tokens: cached };
+          const cacheCreationTokens = shape === "exclusive" ? writes : null;
+          const usage: ReportedUsage = { shape, quantities, cacheCreationTokens };
+          const { costPico } = priceUsage(usage, prices);
+          const { lines, isExact } = readCost({
+            units: quantities,
+            unit_prices: {
+              input_tokens: toPricePerMillion(prices.input_tokens),
+              output_tokens: toPricePerMillion(prices.output_tokens),
+              cached_input_tokens: toPricePerMillion(prices.cached_input_tokens),
+            },
+            cost: picoToNumber(costPico ?? 0n),
+          });
+          expect(isExact).toBe(true);
+          const sum = lines.reduce((total, { amount }) => total + toPico(amount ?? 0), 0n);
+          expect(sum).toBe(costPico ?? 0n);
+        },
+      ),
+    );
+  });
+});
+
+function toPico(amount: number): bigint {
+  return BigInt(amount.toFixed(12).replace(".", ""));
+}
+
+/** The request that arrived that many milliseconds after the first. */
+function at(ms: number): RequestRow {
+  const id = eventIdToUuid(1_790_000_000_000_000 + ms * 1000);
+  return {
+    id,
+    ts: "2026-09-21T14:13:20.000000Z",
+    principal: "ada",
+    key_id: null,
+    key_label: null,
+    relay_token_id: null,
+    provider: "lab",
+    model: "small",
+    upstream_name: "small",
+    endpoint: "chat",
+    client: null,
+    status_code: 200,
+    outcome: "ok",
+    error_kind: null,
+    cancelled: false,
+    streamed: false,
+    duration_ms: 1,
+    time_to_first_byte_ms: 1,
+    cost: null,
+    units: {},
+    unit_prices: {},
+    tags: [],
+  };
+}
+
+/** The newest page when the last request is number `last`. */
+function pageUpTo(last: number, rows: number = TAIL_PAGE_ROWS) {
+  const requests = Array.from({ length: rows }, (_, place) => at(last - place));
+  return { requests, total: last + 1 };
+}
+
+describe("the live tail", () => {
+  test("announces nothing at first, and then what is new, once", () => {
+    const first = followTail(undefined, pageUpTo(99));
+    expect([first.freshIds.size, first.arrivals]).toEqual([0, 0]);
+    const second = followTail(first, pageUpTo(102));
+    expect([...second.freshIds].sort()).toEqual([at(100).id, at(101).id, at(102).id]);
+    expect(second.rows[0]?.id).toBe(at(102).id);
+    const third = followTail(second, pageUpTo(102));
+    expect(third.arrivals).toBe(second.arrivals);
+    expect(third.rows).toBe(second.rows);
+  });
+
+  test("puts a long request, which is logged when it ends, where it began", () => {
+    const first = followTail(undefined, { requests: [at(30), at(10)], total: 2 });
+    const second = followTail(first, { requests: [at(30), at(20), at(10)], total: 3 });
+    expect(second.rows.map(({ id }) => id)).toEqual([at(30).id, at(20).id, at(10).id]);
+  });
+
+  test("keeps no more than its limit however long it runs, and no row twice", () => {
+    let tail = followTail(undefined, pageUpTo(99));
+    for (let last = 100; last < 5000; last += 60) tail = followTail(tail, pageUpTo(last));
+    expect(tail.rows).toHaveLength(TAIL_ROWS_MAX);
+    expect(new Set(tail.rows.map(({ id }) => id)).size).toBe(TAIL_ROWS_MAX);
+  });
+
+  test("begins anew when more came than one look shows, instead of hiding a gap", () => {
+    const first = followTail(undefined, pageUpTo(99));
+    const second = followTail(first, pageUpTo(1000));
+    expect(second.rows).toHaveLength(TAIL_PAGE_ROWS);
+    expect(second.rows.some(({ id }) => id === at(99).id)).toBe(false);
+  });
+});
+
+describe("the histogram", () => {
+  const bucket = {
+    start: "2026-09-21T14:00:00.000000Z",
+    requests: 10,
+    ok: 6,
+    cancelled: 1,
+    failed: 3,
+    unpriced_requests: 0,
+    cost: null,
+    units: {},
+  };
+
+  test("tells failures as one without a filter by outcome, and as what they are with one", () => {
+    const labels = (outcome: Parameters<typeof toOutcomeBars>[1]) =>
+      toOutcomeBars([bucket], outcome).series.map(({ id, label }) => [id, label]);
+    expect(labels(undefined)).toEqual([
+      ["ok", "ok"],
+      ["cancelled", "cancelled"],
+      ["upstream_error", "failed"],
+    ]);
+    expect(labels("unreachable")).toEqual([["unreachable", "unreachable"]]);
+    expect(labels("failed").map(([, label]) => label)).toEqual(["cancelled", "failed"]);
+    expect(toOutcomeBars([bucket], undefined).buckets).toEqual([{ start: bucket.start, values: [6, 1, 3] }]);
+  });
+});

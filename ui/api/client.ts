@@ -1,0 +1,28 @@
+import { treaty } from "@elysiajs/eden/treaty2";
+import type { Api } from "#http/app.ts";
+
+/**
+ * The server's routes with the types of the server's own source: `api.admin.v1.models({ alias }).patch(change)`. An answer
+ * goes through `unwrap`. Addresses are relative, hence of the origin that the page came from.
+ */
+export const api = treaty<Api>("", {
+  keepDomain: true,
+  // Else every instant becomes a `Date`, which ends at milliseconds.
+  parseDate: false,
+  fetch: { credentials: "same-origin" },
+});
+
+/** A name as one part of a path: the client above joins what it gets as it is, and an alias may hold a slash. */
+export function toPathPart(name: string): string {
+  return encodeURIComponent(name);
+}
+
+/** Undefined fields leave the address; a list is one parameter for each of its texts. */
+export interface QueryParams {
+  readonly [name: string]: string | number | readonly string[] | undefined;
+}
+
+/** What a question is asked with, so that one that nobody waits for any more ends. */
+export function asking(signal: AbortSignal | undefined, query: QueryParams = {}) {
+  return { query, fetch: signal === undefined ? {} : { signal } };
+}

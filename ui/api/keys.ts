@@ -1,0 +1,39 @@
+import type { QueryClient, QueryKey } from "@tanstack/react-query";
+
+/**
+ * Under which key each answer stands in the cache, before what was asked for in particular. A change of something makes
+ * stale whatever begins with its key.
+ */
+export const KEYS = {
+  me: ["me"],
+  mine: ["my"],
+  myUsage: ["my", "usage"],
+  mySeries: ["my", "series"],
+  myKeys: ["my", "keys"],
+  myRelayTokens: ["my", "relay-tokens"],
+  callableModels: ["models"],
+  providers: ["admin", "providers"],
+  models: ["admin", "models"],
+  resolutions: ["admin", "resolve"],
+  pricing: ["admin", "pricing"],
+  principals: ["admin", "principals"],
+  keys: ["admin", "keys"],
+  relayTokens: ["admin", "relay-tokens"],
+  events: ["admin", "events"],
+  reports: ["reports"],
+  series: ["reports", "series"],
+  summary: ["reports", "summary"],
+  requests: ["reports", "requests"],
+  request: ["reports", "request"],
+  tail: ["reports", "tail"],
+  facets: ["reports", "facets"],
+  errors: ["reports", "errors"],
+  usageByPrincipal: ["reports", "by-principal"],
+  discovery: ["discovery"],
+  playgroundRow: ["playground", "row"],
+} as const;
+
+/** What is shown of these is asked for anew, and the rest when it is shown again. */
+export async function makeStale(client: QueryClient, keys: readonly QueryKey[]): Promise<void> {
+  await Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
+}

@@ -1,0 +1,77 @@
+import type { Treaty } from "@elysiajs/eden/treaty2";
+import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
+import type { ReportQuery } from "../search/filters.ts";
+import { unwrap, unwrapWithHeaders } from "./answer.ts";
+import { changing } from "./changing.ts";
+import { api, asking, toPathPart } from "./client.ts";
+import { KEYS, makeStale } from "./keys.ts";
+import { unwrapReport, type SeriesQuery } from "./reports.ts";
+
+/** What a caller has and used itself (specification, section 4.3). */
+
+type OwnWindow = Pick<ReportQuery, "since" | "until">;
+
+export type OwnUsageRow = Treaty.Data<typeof api.my.usage.get>["usage"][number];
+
+/** By model and endpoint. */
+export function myUsageQuery(window: OwnWindow) {
+  return queryOptions({
+    queryKey: [...KEYS.myUsage, window],
+    queryFn: ({ signal }) => unwrapReport(api.my.usage.get(asking(signal, { ...window }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket">) {
+  return queryOptions({
+    queryKey: [...KEYS.mySeries, query],
+    queryFn: ({ signal }) => unwrapReport(api.my.usage.series.get(asking(signal, { ...query }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function myKeysQuery() {
+  return queryOptions({
+    queryKey: KEYS.myKeys,
+    queryFn: async ({ signal }) => (await unwrap(api.my.keys.get(asking(signal)))).keys,
+  });
+}
+
+export const createMyKey = changing(
+  (draft: { readonly label: string }) => unwrap(api.my.keys.post(draft)),
+  refreshMyKeys,
+);
+
+export const deleteMyKey = changing(
+  (id: string) => unwrap(api.my.keys({ id: toPathPart(id) }).delete()),
+  refreshMyKeys,
+);
+
+/** With whether the relay they are for is on. */
+export function myRelayTokensQuery() {
+  return queryOptions({
+    queryKey: KEYS.myRelayTokens,
+    queryFn: async ({ signal }) => {
+      const { data, headers } = await unwrapWithHeaders(api.my["relay-tokens"].get(asking(signal)));
+      return { tokens: data.relay_tokens, isRelayOn: headers.get("x-proxy-relay") !== "off" };
+    },
+  });
+}
+
+export const createMyRelayToken = changing(
+  (draft: { readonly label: string }) => unwrap(api.my["relay-tokens"].post(draft)),
+  refreshMyRelayTokens,
+);
+
+export const deleteMyRelayToken = changing(
+  (id: string) => unwrap(api.my["relay-tokens"]({ id: toPathPart(id) }).delete()),
+  refreshMyRelayTokens,
+);
+
+async function refreshMyKeys(client: QueryClient): Promise<void> {
+  await makeStale(client, [KEYS.myKeys, KEYS.keys]);
+}
+
+async function refreshMyRelayTokens(client: QueryClient): Promise<void> {
+  await makeStale(client, [KEYS.myRelayTokens, KEYS.relayTokens]);
+}

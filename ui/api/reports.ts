@@ -1,0 +1,105 @@
+import type { Treaty } from "@elysiajs/eden/treaty2";
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type { Bucket } from "#stats/bucket.ts";
+import type { ReportQuery } from "../search/filters.ts";
+import { unwrapWithHeaders } from "./answer.ts";
+import { api, asking } from "./client.ts";
+import { KEYS } from "./keys.ts";
+import type { PageQuery } from "./pages.ts";
+
+/** The team's reports (specification, section 4.4). */
+
+export interface SeriesQuery extends ReportQuery {
+  readonly bucket: Bucket;
+}
+
+/** What a report says of itself beside its figures. */
+export interface ReportNotes {
+  /** The window that was counted, where retention left no other; null when it is the one that was asked for. */
+  readonly countedWindow: { readonly since: string; readonly until: string } | null;
+  /** Rows beyond a limit of the server were left out. */
+  readonly isTruncated: boolean;
+}
+
+export type UsageSeries = Treaty.Data<typeof api.stats.series.get>;
+export type UsageBucket = UsageSeries["series"][number];
+export type Units = UsageBucket["units"];
+export type TeamUsageRow = Treaty.Data<typeof api.stats.summary.get>["usage"][number];
+export type RequestPage = Treaty.Data<typeof api.stats.requests.get>;
+export type RequestRow = RequestPage["requests"][number];
+export type Outcome = RequestRow["outcome"];
+export type Facets = Treaty.Data<typeof api.stats.requests.facets.get>;
+export type ErrorsReport = Treaty.Data<typeof api.stats.errors.get>;
+export type ErrorsRow = ErrorsReport["breakdown"][number];
+
+export function teamSeriesQuery(query: SeriesQuery) {
+  return queryOptions({
+    queryKey: [...KEYS.series, query],
+    queryFn: ({ signal }) => unwrapReport(api.stats.series.get(asking(signal, { ...query }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function teamSummaryQuery(query: ReportQuery) {
+  return queryOptions({
+    queryKey: [...KEYS.summary, query],
+    queryFn: ({ signal }) => unwrapReport(api.stats.summary.get(asking(signal, { ...query }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** A page of the request log, newest first. */
+export function requestsQuery(query: ReportQuery, page: PageQuery = {}) {
+  return queryOptions({
+    queryKey: [...KEYS.requests, query, page],
+    queryFn: ({ signal }) => fetchRequests(query, page, signal),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The same outside of the cache. */
+export async function fetchRequests(query: ReportQuery, page: PageQuery, signal?: AbortSignal) {
+  return await unwrapReport(api.stats.requests.get(asking(signal, { ...query, ...page })));
+}
+
+/** What the filters can be set to within the window and the other filters. */
+export function facetsQuery(query: ReportQuery) {
+  return queryOptions({
+    queryKey: [...KEYS.facets, query],
+    queryFn: ({ signal }) => unwrapReport(api.stats.requests.facets.get(asking(signal, { ...query }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function errorsQuery(query: SeriesQuery) {
+  return queryOptions({
+    queryKey: [...KEYS.errors, query],
+    queryFn: ({ signal }) => unwrapReport(api.stats.errors.get(asking(signal, { ...query }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Of an admin: what everybody used by principal, model and endpoint (specification, section 4.6). */
+export function usageByPrincipalQuery(query: ReportQuery) {
+  return queryOptions({
+    queryKey: [...KEYS.usageByPrincipal, query],
+    queryFn: ({ signal }) => unwrapReport(api.admin.v1.usage.summary.get(asking(signal, { ...query }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The figures with their notes. Throws as `unwrap` does. */
+export async function unwrapReport<Report extends object>(
+  asked: Parameters<typeof unwrapWithHeaders<Report | null>>[0],
+): Promise<Report & { readonly notes: ReportNotes }> {
+  const { data, headers } = await unwrapWithHeaders(asked);
+  return { ...data, notes: toNotes(headers) };
+}
+
+function toNotes(headers: Headers): ReportNotes {
+  const [since, until] = headers.get("x-proxy-window")?.split("/") ?? [];
+  return {
+    countedWindow: since === undefined || until === undefined ? null : { since, until },
+    isTruncated: headers.get("x-proxy-truncated") === "true",
+  };
+}

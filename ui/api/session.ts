@@ -1,0 +1,32 @@
+import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
+import type { Treaty } from "@elysiajs/eden/treaty2";
+import { unwrap } from "./answer.ts";
+import { api, asking } from "./client.ts";
+import { KEYS } from "./keys.ts";
+
+export type Me = Treaty.Data<typeof api.auth.me.get>;
+
+/** Who is signed in, if anybody, and which ways there are to sign in. */
+export function meQuery() {
+  return queryOptions({
+    queryKey: KEYS.me,
+    queryFn: ({ signal }) => unwrap(api.auth.me.get(asking(signal))),
+    // Somebody may have signed in as somebody else in another tab: both share one cookie.
+    refetchOnWindowFocus: "always",
+  });
+}
+
+/** Suspends until it is known; pages behind the sign-in have it at once. */
+export function useMe(): Me {
+  return useSuspenseQuery(meQuery()).data;
+}
+
+/** Takes about 400 ms whatever the password is. Throws `wrong_password` and `password_login_disabled`. */
+export async function signInWithPassword(password: string) {
+  return await unwrap(api.auth.password.post({ password }));
+}
+
+/** With the token of a login link, which is good once. Throws `invalid_login_link`. */
+export async function signInWithLink(token: string) {
+  return await unwrap(api.auth["login-link"].post({ token }));
+}

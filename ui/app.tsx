@@ -1,0 +1,85 @@
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { useState } from "react";
+import { ApiFailure } from "./api/failure.ts";
+import { meQuery } from "./api/session.ts";
+import { ToastProvider } from "./components/toast.tsx";
+import { createPageRouter } from "./router.tsx";
+import { createConnection } from "./shell/connection.ts";
+import { ConnectionContext } from "./shell/connection-bar.tsx";
+
+const RETRIES_MAX = 2;
+const FRESH_MS = 30_000;
+
+export interface AppProps {
+  readonly loginToken: string | null;
+}
+
+/** The page: its cache of answers, its addresses, and what every part of it may ask for. */
+export function App({ loginToken }: AppProps) {
+  const [{ queryClient, router, connection }] = useState(() => createPage(loginToken));
+  return (
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={queryClient}>
+        <ConnectionContext value={connection}>
+          <ToastProvider>
+            <RouterProvider router={router} />
+          </ToastProvider>
+        </ConnectionContext>
+      </QueryClientProvider>
+    </CSPProvider>
+  );
+}
+
+function createPage(loginToken: string | null) {
+  const onError = (failure: unknown) => {
+    connection.noteFailure(failure);
+    if (isSessionOver(failure) || isDemoted(failure)) void leaveSession();
+  };
+  const queryClient = new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      queries: {
+        staleTime: FRESH_MS,
+        // The server may be on this machine: whether there is an internet says nothing.
+        networkMode: "always",
+        retry: (count, failure) => count < RETRIES_MAX && isWorthRetrying(failure),
+      },
+      mutations: { networkMode: "always", retry: false },
+    },
+  });
+  const connection = createConnection(queryClient);
+  const router = createPageRouter({ queryClient, loginToken });
+
+  let leaving = false;
+  /** Asks who is signed in; when nobody is, the router leads to the sign-in, which leads back here. */
+  const leaveSession = async () => {
+    if (leaving) return;
+    leaving = true;
+    try {
+      await queryClient.fetchQuery({ ...meQuery(), staleTime: 0 });
+      await router.invalidate();
+    } catch {
+      // The server does not answer: the next question finds out again.
+    } finally {
+      leaving = false;
+    }
+  };
+  return { queryClient, router, connection };
+}
+
+/** An administrator's page was refused to who is shown as one. */
+function isDemoted(failure: unknown): boolean {
+  return failure instanceof ApiFailure && failure.code === "admin_required";
+}
+
+function isSessionOver(failure: unknown): boolean {
+  return failure instanceof ApiFailure && failure.status === 401 && failure.code === "missing_api_key";
+}
+
+/** A refusal is an answer; only what may pass by itself is asked again. */
+function isWorthRetrying(failure: unknown): boolean {
+  return failure instanceof ApiFailure && (failure.code === "offline" || failure.status >= 500);
+}

@@ -1,0 +1,39 @@
+import { type ReactNode } from "react";
+import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
+import { Badge } from "./badge.tsx";
+
+/** What a capability is called on the page. */
+export const CAPABILITY_LABEL = {
+  chat: "Chat",
+  chat_stream: "Streaming",
+  completions: "Completions",
+  embeddings: "Embeddings",
+  transcription: "Transcription",
+  vision: "Vision",
+} as const satisfies Record<Capability, string>;
+
+const MEANING = {
+  chat: "Answers POST /v1/chat/completions",
+  chat_stream: "Answers chat as a stream",
+  completions: "Answers POST /v1/completions",
+  embeddings: "Answers POST /v1/embeddings",
+  transcription: "Declared only: no endpoint serves it yet",
+  vision: "Takes images in chat messages",
+} as const satisfies Record<Capability, string>;
+
+export interface CapabilityChipsProps {
+  readonly capabilities: readonly Capability[];
+}
+
+/** What a model is declared to do, always in the same order. */
+export function CapabilityChips({ capabilities }: CapabilityChipsProps): ReactNode {
+  return (
+    <ul aria-label="Capabilities" className="flex flex-wrap gap-1">
+      {CAPABILITIES.filter((capability) => capabilities.includes(capability)).map((capability) => (
+        <li key={capability} className="flex">
+          <Badge title={MEANING[capability]}>{CAPABILITY_LABEL[capability]}</Badge>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,80 @@
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { copyText } from "../text/copy.ts";
+import { buttonClass, type ButtonLook } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+
+export interface CopyButtonProps extends ButtonLook {
+  readonly text: string;
+  /** What is copied: `Copy key`. The accessible name, and the text unless `iconOnly`. */
+  readonly label: string;
+  readonly iconOnly?: boolean | undefined;
+  readonly onCopied?: (() => void) | undefined;
+}
+
+const SHOWN_MS = 2000;
+
+/** Copies on a press, on secure and on plain http origins alike, and says aloud that it did or could not. */
+export function CopyButton(props: CopyButtonProps): ReactNode {
+  const { text, label, iconOnly = false, variant = "secondary", size = "sm", onCopied } = props;
+  const { result, copy } = useCopy(text, onCopied);
+  const look = buttonClass({ variant: iconOnly ? "ghost" : variant, size });
+  return (
+    <span className="relative inline-flex">
+      <button
+        type="button"
+        // What the button shows is part of its name: people who speak to it say what they see.
+        aria-label={result === "copied" && !iconOnly ? `${label}: Copied` : label}
+        title={label}
+        onClick={copy}
+        className={iconOnly ? `${look} w-7 px-0` : look}
+      >
+        <Icon name={result === "copied" ? "check" : "copy"} />
+        {!iconOnly && <CopyLabel label={label} isCopied={result === "copied"} />}
+      </button>
+      <span role="status" className={result === "failed" ? FAILED_CLASS : "sr-only"}>
+        {result === "copied"
+          ? "Copied"
+          : result === "failed"
+            ? "Not copied: select the text and copy it by hand"
+            : ""}
+      </span>
+    </span>
+  );
+}
+
+const FAILED_CLASS =
+  "absolute top-full right-0 z-10 mt-1 w-48 rounded-control bg-bad-soft px-2 py-1 text-xs font-normal text-bad shadow-raised";
+
+type CopyResult = "copied" | "failed" | null;
+
+interface CopyLabelProps {
+  readonly label: string;
+  readonly isCopied: boolean;
+}
+
+/** Both texts lie in one cell, so that the button never changes its width. */
+function CopyLabel({ label, isCopied }: CopyLabelProps): ReactNode {
+  return (
+    <span className="grid text-left">
+      <span className={isCopied ? "invisible col-start-1 row-start-1" : "col-start-1 row-start-1"}>
+        {label}
+      </span>
+      <span className={isCopied ? "col-start-1 row-start-1" : "invisible col-start-1 row-start-1"}>
+        Copied
+      </span>
+    </span>
+  );
+}
+
+function useCopy(text: string, onCopied: (() => void) | undefined): { result: CopyResult; copy: () => void } {
+  const [result, setResult] = useState<CopyResult>(null);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  function show(isCopied: boolean): void {
+    setResult(isCopied ? "copied" : "failed");
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setResult(null), SHOWN_MS);
+    if (isCopied) onCopied?.();
+  }
+  return { result, copy: () => void copyText(text).then(show) };
+}

@@ -1,0 +1,81 @@
+import { Dialog as Base } from "@base-ui/react/dialog";
+import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { classNames } from "./class-names.ts";
+import { BACKDROP_CLASS, CLOSE_CLASS, FOOTER_CLASS } from "./dialog-frame.ts";
+import { Icon } from "./icon.tsx";
+
+export interface SidePanelProps {
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
+  readonly title: string;
+  readonly description?: ReactNode;
+  readonly children: ReactNode;
+  readonly footer?: ReactNode;
+  /** Icon buttons beside the one that closes. */
+  readonly actions?: ReactNode;
+  /** Where the focus goes when it closes; to where it came from when absent or null. */
+  readonly toFinalFocus?: (() => HTMLElement | null) | undefined;
+  readonly onKeyDown?: ((event: KeyboardEvent<HTMLElement>) => void) | undefined;
+  /** `right` when absent. */
+  readonly side?: "left" | "right" | undefined;
+}
+
+/** A drawer at an edge, for the details of a row, as wide as the window on a telephone. Esc closes; the focus returns. */
+export function SidePanel(props: SidePanelProps): ReactNode {
+  const {
+    open,
+    onOpenChange,
+    title,
+    description,
+    children,
+    footer,
+    actions,
+    side = "right",
+    toFinalFocus,
+  } = props;
+  const surface = useRef<HTMLDivElement>(null);
+  return (
+    <Base.Root open={open} onOpenChange={(next) => onOpenChange(next)}>
+      <Base.Portal>
+        <Base.Backdrop className={BACKDROP_CLASS} />
+        {/* The surface takes the focus: a screen reader then reads the title, and arrow keys scroll. */}
+        <Base.Popup
+          ref={surface}
+          initialFocus={surface}
+          finalFocus={toFinalFocus ?? true}
+          onKeyDown={props.onKeyDown}
+          className={classNames(PANEL_CLASS, EDGE_CLASS[side])}
+        >
+          <header className="sticky top-0 z-10 flex items-start justify-between gap-4 border-b border-line bg-raised px-5 py-3.5">
+            <div className="min-w-0">
+              <Base.Title className="text-base font-semibold text-ink">{title}</Base.Title>
+              {description !== undefined && (
+                <Base.Description render={<div />} className="mt-0.5 text-ink-soft">
+                  {description}
+                </Base.Description>
+              )}
+            </div>
+            <div className="-mt-1 -mr-2 flex shrink-0 items-center">
+              {actions}
+              <Base.Close aria-label="Close" className={CLOSE_CLASS}>
+                <Icon name="close" />
+              </Base.Close>
+            </div>
+          </header>
+          <div className="min-w-0 flex-1 px-5 py-4">{children}</div>
+          {footer !== undefined && (
+            <footer className={classNames(FOOTER_CLASS, "sticky bottom-0 bg-raised")}>{footer}</footer>
+          )}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
+
+const PANEL_CLASS =
+  "fixed inset-y-0 z-30 flex w-full flex-col overflow-x-hidden overflow-y-auto border-line bg-raised text-sm text-ink shadow-raised outline-hidden transition-[opacity,translate] duration-150 data-ending-style:opacity-0 data-starting-style:opacity-0";
+
+const EDGE_CLASS = {
+  right: "right-0 sm:max-w-lg sm:border-l data-ending-style:translate-x-4 data-starting-style:translate-x-4",
+  left: "left-0 sm:max-w-xs sm:border-r data-ending-style:-translate-x-4 data-starting-style:-translate-x-4",
+} as const;

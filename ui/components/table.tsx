@@ -1,0 +1,199 @@
+import {
+  type ColumnDef,
+  createSortedRowModel,
+  type Row as TableRow,
+  rowSortingFeature,
+  tableFeatures,
+  useTable,
+} from "@tanstack/react-table";
+import { type ReactNode, useMemo, useState } from "react";
+import { compareCodeUnits } from "#kernel/text.ts";
+import { classNames } from "./class-names.ts";
+import { type Column, type TableEntry, type TableSort } from "./column.ts";
+import { TableBody, type TableBodyProps } from "./table-body.tsx";
+import { TableHead } from "./table-head.tsx";
+
+export interface DataTableProps<Row> {
+  /** The name of the table and of its scroll region, for a screen reader. */
+  readonly caption: string;
+  /** Keep the array at module level or in a memo: a new one is a new table. */
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  /** Keep it at module level: another function is another order to be worked out. */
+  readonly getRowId: (row: Row) => string;
+  /** The first order. Null keeps the rows as they come. */
+  readonly sort?: TableSort | null | undefined;
+  /** The rows are in the order of `sort` already: the server sorted them. */
+  readonly isSorted?: boolean | undefined;
+  /** Opens a row, by a press on it or by Enter. */
+  readonly onRowActivate?: ((row: Row) => void) | undefined;
+  /** The name of the button that opens a row: `Open the request of 12:00:01`. */
+  readonly rowLabel?: ((row: Row) => string) | undefined;
+  /** The row whose details are open. */
+  readonly activeRowId?: string | null | undefined;
+  /** Rows that have just come, by themselves: they are seen to come. */
+  readonly freshRowIds?: ReadonlySet<string> | undefined;
+  readonly stickyHeader?: boolean | undefined;
+  /** What stands in the place of rows when there are none. */
+  readonly empty: ReactNode;
+  /** Before the first answer: rows of grey. With rows there, they stay and the table is `aria-busy`. */
+  readonly busy?: boolean | undefined;
+  readonly skeletonRows?: number | undefined;
+  /**
+   * What draws the rows; all of them without. `VirtualBody`, or `LateVirtualBody` where there are seldom so many, draws
+   * only those in sight: for more than `ROWS_DRAWN_MAX`. Give the columns a `width`, and the table a height.
+   */
+  readonly body?: VirtualTableBody | undefined;
+  /** Columns keep the `width` that they are given, whatever comes to stand in them: what comes moves no header. */
+  readonly hasFixedColumns?: boolean | undefined;
+  /** Classes for the scroll region, such as `max-h-[70vh]`. */
+  readonly className?: string | undefined;
+  /** A row of totals: the cells by column. */
+  readonly footer?: { readonly [columnId: string]: ReactNode } | undefined;
+}
+
+/** A table with more rows has a virtual `body` by rights. */
+export const ROWS_DRAWN_MAX = 200;
+
+type VirtualTableBody = <Row>(props: TableBodyProps<Row>) => ReactNode;
+
+/** A table that sorts by its headers, opens its rows and scrolls inside its own region, which the keyboard reaches. */
+export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
+  const { caption, columns, rows, busy = false, stickyHeader = false, empty } = props;
+  // In a state and not in a ref: the rows below are drawn once it is there to be measured.
+  const [region, setRegion] = useState<HTMLDivElement | null>(null);
+  const { sorted, sort, toggleSort } = useSortedRows(props);
+  const isLoading = busy && rows.length === 0;
+  const isEmpty = rows.length === 0 && !busy;
+  const virtual = props.body !== undefined;
+  const Body = props.body ?? TableBody;
+  const isFixed = virtual || props.hasFixedColumns === true;
+  return (
+    <div
+      ref={setRegion}
+      role="region"
+      aria-label={caption}
+      tabIndex={0}
+      className={classNames(
+        "relative min-w-0 overflow-auto focus-visible:-outline-offset-2",
+        virtual && props.className === undefined && "max-h-[70vh]",
+        props.className,
+      )}
+    >
+      <table
+        aria-busy={busy || undefined}
+        aria-rowcount={virtual ? rows.length + 1 : undefined}
+        className={classNames("w-full text-left", isFixed && "min-w-max table-fixed")}
+      >
+        <caption className="sr-only">{caption}</caption>
+        <TableHead columns={columns} sort={sort} onToggle={toggleSort} sticky={stickyHeader || virtual} />
+        {isEmpty ? (
+          <tbody>
+            <tr>
+              <td colSpan={columns.length}>{empty}</td>
+            </tr>
+          </tbody>
+        ) : (
+          <Body
+            columns={columns}
+            entries={sorted}
+            region={region}
+            skeletonRows={isLoading ? (props.skeletonRows ?? 8) : 0}
+            onRowActivate={props.onRowActivate}
+            rowLabel={props.rowLabel}
+            activeRowId={props.activeRowId}
+            freshRowIds={props.freshRowIds}
+          />
+        )}
+        {props.footer !== undefined && !isEmpty && <TableFoot columns={columns} cells={props.footer} />}
+      </table>
+    </div>
+  );
+}
+
+interface TableFootProps<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly cells: { readonly [columnId: string]: ReactNode };
+}
+
+function TableFoot<Row>({ columns, cells }: TableFootProps<Row>): ReactNode {
+  return (
+    <tfoot>
+      <tr className="border-t border-line-strong font-medium">
+        {columns.map(({ id, align }) => (
+          <td
+            key={id}
+            className={classNames(
+              "px-3 py-2 whitespace-nowrap first:pl-4 last:pr-4",
+              align === "end" && "text-right",
+            )}
+          >
+            {cells[id]}
+          </td>
+        ))}
+      </tr>
+    </tfoot>
+  );
+}
+
+const FEATURES = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
+
+interface SortedRows<Row> {
+  readonly sorted: readonly TableEntry<Row>[];
+  readonly sort: TableSort | null;
+  readonly toggleSort: (column: Column<Row>) => void;
+}
+
+function useSortedRows<Row>(props: DataTableProps<Row>): SortedRows<Row> {
+  const { columns, rows, getRowId, isSorted = false } = props;
+  const [sort, setSort] = useState<TableSort | null>(props.sort ?? null);
+  const definitions = useMemo(() => columns.map((column) => toDefinition(column)), [columns]);
+  const data = useMemo(() => rows.map((row) => ({ id: getRowId(row), row })), [rows, getRowId]);
+  // The same array for the same order: another one would have Table sort again at each drawing.
+  const sortId = sort?.id ?? null;
+  const descending = sort?.descending ?? false;
+  const sorting = useMemo(
+    () => (sortId === null ? [] : [{ id: sortId, desc: descending }]),
+    [sortId, descending],
+  );
+  const table = useTable({
+    features: FEATURES,
+    columns: definitions,
+    data,
+    getRowId: (entry) => entry.id,
+    manualSorting: isSorted,
+    state: { sorting },
+  });
+  const model = table.getRowModel();
+  const sorted = useMemo(() => model.rows.map(({ original }) => original), [model]);
+  return {
+    sorted,
+    sort,
+    toggleSort: (column) => setSort(toNextSort(column, sort)),
+  };
+}
+
+function toDefinition<Row>({ id, sortValue }: Column<Row>): ColumnDef<typeof FEATURES, TableEntry<Row>> {
+  return {
+    id,
+    // Table keeps `undefined` last in both directions; null would be compared.
+    accessorFn: ({ row }) => sortValue?.(row) ?? undefined,
+    sortUndefined: "last",
+    sortFn: compareValues,
+  };
+}
+
+type AnyRow = Pick<TableRow<typeof FEATURES, TableEntry<unknown>>, "getValue">;
+
+function compareValues(left: AnyRow, right: AnyRow, columnId: string): number {
+  const leftValue: unknown = left.getValue(columnId);
+  const rightValue: unknown = right.getValue(columnId);
+  if (typeof leftValue === "number" && typeof rightValue === "number") return leftValue - rightValue;
+  return compareCodeUnits(String(leftValue), String(rightValue));
+}
+
+/** One press sorts, the next turns the order round. */
+function toNextSort<Row>(column: Column<Row>, sort: TableSort | null): TableSort {
+  if (sort?.id === column.id) return { id: column.id, descending: !sort.descending };
+  return { id: column.id, descending: column.descendingFirst ?? column.align === "end" };
+}

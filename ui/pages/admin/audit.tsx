@@ -1,0 +1,80 @@
+import { getRouteApi } from "@tanstack/react-router";
+import { Button } from "../../components/button.tsx";
+import { Card } from "../../components/card.tsx";
+import { EmptyState } from "../../components/empty.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { SkeletonText } from "../../components/skeleton.tsx";
+import type { AuditSearch } from "../../search/pages.ts";
+import { formatCount, formatInstant } from "../../text/format.ts";
+import { AuditFilters } from "./audit/audit-filters.tsx";
+import { countAuditFilters, toActors } from "./audit/audit-filter.ts";
+import { Timeline } from "./audit/timeline.tsx";
+import { useAuditEvents } from "./audit/use-audit-events.ts";
+
+const route = getRouteApi("/shell/admin/audit");
+
+/** Who changed what, newest first; the server keeps identifiers only, and so does this page. */
+export function AuditPage() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const change = (patch: AuditSearch) =>
+    void navigate({ search: { ...search, ...patch }, resetScroll: false });
+  const events = useAuditEvents(search);
+  const { loaded, shown, total } = events;
+  const filtered = countAuditFilters(search) > 0;
+
+  return (
+    <>
+      <PageHead
+        title="Audit"
+        lead="Every change made through the web page or the admin interface, in the same transaction as the change. Local commands on the server's machine are not listed."
+      />
+      <AuditFilters search={search} actors={toActors(loaded)} onChange={change} />
+      {events.error !== null && <ErrorNotice failure={events.error} onRetry={events.retry} />}
+      <Card flush>
+        {events.isPending ? (
+          <div className="p-4" aria-busy>
+            <SkeletonText lines={12} />
+          </div>
+        ) : (
+          <Timeline events={shown} findTarget={events.findTarget} />
+        )}
+        {!events.isPending && events.error === null && shown.length === 0 && !events.isSearching && (
+          <EmptyState
+            icon="audit"
+            title={filtered ? "No event matches" : "Nothing has been changed yet"}
+            body={
+              filtered
+                ? `Looked through ${formatCount(loaded.length)} of ${formatCount(total)} events.`
+                : "Adding a provider, binding a model or creating a key here writes the first line."
+            }
+            action={
+              filtered && (
+                <Button onClick={() => change({ action: undefined, actor: undefined, target: undefined })}>
+                  Clear filters
+                </Button>
+              )
+            }
+          />
+        )}
+      </Card>
+      <div className="mt-4 flex flex-wrap items-center gap-3 text-sm text-ink-soft">
+        {total > 0 && (
+          <p role="status">
+            {filtered
+              ? `${formatCount(shown.length)} of the newest ${formatCount(loaded.length)} events match`
+              : `The newest ${formatCount(loaded.length)} events`}
+            {loaded.length < total && `, of ${formatCount(total)}`}
+            {events.reachesTo !== null && `, back to ${formatInstant(events.reachesTo, "minute")}`}.
+          </p>
+        )}
+        {events.hasOlder && (
+          <Button busy={events.isFetchingOlder} onClick={events.fetchOlder}>
+            Look further back
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}

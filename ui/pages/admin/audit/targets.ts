@@ -1,0 +1,69 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { modelsQuery, pricingQuery, providersQuery } from "../../../api/catalog.ts";
+import { keysQuery, principalsQuery, relayTokensQuery, type AuditEvent } from "../../../api/people.ts";
+
+type Kind = AuditEvent["target_kind"];
+
+/** What an event was about, as far as it is still there. */
+export interface KnownTarget {
+  readonly label: string;
+  /** Of the principal that is it or owns it; null for what is nobody's. */
+  readonly principalId: string | null;
+}
+
+/** Null: it is gone, or not known yet. */
+export type FindTarget = (kind: Kind, ref: string) => KnownTarget | null;
+
+/** Everything that an event may have been about. Only lists of kinds that occur are asked for. */
+export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
+  const hasSecrets = kinds.has("api_key") || kinds.has("relay_token");
+  const providers = useQuery({ ...providersQuery(), enabled: kinds.has("provider") });
+  const models = useQuery({ ...modelsQuery(), enabled: kinds.has("model") });
+  const principals = useQuery({ ...principalsQuery(), enabled: kinds.has("principal") || hasSecrets });
+  const keys = useQuery({ ...keysQuery(), enabled: kinds.has("api_key") });
+  const tokens = useQuery({ ...relayTokensQuery(), enabled: kinds.has("relay_token") });
+  const pricing = useQuery({ ...pricingQuery(), enabled: kinds.has("pricing_feed") });
+
+  return useMemo(() => {
+    const people = principals.data?.rows ?? [];
+    const idByName = new Map(people.map(({ id, name }) => [name, id]));
+    const toSecret = (label: string, suffix: string, owner: string): KnownTarget => ({
+      label: `${label === "" ? `***${suffix}` : label} of ${owner}`,
+      principalId: idByName.get(owner) ?? null,
+    });
+    const known: { readonly [kind in Kind]: ReadonlyMap<string, KnownTarget> } = {
+      provider: new Map(providers.data?.rows.map(({ name }) => [name, toNamed(name)])),
+      model: new Map(models.data?.rows.map(({ alias }) => [alias, toNamed(alias)])),
+      principal: new Map(people.map(({ id, name }) => [id, { label: name, principalId: id }])),
+      api_key: new Map(
+        keys.data?.rows.map((key) => [key.id, toSecret(key.label, key.key_suffix, key.principal)]),
+      ),
+      relay_token: new Map(
+        tokens.data?.rows.map((token) => [
+          token.id,
+          toSecret(token.label, token.token_suffix, token.principal),
+        ]),
+      ),
+      pricing_feed: new Map(toVersions(pricing.data).map((version) => [version, toNamed(version)])),
+    };
+    return (kind, ref) => known[kind].get(ref) ?? null;
+  }, [providers.data, models.data, principals.data, keys.data, tokens.data, pricing.data]);
+}
+
+function toNamed(label: string): KnownTarget {
+  return { label, principalId: null };
+}
+
+interface Versions {
+  readonly version: string | null;
+  readonly entries: readonly { readonly version: string | null }[];
+}
+
+/** Of the last feed, and of every earlier one that has a price left. */
+function toVersions(pricing: Versions | undefined): readonly string[] {
+  if (pricing === undefined) return [];
+  return [...new Set([pricing.version, ...pricing.entries.map(({ version }) => version)])].flatMap(
+    (version) => version ?? [],
+  );
+}

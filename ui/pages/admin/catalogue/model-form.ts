@@ -1,0 +1,103 @@
+import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
+import type { Model, ModelDraft, ModelPatch } from "../../../api/catalog.ts";
+import {
+  isSamePrices,
+  NO_PRICES,
+  toPriceFields,
+  toPricing,
+  type PriceFields,
+  type Prices,
+} from "../../../catalog/price-set.ts";
+
+/** What stands in the fields of a model. */
+export interface ModelForm {
+  readonly alias: string;
+  /** It routes to a provider itself, or is a name for a model that does. */
+  readonly kind: "binding" | "name";
+  readonly provider: string;
+  readonly upstreamName: string;
+  readonly target: string;
+  readonly capabilities: readonly Capability[];
+  readonly prices: PriceFields;
+  readonly hidden: boolean;
+}
+
+export const NEW_MODEL: ModelForm = {
+  alias: "",
+  kind: "binding",
+  provider: "",
+  upstreamName: "",
+  target: "",
+  capabilities: CAPABILITIES_DEFAULT,
+  prices: NO_PRICES,
+  hidden: false,
+};
+
+export function toModelForm(model: Model, own: Prices): ModelForm {
+  return {
+    alias: model.alias,
+    kind: model.target === null ? "binding" : "name",
+    provider: model.provider,
+    upstreamName: model.upstream_name,
+    target: model.target ?? "",
+    capabilities: model.capabilities,
+    prices: toPriceFields(model, own),
+    hidden: model.hidden,
+  };
+}
+
+/** The prices that are shown for a model when it is, or is to become, of this kind. */
+export function toKindPrices(kind: ModelForm["kind"], model: Model, own: Prices): PriceFields {
+  return toPriceFields({ pricing: model.pricing, target: kind === "name" ? "any" : null }, own);
+}
+
+/** What to send to make it. */
+export function toModelDraft(form: ModelForm): ModelDraft {
+  const pricing = toPricing(form.prices);
+  const shared = {
+    alias: form.alias.trim(),
+    hidden: form.hidden,
+    ...(Object.keys(pricing).length > 0 && { pricing }),
+  };
+  return form.kind === "name"
+    ? { ...shared, target: form.target.trim() }
+    : {
+        ...shared,
+        provider: form.provider,
+        upstream_name: form.upstreamName.trim(),
+        capabilities: [...form.capabilities],
+        origin: "declared",
+      };
+}
+
+/** Only what differs from the model as it is. What is its target's is never sent for a name. */
+export function toModelPatch(form: ModelForm, model: Model, own: Prices): NonNullable<ModelPatch> {
+  const was = toModelForm(model, own);
+  const becomesBinding = was.kind === "name" && form.kind === "binding";
+  // What it inherited from its target does not come along by itself.
+  const sendsPrices = becomesBinding || !isSamePrices(form.prices, toKindPrices(form.kind, model, own));
+  return {
+    ...(form.alias.trim() !== was.alias && { alias: form.alias.trim() }),
+    ...(form.hidden !== was.hidden && { hidden: form.hidden }),
+    ...(form.kind === "name" ? toNamePatch(form, was) : toBindingPatch(form, was, becomesBinding)),
+    ...(sendsPrices && { pricing: toPricing(form.prices) }),
+  };
+}
+
+function toNamePatch(form: ModelForm, was: ModelForm): NonNullable<ModelPatch> {
+  return form.target.trim() === was.target ? {} : { target: form.target.trim() };
+}
+
+function toBindingPatch(form: ModelForm, was: ModelForm, becomesBinding: boolean): NonNullable<ModelPatch> {
+  const upstreamName = form.upstreamName.trim();
+  return {
+    ...(becomesBinding && { target: "" }),
+    ...((becomesBinding || form.provider !== was.provider) && { provider: form.provider }),
+    ...((becomesBinding || upstreamName !== was.upstreamName) && { upstream_name: upstreamName }),
+    ...(!isSameSet(form.capabilities, was.capabilities) && { capabilities: [...form.capabilities] }),
+  };
+}
+
+function isSameSet(left: readonly Capability[], right: readonly Capability[]): boolean {
+  return left.length === right.length && left.every((capability) => right.includes(capability));
+}

@@ -1,0 +1,155 @@
+import { useMutation } from "@tanstack/react-query";
+import { useId, useState, type SubmitEvent } from "react";
+import { updateModel, type Model, type Provider } from "../../../api/catalog.ts";
+import { ArrowChain } from "../../../components/arrow-chain.tsx";
+import { Badge } from "../../../components/badge.tsx";
+import { Button } from "../../../components/button.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { Instant } from "../../../components/instant.tsx";
+import { focusInvalid } from "../../../components/invalid-field.ts";
+import { SidePanel } from "../../../components/panel.tsx";
+import { useToast } from "../../../components/toast.tsx";
+import { UNIT_LABEL } from "../../../components/units.tsx";
+import type { CatalogueRow } from "./catalogue-row.ts";
+import { DeleteModelDialog } from "./delete-model-dialog.tsx";
+import { ModelFields } from "./model-fields.tsx";
+import { toKindPrices, toModelForm, toModelPatch, type ModelForm } from "./model-form.ts";
+import { NamesSection } from "./names-section.tsx";
+import { toPinnedUnits, type Prices } from "../../../catalog/price-set.ts";
+
+export interface ModelPanelProps {
+  readonly row: CatalogueRow;
+  readonly models: readonly Model[];
+  readonly providers: readonly Provider[];
+  readonly onOpen: (alias: string) => void;
+  readonly onResolve: (alias: string) => void;
+  readonly onClose: () => void;
+}
+
+/** Everything that can be changed about one model. */
+export function ModelPanel(props: ModelPanelProps) {
+  const { row, onClose, onResolve } = props;
+  const { model, names, isProviderDisabled } = row;
+  const [isDeleting, setDeleting] = useState(false);
+  return (
+    <SidePanel
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={model.alias}
+      description={
+        <span className="flex flex-wrap items-center gap-2 text-xs">
+          <Badge>{model.origin}</Badge>
+          {model.hidden && <Badge tone="warn">not listed</Badge>}
+          <span>
+            added <Instant value={model.created_at} format="minute" />
+          </span>
+        </span>
+      }
+    >
+      <div className="flex flex-col gap-6">
+        <section aria-label="Way of a request" className="flex flex-col items-start gap-2">
+          <ArrowChain
+            alias={model.alias}
+            target={model.target}
+            provider={model.provider}
+            upstreamName={model.upstream_name}
+          />
+          {isProviderDisabled && (
+            <p className="text-warn">{model.provider} is disabled: requests for this name are refused.</p>
+          )}
+          <Button size="sm" icon="arrow-right" onClick={() => onResolve(model.alias)}>
+            Resolve it
+          </Button>
+        </section>
+        <EditModel {...props} />
+        {model.target === null && <NamesSection alias={model.alias} names={names} />}
+        <section aria-label="Delete" className="border-t border-line pt-4">
+          <Button icon="trash" variant="danger" onClick={() => setDeleting(true)}>
+            Delete model
+          </Button>
+        </section>
+      </div>
+      {isDeleting && (
+        <DeleteModelDialog
+          alias={model.alias}
+          names={names}
+          onDeleted={onClose}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </SidePanel>
+  );
+}
+
+const NO_OWN: Prices = {};
+
+function EditModel({ row, models, providers, onOpen, onClose }: ModelPanelProps) {
+  const id = useId();
+  const { notify } = useToast();
+  const { model, names } = row;
+  const own = row.own ?? NO_OWN;
+  const [form, setForm] = useState<ModelForm>(() => toModelForm(model, own));
+  const update = useMutation({
+    ...updateModel,
+    onSuccess: (saved) => {
+      if (saved.alias === model.alias) {
+        notify({ title: `${saved.alias} saved`, body: "It holds from the next request on.", tone: "good" });
+        return;
+      }
+      notify({
+        title: `${model.alias} is now ${saved.alias}`,
+        tone: "good",
+        action: { label: "Open it", onSelect: () => onOpen(saved.alias) },
+      });
+      onClose();
+    },
+  });
+  const change = (part: Partial<ModelForm>) => {
+    update.reset();
+    setForm((before) => ({ ...before, ...part }));
+  };
+  const patch = toModelPatch(form, model, own);
+  const isChanged = Object.keys(patch).length > 0;
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    if (update.isPending || !isChanged || focusInvalid(event.currentTarget)) return;
+    update.mutate({ alias: model.alias, patch });
+  };
+  return (
+    <form id={id} onSubmit={submit} className="flex flex-col gap-4">
+      <ModelFields
+        form={form}
+        onChange={change}
+        onKindChange={(kind) => change({ kind, prices: toKindPrices(kind, model, own) })}
+        models={models}
+        providers={providers}
+        alias={model.alias}
+        kindNote={
+          names.length > 0
+            ? "Routes to a provider. Names lead to it, so that it cannot become a name itself."
+            : undefined
+        }
+        pricesNote={toPricesNote(row, form)}
+        withoutPrices={row.own === null}
+        failure={update.error}
+      />
+      {update.error !== null && <ErrorNotice failure={update.error} />}
+      <div className="flex flex-wrap gap-2">
+        <Button type="submit" variant="primary" busy={update.isPending} disabled={!isChanged}>
+          Save changes
+        </Button>
+        {isChanged && <Button onClick={() => change(toModelForm(model, own))}>Undo changes</Button>}
+      </div>
+    </form>
+  );
+}
+
+function toPricesNote({ model, own }: CatalogueRow, form: ModelForm): string | undefined {
+  if (own === null) return "The prices could not be read, so that they cannot be changed now.";
+  if (form.kind === "name") return undefined;
+  if (model.target !== null) return "It keeps what it cost under its target: these prices become its own.";
+  const pinned = toPinnedUnits(model, own);
+  if (pinned.length === 0) return undefined;
+  const words = pinned.map((unit) => UNIT_LABEL[unit].toLowerCase()).join(", ");
+  return `Inherited from ${model.upstream_name}: ${words}. When a price is changed here, all of these become its own.`;
+}

@@ -1,0 +1,130 @@
+import { useEffect, useRef, useState } from "react";
+import type { Unit } from "#kernel/units.ts";
+import { Icon } from "../../../components/icon.tsx";
+import { Unpriced } from "../../../components/money.tsx";
+import { NumberField } from "../../../components/number-field.tsx";
+import { UNIT_LABEL } from "../../../components/units.tsx";
+import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
+import type { CatalogueRow } from "./catalogue-row.ts";
+import { toPriceFields, toPriceState, type PriceState } from "../../../catalog/price-set.ts";
+
+/** What a cell can ask of its table. */
+export interface PriceCellActions {
+  /** Null ends the writing. */
+  readonly onEdit: (alias: string, unit: Unit | null) => void;
+  /** Null takes the price away: of a name its own one, so that it inherits again. */
+  readonly onSave: (row: CatalogueRow, unit: Unit, price: number | null) => void;
+}
+
+export interface PriceCellProps {
+  readonly row: CatalogueRow;
+  readonly unit: Unit;
+  readonly actions: PriceCellActions;
+}
+
+/** A price in its three states: own, inherited, unpriced. Pressed, it becomes a field; Enter saves, Esc leaves. */
+export function PriceCell({ row, unit, actions }: PriceCellProps) {
+  const { model, own, editing } = row;
+  const button = useRef<HTMLButtonElement>(null);
+  // Only what the keyboard ended gives the focus back: a press elsewhere has put it there.
+  const isReturning = useRef(false);
+  const isEditing = editing === unit;
+  useEffect(() => {
+    if (isEditing || !isReturning.current) return;
+    isReturning.current = false;
+    button.current?.focus();
+  }, [isEditing]);
+  if (own === null) return <PriceText state={toPriceState(model, {}, unit)} row={row} />;
+  if (isEditing) {
+    return (
+      <PriceEditor
+        row={row}
+        unit={unit}
+        begin={toPriceFields(model, own)[unit]}
+        onEnd={(byKey) => {
+          isReturning.current = byKey;
+          actions.onEdit(model.alias, null);
+        }}
+        onSave={(price) => actions.onSave(row, unit, price)}
+      />
+    );
+  }
+  const state = toPriceState(model, own, unit);
+  return (
+    <button
+      ref={button}
+      type="button"
+      aria-label={`${UNIT_LABEL[unit]} of ${model.alias}: ${toWords(state)}. Change`}
+      onClick={() => actions.onEdit(model.alias, unit)}
+      className="-mx-1.5 inline-flex min-h-6 max-w-full items-center rounded px-1.5 hover:bg-accent-soft focus-visible:outline-offset-0"
+    >
+      <PriceText state={state} row={row} />
+    </button>
+  );
+}
+
+function PriceText({ state, row }: { readonly state: PriceState; readonly row: CatalogueRow }) {
+  switch (state.kind) {
+    case "unpriced":
+      return <Unpriced />;
+    case "own":
+      return (
+        <span title={`${formatMoneyExact(state.pricePerMillion)}, its own price`}>
+          {formatMoney(state.pricePerMillion)}
+        </span>
+      );
+    default:
+      return (
+        <span
+          className="inline-flex items-center gap-1 text-ink-soft"
+          title={`${formatMoneyExact(state.pricePerMillion)}, inherited from ${row.model.target ?? row.model.upstream_name}`}
+        >
+          <Icon name="link" size={12} label="inherited" className="text-ink-faint" />
+          {formatMoney(state.pricePerMillion)}
+        </span>
+      );
+  }
+}
+
+function toWords(state: PriceState): string {
+  return state.kind === "unpriced" ? "unpriced" : `${formatMoney(state.pricePerMillion)}, ${state.kind}`;
+}
+
+interface PriceEditorProps {
+  readonly row: CatalogueRow;
+  readonly unit: Unit;
+  readonly begin: number | null;
+  readonly onEnd: (byKey: boolean) => void;
+  readonly onSave: (price: number | null) => void;
+}
+
+function PriceEditor({ row, unit, begin, onEnd, onSave }: PriceEditorProps) {
+  const [price, setPrice] = useState(begin);
+  return (
+    <div onBlur={() => onEnd(false)} className="text-left whitespace-normal">
+      <NumberField
+        label={`${UNIT_LABEL[unit]} of ${row.model.alias}, in dollars per million`}
+        labelHidden
+        size="sm"
+        prefix="$"
+        min={0}
+        autoFocus
+        hint={row.model.target === null ? "Enter saves; empty is unpriced" : "Enter saves; empty inherits"}
+        value={price}
+        onValueChange={setPrice}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") {
+            event.preventDefault();
+            if (event.currentTarget.getAttribute("aria-invalid") === "true") return;
+            if (price !== begin) onSave(price);
+            onEnd(true);
+          } else if (event.key === "Escape") {
+            event.preventDefault();
+            event.stopPropagation();
+            onEnd(true);
+          }
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+import { useMutation, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
+import type { Unit } from "#kernel/units.ts";
+import { modelsQuery, pricingQuery, updateModel, type Model } from "../../../api/catalog.ts";
+import { useToast } from "../../../components/toast.tsx";
+import type { CatalogueRow } from "./catalogue-row.ts";
+import { toOwnPrices, toPriceFields, toPricing } from "../../../catalog/price-set.ts";
+
+export interface InlineChanges {
+  /** Of the last change; null when it was saved. */
+  readonly failure: Error | null;
+  readonly savePrice: (row: CatalogueRow, unit: Unit, price: number | null) => void;
+  readonly hide: (row: CatalogueRow, hidden: boolean) => void;
+}
+
+interface InlineChange {
+  readonly alias: string;
+  readonly toPatch: () => Parameters<typeof updateModel.run>[0]["patch"];
+}
+
+/** What is changed within the table itself, one change after the other. */
+export function useInlineChanges(): InlineChanges {
+  const client = useQueryClient();
+  const { notify } = useToast();
+  const update = useMutation({
+    mutationFn: ({ alias, toPatch }: InlineChange) => updateModel.run({ alias, patch: toPatch() }),
+    // A write of prices is the whole set: the next one has to begin with what this one left.
+    scope: { id: "catalogue" },
+    onSuccess: ({ alias }) => notify({ title: `${alias} saved`, tone: "good" }),
+    onSettled: () => updateModel.refresh(client),
+  });
+  const { mutate } = update;
+  const savePrice = useCallback(
+    ({ model }: CatalogueRow, unit: Unit, price: number | null) =>
+      mutate({ alias: model.alias, toPatch: () => toPricePatch(client, model, { [unit]: price }) }),
+    [client, mutate],
+  );
+  const hide = useCallback(
+    ({ model }: CatalogueRow, hidden: boolean) => mutate({ alias: model.alias, toPatch: () => ({ hidden }) }),
+    [mutate],
+  );
+  return { failure: update.error, savePrice, hide };
+}
+
+/** One price beside the others as they are known when it is sent. Throws when they are not. */
+function toPricePatch(
+  client: QueryClient,
+  shown: Model,
+  change: { readonly [unit in Unit]?: number | null },
+) {
+  const models = client.getQueryData(modelsQuery().queryKey);
+  const pricing = client.getQueryData(pricingQuery().queryKey);
+  if (pricing === undefined) throw new Error("The prices in force are not known. Reload the page.");
+  const model = models?.rows.find(({ alias }) => alias === shown.alias) ?? shown;
+  const own = toOwnPrices(pricing.entries).get(model.alias) ?? {};
+  return { pricing: toPricing({ ...toPriceFields(model, own), ...change }) };
+}

@@ -1,0 +1,118 @@
+import type { ReactNode } from "react";
+import { Absent } from "../../../components/absent.tsx";
+import { Badge } from "../../../components/badge.tsx";
+import { Instant } from "../../../components/instant.tsx";
+import { Money } from "../../../components/money.tsx";
+import type { Column } from "../../../components/column.ts";
+import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
+import { DataTable, ROWS_DRAWN_MAX } from "../../../components/table.tsx";
+import { formatCount } from "../../../text/format.ts";
+import type { Person } from "./people-list.ts";
+
+export interface PeopleTableProps {
+  readonly people: readonly Person[];
+  readonly busy: boolean;
+  readonly openId: string | undefined;
+  readonly onOpen: (id: string) => void;
+  readonly empty: ReactNode;
+}
+
+/** Who may call, with what, and what it cost lately. */
+export function PeopleTable({ people, busy, openId, onOpen, empty }: PeopleTableProps) {
+  return (
+    <DataTable
+      caption="People and services"
+      columns={COLUMNS}
+      rows={people}
+      hasFixedColumns
+      getRowId={toId}
+      sort={{ id: "name", descending: false }}
+      busy={busy}
+      skeletonRows={6}
+      onRowActivate={({ id }) => onOpen(id)}
+      rowLabel={({ name }) => `Details of ${name}`}
+      activeRowId={openId ?? null}
+      body={people.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
+      empty={empty}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Person>[] = [
+  {
+    id: "name",
+    header: "Name",
+    rowHeader: true,
+    width: "w-64",
+    sortValue: ({ name }) => name,
+    cell: ({ name, isEnabled }) => (
+      <span className="flex min-w-0 items-center gap-2">
+        <span className="truncate font-medium" title={name}>
+          {name}
+        </span>
+        {!isEnabled && <Badge tone="warn">disabled</Badge>}
+      </span>
+    ),
+  },
+  {
+    id: "kind",
+    header: "Kind",
+    width: "w-24",
+    sortValue: ({ kind }) => kind,
+    cell: ({ kind }) => kind,
+  },
+  {
+    id: "role",
+    header: "Role",
+    width: "w-24",
+    sortValue: ({ role }) => role,
+    cell: ({ role }) => (role === "admin" ? <Badge tone="accent">admin</Badge> : role),
+  },
+  {
+    id: "keys",
+    header: "Keys",
+    width: "w-20",
+    align: "end",
+    sortValue: ({ keyCount }) => keyCount,
+    cell: ({ keyCount }) => formatCount(keyCount),
+  },
+  {
+    id: "tokens",
+    header: "Tokens",
+    headerTitle: "Relay tokens",
+    width: "w-20",
+    align: "end",
+    sortValue: ({ tokenCount }) => tokenCount,
+    cell: ({ tokenCount }) => formatCount(tokenCount),
+  },
+  {
+    id: "used",
+    header: "Last used",
+    headerTitle: "The last use of a key or a relay token, noted at most once a minute",
+    width: "w-32",
+    descendingFirst: true,
+    sortValue: ({ lastUsedAt }) => lastUsedAt,
+    cell: ({ lastUsedAt }) => <Instant value={lastUsedAt} format="relative" />,
+  },
+  {
+    id: "cost",
+    header: "Cost, 30 days",
+    width: "w-32",
+    align: "end",
+    sortValue: ({ cost }) => cost,
+    cell: ({ cost, requests, isCostPartial }) =>
+      requests === 0 ? <Absent /> : <Money value={cost} isPartial={isCostPartial} />,
+  },
+  {
+    id: "created",
+    header: "Created",
+    width: "w-32",
+    descendingFirst: true,
+    sortValue: ({ createdAt }) => createdAt,
+    cell: ({ createdAt }) => <Instant value={createdAt} format="date" />,
+  },
+];
+
+function toId({ id }: Person): string {
+  return id;
+}

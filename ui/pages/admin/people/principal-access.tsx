@@ -1,0 +1,112 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { deletePrincipal, revokeSessions, updatePrincipal } from "../../../api/people.ts";
+import { Button } from "../../../components/button.tsx";
+import { ConfirmDialog } from "../../../components/confirm-dialog.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { SelectField } from "../../../components/select-field.tsx";
+import { SwitchField } from "../../../components/choice-field.tsx";
+import { useToast } from "../../../components/toast.tsx";
+import type { Person } from "./people-list.ts";
+import { toQuestion, type Asking } from "./principal-question.ts";
+
+export interface PrincipalAccessProps {
+  readonly person: Person;
+  /** They are who is signed in. */
+  readonly isSelf: boolean;
+  readonly onDeleted: () => void;
+}
+
+/** What a principal may do, and the ways to stop it. */
+export function PrincipalAccess({ person, isSelf, onDeleted }: PrincipalAccessProps) {
+  const { id, name, role, isEnabled } = person;
+  const [asking, setAsking] = useState<Asking | null>(null);
+  const { notify } = useToast();
+  const done = (title: string, body?: string) => {
+    notify({ title, body, tone: "good" });
+    setAsking(null);
+  };
+  const update = useMutation({
+    ...updatePrincipal,
+    onSuccess: ({ role: now, enabled }) =>
+      done(`${name} is ${enabled ? `enabled, as ${now === "admin" ? "an admin" : "a member"}` : "disabled"}`),
+  });
+  const revoke = useMutation({
+    ...revokeSessions,
+    onSuccess: (revoked) =>
+      done(
+        revoked === 1 ? "1 session ended" : `${revoked} sessions ended`,
+        "Keys and relay tokens still work.",
+      ),
+  });
+  const remove = useMutation({
+    ...deletePrincipal,
+    onSuccess: () => {
+      done(`${name} is deleted`, "What they used stays in the reports.");
+      onDeleted();
+    },
+  });
+  const failure = update.error ?? revoke.error ?? remove.error;
+  const ask = (what: Asking) => {
+    update.reset();
+    revoke.reset();
+    remove.reset();
+    setAsking(what);
+  };
+  const change = (patch: { readonly role?: Person["role"]; readonly enabled?: boolean }) =>
+    update.mutate({ id, patch });
+  return (
+    <div className="flex flex-col gap-4">
+      <SelectField
+        label="Role"
+        value={role}
+        disabled={update.isPending}
+        options={[
+          { value: "member", label: "Member", detail: "Calls models, sees the team’s usage" },
+          { value: "admin", label: "Admin", detail: "Changes everything here as well" },
+        ]}
+        onValueChange={(next) => {
+          if (next === role) return;
+          if (next === "admin") change({ role: next });
+          else ask("demote");
+        }}
+      />
+      <SwitchField
+        label="Enabled"
+        checked={isEnabled}
+        disabled={update.isPending}
+        onCheckedChange={(enabled) => (enabled ? change({ enabled }) : ask("disable"))}
+        hint={
+          isEnabled
+            ? "Disabling stops every key, relay token and session at once; they come back with it."
+            : "Every key, relay token and session is refused. Enabling brings them back."
+        }
+      />
+      {asking === null && failure !== null && <ErrorNotice failure={failure} />}
+      <div className="flex flex-wrap gap-2">
+        <Button icon="sign-out" onClick={() => ask("revoke")}>
+          End sessions
+        </Button>
+        <Button icon="trash" onClick={() => ask("delete")}>
+          Delete {person.kind === "service" ? "service" : "person"}
+        </Button>
+      </div>
+      {asking !== null && (
+        <ConfirmDialog
+          open
+          onOpenChange={(next) => !next && setAsking(null)}
+          {...toQuestion(asking, person, isSelf)}
+          danger={asking !== "revoke"}
+          busy={update.isPending || revoke.isPending || remove.isPending}
+          notice={failure !== null && <ErrorNotice failure={failure} />}
+          onConfirm={() => {
+            if (asking === "demote") change({ role: "member" });
+            else if (asking === "disable") change({ enabled: false });
+            else if (asking === "revoke") revoke.mutate(id);
+            else remove.mutate(id);
+          }}
+        />
+      )}
+    </div>
+  );
+}

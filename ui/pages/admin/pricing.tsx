@@ -1,0 +1,98 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useCallback, useMemo, useState } from "react";
+import { modelsQuery, pricingQuery, type Model, type Pricing } from "../../api/catalog.ts";
+import { teamSeriesQuery, teamSummaryQuery } from "../../api/reports.ts";
+import { Button } from "../../components/button.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { useMinute } from "../../search/now.ts";
+import { toTimeWindow } from "../../search/window.ts";
+import { toUsedNames } from "./pricing/feed-diff.ts";
+import { KeptCard } from "./pricing/kept-card.tsx";
+import { LoadDialog } from "./pricing/load-dialog.tsx";
+import { toMissingPrices, type MissingPrice } from "./pricing/missing.ts";
+import { MissingCard } from "./pricing/missing-card.tsx";
+import { toNamePrices, type NamePrices } from "./pricing/price-list.ts";
+import { SetPriceDialog, toPricedName, type PricedName } from "./pricing/set-price-dialog.tsx";
+
+const route = getRouteApi("/shell/admin/pricing");
+
+/** What is used without a price, the prices that are kept, and feeds to load. */
+export function PricingPage() {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { since } = toTimeWindow({}, "30d", useMinute());
+  const pricing = useQuery(pricingQuery());
+  const models = useQuery(modelsQuery());
+  const summary = useQuery(teamSummaryQuery({ since }));
+  const series = useQuery(teamSeriesQuery({ since, bucket: "day" }));
+  const [loading, setLoading] = useState(false);
+  const [priced, setPriced] = useState<PricedName | null>(null);
+
+  const kept = pricing.data?.entries ?? NO_PRICES;
+  const catalogue = models.data?.rows ?? NO_MODELS;
+  const usage = summary.data?.usage;
+  const missing = useMemo(
+    () => (usage === undefined || pricing.data === undefined ? [] : toMissingPrices(usage, catalogue, kept)),
+    [usage, catalogue, kept, pricing.data],
+  );
+  const usedNames = useMemo(() => toUsedNames(catalogue, usage ?? []), [catalogue, usage]);
+  const rows = useMemo(() => toNamePrices(kept, catalogue, usage ?? []), [kept, catalogue, usage]);
+  const begin = useCallback((row: MissingPrice) => setPriced({ ...row, prices: {} }), []);
+  const edit = useCallback((row: NamePrices) => setPriced(toPricedName(row)), []);
+  const isPending = pricing.isPending || models.isPending;
+  const failed = [pricing, models, summary].find(({ error }) => error !== null);
+  const isReady = !isPending && !summary.isPending;
+
+  return (
+    <>
+      <PageHead
+        title="Pricing"
+        lead="Prices are kept per million units under an alias or an upstream model name; the alias wins. A unit without one is recorded as unpriced, never as $0."
+        actions={
+          <Button variant="primary" icon="upload" disabled={!isReady} onClick={() => setLoading(true)}>
+            Load prices
+          </Button>
+        }
+      />
+      {failed !== undefined && failed.error !== null && (
+        <div className="mb-4">
+          <ErrorNotice failure={failed.error} onRetry={() => void failed.refetch()} />
+        </div>
+      )}
+      <MissingCard
+        isKnown={models.data !== undefined && pricing.data !== undefined && summary.data !== undefined}
+        missing={missing}
+        busy={isPending || summary.isPending}
+        unpricedRequests={series.data?.series.reduce((sum, bucket) => sum + bucket.unpriced_requests, 0)}
+        isTruncated={summary.data?.notes.isTruncated === true}
+        onSetPrice={begin}
+      />
+      {/* Below a list of unknown length: it comes when that is known, and is not pushed down. */}
+      {isReady && pricing.data !== undefined && (
+        <KeptCard
+          pricing={pricing.data}
+          rows={rows}
+          query={search.q}
+          onQueryChange={(q) =>
+            void navigate({ search: { ...search, q }, replace: true, resetScroll: false })
+          }
+          onEdit={edit}
+          onLoad={() => setLoading(true)}
+        />
+      )}
+      {loading && <LoadDialog kept={kept} usedNames={usedNames} onClose={() => setLoading(false)} />}
+      {priced !== null && (
+        <SetPriceDialog
+          priced={priced}
+          model={priced.kind === "model" ? catalogue.find(({ alias }) => alias === priced.name) : undefined}
+          onClose={() => setPriced(null)}
+        />
+      )}
+    </>
+  );
+}
+
+const NO_PRICES: Pricing["entries"] = [];
+const NO_MODELS: readonly Model[] = [];

@@ -1,0 +1,91 @@
+import { useMemo, useState } from "react";
+import type { Pricing } from "../../../api/catalog.ts";
+import { CheckboxField } from "../../../components/choice-field.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { Segmented } from "../../../components/segmented.tsx";
+import { TextField } from "../../../components/text-field.tsx";
+import { formatCount } from "../../../text/format.ts";
+import { toFeedDiff } from "./feed-diff.ts";
+import type { FeedReading } from "./feed-file.ts";
+import { FeedLines } from "./feed-lines.tsx";
+import { FeedNotes, Problems } from "./feed-notes.tsx";
+import type { LoadChoices, LoadPlan } from "./load-plan.ts";
+
+export interface FeedReviewProps {
+  readonly fileName: string;
+  readonly reading: FeedReading;
+  readonly plan: LoadPlan;
+  readonly choices: LoadChoices;
+  readonly onChoose: (choices: LoadChoices) => void;
+  readonly kept: Pricing["entries"];
+  readonly usedNames: ReadonlySet<string>;
+  /** Of the last try to load it. */
+  readonly failure: Error | null;
+}
+
+type Shown = "changed" | "added" | "unchanged" | "skipped";
+
+/** The prices of a file beside those of now, and what stands in the way of loading it. */
+export function FeedReview(props: FeedReviewProps) {
+  const { fileName, reading, plan, choices, onChoose, kept, usedNames } = props;
+  const { entries } = plan;
+  const diff = useMemo(() => toFeedDiff(entries, kept, usedNames), [entries, kept, usedNames]);
+  const [chosen, setShown] = useState<Shown | null>(null);
+  const usedCount = useMemo(
+    () => reading.entries.filter(({ name }) => usedNames.has(name)).length,
+    [reading, usedNames],
+  );
+  const shown = chosen ?? (diff.counts.changed > 0 || diff.counts.added === 0 ? "changed" : "added");
+  const bad = reading.badEntries.length;
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      <p className="text-ink-soft">
+        <span className="break-words text-ink">{fileName}</span>:{" "}
+        {reading.kind === "price_map" ? "LiteLLM’s price map" : "a pricing feed"} with{" "}
+        {formatCount(reading.entries.length + bad)} prices. Nothing has been loaded yet.
+      </p>
+      {props.failure !== null && <ErrorNotice failure={props.failure} />}
+      <Problems problems={plan.problems} />
+      <TextField
+        label="Version"
+        required
+        value={choices.version}
+        onValueChange={(version) => onChoose({ ...choices, version })}
+        error={plan.versionError}
+        hint="A label that the prices carry; the same one may be loaded again."
+      />
+      <div className="flex flex-col gap-1.5">
+        {bad > 0 && (
+          <CheckboxField
+            label={bad === 1 ? "Leave the bad entry out" : `Leave the ${formatCount(bad)} bad entries out`}
+            checked={choices.leavesOutBad}
+            onCheckedChange={(leavesOutBad) => onChoose({ ...choices, leavesOutBad })}
+          />
+        )}
+        <CheckboxField
+          label={`Only names in use here (${formatCount(usedCount)} of ${formatCount(reading.entries.length)} prices)`}
+          checked={choices.onlyUsed}
+          onCheckedChange={(onlyUsed) => onChoose({ ...choices, onlyUsed })}
+          hint="Aliases, upstream names, and models that were called in the last 30 days, by the relay too."
+        />
+      </div>
+      <FeedNotes reading={reading} diff={diff} />
+      <div className="flex min-w-0 flex-col gap-2">
+        <Segmented<Shown>
+          label="Show"
+          value={shown}
+          onValueChange={setShown}
+          options={[
+            { value: "changed", label: `Changed ${formatCount(diff.counts.changed)}` },
+            { value: "added", label: `Added ${formatCount(diff.counts.added)}` },
+            { value: "unchanged", label: `Unchanged ${formatCount(diff.counts.unchanged)}` },
+            ...(reading.skipped.length > 0
+              ? [{ value: "skipped" as const, label: `Skipped ${formatCount(reading.skipped.length)}` }]
+              : []),
+          ]}
+        />
+        <FeedLines shown={shown} diff={diff} skipped={reading.skipped} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,140 @@
+import { useMutation } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { loadPricing, type Pricing } from "../../../api/catalog.ts";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { Progress } from "../../../components/progress.tsx";
+import { formatCount } from "../../../text/format.ts";
+import { toFeedDiff, type FeedDiff } from "./feed-diff.ts";
+import { FeedResult } from "./feed-result.tsx";
+import { FeedReview } from "./feed-review.tsx";
+import { FeedSource } from "./feed-source.tsx";
+import { FeedTextError, readFeedText, type FeedReading } from "./feed-file.ts";
+import { planLoad, toFeed, type LoadChoices } from "./load-plan.ts";
+import { toFirstVersion } from "./version.ts";
+
+export interface LoadDialogProps {
+  readonly kept: Pricing["entries"];
+  readonly usedNames: ReadonlySet<string>;
+  readonly onClose: () => void;
+}
+
+/** A file is read here, shown beside the prices of now, and only then loaded. */
+export function LoadDialog({ kept, usedNames, onClose }: LoadDialogProps) {
+  const [read, setRead] = useState<{ readonly fileName: string; readonly reading: FeedReading } | null>(null);
+  const [choices, setChoices] = useState<LoadChoices>(NO_CHOICES);
+  const source = useFeedSource((fileName, reading) => {
+    setRead({ fileName, reading });
+    setChoices({
+      version: toFirstVersion(reading, Date.now()),
+      leavesOutBad: false,
+      // A price map names every model there is.
+      onlyUsed: reading.kind === "price_map",
+    });
+  });
+  // What it is about to do, by the prices of before: a load changes those that the page shows.
+  const [begun, setBegun] = useState({ kept, counts: NO_COUNTS });
+  const load = useMutation(loadPricing);
+  const plan = read === null ? null : planLoad(read.reading, choices, usedNames);
+  const isReady = plan !== null && plan.problems.length === 0 && plan.versionError === null;
+  const close = () => {
+    source.stop();
+    onClose();
+  };
+  const again = () => {
+    setRead(null);
+    load.reset();
+  };
+  return (
+    <Dialog
+      open
+      onOpenChange={(next) => !next && !load.isPending && close()}
+      title={
+        load.data === undefined ? (read === null ? "Load prices" : "What this file changes") : "Prices loaded"
+      }
+      size="lg"
+      keepOnOutsidePress={read !== null}
+      footer={
+        load.data !== undefined ? (
+          <>
+            <Button onClick={again}>Load another</Button>
+            <Button variant="primary" onClick={close}>
+              Done
+            </Button>
+          </>
+        ) : plan === null ? (
+          <Button onClick={close}>Cancel</Button>
+        ) : (
+          <>
+            <Button onClick={again} disabled={load.isPending}>
+              Choose another file
+            </Button>
+            <Button
+              variant="primary"
+              busy={load.isPending}
+              disabled={!isReady}
+              onClick={() => {
+                setBegun({ kept, counts: toFeedDiff(plan.entries, kept, usedNames).counts });
+                load.mutate(toFeed(plan.entries, choices.version));
+              }}
+            >
+              {plan.entries.length === 1 ? "Load 1 price" : `Load ${formatCount(plan.entries.length)} prices`}
+            </Button>
+          </>
+        )
+      }
+    >
+      {load.data !== undefined ? (
+        <FeedResult loaded={load.data} counts={begun.counts} />
+      ) : read === null || plan === null ? (
+        <FeedSource refusal={source.refusal} ratio={source.ratio} onText={source.read} />
+      ) : (
+        <>
+          <FeedReview
+            {...read}
+            plan={plan}
+            choices={choices}
+            onChoose={setChoices}
+            kept={load.isPending ? begun.kept : kept}
+            usedNames={usedNames}
+            failure={load.error}
+          />
+          {load.isPending && (
+            <div className="mt-4">
+              <Progress label="Loading" ratio={null} />
+            </div>
+          )}
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+const NO_COUNTS: FeedDiff["counts"] = { changed: 0, added: 0, unchanged: 0 };
+const NO_CHOICES: LoadChoices = { version: "", leavesOutBad: false, onlyUsed: false };
+
+/** Reads one text at a time; a new one, or `stop`, gives up the one before. */
+function useFeedSource(onRead: (fileName: string, reading: FeedReading) => void) {
+  const [refusal, setRefusal] = useState<string | null>(null);
+  /** Null: nothing is being read. */
+  const [ratio, setRatio] = useState<number | null>(null);
+  const running = useRef<AbortController>(null);
+  const stop = () => running.current?.abort();
+  async function read(text: string, fileName: string): Promise<void> {
+    stop();
+    const controller = new AbortController();
+    running.current = controller;
+    setRefusal(null);
+    setRatio(0);
+    try {
+      const reading = await readFeedText(text, { onProgress: setRatio, signal: controller.signal });
+      onRead(fileName, reading);
+    } catch (failure) {
+      if (controller.signal.aborted) return;
+      if (!(failure instanceof FeedTextError)) throw failure;
+      setRefusal(failure.message);
+    }
+    setRatio(null);
+  }
+  return { refusal, ratio, stop, read: (text: string, fileName: string) => void read(text, fileName) };
+}

@@ -1,0 +1,131 @@
+import { Link } from "@tanstack/react-router";
+import { type SubmitEvent, useId, useState } from "react";
+import { UNITS, type Unit } from "#kernel/units.ts";
+import type { Model } from "../../../api/catalog.ts";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { NumberField } from "../../../components/number-field.tsx";
+import { SelectField } from "../../../components/select-field.tsx";
+import { useToast } from "../../../components/toast.tsx";
+import { UNIT_LABEL } from "../../../components/units.tsx";
+import { formatMoneyExact } from "../../../text/format.ts";
+import type { NameKind } from "./missing.ts";
+import type { NamePrices } from "./price-list.ts";
+import { useSetPrice } from "./use-set-price.ts";
+
+/** The name that a price is set for. */
+export interface PricedName {
+  readonly name: string;
+  readonly kind: NameKind;
+  /** The unit to begin with. */
+  readonly unit: Unit;
+  /** What is kept for it now, per million. */
+  readonly prices: { readonly [unit in Unit]?: number };
+}
+
+/** Begins with the first unit that has a price. */
+export function toPricedName({ name, prices, kind }: NamePrices): PricedName {
+  const kept = UNITS.flatMap((unit) => {
+    const price = prices[unit]?.price_per_million;
+    return price === undefined ? [] : [[unit, price] as const];
+  });
+  return { name, kind, unit: kept[0]?.[0] ?? "input_tokens", prices: Object.fromEntries(kept) };
+}
+
+export interface SetPriceDialogProps {
+  readonly priced: PricedName;
+  /** Of this name, when there is one. */
+  readonly model: Model | undefined;
+  readonly onClose: () => void;
+}
+
+/** One price of one unit; the model's other units keep theirs. */
+export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) {
+  const { name, kind } = priced;
+  const [unit, setUnit] = useState(priced.unit);
+  const [price, setPrice] = useState(priced.prices[priced.unit] ?? null);
+  const form = useId();
+  const { notify } = useToast();
+  const set = useSetPrice(() => {
+    notify({ title: `Price set for ${name}`, body: "It holds from the next request on.", tone: "good" });
+    onClose();
+  });
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (price !== null && !set.isPending) set.mutate({ name, kind, unit, pricePerMillion: price });
+  };
+  return (
+    <Dialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title="Set a price"
+      description={<span className="break-words">{name}</span>}
+      size="sm"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form={form} variant="primary" busy={set.isPending} disabled={price === null}>
+            Set price
+          </Button>
+        </>
+      }
+    >
+      <form id={form} onSubmit={submit} className="flex flex-col gap-3">
+        <SelectField
+          label="Unit"
+          value={unit}
+          options={UNITS.map((value) => ({ value, label: UNIT_LABEL[value] }))}
+          onValueChange={(next) => {
+            setUnit(next);
+            setPrice(priced.prices[next] ?? null);
+          }}
+        />
+        <NumberField
+          label={unit === "audio_seconds" ? "Price per million seconds" : "Price per million tokens"}
+          prefix="$"
+          min={0}
+          autoFocus
+          required
+          value={price}
+          onValueChange={setPrice}
+          hint={toHint(price, unit)}
+        />
+        <div className="flex flex-col gap-1.5 text-xs text-ink-soft">
+          <WhereItHolds kind={kind} model={model} />
+          <p>It counts from the next request on: what was recorded as unpriced stays so.</p>
+        </div>
+        {set.error !== null && <ErrorNotice failure={set.error} />}
+      </form>
+    </Dialog>
+  );
+}
+
+function toHint(price: number | null, unit: Unit): string {
+  if (price === null) return "0 says that it is free. Up to six decimals.";
+  return `${formatMoneyExact(price / 1e6)} a ${unit === "audio_seconds" ? "second" : "token"}`;
+}
+
+function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model: Model | undefined }) {
+  if (kind === "relay")
+    return <p>It holds for every relayed request that asks for this model by this name.</p>;
+  if (kind === "upstream") return <p>It holds for every model that inherits from this upstream name.</p>;
+  if (model === undefined) {
+    return (
+      <p>
+        No model has this name now. The price is kept for one that gets it, as its alias or upstream name.
+      </p>
+    );
+  }
+  if (model.target === null) return <p>The prices of the model’s other units stay as they are.</p>;
+  return (
+    <p>
+      This is a name for {model.target}: the price holds for this name only, everything else stays the
+      target’s. To price {model.target} for all its names,{" "}
+      <Link to="/catalogue" search={{ q: model.target }} className="text-accent underline">
+        change it in the catalogue
+      </Link>
+      .
+    </p>
+  );
+}

@@ -1,0 +1,134 @@
+import { useState } from "react";
+import { ENDPOINTS } from "#catalog/capability.ts";
+import { Button } from "../../../components/button.tsx";
+import { SwitchField } from "../../../components/choice-field.tsx";
+import { toFieldError } from "../../../components/field-frame.tsx";
+import { FileDrop } from "../../../components/file-drop.tsx";
+import { NumberField } from "../../../components/number-field.tsx";
+import { TextField } from "../../../components/text-field.tsx";
+import type { ConnectionFieldsProps } from "./connection-fields.tsx";
+import { TIMEOUT_CONNECT_SECONDS, TIMEOUT_READ_SECONDS } from "./provider-form.ts";
+
+/** The server's limit: the certificates of a whole operating system are a quarter of it. */
+const CA_SIZE_BYTES_MAX = 1_048_576;
+const TIMEOUT_SECONDS_MAX = 86_400;
+const PARAMS = ["verify_tls", "ca_pem", "timeout_connect", "timeout_read", "max_concurrency", "endpoints"];
+
+/** What most providers need no change of; open when one of its fields was refused. */
+export function AdvancedFields(props: Omit<ConnectionFieldsProps, "preset">) {
+  const { form, onChange, before, failure } = props;
+  const [isOpen, setOpen] = useState(false);
+  const isRefused = PARAMS.some((param) => toFieldError(failure, param) !== undefined);
+  return (
+    <details
+      open={isOpen || isRefused}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+      className="rounded-control border border-line"
+    >
+      <summary className="px-3 py-2 text-xs font-medium">TLS, timeouts, limits and endpoints</summary>
+      <div className="flex flex-col gap-4 border-t border-line px-3 py-3">
+        <SwitchField
+          label="Verify the TLS certificate"
+          hint={
+            form.verifyTls
+              ? undefined
+              : "Anybody between here and the provider can read and change what is sent."
+          }
+          checked={form.verifyTls}
+          onCheckedChange={(verifyTls) => onChange({ verifyTls })}
+        />
+        <CaField {...props} />
+        <div className="grid gap-4 sm:grid-cols-3">
+          <NumberField
+            label="Connect timeout"
+            suffix="seconds"
+            min={0}
+            max={TIMEOUT_SECONDS_MAX}
+            placeholder={String(TIMEOUT_CONNECT_SECONDS)}
+            value={form.timeoutConnectSeconds}
+            error={toFieldError(failure, "timeout_connect")}
+            onValueChange={(timeoutConnectSeconds) => onChange({ timeoutConnectSeconds })}
+          />
+          <NumberField
+            label="Read timeout"
+            suffix="seconds"
+            min={0}
+            max={TIMEOUT_SECONDS_MAX}
+            placeholder={String(TIMEOUT_READ_SECONDS)}
+            hint="The longest silence of a stream, and the whole time of other calls."
+            value={form.timeoutReadSeconds}
+            error={toFieldError(failure, "timeout_read")}
+            onValueChange={(timeoutReadSeconds) => onChange({ timeoutReadSeconds })}
+          />
+          <NumberField
+            label="Requests at once"
+            integer
+            placeholder="unlimited"
+            hint="Others wait in line for as long as the read timeout."
+            value={form.maxConcurrency}
+            error={toFieldError(failure, "max_concurrency")}
+            onValueChange={(maxConcurrency) => onChange({ maxConcurrency })}
+          />
+        </div>
+        <fieldset className="flex min-w-0 flex-col gap-3">
+          <legend className="mb-2 text-xs font-medium">
+            Endpoint URLs{" "}
+            <span className="font-normal text-ink-faint">where one is not below the base URL</span>
+          </legend>
+          {ENDPOINTS.map((endpoint) => (
+            <TextField
+              key={endpoint}
+              label={endpoint}
+              type="url"
+              mono
+              placeholder="from the base URL"
+              value={form.endpoints[endpoint]}
+              error={toFieldError(failure, `endpoints.${endpoint}`)}
+              onValueChange={(url) => onChange({ endpoints: { ...form.endpoints, [endpoint]: url } })}
+            />
+          ))}
+        </fieldset>
+        {before !== null && <p className="text-xs text-ink-faint">Changes hold from the next request on.</p>}
+      </div>
+    </details>
+  );
+}
+
+function CaField({ form, onChange, before, failure }: Omit<ConnectionFieldsProps, "preset">) {
+  const isStored = before?.has_custom_ca === true && form.caPem === null;
+  return (
+    <div className="flex flex-col gap-2">
+      <FileDrop
+        label="Certificate authority (PEM)"
+        accept=".pem,.crt,.cer,application/x-pem-file"
+        sizeBytesMax={CA_SIZE_BYTES_MAX}
+        hint={toCaHint(form.caPem, isStored)}
+        error={toFieldError(failure, "ca_pem")}
+        onText={(caPem) => onChange({ caPem })}
+      />
+      {(isStored || (form.caPem !== null && form.caPem !== "")) && (
+        <Button size="sm" className="self-start" onClick={() => onChange({ caPem: isStored ? "" : null })}>
+          {isStored ? "Remove the stored certificates" : "Take the file back"}
+        </Button>
+      )}
+      {before?.has_custom_ca === true && form.caPem === "" && (
+        <Button size="sm" className="self-start" onClick={() => onChange({ caPem: null })}>
+          Keep the stored certificates
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function toCaHint(caPem: string | null, isStored: boolean): string {
+  if (isStored) return "Certificates are stored, and trusted in place of the system's. A file replaces them.";
+  if (caPem === "")
+    return "The stored certificates are removed when you save; the system's are then trusted.";
+  if (caPem !== null) return `${countCertificates(caPem)} to be trusted in place of the system's.`;
+  return "Trusted in place of the system's certificates: for a provider with a certificate of your own.";
+}
+
+function countCertificates(pem: string): string {
+  const count = pem.match(/-----BEGIN CERTIFICATE-----/gu)?.length ?? 0;
+  return count === 1 ? "1 certificate" : `${count} certificates`;
+}

@@ -1,0 +1,132 @@
+import { Link } from "@tanstack/react-router";
+import { useDeferredValue, useMemo, useState } from "react";
+import type { DiscoveredModels } from "../../../api/catalog.ts";
+import { Button, buttonClass } from "../../../components/button.tsx";
+import { Icon } from "../../../components/icon.tsx";
+import { Progress } from "../../../components/progress.tsx";
+import { TextField } from "../../../components/text-field.tsx";
+import { formatCount } from "../../../text/format.ts";
+import { BindTable } from "./bind-table.tsx";
+import { ByHand } from "./by-hand.tsx";
+import { StepFooter } from "./step-footer.tsx";
+import { useBindRun, type BindOutcome } from "./use-bind-run.ts";
+
+export interface BindModelsProps {
+  readonly provider: string;
+  readonly models: DiscoveredModels["models"];
+  readonly onDone: () => void;
+  /** Called with whether models are being bound, so that nobody leaves by accident. */
+  readonly onBusyChange: (isBusy: boolean) => void;
+}
+
+/** Tick, then bind: what succeeds shows its alias, what fails stays in the list with its reason. */
+export function BindModels({ provider, models, onDone, onBusyChange }: BindModelsProps) {
+  const [typed, setTyped] = useState("");
+  const wanted = useDeferredValue(typed.trim().toLowerCase());
+  const { rows, change, progress, outcome, start, stop } = useBindRun(provider, models, onBusyChange);
+  const all = useMemo(() => [...rows.values()], [rows]);
+  const shown = useMemo(
+    () => all.filter(({ upstreamName, alias }) => `${upstreamName}\n${alias}`.toLowerCase().includes(wanted)),
+    [all, wanted],
+  );
+  const free = shown.filter(({ boundAlias }) => boundAlias === null);
+  const ticked = all.filter(({ isTicked }) => isTicked);
+  const isBusy = progress !== null;
+  const tick = (isTicked: boolean) =>
+    change({
+      kind: "tick",
+      upstreamNames: (isTicked ? free : ticked).map(({ upstreamName }) => upstreamName),
+      isTicked,
+    });
+  return (
+    <div className="flex flex-col gap-4">
+      {all.length > 0 && (
+        <>
+          <div className="flex flex-wrap items-end justify-between gap-x-4 gap-y-2">
+            <TextField
+              label="Find a model"
+              labelHidden
+              type="search"
+              icon="search"
+              placeholder={`Find one of ${formatCount(all.length)}`}
+              className="min-w-48 flex-1"
+              value={typed}
+              onValueChange={setTyped}
+            />
+            <div className="flex flex-wrap gap-2">
+              <Button disabled={isBusy || free.length === 0} onClick={() => tick(true)}>
+                Select {wanted === "" ? "all" : "found"} ({formatCount(free.length)})
+              </Button>
+              <Button disabled={isBusy || ticked.length === 0} onClick={() => tick(false)}>
+                Select none
+              </Button>
+            </div>
+          </div>
+          <BindTable rows={shown} onChange={change} disabled={isBusy} />
+        </>
+      )}
+      <ByHand disabled={isBusy} onAdd={(upstreamName) => change({ kind: "add", upstreamName })} />
+      <StepFooter>
+        <div className={progress === null && outcome === null ? "flex-1" : "min-w-40 flex-1"}>
+          {progress !== null ? (
+            <Progress
+              label="Binding"
+              ratio={progress.done / progress.total}
+              detail={`${formatCount(progress.done)} of ${formatCount(progress.total)}`}
+            />
+          ) : (
+            <Summary outcome={outcome} provider={provider} />
+          )}
+        </div>
+        <Button onClick={isBusy ? stop : onDone}>
+          {isBusy ? "Stop" : outcome === null ? "Later" : "Close"}
+        </Button>
+        <Button variant="primary" busy={isBusy} disabled={ticked.length === 0 && !isBusy} onClick={start}>
+          {toBindLabel(ticked.length)}
+        </Button>
+      </StepFooter>
+    </div>
+  );
+}
+
+function toBindLabel(count: number): string {
+  if (count === 0) return "Bind models";
+  return count === 1 ? "Bind 1 model" : `Bind ${formatCount(count)} models`;
+}
+
+interface SummaryProps {
+  readonly outcome: BindOutcome | null;
+  readonly provider: string;
+}
+
+function Summary({ outcome, provider }: SummaryProps) {
+  return (
+    <div role="status" className="flex flex-wrap items-center gap-x-3 gap-y-2">
+      {outcome !== null && (
+        <>
+          <span className="inline-flex items-center gap-1.5">
+            <Icon
+              name={outcome.failed > 0 ? "warning" : "check"}
+              className={outcome.failed > 0 ? "text-warn" : "text-good"}
+            />
+            {toWords(outcome)}
+          </span>
+          {outcome.bound > 0 && (
+            <Link to="/catalogue" search={{ provider }} className={buttonClass({ size: "sm" })}>
+              See them in the catalogue
+            </Link>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+function toWords({ bound, failed, isStopped }: BindOutcome): string {
+  const parts = [
+    `${formatCount(bound)} bound`,
+    ...(failed > 0 ? [`${formatCount(failed)} failed, with the reason in the list`] : []),
+    ...(isStopped ? ["stopped before the end"] : []),
+  ];
+  return `${parts.join("; ")}.`;
+}

@@ -1,0 +1,116 @@
+import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
+import { ALIAS_PATTERN } from "#kernel/text.ts";
+import type { DiscoveredModels, ModelDraft } from "../../../api/catalog.ts";
+import { NO_PRICES, toPricing, type PriceFields } from "../../../catalog/price-set.ts";
+
+/** A model of a provider that is bound, or could be. */
+export interface BindRow {
+  readonly upstreamName: string;
+  /** The model that it is bound as; null when none is. */
+  readonly boundAlias: string | null;
+  /** Chosen to be bound. */
+  readonly isTicked: boolean;
+  readonly alias: string;
+  readonly capabilities: readonly Capability[];
+  readonly prices: PriceFields;
+  /** Why the last try failed. */
+  readonly failure: Error | null;
+  /** Written here: the provider did not list it. */
+  readonly isByHand: boolean;
+}
+
+/** By upstream name, in the order in which they are listed. */
+export type BindRows = ReadonlyMap<string, BindRow>;
+
+export type BindAction =
+  | { readonly kind: "tick"; readonly upstreamNames: readonly string[]; readonly isTicked: boolean }
+  | {
+      readonly kind: "edit";
+      readonly upstreamName: string;
+      readonly change: Partial<Pick<BindRow, "alias" | "capabilities" | "prices">>;
+    }
+  | { readonly kind: "add"; readonly upstreamName: string }
+  | { readonly kind: "bound"; readonly upstreamName: string; readonly alias: string }
+  | { readonly kind: "failed"; readonly upstreamName: string; readonly failure: Error };
+
+/** Nothing is chosen at first: a provider may list hundreds. */
+export function toBindRows(discovered: DiscoveredModels["models"]): BindRows {
+  return new Map(
+    discovered.map(({ upstream_name: upstreamName, bound_alias: boundAlias }) => [
+      upstreamName,
+      { ...toNewRow(upstreamName), boundAlias },
+    ]),
+  );
+}
+
+export function changeBindRows(rows: BindRows, action: BindAction): BindRows {
+  const next = new Map(rows);
+  if (action.kind === "tick") {
+    for (const name of action.upstreamNames) {
+      const row = rows.get(name);
+      if (row !== undefined && row.boundAlias === null) next.set(name, { ...row, isTicked: action.isTicked });
+    }
+    return next;
+  }
+  const { upstreamName } = action;
+  if (action.kind === "add") {
+    // First, where it is seen.
+    const added = {
+      ...(rows.get(upstreamName) ?? { ...toNewRow(upstreamName), isByHand: true }),
+      isTicked: true,
+    };
+    next.delete(upstreamName);
+    return new Map([[upstreamName, added], ...next]);
+  }
+  const row = rows.get(upstreamName);
+  if (row === undefined) return rows;
+  switch (action.kind) {
+    case "edit":
+      return next.set(upstreamName, { ...row, ...action.change, isTicked: true, failure: null });
+    case "bound":
+      return next.set(upstreamName, { ...row, boundAlias: action.alias, isTicked: false, failure: null });
+    default:
+      return next.set(upstreamName, { ...row, failure: action.failure });
+  }
+}
+
+export function toDraft(provider: string, row: BindRow): ModelDraft {
+  const pricing = toPricing(row.prices);
+  return {
+    alias: row.alias.trim(),
+    provider,
+    upstream_name: row.upstreamName,
+    capabilities: [...row.capabilities],
+    origin: row.isByHand ? "declared" : "discovered",
+    ...(Object.keys(pricing).length > 0 && { pricing }),
+  };
+}
+
+const EMBEDDING_NAME = /embed|\bbge[-_.]|\bgte[-_.]|\be5[-_.]|minilm|\bvoyage-/iu;
+const TRANSCRIPTION_NAME = /whisper|transcri/iu;
+
+/** By the name alone: no provider says what its models can do. */
+function guessCapabilities(upstreamName: string): readonly Capability[] {
+  if (EMBEDDING_NAME.test(upstreamName)) return ["embeddings"];
+  if (TRANSCRIPTION_NAME.test(upstreamName)) return ["transcription"];
+  return CAPABILITIES_DEFAULT;
+}
+
+/** The upstream name itself where it may be an alias; else what is left of it. */
+function toAlias(upstreamName: string): string {
+  if (ALIAS_PATTERN.test(upstreamName)) return upstreamName;
+  return upstreamName.replace(/[^A-Za-z0-9._:/-]+/gu, "-").replace(/^[^A-Za-z0-9]+/u, "");
+}
+
+function toNewRow(upstreamName: string): BindRow {
+  return {
+    upstreamName,
+    boundAlias: null,
+    isTicked: false,
+    alias: toAlias(upstreamName),
+    capabilities: guessCapabilities(upstreamName),
+    prices: NO_PRICES,
+    failure: null,
+    isByHand: false,
+  };
+}

@@ -1,0 +1,79 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState, type SubmitEvent } from "react";
+import { NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { createProvider, type ProviderDetails } from "../../../api/catalog.ts";
+import { Button } from "../../../components/button.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { toFieldError } from "../../../components/field-frame.tsx";
+import { focusInvalid } from "../../../components/invalid-field.ts";
+import { TextField } from "../../../components/text-field.tsx";
+import { ConnectionFields } from "./connection-fields.tsx";
+import { PresetPicker } from "./preset-picker.tsx";
+import { PRESETS, toFreeName, type Preset } from "./presets.ts";
+import { NEW_PROVIDER, toProviderDraft, type ProviderForm } from "./provider-form.ts";
+import { StepFooter } from "./step-footer.tsx";
+
+export interface ConnectStepProps {
+  /** Names that other providers have. */
+  readonly takenNames: readonly string[];
+  readonly onCreated: (provider: ProviderDetails) => void;
+  readonly onCancel: () => void;
+}
+
+/** The first step: which provider, where it is, and its key. */
+export function ConnectStep({ takenNames, onCreated, onCancel }: ConnectStepProps) {
+  const [preset, setPreset] = useState<Preset>(PRESETS[0]);
+  const [form, setForm] = useState<ProviderForm>(() => toPresetForm(PRESETS[0], NEW_PROVIDER, takenNames));
+  const create = useMutation({ ...createProvider, onSuccess: onCreated });
+  const change = (part: Partial<ProviderForm>) => {
+    create.reset();
+    setForm((before) => ({ ...before, ...part }));
+  };
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    if (create.isPending || focusInvalid(event.currentTarget)) return;
+    create.mutate(toProviderDraft(form));
+  };
+  return (
+    <form onSubmit={submit} className="flex flex-col gap-4">
+      <PresetPicker
+        presetId={preset.id}
+        onChoose={(chosen) => {
+          setPreset(chosen);
+          change(toPresetForm(chosen, form, takenNames));
+        }}
+      />
+      <TextField
+        label="Name"
+        required
+        mono
+        lengthMax={NAME_LENGTH_MAX}
+        hint="How it is called here and in reports: lower-case letters, digits, dots, dashes and underscores. It stays as it is."
+        value={form.name}
+        error={toFieldError(create.error, "name")}
+        onValueChange={(name) => change({ name })}
+      />
+      <ConnectionFields form={form} onChange={change} before={null} preset={preset} failure={create.error} />
+      {create.error !== null && <ErrorNotice failure={create.error} />}
+      <StepFooter>
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button type="submit" variant="primary" busy={create.isPending}>
+          Add and look for models
+        </Button>
+      </StepFooter>
+    </form>
+  );
+}
+
+/** What another kind of provider changes; what was written of one's own stays. */
+function toPresetForm(preset: Preset, form: ProviderForm, takenNames: readonly string[]): ProviderForm {
+  const others = PRESETS.filter(({ baseUrl }) => baseUrl !== null);
+  const isPresetUrl = form.baseUrl === "" || others.some(({ baseUrl }) => baseUrl === form.baseUrl);
+  const isPresetName =
+    form.name === "" || others.some((other) => toFreeName(other, takenNames) === form.name);
+  return {
+    ...form,
+    baseUrl: isPresetUrl ? (preset.baseUrl ?? "") : form.baseUrl,
+    name: isPresetName ? toFreeName(preset, takenNames) : form.name,
+  };
+}

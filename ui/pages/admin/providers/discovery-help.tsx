@@ -1,0 +1,45 @@
+import type { Provider } from "../../../api/catalog.ts";
+import { Button } from "../../../components/button.tsx";
+import { InlineCode } from "../../../components/code.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { isDiscoveryFailure, toCauses } from "./discovery.ts";
+
+export interface DiscoveryHelpProps {
+  readonly failure: Error;
+  readonly provider: Provider;
+  readonly onRetry: () => void;
+  /** Leads to the fields of the connection; absent where they are in sight. */
+  readonly onEdit?: (() => void) | undefined;
+}
+
+/** Why a provider could not say what it has: what was asked, what may be the reason, and what to do. */
+export function DiscoveryHelp({ failure, provider, onRetry, onEdit }: DiscoveryHelpProps) {
+  if (!isDiscoveryFailure(failure)) return <ErrorNotice failure={failure} onRetry={onRetry} />;
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      <ErrorNotice failure={failure} compact />
+      <p className="text-ink-soft">
+        Asked was <InlineCode>GET {provider.base_url}/models</InlineCode>
+        {provider.has_credential ? ", with the stored key." : ", without a key."}
+      </p>
+      <div>
+        <h3 className="text-xs font-medium">What it may be</h3>
+        <ul className="mt-1 list-disc space-y-1 pl-5 text-ink-soft">
+          {toCauses(failure, provider).map((cause) => (
+            <li key={cause}>{cause}</li>
+          ))}
+        </ul>
+      </div>
+      <div className="flex flex-wrap gap-2">
+        <Button icon="refresh" onClick={onRetry}>
+          Try again
+        </Button>
+        {onEdit !== undefined && (
+          <Button icon="edit" onClick={onEdit}>
+            Change the connection
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,99 @@
+import { queryOptions } from "@tanstack/react-query";
+import { discoverModels, type Provider } from "../../../api/catalog.ts";
+import { ApiFailure } from "../../../api/failure.ts";
+import { findBaseUrlWarning } from "./base-url.ts";
+import { KEYS } from "../../../api/keys.ts";
+
+/** What a provider lists now: never an earlier answer, and asked once, since a failure is what one wants to read. */
+export function discoveryQuery(provider: string) {
+  return queryOptions({
+    queryKey: [...KEYS.discovery, provider],
+    queryFn: ({ signal }) => discoverModels(provider, signal),
+    retry: false,
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+}
+
+/** Whether a provider could not say what it has, which is no error of this page. */
+export function isDiscoveryFailure(failure: Error): failure is ApiFailure {
+  return (
+    failure instanceof ApiFailure &&
+    (failure.code === "provider_unreachable" || failure.code === "discovery_failed")
+  );
+}
+
+type Asked = Pick<
+  Provider,
+  "base_url" | "has_credential" | "verify_tls" | "has_custom_ca" | "timeout_connect"
+>;
+
+/** What may be the reason, the likeliest first. */
+export function toCauses(failure: ApiFailure, provider: Asked): readonly string[] {
+  const url = URL.parse(provider.base_url);
+  const warning = findBaseUrlWarning(provider.base_url);
+  const baseUrl = warning === null ? [] : [`The base URL: ${warning.text} Try ${warning.suggestion}.`];
+  return failure.code === "provider_unreachable"
+    ? [...toNetworkCauses(failure.message, provider, url), ...baseUrl]
+    : [...baseUrl, ...toAnswerCauses(failure.message, provider)];
+}
+
+function toNetworkCauses(message: string, provider: Asked, url: URL | null): readonly string[] {
+  if (message.includes("response_too_large")) {
+    return ["What answered is no list of models: the base URL may lead to another service."];
+  }
+  const isTimeout = message.includes("timeout");
+  const host = url?.host ?? provider.base_url;
+  return [
+    isTimeout
+      ? `${host} did not answer in time: it may be starting, or a firewall may drop the packets.`
+      : `Nothing listens at ${host}, or its name is not known: is the server running?${toLocalHint(url)}`,
+    ...(url?.protocol === "https:" && provider.verify_tls
+      ? [
+          provider.has_custom_ca
+            ? "The certificate of the provider was not signed by the authority that is stored here."
+            : "The certificate of the provider is not trusted: store its authority (PEM) with the provider.",
+        ]
+      : []),
+    ...(url !== null && isLocal(url)
+      ? ["In a container localhost is the container itself: write the name of the host instead."]
+      : []),
+  ];
+}
+
+function toLocalHint(url: URL | null): string {
+  if (url === null) return "";
+  if (url.port === "11434") return " Start Ollama with: ollama serve.";
+  if (url.port === "1234") return " Start the server in LM Studio, on its Developer tab.";
+  return "";
+}
+
+function isLocal(url: URL): boolean {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+}
+
+function toAnswerCauses(message: string, provider: Asked): readonly string[] {
+  const status = /status (\d{3})/u.exec(message)?.[1];
+  if (status === "401" || status === "403") {
+    return [
+      provider.has_credential
+        ? "The stored key was refused: it may be mistyped, expired, or of another account."
+        : "The provider wants a key, and none is stored.",
+    ];
+  }
+  if (status === "404" || status === "405") {
+    return [
+      "The path is another one: compare the base URL with the provider's documentation.",
+      "This provider does not list its models. Bind them by hand.",
+    ];
+  }
+  if (status !== undefined && status.startsWith("3")) {
+    return ["The provider sends to another address, which is not followed: write that address instead."];
+  }
+  if (status !== undefined && status.startsWith("5"))
+    return ["The provider has a problem of its own: try again later."];
+  return [
+    "What answered is no models endpoint: a sign-in page, or another service at this address.",
+    "This provider does not list its models in the usual shape. Bind them by hand.",
+  ];
+}

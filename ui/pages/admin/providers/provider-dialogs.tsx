@@ -1,0 +1,101 @@
+import { useMutation } from "@tanstack/react-query";
+import { deleteProvider, updateProvider, type Model } from "../../../api/catalog.ts";
+import { ConfirmDialog } from "../../../components/confirm-dialog.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { useToast } from "../../../components/toast.tsx";
+import { AliasList } from "../../../catalog/alias-list.tsx";
+
+export interface ProviderQuestionProps {
+  readonly provider: string;
+  /** Models that it serves, names for them included. */
+  readonly models: readonly Model[];
+  readonly onClose: () => void;
+}
+
+/** Asks before a provider stops serving, and says which names stop with it. */
+export function DisableDialog({ provider, models, onClose }: ProviderQuestionProps) {
+  const { notify } = useToast();
+  const disable = useMutation({
+    ...updateProvider,
+    onSuccess: () => {
+      notify({ title: `${provider} is disabled`, body: "Nothing was deleted.", tone: "good" });
+      onClose();
+    },
+  });
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={`Disable ${provider}?`}
+      body={
+        <>
+          <p>
+            {models.length === 0
+              ? "No model routes to it, so that no request is refused."
+              : "Requests for these names are refused with model_not_found, and they leave the list of models, until it is enabled again:"}
+          </p>
+          {models.length > 0 && <AliasList label="Names that stop" aliases={toAliases(models)} />}
+        </>
+      }
+      confirmLabel="Disable provider"
+      danger
+      busy={disable.isPending}
+      notice={disable.error !== null && <ErrorNotice failure={disable.error} />}
+      onConfirm={() => disable.mutate({ name: provider, patch: { enabled: false } })}
+    />
+  );
+}
+
+export interface DeleteDialogProps extends ProviderQuestionProps {
+  /** Fulfilled when nothing on the page asks for the provider any more. */
+  readonly onDeleted: () => Promise<void>;
+}
+
+/** Asks, with its name typed, before a provider and everything that routes to it is removed. */
+export function DeleteDialog({ provider, models, onClose, onDeleted }: DeleteDialogProps) {
+  const { notify } = useToast();
+  const remove = useMutation({
+    ...deleteProvider,
+    onSuccess: async () => {
+      notify({ title: `${provider} deleted`, tone: "good" });
+      await onDeleted();
+    },
+  });
+  const bindings = models.filter(({ target }) => target === null);
+  const names = models.filter(({ target }) => target !== null);
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={`Delete ${provider}?`}
+      body={
+        <div className="flex flex-col gap-2">
+          <p>Its address, key and settings are removed. What it was used for stays in the reports.</p>
+          {bindings.length > 0 && (
+            <div>
+              <p>Removed with it are its models:</p>
+              <AliasList label="Models removed with it" aliases={toAliases(bindings)} />
+            </div>
+          )}
+          {names.length > 0 && (
+            <div>
+              <p>and the names that lead to them:</p>
+              <AliasList label="Names removed with it" aliases={toAliases(names)} />
+            </div>
+          )}
+          {models.length > 0 && <p>Requests for any of these are refused from then on.</p>}
+        </div>
+      }
+      confirmLabel="Delete provider"
+      requireText={provider}
+      danger
+      busy={remove.isPending}
+      notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
+      onConfirm={() => remove.mutate(provider)}
+    />
+  );
+}
+
+function toAliases(models: readonly Model[]): readonly string[] {
+  return models.map(({ alias }) => alias);
+}

@@ -1,0 +1,139 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { providerQuery, type Model, type Provider, type ProviderDetails } from "../../../api/catalog.ts";
+import { Badge } from "../../../components/badge.tsx";
+import { Button } from "../../../components/button.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { Instant } from "../../../components/instant.tsx";
+import { SidePanel } from "../../../components/panel.tsx";
+import { SkeletonText } from "../../../components/skeleton.tsx";
+import { formatCount } from "../../../text/format.ts";
+import { AliasList } from "../../../catalog/alias-list.tsx";
+import { ConnectionTest } from "./connection-test.tsx";
+import { EditForm } from "./edit-form.tsx";
+import { DeleteDialog } from "./provider-dialogs.tsx";
+import { ProviderWizard } from "./provider-wizard.tsx";
+
+export interface ProviderPanelProps {
+  readonly name: string;
+  /** Models that it serves, names for them included. */
+  readonly models: readonly Model[];
+  readonly onEnable: (provider: Provider, enabled: boolean) => void;
+  /** Fulfilled when it is closed. */
+  readonly onClose: () => Promise<void>;
+  /** A dialog that is open above the panel. */
+  readonly children?: ReactNode;
+}
+
+/** Everything that can be changed about one provider, its models, and the way to more of them. */
+export function ProviderPanel({ name, models, onEnable, onClose, children }: ProviderPanelProps) {
+  const provider = useQuery(providerQuery(name));
+  return (
+    <SidePanel
+      open
+      onOpenChange={(next) => void (!next && onClose())}
+      title={name}
+      description={
+        provider.data !== undefined && (
+          <span className="flex flex-wrap items-center gap-2 text-xs">
+            <Badge tone={provider.data.enabled ? "good" : "warn"}>
+              {provider.data.enabled ? "enabled" : "disabled"}
+            </Badge>
+            <span>
+              added <Instant value={provider.data.created_at} format="minute" />
+            </span>
+          </span>
+        )
+      }
+    >
+      {provider.error !== null && (
+        <ErrorNotice failure={provider.error} onRetry={() => void provider.refetch()} />
+      )}
+      {provider.isPending && <SkeletonText lines={12} />}
+      {provider.data !== undefined && (
+        <Settings
+          key={provider.data.name}
+          provider={provider.data}
+          models={models}
+          onEnable={onEnable}
+          onClose={onClose}
+        />
+      )}
+      {children}
+    </SidePanel>
+  );
+}
+
+interface SettingsProps extends Omit<ProviderPanelProps, "name" | "children"> {
+  readonly provider: ProviderDetails;
+}
+
+function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
+  const [isDeleting, setDeleting] = useState(false);
+  const [isBinding, setBinding] = useState(false);
+  return (
+    <div className="flex flex-col gap-6">
+      <section aria-labelledby="provider-models" className="flex flex-col gap-2">
+        <h3 id="provider-models" className="font-semibold">
+          Models <span className="font-normal text-ink-faint">{formatCount(models.length)}</span>
+        </h3>
+        {models.length === 0 ? (
+          <p className="text-ink-soft">None is bound yet: nothing can be called here.</p>
+        ) : (
+          <AliasList label={`Models of ${provider.name}`} aliases={models.map(({ alias }) => alias)} />
+        )}
+        <Button
+          icon="search"
+          variant={models.length === 0 ? "primary" : "secondary"}
+          className="self-start"
+          onClick={() => setBinding(true)}
+        >
+          Look for models
+        </Button>
+      </section>
+      <section aria-labelledby="provider-connection" className="flex flex-col gap-3">
+        <h3 id="provider-connection" className="font-semibold">
+          Connection
+        </h3>
+        <EditForm
+          provider={provider}
+          buttons={({ id, isChanged, isPending }) => (
+            <ConnectionTest provider={provider} isChanged={isChanged}>
+              <Button type="submit" form={id} variant="primary" busy={isPending} disabled={!isChanged}>
+                Save changes
+              </Button>
+            </ConnectionTest>
+          )}
+        />
+      </section>
+      <section aria-labelledby="provider-end" className="flex flex-col gap-3 border-t border-line pt-4">
+        <h3 id="provider-end" className="font-semibold">
+          Stop using it
+        </h3>
+        <p className="text-ink-soft">
+          Disabled, it keeps its settings and models. Deleted, its models and the names that lead to them go
+          too.
+        </p>
+        <div className="flex flex-wrap gap-2">
+          <Button onClick={() => onEnable(provider, !provider.enabled)}>
+            {provider.enabled ? "Disable" : "Enable"}
+          </Button>
+          <Button icon="trash" variant="danger" onClick={() => setDeleting(true)}>
+            Delete
+          </Button>
+        </div>
+      </section>
+      {isDeleting && (
+        <DeleteDialog
+          provider={provider.name}
+          models={models}
+          onDeleted={onClose}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+      {isBinding && (
+        <ProviderWizard provider={provider.name} takenNames={[]} onClose={() => setBinding(false)} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,103 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { providerQuery } from "../../../api/catalog.ts";
+import { Button } from "../../../components/button.tsx";
+import { Dialog } from "../../../components/dialog.tsx";
+import { SkeletonText } from "../../../components/skeleton.tsx";
+import { BindStep } from "./bind-step.tsx";
+import { ConnectStep } from "./connect-step.tsx";
+import { EditForm } from "./edit-form.tsx";
+import { StepFooter } from "./step-footer.tsx";
+
+type Step =
+  | { readonly kind: "connect" }
+  | { readonly kind: "edit"; readonly provider: string }
+  | { readonly kind: "bind"; readonly provider: string };
+
+export interface ProviderWizardProps {
+  /** A provider whose models are to be bound; null makes one first. */
+  readonly provider: string | null;
+  readonly takenNames: readonly string[];
+  readonly onClose: () => void;
+}
+
+/** Connect, look for models, tick, bind. A provider that was made stays when the dialog is closed half-way. */
+export function ProviderWizard({ provider, takenNames, onClose }: ProviderWizardProps) {
+  const [step, setStep] = useState<Step>(
+    provider === null ? { kind: "connect" } : { kind: "bind", provider },
+  );
+  const [isBusy, setBusy] = useState(false);
+  return (
+    <Dialog
+      open
+      onOpenChange={(next) => !next && !isBusy && onClose()}
+      size={step.kind === "bind" ? "xl" : "lg"}
+      keepOnOutsidePress
+      title={TITLE[step.kind](step.kind === "connect" ? "" : step.provider)}
+      description={DESCRIPTION[step.kind]}
+    >
+      {/* The foot of a step stays in sight: what takes the focus is not to hide behind it. */}
+      <div className="[&_:is(input,button,summary)]:scroll-mb-24">
+        {step.kind === "connect" && (
+          <ConnectStep
+            takenNames={takenNames}
+            onCancel={onClose}
+            onCreated={({ name }) => setStep({ kind: "bind", provider: name })}
+          />
+        )}
+        {step.kind === "edit" && (
+          <EditStep
+            provider={step.provider}
+            onDone={() => setStep({ kind: "bind", provider: step.provider })}
+          />
+        )}
+        {step.kind === "bind" && (
+          <BindStep
+            provider={step.provider}
+            onBusyChange={setBusy}
+            onDone={onClose}
+            onEdit={() => setStep({ kind: "edit", provider: step.provider })}
+          />
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+const TITLE = {
+  connect: () => "Add a provider",
+  edit: (name: string) => `Connection of ${name}`,
+  bind: (name: string) => `Models of ${name}`,
+} as const;
+
+const DESCRIPTION = {
+  connect: "Step 1 of 2: where it is. Nothing can be called before models are bound.",
+  edit: "Then its models are looked for again.",
+  bind: "Tick what may be called here and bind it. What each can do is guessed by its name.",
+} as const;
+
+interface EditStepProps {
+  readonly provider: string;
+  readonly onDone: () => void;
+}
+
+function EditStep({ provider, onDone }: EditStepProps) {
+  const { data } = useQuery(providerQuery(provider));
+  if (data === undefined) return <SkeletonText lines={6} />;
+  return (
+    <EditForm
+      provider={data}
+      onSaved={onDone}
+      buttons={({ id, isPending }) => (
+        <div className="pt-4">
+          <StepFooter>
+            <Button onClick={onDone}>Back</Button>
+            <Button type="submit" form={id} variant="primary" busy={isPending}>
+              Save and try again
+            </Button>
+          </StepFooter>
+        </div>
+      )}
+    />
+  );
+}

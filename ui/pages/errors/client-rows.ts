@@ -1,0 +1,72 @@
+import { OUTCOMES } from "#usage/event.ts";
+import type { ErrorsRow, Outcome } from "../../api/reports.ts";
+import { toClientRoots } from "../../reports/client-roots.ts";
+import { later } from "./error-rows.ts";
+import { addTo, countOf, toShare, NO_REQUESTS, type Tally } from "./outcomes.ts";
+
+/** What one client ran into. */
+export interface ClientRow {
+  /** How its User-Agent begins, which is what `client` filters by; null without one. */
+  readonly client: string | null;
+  /** Requests of any outcome. */
+  readonly requests: number;
+  /** Those of the outcomes that are shown. */
+  readonly count: number;
+  /** From 0 to 1. */
+  readonly share: number;
+  /** The kind that came most often; null when none has one. */
+  readonly topKind: string | null;
+  readonly lastSeen: string;
+}
+
+/** Who ran into these outcomes, the most often first. */
+export function toClientRows(
+  breakdown: readonly ErrorsRow[],
+  outcomes: readonly Outcome[],
+): readonly ClientRow[] {
+  const roots = toClientRoots(breakdown.map(({ client }) => client));
+  const sums = new Map<string | null, Sum>();
+  for (const row of breakdown) {
+    const client = row.client === null ? null : (roots.get(row.client) ?? null);
+    sums.set(client, add(sums.get(client), row, outcomes.includes(row.outcome)));
+  }
+  return [...sums]
+    .map(([client, { tally, kinds, lastSeen }]) => ({
+      client,
+      requests: countOf(tally, OUTCOMES),
+      count: countOf(tally, outcomes),
+      share: toShare(tally, outcomes) ?? 0,
+      topKind: toTop(kinds),
+      lastSeen,
+    }))
+    .filter(({ count }) => count > 0)
+    .toSorted((left, right) => right.count - left.count);
+}
+
+interface Sum {
+  readonly tally: Tally;
+  readonly kinds: Map<string, number>;
+  readonly lastSeen: string;
+}
+
+function add(sum: Sum | undefined, row: ErrorsRow, isShown: boolean): Sum {
+  const { tally, kinds, lastSeen } = sum ?? {
+    tally: NO_REQUESTS,
+    kinds: new Map<string, number>(),
+    lastSeen: "",
+  };
+  if (isShown && row.error_kind !== null) {
+    kinds.set(row.error_kind, (kinds.get(row.error_kind) ?? 0) + row.requests);
+  }
+  return {
+    tally: addTo(tally, row.outcome, row.requests),
+    kinds,
+    lastSeen: isShown ? later(lastSeen, row.last_seen) : lastSeen,
+  };
+}
+
+function toTop(kinds: ReadonlyMap<string, number>): string | null {
+  let top: readonly [kind: string, requests: number] | null = null;
+  for (const entry of kinds) if (top === null || entry[1] > top[1]) top = entry;
+  return top === null ? null : top[0];
+}

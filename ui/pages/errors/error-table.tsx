@@ -1,0 +1,121 @@
+import { Absent } from "../../components/absent.tsx";
+import type { Column } from "../../components/column.ts";
+import { LateVirtualBody } from "../../components/late-virtual-body.tsx";
+import { DataTable, ROWS_DRAWN_MAX } from "../../components/table.tsx";
+import { Duration } from "../../components/duration.tsx";
+import { Instant } from "../../components/instant.tsx";
+import { OutcomeBadge } from "../../components/outcome.tsx";
+import { formatCount, formatPercent } from "../../text/format.ts";
+import type { ErrorRow } from "./error-rows.ts";
+import { toKindHelp } from "./kind-help.ts";
+import { toKindName } from "./kind-rows.ts";
+
+export interface ErrorTableProps {
+  readonly rows: readonly ErrorRow[];
+  readonly busy: boolean;
+  readonly onOpen: (row: ErrorRow) => void;
+}
+
+/** Each way in which the requests of a route failed; a row leads to its requests. */
+export function ErrorTable({ rows, busy, onOpen }: ErrorTableProps) {
+  return (
+    <DataTable
+      caption="Errors by route"
+      columns={COLUMNS}
+      rows={rows}
+      getRowId={toId}
+      sort={{ id: "requests", descending: true }}
+      busy={busy}
+      body={rows.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
+      stickyHeader
+      className="max-h-[34rem]"
+      onRowActivate={onOpen}
+      rowLabel={toLabel}
+      empty={null}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<ErrorRow>[] = [
+  {
+    id: "kind",
+    header: "Kind",
+    rowHeader: true,
+    width: "w-56",
+    sortValue: toKindName,
+    cell: (row) => {
+      const { meaning, advice } = toKindHelp(row);
+      return (
+        <code className="font-mono text-xs" title={`${toKindName(row)}: ${meaning} ${advice}`}>
+          {toKindName(row)}
+        </code>
+      );
+    },
+  },
+  {
+    id: "outcome",
+    header: "Outcome",
+    headerTitle: "Outcome and HTTP status",
+    width: "w-44",
+    sortValue: ({ outcome, statusCode }) => `${outcome} ${statusCode}`,
+    cell: ({ outcome, statusCode }) => <OutcomeBadge outcome={outcome} statusCode={statusCode} />,
+  },
+  {
+    id: "route",
+    header: "Model",
+    headerTitle: "Model, provider and endpoint",
+    width: "w-72",
+    sortValue: ({ model, provider, endpoint }) => `${model ?? ""} ${provider} ${endpoint}`,
+    cell: ({ model, provider, endpoint }) => (
+      <span title={`${model ?? "No model"} · ${provider} · ${endpoint}`}>
+        {model ?? <Absent />}
+        <span className="text-xs text-ink-faint">
+          {" "}
+          · {provider} · {endpoint}
+        </span>
+      </span>
+    ),
+  },
+  {
+    id: "requests",
+    header: "Requests",
+    align: "end",
+    width: "w-26",
+    sortValue: ({ requests }) => requests,
+    cell: ({ requests }) => formatCount(requests),
+  },
+  {
+    id: "share",
+    header: "Share",
+    headerTitle: "Of the requests to the same provider, model and endpoint",
+    align: "end",
+    width: "w-22",
+    sortValue: ({ share }) => share,
+    cell: ({ share }) => formatPercent(share),
+  },
+  {
+    id: "duration",
+    header: "Took",
+    headerTitle: "Average time to the outcome",
+    align: "end",
+    width: "w-24",
+    sortValue: ({ averageDurationMs }) => averageDurationMs,
+    cell: ({ averageDurationMs }) => <Duration durationMs={averageDurationMs} />,
+  },
+  {
+    id: "last-seen",
+    header: "Last seen",
+    align: "end",
+    width: "w-28",
+    sortValue: ({ lastSeen }) => lastSeen,
+    cell: ({ lastSeen }) => <Instant value={lastSeen} format="relative" />,
+  },
+];
+
+function toId({ id }: ErrorRow): string {
+  return id;
+}
+
+function toLabel(row: ErrorRow): string {
+  return `Requests to ${row.model ?? row.endpoint} at ${row.provider} that ended with ${toKindName(row)}`;
+}

@@ -1,0 +1,161 @@
+import type { Outcome } from "../../api/reports.ts";
+
+/** What an error means, in a sentence, and what to do about it. */
+export interface KindHelp {
+  readonly meaning: string;
+  readonly advice: string;
+}
+
+export interface Kind {
+  readonly outcome: Outcome;
+  /** The provider's own short name, a transport error, or `http_<status>`; null when nobody named any. */
+  readonly errorKind: string | null;
+  readonly statusCode: number;
+}
+
+/** Of a kind that nobody here has heard of, what its status tells. */
+export function toKindHelp({ outcome, errorKind, statusCode }: Kind): KindHelp {
+  if (outcome === "cancelled") return CANCELLED;
+  const named = errorKind === null ? undefined : NAMED.get(errorKind);
+  if (named !== undefined) return named;
+  const status = Number(/^http_(\d{3})$/.exec(errorKind ?? "")?.[1] ?? statusCode);
+  return BY_STATUS.get(status) ?? toClassHelp(status);
+}
+
+const RATE_LIMIT: KindHelp = {
+  meaning: "The provider's rate limit was hit.",
+  advice: "Send less at once, ask the provider for a higher limit, or spread the load over another model.",
+};
+const QUOTA: KindHelp = {
+  meaning: "The provider's account has no credit or quota left.",
+  advice: "An admin should look at billing and spending limits in the provider's own console.",
+};
+const OVERLOADED: KindHelp = {
+  meaning: "The provider had no capacity at that moment.",
+  advice: "Let clients try again with growing pauses; when it lasts, use another model meanwhile.",
+};
+const PROVIDER_BUG: KindHelp = {
+  meaning: "Something broke inside the provider.",
+  advice:
+    "Try again; when it lasts, look at the provider's status page or, of a server of your own, at its log.",
+};
+const BAD_REQUEST: KindHelp = {
+  meaning: "The provider refused what the client sent.",
+  advice: "Look at the clients below: a parameter may not fit this model. Trying again does not help.",
+};
+const TOO_LONG: KindHelp = {
+  meaning: "The prompt is longer than the model can take.",
+  advice: "Send less, or choose a model with a larger context.",
+};
+const CREDENTIAL: KindHelp = {
+  meaning: "The provider did not accept the credential of this server.",
+  advice: "An admin should renew the provider's API key on the page Providers.",
+};
+const PERMISSION: KindHelp = {
+  meaning: "The provider's account may not use this model or endpoint.",
+  advice: "An admin should see to the access in the provider's own console.",
+};
+const NOT_FOUND: KindHelp = {
+  meaning: "The provider does not know the model or the path.",
+  advice: "An admin should compare the upstream name and the base URL with what the provider lists.",
+};
+const TOO_LARGE: KindHelp = {
+  meaning: "The request is larger than the provider takes.",
+  advice: "Send smaller or fewer inputs, images above all.",
+};
+const FILTERED: KindHelp = {
+  meaning: "The provider's content rules stopped the request.",
+  advice: "Change the prompt, or ask the provider about its filters. Trying again does not help.",
+};
+const TIMEOUT: KindHelp = {
+  meaning: "The provider took longer than its timeout allows.",
+  advice: "See in the heat map when it gives up; an admin can raise the provider's timeouts.",
+};
+const GATEWAY: KindHelp = {
+  meaning: "A gateway in front of the provider got no good answer from behind it.",
+  advice:
+    "Try again; when it lasts, look at the provider's status page, or at the proxy in front of your own server.",
+};
+const CANCELLED: KindHelp = {
+  meaning: "The caller hung up before the answer was complete.",
+  advice: "Nothing is wrong when a person pressed stop; else look at the timeout of the client.",
+};
+
+const NAMED: ReadonlyMap<string, KindHelp> = new Map([
+  ["rate_limit_error", RATE_LIMIT],
+  ["rate_limit_exceeded", RATE_LIMIT],
+  ["rate_limited", RATE_LIMIT],
+  ["too_many_requests", RATE_LIMIT],
+  ["resource_exhausted", RATE_LIMIT],
+  ["insufficient_quota", QUOTA],
+  ["billing_error", QUOTA],
+  ["insufficient_credits", QUOTA],
+  ["overloaded_error", OVERLOADED],
+  ["overloaded", OVERLOADED],
+  ["engine_overloaded", OVERLOADED],
+  ["service_unavailable", OVERLOADED],
+  ["unavailable", OVERLOADED],
+  ["server_error", PROVIDER_BUG],
+  ["api_error", PROVIDER_BUG],
+  ["internal_error", PROVIDER_BUG],
+  ["internal_server_error", PROVIDER_BUG],
+  ["internalservererror", PROVIDER_BUG],
+  ["invalid_request_error", BAD_REQUEST],
+  ["badrequesterror", BAD_REQUEST],
+  ["invalid_argument", BAD_REQUEST],
+  ["validation_error", BAD_REQUEST],
+  ["context_length_exceeded", TOO_LONG],
+  ["authentication_error", CREDENTIAL],
+  ["invalid_api_key", CREDENTIAL],
+  ["unauthenticated", CREDENTIAL],
+  ["permission_error", PERMISSION],
+  ["permission_denied", PERMISSION],
+  ["not_found_error", NOT_FOUND],
+  ["notfounderror", NOT_FOUND],
+  ["not_found", NOT_FOUND],
+  ["model_not_found", NOT_FOUND],
+  ["request_too_large", TOO_LARGE],
+  ["content_filter", FILTERED],
+  ["content_policy_violation", FILTERED],
+  ["timeout", TIMEOUT],
+  ["timeout_error", TIMEOUT],
+  [
+    "connection_error",
+    {
+      meaning: "No connection to the provider, or it broke off before the answer was complete.",
+      advice: "Check that the provider runs and that this machine reaches its base URL.",
+    },
+  ],
+  [
+    "response_too_large",
+    {
+      meaning: "The provider's answer was larger than this server lets through.",
+      advice: "Ask for less in one request, stream the answer, or raise PROXY_MAX_RESPONSE_BYTES.",
+    },
+  ],
+]);
+
+const BY_STATUS: ReadonlyMap<number, KindHelp> = new Map([
+  [400, BAD_REQUEST],
+  [401, CREDENTIAL],
+  [402, QUOTA],
+  [403, PERMISSION],
+  [404, NOT_FOUND],
+  [408, TIMEOUT],
+  [413, TOO_LARGE],
+  [422, BAD_REQUEST],
+  [429, RATE_LIMIT],
+  [502, GATEWAY],
+  [503, OVERLOADED],
+  [504, GATEWAY],
+  [529, OVERLOADED],
+]);
+
+function toClassHelp(status: number): KindHelp {
+  if (status >= 500) return PROVIDER_BUG;
+  if (status >= 400) return BAD_REQUEST;
+  return {
+    meaning: "The answer began well, and then the provider reported an error in it.",
+    advice: "Try again; what the provider's own documentation says of this kind helps further.",
+  };
+}

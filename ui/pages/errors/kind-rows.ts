@@ -1,0 +1,35 @@
+import type { ErrorRow } from "./error-rows.ts";
+import { toKindHelp, type KindHelp } from "./kind-help.ts";
+
+/** Everything of one kind, on whatever route. */
+export interface KindRow extends KindHelp {
+  /** The kind, or the outcome of what has none. */
+  readonly name: string;
+  readonly requests: number;
+  /** Of all the rows together, from 0 to 1. */
+  readonly share: number;
+}
+
+/** The kinds among the rows, the most frequent first. */
+export function toKindRows(rows: readonly ErrorRow[]): readonly KindRow[] {
+  const first = new Map<string, ErrorRow>();
+  const sums = new Map<string, number>();
+  for (const row of rows) {
+    const name = toKindName(row);
+    // Rows come the most frequent first: its status explains a kind that nothing else does.
+    if (!first.has(name)) first.set(name, row);
+    sums.set(name, (sums.get(name) ?? 0) + row.requests);
+  }
+  const all = rows.reduce((sum, { requests }) => sum + requests, 0);
+  return [...first]
+    .map(([name, row]) => {
+      const { meaning, advice } = toKindHelp(row);
+      const requests = sums.get(name) ?? 0;
+      return { name, requests, share: requests / all, meaning, advice };
+    })
+    .toSorted((left, right) => right.requests - left.requests);
+}
+
+export function toKindName({ errorKind, outcome }: Pick<ErrorRow, "errorKind" | "outcome">): string {
+  return errorKind ?? outcome;
+}

@@ -1,0 +1,50 @@
+import { Link } from "@tanstack/react-router";
+import { Button, buttonClass } from "../../components/button.tsx";
+import { Card } from "../../components/card.tsx";
+import { EmptyState } from "../../components/empty.tsx";
+import { countFilters, NO_FILTERS } from "../../search/filters.ts";
+import type { Report } from "../../search/report.ts";
+import { ALL_TIME } from "../../search/window.ts";
+import { formatCount } from "../../text/format.ts";
+
+export interface NoErrorsProps {
+  readonly report: Report;
+  /** Requests of any outcome in the window. */
+  readonly requests: number;
+}
+
+/** Nothing failed, or there was nothing that could: which of the two, and the way on. */
+export function NoErrors({ report, requests }: NoErrorsProps) {
+  const { filters, window, change } = report;
+  return (
+    <Card>
+      <EmptyState
+        icon={requests === 0 ? "calendar" : "check"}
+        title={toTitle(report, requests)}
+        body={
+          requests > 0 &&
+          `${formatCount(requests)} ${requests === 1 ? "request" : "requests"} in this window.`
+        }
+        action={
+          <>
+            {countFilters(filters) > 0 && <Button onClick={() => change(NO_FILTERS)}>Clear filters</Button>}
+            {window.range !== "all" && <Button onClick={() => change(ALL_TIME)}>Show all time</Button>}
+            {requests === 0 && (
+              <Link to="/playground" className={buttonClass()}>
+                Try a model
+              </Link>
+            )}
+          </>
+        }
+      />
+    </Card>
+  );
+}
+
+function toTitle({ filters: { outcome, ...others } }: Report, requests: number): string {
+  if (requests === 0) {
+    return countFilters(others) > 0 ? "No request matches these filters" : "No requests in this window";
+  }
+  if (outcome === "ok") return "The filter asks for what went well";
+  return outcome === undefined ? "Nothing failed" : "No request ended like this";
+}

@@ -1,0 +1,60 @@
+import type { ErrorsReport, Outcome } from "../../api/reports.ts";
+import type { OutcomeFilter } from "../../search/filters.ts";
+
+/** Requests by how they ended. */
+export type Tally = { readonly [outcome in Outcome]: number };
+
+export const NO_REQUESTS: Tally = { ok: 0, upstream_error: 0, unreachable: 0, cancelled: 0 };
+
+/** What went wrong at the provider or on the way to it; who hung up is counted apart. */
+export const FAILURES = ["upstream_error", "unreachable"] as const satisfies readonly Outcome[];
+
+/** What the tables and the heat map tell of: the failures, or what the filter by outcome asks for. */
+export function toShownOutcomes(filter: OutcomeFilter | undefined): readonly Outcome[] {
+  if (filter === undefined) return FAILURES;
+  if (filter === "failed") return [...FAILURES, "cancelled"];
+  return filter === "ok" ? [] : [filter];
+}
+
+/** The bars, the lowest first: besides the failures who hung up, and on request what went well. */
+export function toDrawnOutcomes(filter: OutcomeFilter | undefined, withOk: boolean): readonly Outcome[] {
+  const drawn: readonly Outcome[] =
+    filter === undefined || filter === "failed" ? ["cancelled", ...FAILURES] : [filter];
+  return withOk && filter !== "ok" ? ["ok", ...drawn] : drawn;
+}
+
+export function toTally(series: ErrorsReport["series"]): Tally {
+  return series.reduce<Tally>(
+    (sum, bucket) => ({
+      ok: sum.ok + bucket.ok,
+      upstream_error: sum.upstream_error + bucket.upstream_error,
+      unreachable: sum.unreachable + bucket.unreachable,
+      cancelled: sum.cancelled + bucket.cancelled,
+    }),
+    NO_REQUESTS,
+  );
+}
+
+export function addTo(tally: Tally | undefined, outcome: Outcome, requests: number): Tally {
+  const sum = tally ?? NO_REQUESTS;
+  return { ...sum, [outcome]: sum[outcome] + requests };
+}
+
+export function countOf(tally: Tally, outcomes: readonly Outcome[]): number {
+  return outcomes.reduce((sum, outcome) => sum + tally[outcome], 0);
+}
+
+/**
+ * What a share of these outcomes is a share of: the requests that came to an end, and also those that were hung up on when
+ * these are among the outcomes.
+ */
+export function toDenominator(tally: Tally, outcomes: readonly Outcome[]): number {
+  const ended = tally.ok + countOf(tally, FAILURES);
+  return outcomes.includes("cancelled") ? ended + tally.cancelled : ended;
+}
+
+/** From 0 to 1; null without requests. */
+export function toShare(tally: Tally, outcomes: readonly Outcome[]): number | null {
+  const denominator = toDenominator(tally, outcomes);
+  return denominator === 0 ? null : countOf(tally, outcomes) / denominator;
+}

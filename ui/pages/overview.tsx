@@ -1,0 +1,31 @@
+import { Suspense } from "react";
+import { PageHead } from "../components/page-head.tsx";
+import { FilterBar } from "../filters/filter-bar.tsx";
+import { lazyPart } from "../lazy-part.tsx";
+import { useReport } from "../search/report.ts";
+import { useSetup } from "../setup/use-setup.ts";
+import { TeamReport } from "./overview/team-report.tsx";
+
+const Checklist = lazyPart(async () => (await import("../setup/checklist.tsx")).Checklist);
+
+/** What the team uses, or what is still to be done before it can. */
+export function OverviewPage() {
+  const report = useReport("30d");
+  const setup = useSetup();
+  return (
+    <>
+      <PageHead title="Overview" />
+      {setup.isShown && (
+        <Suspense>
+          <Checklist setup={setup} />
+        </Suspense>
+      )}
+      {setup.done?.request !== false && (
+        <>
+          <FilterBar report={report} />
+          <TeamReport report={report} />
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,44 @@
+import { Suspense } from "react";
+import { Card } from "../../components/card.tsx";
+import { lazyPart } from "../../lazy-part.tsx";
+import { BREAKDOWN_LABELS, type Breakdown } from "../../search/breakdown.ts";
+import type { Report } from "../../search/report.ts";
+import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
+import { TableSkeleton } from "../../reports/table-skeleton.tsx";
+import type { StackAnswer } from "./use-stack.ts";
+
+const BreakdownTable = lazyPart(async () => (await import("./breakdown-table.tsx")).BreakdownTable);
+
+export interface BreakdownCardProps {
+  readonly report: Report;
+  readonly answer: StackAnswer;
+  readonly by: Breakdown;
+}
+
+/** The figures behind the chart, and the way to take them along. */
+export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
+  const { stack, isStale, notes, failure } = answer;
+  const csv = useCsvExport({ path: "/stats/summary", query: { ...report.query }, subject: "usage" });
+  if (stack === null && failure !== null) return null;
+  return (
+    <Card
+      flush
+      title={`By ${BREAKDOWN_LABELS[by].toLowerCase()}`}
+      lead={
+        notes?.isTruncated === true
+          ? "There is more than one report holds: only the rows with the most requests are counted. Narrow the window or filter."
+          : "Answered and cancelled requests with a model. Failures are in the chart and on the page Errors."
+      }
+      actions={<CsvButton size="sm" state={csv} title="Every row of this report" />}
+    >
+      <CsvFailure state={csv} className="px-4 pb-4" />
+      <Suspense fallback={<TableSkeleton rows={9} />}>
+        {stack === null ? (
+          <TableSkeleton rows={9} />
+        ) : (
+          <BreakdownTable stack={stack} report={report} busy={isStale} />
+        )}
+      </Suspense>
+    </Card>
+  );
+}

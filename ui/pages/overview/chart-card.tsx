@@ -1,0 +1,75 @@
+import { Suspense } from "react";
+import { classNames } from "../../components/class-names.ts";
+import { Card } from "../../components/card.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Segmented } from "../../components/segmented.tsx";
+import { lazyPart } from "../../lazy-part.tsx";
+import { BREAKDOWN_LABELS, BREAKDOWNS, type Breakdown, type Measure } from "../../search/breakdown.ts";
+import type { Report } from "../../search/report.ts";
+import { ChartSkeleton } from "../../reports/chart-skeleton.tsx";
+import { MEASURE_LABELS, MEASURE_OPTIONS } from "../../reports/measure.ts";
+import { TagKeys } from "./tag-keys.tsx";
+import type { StackAnswer } from "./use-stack.ts";
+
+const Chart = lazyPart(async () => (await import("./chart.tsx")).Chart);
+
+const BREAKDOWN_OPTIONS = BREAKDOWNS.map((by) => ({ value: by, label: BREAKDOWN_LABELS[by] }));
+export interface ChartCardProps {
+  readonly report: Report;
+  readonly answer: StackAnswer;
+  readonly by: Breakdown;
+  readonly tagged: string | undefined;
+  readonly measure: Measure;
+}
+
+/** The chart with what it counts and what it is cut by. */
+export function ChartCard({ report, answer, by, tagged, measure }: ChartCardProps) {
+  const { stack, isStale, failure, retry, tagKeys } = answer;
+  return (
+    <Card
+      className="mb-4"
+      title={`${MEASURE_LABELS[measure]} by ${BREAKDOWN_LABELS[by].toLowerCase()}`}
+      lead={`Per ${report.window.bucket}, in UTC. A bar narrows the window, a name adds a filter.`}
+      actions={
+        <>
+          <Segmented
+            label="What is counted"
+            options={MEASURE_OPTIONS}
+            value={measure}
+            onValueChange={(show) => report.change({ show: show === "cost" ? undefined : show })}
+          />
+          <Segmented
+            label="What it is cut by"
+            options={BREAKDOWN_OPTIONS}
+            value={by}
+            onValueChange={(next) =>
+              report.change({ by: next === "model" ? undefined : next, tagged: undefined })
+            }
+          />
+        </>
+      }
+    >
+      {by === "tag" && (stack === null || tagKeys.length > 0) && (
+        <TagKeys
+          keys={tagKeys}
+          chosen={tagged ?? tagKeys[0]}
+          onChoose={(key) => report.change({ tagged: key })}
+        />
+      )}
+      {failure !== null && <ErrorNotice failure={failure} onRetry={retry} />}
+      {(stack !== null || failure === null) && (
+        <div
+          aria-busy={isStale || undefined}
+          className={classNames(
+            "min-h-[19.75rem] transition-opacity",
+            isStale && stack !== null && "opacity-60",
+          )}
+        >
+          <Suspense fallback={<ChartSkeleton />}>
+            {stack === null ? <ChartSkeleton /> : <Chart stack={stack} report={report} />}
+          </Suspense>
+        </div>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,135 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useMemo, useRef, useState } from "react";
+import { listedModelsQuery } from "../api/models.ts";
+import { Button } from "../components/button.tsx";
+import { EmptyState } from "../components/empty.tsx";
+import { ErrorNotice } from "../components/error-notice.tsx";
+import { focusInvalid } from "../components/invalid-field.ts";
+import { PageHead } from "../components/page-head.tsx";
+import { Composer } from "./playground/composer.tsx";
+import { Conversation } from "./playground/conversation.tsx";
+import { toModelChoices, type ModelChoice } from "./playground/model-choice.ts";
+import { ModelField } from "./playground/model-field.tsx";
+import { NoModels } from "./playground/no-models.tsx";
+import { PriceHint } from "./playground/price-hint.tsx";
+import { SETTINGS_DEFAULT } from "./playground/settings.ts";
+import { SettingsCard } from "./playground/settings-card.tsx";
+import { useChat } from "./playground/use-chat.ts";
+
+const route = getRouteApi("/shell/playground");
+
+/** A model asked from the page, over the same route as any client's. What is written here is kept nowhere. */
+export function PlaygroundPage() {
+  const { model: wanted } = route.useSearch();
+  const navigate = route.useNavigate();
+  const models = useQuery(listedModelsQuery({ includeHidden: true, includePricing: true }));
+  const choices = useMemo(() => toModelChoices(models.data ?? []), [models.data]);
+  const choice = findChoice(choices, wanted);
+  const [settings, setSettings] = useState(SETTINGS_DEFAULT);
+  const settingsArea = useRef<HTMLDivElement>(null);
+  const composer = useRef<HTMLTextAreaElement>(null);
+  const chat = useChat();
+
+  const error = models.isSuccess ? findError(choice, wanted) : null;
+  const canAsk = choice !== null && choice.obstacle === null;
+  const asked = choice !== null && {
+    model: choice.alias,
+    settings,
+    stream: settings.stream && choice.canStream,
+  };
+  const send = (question: string) => {
+    // A number that cannot be read would be left out in silence.
+    if (settingsArea.current !== null && focusInvalid(settingsArea.current)) return false;
+    if (!canAsk || asked === false) return false;
+    chat.ask({ ...asked, question });
+    return true;
+  };
+
+  const clear = () => {
+    chat.clear();
+    composer.current?.focus();
+  };
+
+  return (
+    <>
+      <PageHead
+        title="Playground"
+        lead="Each answer is billed like that of any client, under the tag app:playground. Only its metadata is kept; the words are gone when you leave this page."
+        actions={
+          chat.exchanges.length > 0 && (
+            <Button icon="plus" onClick={clear}>
+              New conversation
+            </Button>
+          )
+        }
+      />
+      {models.error !== null && <ErrorNotice failure={models.error} onRetry={() => void models.refetch()} />}
+      {models.isSuccess && !choices.some(({ obstacle }) => obstacle === null) ? (
+        <NoModels />
+      ) : (
+        <div className="grid items-start gap-6 lg:grid-cols-[minmax(0,1fr)_19rem]">
+          <div className="min-w-0 lg:sticky lg:top-6 lg:order-last">
+            <SettingsCard
+              areaRef={settingsArea}
+              settings={settings}
+              onChange={setSettings}
+              canStream={choice?.canStream ?? true}
+              model={
+                <ModelField
+                  choices={choices}
+                  value={choice}
+                  onValueChange={({ alias }) =>
+                    void navigate({ search: { model: alias }, replace: true, resetScroll: false })
+                  }
+                  busy={models.isPending}
+                  // The price of most models takes two lines; they are there before it comes.
+                  hint={
+                    <span className="block min-h-8">
+                      {choice !== null && <PriceHint pricing={choice.pricing} />}
+                    </span>
+                  }
+                  error={error}
+                />
+              }
+            />
+          </div>
+          <div className="flex min-w-0 flex-col gap-4">
+            {chat.exchanges.length === 0 ? (
+              <EmptyState
+                icon="playground"
+                title="Ask a model something"
+                body="Write below; the answer comes as the provider sends it, with what it took and what it cost."
+              />
+            ) : (
+              <Conversation
+                exchanges={chat.exchanges}
+                onRetry={
+                  chat.running || !canAsk || asked === false
+                    ? undefined
+                    : (exchange) => chat.askAgain(exchange, asked)
+                }
+              />
+            )}
+            <Composer areaRef={composer} running={chat.running} onSend={send} onStop={chat.stop} />
+          </div>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** The one in the address, else the first that can chat. */
+function findChoice(choices: readonly ModelChoice[], wanted: string | undefined): ModelChoice | null {
+  if (wanted !== undefined) return choices.find(({ alias }) => alias === wanted) ?? null;
+  return choices.find(({ obstacle, hidden }) => obstacle === null && !hidden) ?? null;
+}
+
+function findError(choice: ModelChoice | null, wanted: string | undefined): string | null {
+  if (choice === null) {
+    return wanted === undefined
+      ? "Choose a model."
+      : `No model is called ${wanted}, or its provider is disabled.`;
+  }
+  return choice.obstacle === null ? null : `${choice.alias} has ${choice.obstacle}.`;
+}

@@ -1,0 +1,72 @@
+import { memo } from "react";
+import { ApiFailure } from "../../api/failure.ts";
+import { Badge } from "../../components/badge.tsx";
+import { CopyButton } from "../../components/copy.tsx";
+import { Spinner } from "../../components/progress.tsx";
+import { isRunning, type Exchange } from "./exchange.ts";
+import { FailureView } from "./failure-view.tsx";
+import { Figures } from "./figures.tsx";
+import { isBlank, toWholeText } from "./growing-text.ts";
+import { GrowingTextView } from "./growing-text-view.tsx";
+
+export interface ExchangeViewProps {
+  readonly exchange: Exchange;
+  /** Absent: it is not the last one, or something is under way. */
+  readonly onRetry: ((exchange: Exchange) => void) | undefined;
+}
+
+/** A question, its answer, and what that took. */
+export const ExchangeView = memo(function ExchangeView({ exchange, onRetry }: ExchangeViewProps) {
+  const { phase, model, question, text, reasoning, failure } = exchange;
+  const running = isRunning(exchange);
+  return (
+    <li className="flex min-w-0 flex-col gap-3 py-5 first:pt-0">
+      <div className="max-w-[80ch] min-w-0 self-start rounded-card bg-sunken px-3 py-2">
+        <h2 className="text-xs font-medium text-ink-soft">You</h2>
+        <p className="mt-0.5 leading-6 break-words whitespace-pre-wrap">{question}</p>
+      </div>
+      <div className="flex min-w-0 flex-col gap-3 px-3">
+        <div className="flex min-h-7 items-center gap-2">
+          <h2 className="min-w-0 truncate text-xs font-medium text-ink-soft" title={model}>
+            {model}
+          </h2>
+          {running && <Spinner />}
+          {phase === "cancelled" && <Badge title="What had come until then is shown">stopped</Badge>}
+          {!running && !isBlank(text) && (
+            <span className="ml-auto">
+              <CopyButton iconOnly text={toWholeText(text)} label="Copy the answer" />
+            </span>
+          )}
+        </div>
+        {!isBlank(reasoning) && (
+          <details className="text-ink-soft">
+            <summary className="w-fit rounded-control text-xs">Thinking</summary>
+            <div className="mt-1 border-l-2 border-line pl-3">
+              <GrowingTextView text={reasoning} />
+            </div>
+          </details>
+        )}
+        {/* Read when it is whole: word by word nobody could follow. */}
+        <div aria-live="polite" aria-busy={running} className="min-h-6 empty:hidden">
+          {!isBlank(text) && <GrowingTextView text={text} />}
+          {phase === "done" && isBlank(text) && (
+            <p className="text-ink-faint">The model answered without any text.</p>
+          )}
+        </div>
+        {failure !== null && (
+          <FailureView
+            failure={failure}
+            provider={exchange.head?.provider ?? null}
+            onRetry={onRetry === undefined ? undefined : () => onRetry(exchange)}
+          />
+        )}
+        {!running && !isRefusal(exchange) && <Figures exchange={exchange} />}
+      </div>
+    </li>
+  );
+});
+
+/** Of the proxy, before anything went to a provider: there is nothing to count. */
+function isRefusal({ failure, head }: Exchange): boolean {
+  return failure instanceof ApiFailure && failure.source !== "upstream" && (head?.provider ?? null) === null;
+}

@@ -1,0 +1,91 @@
+import { Combobox } from "@base-ui/react/combobox";
+import { type ReactNode } from "react";
+import { Badge } from "../../components/badge.tsx";
+import { classNames } from "../../components/class-names.ts";
+import { CONTROL_CLASS, FieldFrame, TEXT_CLASS, useFieldIds } from "../../components/field-frame.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { OPTION_CLASS, POPUP_CLASS } from "../../components/popup.ts";
+import type { ModelChoice } from "./model-choice.ts";
+
+/** More would not be read, and would be slow to draw. */
+const OPTIONS_SHOWN_MAX = 100;
+
+export interface ModelFieldProps {
+  readonly choices: readonly ModelChoice[];
+  readonly value: ModelChoice | null;
+  readonly onValueChange: (choice: ModelChoice) => void;
+  readonly busy: boolean;
+  readonly hint: ReactNode;
+  readonly error: string | null;
+}
+
+/** The alias to ask. All are listed; one that cannot chat says why, and cannot be chosen. */
+export function ModelField({ choices, value, onValueChange, busy, hint, error }: ModelFieldProps) {
+  const ids = useFieldIds({ hint, error });
+  return (
+    <Combobox.Root<ModelChoice>
+      items={choices}
+      value={value}
+      onValueChange={(choice) => choice !== null && onValueChange(choice)}
+      itemToStringLabel={({ alias }) => alias}
+      isItemEqualToValue={(item, other) => item.alias === other.alias}
+      limit={OPTIONS_SHOWN_MAX}
+    >
+      <FieldFrame label="Model" ids={ids} hint={hint} error={error}>
+        <div className="relative">
+          <Combobox.Input
+            id={ids.control}
+            placeholder={busy ? "Loading…" : "Choose a model"}
+            spellCheck={false}
+            autoComplete="off"
+            data-filter
+            aria-invalid={error !== null || undefined}
+            aria-describedby={ids.describedBy}
+            aria-busy={busy || undefined}
+            onFocus={(event) => event.currentTarget.select()}
+            className={classNames(CONTROL_CLASS, TEXT_CLASS.plain, "h-8 truncate pr-8")}
+          />
+          <Combobox.Trigger
+            aria-label="Show the models"
+            tabIndex={-1}
+            className="absolute inset-y-0 right-0 flex w-8 items-center justify-center text-ink-faint"
+          >
+            <Icon name="chevron-down" />
+          </Combobox.Trigger>
+        </div>
+      </FieldFrame>
+      <Combobox.Portal>
+        <Combobox.Positioner className="z-50" sideOffset={4} collisionPadding={8}>
+          <Combobox.Popup className={classNames(POPUP_CLASS, "w-80")}>
+            <Combobox.Empty className="px-3 py-2 text-xs text-ink-faint empty:hidden">
+              No model is called like that.
+            </Combobox.Empty>
+            <Combobox.List className="max-h-[min(20rem,var(--available-height))] overflow-y-auto p-1 data-empty:p-0">
+              {(choice: ModelChoice) => (
+                <Combobox.Item
+                  key={choice.alias}
+                  value={choice}
+                  disabled={choice.obstacle !== null}
+                  className={classNames(OPTION_CLASS, "items-start")}
+                >
+                  <span className="min-w-0 flex-1">
+                    <span className="flex items-center gap-1.5">
+                      <span className="truncate" title={choice.alias}>
+                        {choice.alias}
+                      </span>
+                      {choice.hidden && <Badge>hidden</Badge>}
+                    </span>
+                    <span className="block text-xs text-ink-faint">{choice.obstacle ?? choice.provider}</span>
+                  </span>
+                  <Combobox.ItemIndicator className="mt-0.5 text-accent">
+                    <Icon name="check" />
+                  </Combobox.ItemIndicator>
+                </Combobox.Item>
+              )}
+            </Combobox.List>
+          </Combobox.Popup>
+        </Combobox.Positioner>
+      </Combobox.Portal>
+    </Combobox.Root>
+  );
+}

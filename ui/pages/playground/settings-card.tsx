@@ -1,0 +1,59 @@
+import { type ReactNode, type Ref } from "react";
+import { Card } from "../../components/card.tsx";
+import { SwitchField } from "../../components/choice-field.tsx";
+import { NumberField } from "../../components/number-field.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import type { Settings } from "./settings.ts";
+
+export interface SettingsCardProps {
+  /** The model's field. */
+  readonly model: ReactNode;
+  readonly canStream: boolean;
+  readonly settings: Settings;
+  readonly onChange: (settings: Settings) => void;
+  readonly areaRef: Ref<HTMLDivElement>;
+}
+
+/** Which model, and how it is asked. */
+export function SettingsCard({ model, canStream, settings, onChange, areaRef }: SettingsCardProps) {
+  return (
+    <Card>
+      <div ref={areaRef} className="grid min-w-0 items-start gap-4 sm:grid-cols-2 lg:grid-cols-1">
+        {model}
+        <TextField
+          label="System message"
+          hint="Sent before the conversation; left out when empty."
+          multiline
+          rows={3}
+          value={settings.system}
+          onValueChange={(system) => onChange({ ...settings, system })}
+        />
+        <div className="grid grid-cols-2 gap-3">
+          <NumberField
+            label="Temperature"
+            placeholder="not sent"
+            min={0}
+            max={2}
+            value={settings.temperature}
+            onValueChange={(temperature) => onChange({ ...settings, temperature })}
+          />
+          <NumberField
+            label="Max tokens"
+            placeholder="not sent"
+            integer
+            min={1}
+            value={settings.maxTokens}
+            onValueChange={(maxTokens) => onChange({ ...settings, maxTokens })}
+          />
+        </div>
+        <SwitchField
+          label="Stream the answer"
+          hint={canStream ? undefined : "This model answers at once only."}
+          disabled={!canStream}
+          checked={settings.stream && canStream}
+          onCheckedChange={(stream) => onChange({ ...settings, stream })}
+        />
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,106 @@
+import { useMutation } from "@tanstack/react-query";
+import { useEffect, useReducer, useRef } from "react";
+import { streamChat, type ChatMessage } from "../../api/chat.ts";
+import type { ChatDelta } from "../../api/chat-reader.ts";
+import { isAbort } from "../../api/failure.ts";
+import { useMe } from "../../api/session.ts";
+import { isRunning, reduceExchanges, toMessages, type Exchange } from "./exchange.ts";
+import { createFrameBatch } from "./frame-batch.ts";
+import { findNewestRow, PLAYGROUND_TAG } from "./request-row.ts";
+import { toSentSettings, type Settings } from "./settings.ts";
+
+export interface Question {
+  readonly model: string;
+  readonly question: string;
+  readonly settings: Settings;
+  readonly stream: boolean;
+}
+
+/** A conversation, which lives as long as its page and is kept nowhere. */
+export interface Chat {
+  readonly exchanges: readonly Exchange[];
+  readonly running: boolean;
+  readonly ask: (question: Question) => void;
+  /** Asks again in place of an exchange, the last one. */
+  readonly askAgain: (exchange: Exchange, question: Omit<Question, "question">) => void;
+  readonly stop: () => void;
+  readonly clear: () => void;
+}
+
+interface Sending extends Question {
+  readonly id: number;
+  readonly messages: readonly ChatMessage[];
+}
+
+export function useChat(): Chat {
+  const principal = useMe().name ?? "";
+  const [exchanges, tell] = useReducer(reduceExchanges, []);
+  const stopping = useRef<AbortController>(null);
+  const asked = useRef(0);
+  // Whoever leaves does not want the rest, which would be paid.
+  useEffect(() => () => stopping.current?.abort(), []);
+
+  // As a mutation, so that an ended session and a server that is gone are noticed as everywhere.
+  const { mutate } = useMutation({
+    mutationFn: async ({ id, model, messages, settings, stream }: Sending) => {
+      const controller = new AbortController();
+      stopping.current = controller;
+      const { signal } = controller;
+      const batch = createFrameBatch<ChatDelta>((deltas) => tell({ kind: "told", id, deltas }));
+      let startedAtMs = performance.now();
+      const toElapsedMs = () => performance.now() - startedAtMs;
+      try {
+        tell({ kind: "sent", id, rowBefore: await findNewestRow({ principal, model }, signal) });
+        startedAtMs = performance.now();
+        const ending = await streamChat({
+          model,
+          messages,
+          stream,
+          settings: toSentSettings(settings),
+          tags: [PLAYGROUND_TAG],
+          signal,
+          onHead: (head) => tell({ kind: "begun", id, head, firstByteMs: toElapsedMs() }),
+          onDelta: batch.add,
+        });
+        batch.flush();
+        tell({ kind: "ended", id, ending, durationMs: toElapsedMs() });
+      } catch (failure) {
+        batch.flush();
+        const isStopped = isAbort(failure);
+        tell({ kind: "broken", id, failure: isStopped ? null : toError(failure), durationMs: toElapsedMs() });
+        if (!isStopped) throw failure;
+      }
+    },
+  });
+
+  const send = (before: readonly Exchange[], question: Question) => {
+    asked.current += 1;
+    const id = asked.current;
+    tell({ kind: "asked", id, model: question.model, question: question.question });
+    const messages = toMessages(before, { system: question.settings.system, question: question.question });
+    mutate({ ...question, id, messages });
+  };
+  return {
+    exchanges,
+    running: exchanges.some(isRunning),
+    ask: (question) => send(exchanges, question),
+    askAgain(exchange, question) {
+      tell({ kind: "dropped", id: exchange.id });
+      send(
+        exchanges.filter(({ id }) => id !== exchange.id),
+        { ...question, question: exchange.question },
+      );
+    },
+    stop: () => stopping.current?.abort(),
+    clear() {
+      stopping.current?.abort();
+      tell({ kind: "cleared" });
+    },
+  };
+}
+
+function toError(failure: unknown): Error {
+  return failure instanceof Error
+    ? failure
+    : new Error("Something in the page went wrong.", { cause: failure });
+}

@@ -1,0 +1,190 @@
+import { utcFormat } from "d3-time-format";
+import type { RequestRow } from "../../api/reports.ts";
+import { Absent } from "../../components/absent.tsx";
+import { Duration } from "../../components/duration.tsx";
+import { Money } from "../../components/money.tsx";
+import { OutcomeBadge, OutcomeMark } from "../../components/outcome.tsx";
+import type { Column } from "../../components/column.ts";
+import { Units } from "../../components/units.tsx";
+import { formatInstant } from "../../text/format.ts";
+import { isPartlyPriced } from "./cost-reading.ts";
+import type { Room } from "./use-room.ts";
+
+type RequestColumn = Column<RequestRow>;
+
+const TIME: RequestColumn = {
+  id: "time",
+  header: "Time (UTC)",
+  rowHeader: true,
+  width: "w-38",
+  cell: ({ ts }) => <Time ts={ts} />,
+};
+const CALLER: RequestColumn = {
+  id: "caller",
+  header: "Person",
+  headerTitle: "Person, and the label of the key",
+  width: "w-29",
+  cell: (row) => <Pair main={row.principal} more={toCredential(row)} />,
+};
+const MODEL: RequestColumn = {
+  id: "model",
+  header: "Model",
+  headerTitle: "Model as the caller named it, and what the provider calls it",
+  width: "w-45",
+  cell: ({ model, upstream_name: upstream }) =>
+    model === null ? <Absent /> : <Pair main={model} more={upstream === model ? null : upstream} arrow />,
+};
+const PROVIDER: RequestColumn = {
+  id: "provider",
+  header: "Provider",
+  headerTitle: "Provider and endpoint",
+  width: "w-37",
+  cell: ({ provider, endpoint }) => <Pair main={provider} more={endpoint} />,
+};
+const OUTCOME: RequestColumn = {
+  id: "outcome",
+  header: "Outcome",
+  width: "w-41",
+  cell: ({ outcome, status_code: status, error_kind: kind }) => (
+    <span title={kind ?? undefined}>
+      <OutcomeBadge outcome={outcome} statusCode={status} />
+    </span>
+  ),
+};
+const TOKENS: RequestColumn = {
+  id: "tokens",
+  header: "Usage",
+  headerTitle: "As the provider reported it",
+  width: "w-54",
+  cell: ({ units }) => <Units units={withoutNothing(units)} />,
+};
+const COST: RequestColumn = {
+  id: "cost",
+  header: "Cost",
+  align: "end",
+  width: "w-26",
+  cell: (row) => <Cost row={row} />,
+};
+const DURATION: RequestColumn = {
+  id: "duration",
+  header: "Duration",
+  align: "end",
+  width: "w-25",
+  cell: ({ duration_ms: durationMs }) => <Duration durationMs={durationMs} />,
+};
+const FIRST_BYTE: RequestColumn = {
+  id: "first-byte",
+  header: "First byte",
+  headerTitle: "Until the first byte of the answer",
+  align: "end",
+  width: "w-24",
+  cell: ({ time_to_first_byte_ms: durationMs }) => <Duration durationMs={durationMs} />,
+};
+const CLIENT: RequestColumn = {
+  id: "client",
+  header: "Client",
+  width: "w-36",
+  cell: ({ client }) => (client === null ? <Absent /> : <span title={client}>{client}</span>),
+};
+/** All that matters, in two lines. */
+const CARD: RequestColumn = {
+  id: "request",
+  header: "Request, time in UTC",
+  wrap: true,
+  cell: (row) => <Summary row={row} />,
+};
+
+/** What is shown, by how much place there is; everything else stands in the panel of a request. */
+export const COLUMNS: { readonly [room in Room]: readonly RequestColumn[] } = {
+  little: [CARD],
+  some: [TIME, CALLER, MODEL, OUTCOME, COST],
+  fair: [TIME, CALLER, MODEL, OUTCOME, COST, DURATION],
+  enough: [TIME, CALLER, MODEL, OUTCOME, TOKENS, COST, DURATION],
+  much: [TIME, CALLER, MODEL, PROVIDER, OUTCOME, TOKENS, COST, DURATION],
+  plenty: [TIME, CALLER, MODEL, PROVIDER, OUTCOME, TOKENS, COST, DURATION, FIRST_BYTE, CLIENT],
+};
+
+/** `laptop`; a key that was deleted has no label left, and one may have been made without. */
+export function toCredential(row: RequestRow): string | null {
+  if (row.relay_token_id !== null) return "relay token";
+  if (row.key_id === null) return null;
+  return row.key_label === null
+    ? "deleted key"
+    : row.key_label === ""
+      ? "key without a label"
+      : row.key_label;
+}
+
+/** The day is the same in many rows, and quieter; the year only where it is another one. */
+function Time({ ts }: { readonly ts: string }) {
+  return (
+    <time dateTime={ts} title={formatInstant(ts, "full")}>
+      <span className="text-ink-faint">{toDay(ts)}</span> {formatInstant(ts, "time")}
+    </time>
+  );
+}
+
+const dayOfThisYear = utcFormat("%-d %b");
+const dayOfAnotherYear = utcFormat("%-d %b %Y");
+
+function toDay(ts: string): string {
+  const at = new Date(ts);
+  const isThisYear = at.getUTCFullYear() === new Date().getUTCFullYear();
+  return isThisYear ? dayOfThisYear(at) : dayOfAnotherYear(at);
+}
+
+interface PairProps {
+  readonly main: string;
+  readonly more: string | null;
+  readonly arrow?: boolean | undefined;
+}
+
+function Pair({ main, more, arrow = false }: PairProps) {
+  const mark = arrow ? " → " : " · ";
+  return (
+    <span title={more === null ? main : `${main}${mark}${more}`}>
+      {main}
+      {more !== null && (
+        <span className="text-xs text-ink-faint">
+          {mark}
+          {more}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** Most providers report that nothing came from a cache: on a line that is noise. */
+function withoutNothing(units: RequestRow["units"]): RequestRow["units"] {
+  const { cached_input_tokens: cached, ...others } = units;
+  return cached === 0 ? others : units;
+}
+
+/** Nothing was used, or nobody knows what: that is neither a cost of nothing nor a missing price. */
+function Cost({ row }: { readonly row: RequestRow }) {
+  if (row.cost === null && Object.keys(row.units).length === 0) return <Absent />;
+  return <Money value={row.cost} isPartial={isPartlyPriced(row)} />;
+}
+
+function Summary({ row }: { readonly row: RequestRow }) {
+  return (
+    <span className="flex min-w-0 flex-col gap-0.5">
+      <span className="flex min-w-0 items-center justify-between gap-3">
+        <span className="flex min-w-0 items-center gap-1.5">
+          <OutcomeMark outcome={row.outcome} />
+          <span className="truncate" title={row.model ?? row.endpoint}>
+            {row.model ?? row.endpoint}
+          </span>
+          {row.outcome !== "ok" && <span className="text-ink-faint">{row.status_code}</span>}
+        </span>
+        <Cost row={row} />
+      </span>
+      <span className="flex min-w-0 justify-between gap-3 text-xs text-ink-soft">
+        <span className="truncate">
+          <Time ts={row.ts} /> · {row.principal}
+        </span>
+        <Duration durationMs={row.duration_ms} />
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,136 @@
+import type { ReactNode } from "react";
+import type { RequestRow } from "../../api/reports.ts";
+import { IconButton } from "../../components/button.tsx";
+import { Chip } from "../../components/chip.tsx";
+import { Duration } from "../../components/duration.tsx";
+import { OutcomeBadge } from "../../components/outcome.tsx";
+import { addTag, type Filters } from "../../search/filters.ts";
+import type { Report } from "../../search/report.ts";
+import { formatInstant } from "../../text/format.ts";
+import { OUTCOME_MEANING } from "../../text/outcomes.ts";
+import { toCredential } from "./columns.tsx";
+
+export interface FactsProps {
+  readonly row: RequestRow;
+  readonly report: Report;
+}
+
+/** What a request was, each with a way to all that are alike. */
+export function Facts({ row, report }: FactsProps) {
+  const { filters, change } = report;
+  const only = (what: string, patch: Filters) => (
+    <IconButton
+      size="sm"
+      icon="filter"
+      label={`Filter by ${what}`}
+      onClick={() => change({ ...patch, open: undefined })}
+    />
+  );
+  return (
+    <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)]">
+      <Fact name="Outcome" action={only(`outcome ${row.outcome}`, { outcome: row.outcome })}>
+        <OutcomeBadge outcome={row.outcome} statusCode={row.status_code} />
+        <span className="block text-xs text-ink-soft">{OUTCOME_MEANING[row.outcome]}</span>
+      </Fact>
+      {row.error_kind !== null && (
+        <Fact name="Error kind">
+          <code className="font-mono text-xs">{row.error_kind}</code>
+        </Fact>
+      )}
+      <Fact name="Arrived">
+        <time dateTime={row.ts}>{formatInstant(row.ts, "full")}</time>
+      </Fact>
+      <Fact name="Duration">
+        <Duration durationMs={row.duration_ms} />
+      </Fact>
+      <Fact name="First byte">
+        <Duration durationMs={row.time_to_first_byte_ms} />
+        {row.time_to_first_byte_ms === null && <Quiet> no byte of an answer came</Quiet>}
+      </Fact>
+      <Fact name="Person" action={only(`person ${row.principal}`, { principal: row.principal })}>
+        {row.principal}
+      </Fact>
+      <Credential row={row} action={(patch) => only("this key", patch)} />
+      {row.model !== null && (
+        <Fact name="Model" action={only(`model ${row.model}`, { model: row.model })}>
+          {row.model}
+          {row.upstream_name !== null && row.upstream_name !== row.model && (
+            <Quiet> → {row.upstream_name}</Quiet>
+          )}
+        </Fact>
+      )}
+      <Fact name="Provider" action={only(`provider ${row.provider}`, { provider: row.provider })}>
+        {row.provider}
+      </Fact>
+      <Fact name="Endpoint">
+        {row.endpoint}
+        <Quiet>{row.streamed ? ", streamed" : ", in one piece"}</Quiet>
+      </Fact>
+      <Fact
+        name="Client"
+        action={row.client !== null && row.client !== "" && only("this client", { client: row.client })}
+      >
+        {row.client ?? <Quiet>did not say</Quiet>}
+      </Fact>
+      <Fact name="Tags">
+        {row.tags.length === 0 ? (
+          <Quiet>none</Quiet>
+        ) : (
+          <ul className="flex flex-col gap-1">
+            {row.tags.map((tag) => (
+              <li key={tag} className="flex min-w-0 items-center justify-between gap-2">
+                <Chip title={tag}>{tag}</Chip>
+                {only(`tag ${tag}`, { tag: addTag(filters, tag) })}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Fact>
+      <Fact name="Id">
+        <code className="font-mono text-xs">{row.id}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+interface CredentialProps {
+  readonly row: RequestRow;
+  readonly action: (patch: Filters) => ReactNode;
+}
+
+/** The filter by key knows API keys only (specification, section 4.4). */
+function Credential({ row, action }: CredentialProps) {
+  const isRelayed = row.relay_token_id !== null;
+  const id = row.relay_token_id ?? row.key_id;
+  if (id === null) return null;
+  return (
+    <Fact
+      name={isRelayed ? "Relay token" : "Key"}
+      action={row.key_id !== null && action({ key: row.key_id })}
+    >
+      {!isRelayed && toCredential(row)} <code className="font-mono text-xs text-ink-faint">{id}</code>
+    </Fact>
+  );
+}
+
+interface FactProps {
+  readonly name: string;
+  readonly children: ReactNode;
+  readonly action?: ReactNode;
+}
+
+function Fact({ name, children, action }: FactProps) {
+  return (
+    <>
+      <dt className="border-b border-line py-1.5 pr-3 text-ink-soft">{name}</dt>
+      <dd className="flex min-w-0 items-start justify-between gap-2 border-b border-line py-1.5">
+        <span className="min-w-0 flex-1 break-words">{children}</span>
+        {action !== undefined && action !== false && <span className="-my-1 shrink-0">{action}</span>}
+      </dd>
+    </>
+  );
+}
+
+function Quiet({ children }: { readonly children: ReactNode }) {
+  return <span className="text-ink-faint">{children}</span>;
+}

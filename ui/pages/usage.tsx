@@ -1,0 +1,63 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useSearch } from "@tanstack/react-router";
+import { mySeriesQuery } from "../api/my.ts";
+import { useMe } from "../api/session.ts";
+import { buttonClass } from "../components/button.tsx";
+import { PageHead } from "../components/page-head.tsx";
+import { WindowPicker } from "../filters/window-picker.tsx";
+import { readUsageSearch } from "../search/pages.ts";
+import { useReport } from "../search/report.ts";
+import { CountedWindow } from "../reports/counted-window.tsx";
+import { toRefresh } from "../reports/refresh.ts";
+import { Tiles } from "../reports/tiles.tsx";
+import { toSeriesTotals } from "../reports/totals.ts";
+import { useCompared } from "../reports/use-compared.ts";
+import { CalendarCard } from "./usage/calendar-card.tsx";
+import { ModelsCard } from "./usage/models-card.tsx";
+import { SeriesCard } from "./usage/series-card.tsx";
+
+/** What one used oneself. Filters of other pages say nothing here: the reports about oneself have none. */
+export function UsagePage() {
+  const report = useReport("30d");
+  const { role, name } = useMe();
+  const { show = "cost" } = readUsageSearch(useSearch({ strict: false }));
+  const { window } = report;
+  const { since, until, bucket, previous } = window;
+  const series = useQuery({ ...mySeriesQuery({ since, until, bucket }), ...toRefresh(window) });
+  const before = useQuery({
+    ...mySeriesQuery({ ...(previous ?? { since, until }), bucket }),
+    enabled: previous !== null,
+  });
+  const totals = useCompared(series, previous === null ? null : before, toSeriesTotals);
+  return (
+    <>
+      <PageHead
+        title="My usage"
+        actions={
+          <Link
+            to="/requests"
+            search={{ principal: name, range: window.range ?? undefined, ...toEnds(window) }}
+            className={buttonClass({})}
+          >
+            My requests
+          </Link>
+        }
+      />
+      <div className="mb-4 flex">
+        <WindowPicker report={report} />
+      </div>
+      {(totals.now !== null || series.error === null) && (
+        <Tiles totals={totals} isCompared={previous !== null} canPrice={role === "admin"} />
+      )}
+      <CountedWindow notes={series.data?.notes} />
+      <SeriesCard report={report} asked={series} measure={show} />
+      <CalendarCard report={report} measure={show} />
+      <ModelsCard window={window} />
+    </>
+  );
+}
+
+/** A range that moves along is told by its name alone. */
+function toEnds({ range, since, until }: ReturnType<typeof useReport>["window"]) {
+  return range === null ? { since, until } : {};
+}

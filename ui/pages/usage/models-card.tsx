@@ -1,0 +1,69 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Suspense } from "react";
+import { myUsageQuery } from "../../api/my.ts";
+import { buttonClass } from "../../components/button.tsx";
+import { Card } from "../../components/card.tsx";
+import { EmptyState } from "../../components/empty.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { lazyPart } from "../../lazy-part.tsx";
+import type { TimeWindow } from "../../search/window.ts";
+import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
+import { toRefresh } from "../../reports/refresh.ts";
+import { TableSkeleton } from "../../reports/table-skeleton.tsx";
+
+const ModelsTable = lazyPart(async () => (await import("./models-table.tsx")).ModelsTable);
+
+/** What one used by model and endpoint, in the same window. */
+export function ModelsCard({ window }: { readonly window: TimeWindow }) {
+  const { since, until } = window;
+  const usage = useQuery({ ...myUsageQuery({ since, until }), ...toRefresh(window) });
+  const csv = useCsvExport({ path: "/my/usage", query: { since, until }, subject: "my-usage" });
+  const { data, error, refetch } = usage;
+  return (
+    <Card
+      flush
+      title="By model and endpoint"
+      lead={
+        data?.notes.isTruncated === true
+          ? "There is more than one report holds: only the rows with the most requests are here. Narrow the window."
+          : "Answered and cancelled requests. Failures are in the chart and on the page Errors."
+      }
+      actions={<CsvButton size="sm" state={csv} title="Every row of this report" />}
+    >
+      <CsvFailure state={csv} className="px-4 pb-4" />
+      {error !== null && (
+        <div className="px-4 pb-4">
+          <ErrorNotice failure={error} onRetry={() => void refetch()} />
+        </div>
+      )}
+      {error === null && data === undefined && <TableSkeleton rows={5} />}
+      {data?.usage.length === 0 && <NoUsage />}
+      {data !== undefined && data.usage.length > 0 && (
+        <Suspense fallback={<TableSkeleton rows={5} />}>
+          <ModelsTable rows={data.usage} busy={usage.isPlaceholderData} />
+        </Suspense>
+      )}
+    </Card>
+  );
+}
+
+function NoUsage() {
+  return (
+    <EmptyState
+      icon="usage"
+      title="Nothing of yours was answered in this window"
+      body="Choose a longer window, or make a request."
+      action={
+        <>
+          <Link to="/playground" className={buttonClass({ size: "sm" })}>
+            Try a model
+          </Link>
+          <Link to="/keys" className={buttonClass({ size: "sm" })}>
+            My keys
+          </Link>
+        </>
+      }
+    />
+  );
+}

@@ -1,0 +1,101 @@
+import { Link } from "@tanstack/react-router";
+import type { OwnUsageRow } from "../../api/my.ts";
+import { UsageCost } from "../../reports/usage-cost.tsx";
+import type { Column } from "../../components/column.ts";
+import { DataTable } from "../../components/table.tsx";
+import { formatCount } from "../../text/format.ts";
+import { hasUnpricedUnits } from "../../reports/measure.ts";
+import { Quantity } from "../../reports/quantity.tsx";
+
+export interface ModelsTableProps {
+  readonly rows: readonly OwnUsageRow[];
+  readonly busy: boolean;
+}
+
+export function ModelsTable({ rows, busy }: ModelsTableProps) {
+  return (
+    <DataTable
+      caption="Your usage by model and endpoint"
+      columns={COLUMNS}
+      rows={rows}
+      getRowId={toId}
+      sort={{ id: "cost", descending: true }}
+      busy={busy}
+      empty={null}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<OwnUsageRow>[] = [
+  {
+    id: "model",
+    header: "Model",
+    rowHeader: true,
+    cell: (row) => <ModelName row={row} />,
+    sortValue: ({ model }) => model,
+  },
+  {
+    id: "endpoint",
+    header: "Endpoint",
+    cell: ({ endpoint }) => <span title={endpoint}>{endpoint}</span>,
+    sortValue: ({ endpoint }) => endpoint,
+  },
+  {
+    id: "requests",
+    header: "Requests",
+    align: "end",
+    cell: ({ requests }) => formatCount(requests),
+    sortValue: ({ requests }) => requests,
+  },
+  {
+    id: "cancelled",
+    header: "Cancelled",
+    align: "end",
+    cell: ({ cancelled }) => formatCount(cancelled),
+    sortValue: ({ cancelled }) => cancelled,
+  },
+  toUnitColumn("input", "Input", ({ units }) => units.input_tokens),
+  toUnitColumn("output", "Output", ({ units }) => units.output_tokens),
+  toUnitColumn("cached", "Cached", ({ units }) => units.cached_input_tokens),
+  {
+    id: "cost",
+    header: "Cost",
+    align: "end",
+    cell: (row) => <UsageCost cost={row.cost} hasUnpriced={hasUnpricedUnits(row)} />,
+    sortValue: ({ cost }) => cost,
+  },
+];
+
+/** What the relay was asked for is a name of the upstream's own, not one of the catalogue. */
+function ModelName({ row: { model, endpoint } }: { readonly row: OwnUsageRow }) {
+  if (endpoint.startsWith("/")) return <span title={model}>{model}</span>;
+  return (
+    <Link
+      to="/models"
+      search={{ q: model }}
+      title={model}
+      className="font-medium text-ink hover:text-accent hover:underline"
+    >
+      {model}
+    </Link>
+  );
+}
+
+function toId({ model, endpoint }: OwnUsageRow): string {
+  return `${model} ${endpoint}`;
+}
+
+function toUnitColumn(
+  id: string,
+  header: string,
+  of: (row: OwnUsageRow) => number | undefined,
+): Column<OwnUsageRow> {
+  return {
+    id,
+    header,
+    headerTitle: `${header} tokens`,
+    align: "end",
+    cell: (row) => <Quantity value={of(row)} />,
+    sortValue: (row) => of(row) ?? null,
+  };
+}

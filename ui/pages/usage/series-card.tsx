@@ -1,0 +1,56 @@
+import { Suspense } from "react";
+import type { UsageSeries } from "../../api/reports.ts";
+import { Card } from "../../components/card.tsx";
+import { classNames } from "../../components/class-names.ts";
+import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Segmented } from "../../components/segmented.tsx";
+import { lazyPart } from "../../lazy-part.tsx";
+import type { Measure } from "../../search/breakdown.ts";
+import type { Report } from "../../search/report.ts";
+import { ChartSkeleton } from "../../reports/chart-skeleton.tsx";
+import { MEASURE_LABELS, MEASURE_OPTIONS } from "../../reports/measure.ts";
+
+const SeriesChart = lazyPart(async () => (await import("./series-chart.tsx")).SeriesChart);
+
+export interface SeriesCardProps {
+  readonly report: Report;
+  readonly measure: Measure;
+  readonly asked: {
+    readonly data: UsageSeries | undefined;
+    readonly error: Error | null;
+    readonly isPlaceholderData: boolean;
+    readonly refetch: () => unknown;
+  };
+}
+
+/** One's own usage over time; what it counts, the calendar counts too. */
+export function SeriesCard({ report, asked, measure }: SeriesCardProps) {
+  const { data, error, isPlaceholderData, refetch } = asked;
+  return (
+    <Card
+      className="mb-4"
+      title={`${MEASURE_LABELS[measure]} over time`}
+      lead={`Per ${report.window.bucket}, in UTC. A bar narrows the window.`}
+      actions={
+        <Segmented
+          label="What is counted"
+          options={MEASURE_OPTIONS}
+          value={measure}
+          onValueChange={(show) => report.change({ show: show === "cost" ? undefined : show })}
+        />
+      }
+    >
+      {error !== null && <ErrorNotice failure={error} onRetry={() => void refetch()} />}
+      {(data !== undefined || error === null) && (
+        <div
+          aria-busy={isPlaceholderData || undefined}
+          className={classNames("min-h-[18.25rem] transition-opacity", isPlaceholderData && "opacity-60")}
+        >
+          <Suspense fallback={<ChartSkeleton />}>
+            {data === undefined ? <ChartSkeleton /> : <SeriesChart {...{ report, measure }} answer={data} />}
+          </Suspense>
+        </div>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,51 @@
+import { UNITS } from "#kernel/units.ts";
+import type { Units } from "../api/reports.ts";
+import { MEASURES, type Measure } from "../search/breakdown.ts";
+import { formatCountCompact, formatMoneyCompact } from "../text/format.ts";
+
+export const MEASURE_LABELS: { readonly [measure in Measure]: string } = {
+  cost: "Cost",
+  requests: "Requests",
+  tokens: "Tokens",
+};
+
+export const MEASURE_OPTIONS = MEASURES.map((measure) => ({
+  value: measure,
+  label: MEASURE_LABELS[measure],
+}));
+
+/** How an axis, a tooltip and a legend write it. */
+export const MEASURE_FORMATS: { readonly [measure in Measure]: (value: number) => string } = {
+  cost: formatMoneyCompact,
+  requests: formatCountCompact,
+  tokens: formatCountCompact,
+};
+
+/** What reports tell of a bucket, a row or a group. */
+export interface Figures {
+  readonly requests: number;
+  /** Null when nothing was priced. */
+  readonly cost: number | null;
+  readonly units: Units;
+}
+
+/** Null where there is no number: nothing priced, or no unit reported. */
+export function toMeasured({ requests, cost, units }: Figures, measure: Measure): number | null {
+  if (measure === "cost") return cost;
+  return measure === "requests" ? requests : countTokens(units);
+}
+
+/** Input at the full rate, output and cache reads, which reports count apart (specification, section 2.10). */
+function countTokens({ input_tokens, output_tokens, cached_input_tokens }: Units): number | null {
+  return [input_tokens, output_tokens, cached_input_tokens].reduce<number | null>(addKnown, null);
+}
+
+/** Used, and nothing of it priced. What was hung up on before anything came has no cost either, and needs no price. */
+export function hasUnpricedUnits({ cost, units }: Pick<Figures, "cost" | "units">): boolean {
+  return cost === null && UNITS.some((unit) => (units[unit] ?? 0) > 0);
+}
+
+/** Nothing known and nothing known stay nothing; a zero is known. */
+export function addKnown(sum: number | null, more: number | null | undefined): number | null {
+  return more === null || more === undefined ? sum : (sum ?? 0) + more;
+}

@@ -1,0 +1,112 @@
+import { Link } from "@tanstack/react-router";
+import { Absent } from "../components/absent.tsx";
+import { Unpriced } from "../components/money.tsx";
+import { Tile } from "../components/tile.tsx";
+import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../text/format.ts";
+import { formatTileCount, TileCount, toComparison } from "./tile-figures.tsx";
+import { toFailedShare, type Totals } from "./totals.ts";
+import type { Compared } from "./use-compared.ts";
+
+export interface TilesProps {
+  readonly totals: Compared<Totals>;
+  /** False for all time, which nothing came before. */
+  readonly isCompared: boolean;
+  /** Offers to set the prices that are missing. */
+  readonly canPrice: boolean;
+}
+
+/** The sums of a window, each against the window before. */
+export function Tiles({ totals, isCompared, canPrice }: TilesProps) {
+  const { now } = totals;
+  const busy = now === null;
+  const compare = (of: (one: Totals) => number | null) => toComparison(totals, isCompared, of);
+  const tokens = (unit: "input_tokens" | "output_tokens" | "cached_input_tokens") => ({
+    busy,
+    value: <TileCount value={now === null ? 0 : now.units[unit]} />,
+    ...compare(({ units }) => units[unit]),
+  });
+  return (
+    <section
+      aria-label="Sums of the window"
+      className="mb-4 grid grid-cols-2 gap-3 sm:grid-cols-4 min-[1400px]:grid-cols-8"
+    >
+      <div className="col-span-2 grid">
+        <Tile
+          label="Cost"
+          busy={busy}
+          value={now !== null && <Cost totals={now} />}
+          {...compare(({ cost }) => cost)}
+        />
+      </div>
+      <Tile
+        label="Requests"
+        busy={busy}
+        value={<TileCount value={now?.requests ?? 0} />}
+        {...compare(({ requests }) => requests)}
+      />
+      <Tile
+        label="Failed"
+        busy={busy}
+        value={now !== null && <FailedShare totals={now} />}
+        goodWhen="down"
+        {...compare(toFailedShare)}
+      />
+      <Tile
+        label="Unpriced"
+        busy={busy}
+        value={now !== null && <UnpricedCount count={now.unpricedRequests} canPrice={canPrice} />}
+        goodWhen="down"
+        {...compare(({ unpricedRequests }) => unpricedRequests)}
+      />
+      <Tile label="Input tokens" {...tokens("input_tokens")} />
+      <Tile label="Output tokens" {...tokens("output_tokens")} />
+      <Tile label="Cached tokens" {...tokens("cached_input_tokens")} />
+    </section>
+  );
+}
+
+/** Without the requests that have no price, of which the tile beside it tells; nothing used is no cost, and not unpriced. */
+function Cost({ totals: { cost, unpricedRequests } }: { readonly totals: Totals }) {
+  if (cost === null) return unpricedRequests > 0 ? <Unpriced /> : <Absent />;
+  const isPartial = unpricedRequests > 0;
+  return (
+    <span title={`${formatMoneyExact(cost)}${isPartial ? ", without the requests that have no price" : ""}`}>
+      {formatMoney(cost)}
+      {isPartial && (
+        <>
+          <span aria-hidden="true" className="text-warn">
+            +
+          </span>
+          <span className="sr-only"> and unpriced requests</span>
+        </>
+      )}
+    </span>
+  );
+}
+
+function FailedShare({ totals }: { readonly totals: Totals }) {
+  const share = toFailedShare(totals);
+  if (share === null) return <Absent />;
+  const title = `${formatCount(totals.failed)} of ${formatCount(totals.requests)} requests`;
+  return <span title={title}>{formatPercent(share)}</span>;
+}
+
+interface UnpricedCountProps {
+  readonly count: number;
+  readonly canPrice: boolean;
+}
+
+/** Whoever can set the missing prices is led there. */
+function UnpricedCount({ count, canPrice }: UnpricedCountProps) {
+  if (count === 0 || !canPrice) return <TileCount value={count} />;
+  return (
+    <Link
+      to="/pricing"
+      title={`${formatCount(count)} requests without a price: set prices`}
+      className="text-warn underline decoration-1 underline-offset-4 hover:decoration-2"
+    >
+      {formatTileCount(count)}
+      <span className="sr-only"> requests without a price: set prices</span>
+    </Link>
+  );
+}

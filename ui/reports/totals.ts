@@ -1,0 +1,50 @@
+import type { Unit } from "#kernel/units.ts";
+import type { UsageBucket, UsageSeries } from "../api/reports.ts";
+import { addKnown } from "./measure.ts";
+
+/** A whole series as one. */
+export interface Totals {
+  readonly requests: number;
+  readonly cancelled: number;
+  readonly failed: number;
+  readonly unpricedRequests: number;
+  /** Null when nothing was priced. */
+  readonly cost: number | null;
+  /** Null when nobody reported the unit. */
+  readonly units: { readonly [unit in Unit]: number | null };
+}
+
+export function toTotals(series: readonly UsageBucket[]): Totals {
+  const add = (of: (bucket: UsageBucket) => number) => series.reduce((sum, bucket) => sum + of(bucket), 0);
+  const addUnit = (unit: Unit) =>
+    series.reduce<number | null>((sum, { units }) => addKnown(sum, units[unit]), null);
+  return {
+    requests: add(({ requests }) => requests),
+    cancelled: add(({ cancelled }) => cancelled),
+    failed: add(({ failed }) => failed),
+    unpricedRequests: add(({ unpriced_requests }) => unpriced_requests),
+    cost: series.reduce<number | null>((sum, { cost }) => addKnown(sum, cost), null),
+    units: {
+      input_tokens: addUnit("input_tokens"),
+      output_tokens: addUnit("output_tokens"),
+      cached_input_tokens: addUnit("cached_input_tokens"),
+      audio_seconds: addUnit("audio_seconds"),
+    },
+  };
+}
+
+export function toSeriesTotals({ series }: Pick<UsageSeries, "series">): Totals {
+  return toTotals(series);
+}
+
+/** The share of requests that failed; null without requests. */
+export function toFailedShare({ requests, failed }: Totals): number | null {
+  return requests === 0 ? null : failed / requests;
+}
+
+/** How much more `now` is than `before`, as a share of `before`. Null when there was none of it, of which no share can be told. */
+export function toChange(now: number, before: number | null): number | null {
+  if (before === null) return null;
+  if (before === 0) return now === 0 ? 0 : null;
+  return (now - before) / before;
+}

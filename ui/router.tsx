@@ -1,0 +1,193 @@
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from "@tanstack/react-router";
+import { meQuery } from "./api/session.ts";
+import { takeReturnPath } from "./shell/return-path.ts";
+import { RootFailure, RouteFailure } from "./shell/route-failure.tsx";
+import { Shell } from "./shell/shell.tsx";
+import { importPart } from "./stale.ts";
+import { NotFoundPage } from "./pages/not-found.tsx";
+import {
+  readAuditSearch,
+  readCatalogueSearch,
+  readListSearch,
+  readModelsSearch,
+  readOverviewSearch,
+  readPeopleSearch,
+  readPlaygroundSearch,
+  readErrorsSearch,
+  readRequestsSearch,
+  readSignInSearch,
+  readUsageSearch,
+} from "./search/pages.ts";
+import { parseQueryString, toQueryString } from "./search/query-string.ts";
+
+export interface RouterContext {
+  readonly queryClient: QueryClient;
+  /** From the address that `lockport serve` prints; it signs in once. */
+  readonly loginToken: string | null;
+}
+
+const root = createRootRouteWithContext<RouterContext>()({
+  errorComponent: RootFailure,
+  notFoundComponent: NotFoundPage,
+});
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  validateSearch: readSignInSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/sign-in.tsx")), "SignInPage"),
+  errorComponent: RootFailure,
+});
+
+/** Everything but the sign-in: who is not signed in goes there, and comes back to where they were. */
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: "shell",
+  beforeLoad: async ({ context, location }) => {
+    const me = await context.queryClient.ensureQueryData(meQuery());
+    if (!me.authenticated || context.loginToken !== null) {
+      throw redirect({ to: "/sign-in", search: location.href === "/" ? {} : { next: location.href } });
+    }
+    // The identity provider leads back to the first page, whatever was asked for before.
+    const returnPath = takeReturnPath();
+    if (returnPath !== null && returnPath !== location.href) throw redirect({ href: returnPath });
+  },
+  component: Shell,
+  errorComponent: RootFailure,
+});
+
+const overview = createRoute({
+  getParentRoute: () => shell,
+  path: "/",
+  validateSearch: readOverviewSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/overview.tsx")), "OverviewPage"),
+});
+const usage = createRoute({
+  getParentRoute: () => shell,
+  path: "/usage",
+  validateSearch: readUsageSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/usage.tsx")), "UsagePage"),
+});
+const requests = createRoute({
+  getParentRoute: () => shell,
+  path: "/requests",
+  validateSearch: readRequestsSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/requests.tsx")), "RequestsPage"),
+});
+const errors = createRoute({
+  getParentRoute: () => shell,
+  path: "/errors",
+  validateSearch: readErrorsSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/errors.tsx")), "ErrorsPage"),
+});
+const models = createRoute({
+  getParentRoute: () => shell,
+  path: "/models",
+  validateSearch: readModelsSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/models.tsx")), "ModelsPage"),
+});
+const playground = createRoute({
+  getParentRoute: () => shell,
+  path: "/playground",
+  validateSearch: readPlaygroundSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/playground.tsx")), "PlaygroundPage"),
+});
+const keys = createRoute({
+  getParentRoute: () => shell,
+  path: "/keys",
+  component: lazyRouteComponent(() => importPart(() => import("./pages/keys.tsx")), "KeysPage"),
+});
+const relayTokens = createRoute({
+  getParentRoute: () => shell,
+  path: "/relay-tokens",
+  component: lazyRouteComponent(
+    () => importPart(() => import("./pages/relay-tokens.tsx")),
+    "RelayTokensPage",
+  ),
+});
+
+/** The server decides what an administrator may do; here it only spares a member pages of refusals. */
+const admin = createRoute({
+  getParentRoute: () => shell,
+  id: "admin",
+  component: lazyRouteComponent(() => importPart(() => import("./shell/admin-only.tsx")), "AdminOnly"),
+});
+const providers = createRoute({
+  getParentRoute: () => admin,
+  path: "/providers",
+  validateSearch: readListSearch,
+  component: lazyRouteComponent(
+    () => importPart(() => import("./pages/admin/providers.tsx")),
+    "ProvidersPage",
+  ),
+});
+const catalogue = createRoute({
+  getParentRoute: () => admin,
+  path: "/catalogue",
+  validateSearch: readCatalogueSearch,
+  component: lazyRouteComponent(
+    () => importPart(() => import("./pages/admin/catalogue.tsx")),
+    "CataloguePage",
+  ),
+});
+const people = createRoute({
+  getParentRoute: () => admin,
+  path: "/people",
+  validateSearch: readPeopleSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/people.tsx")), "PeoplePage"),
+});
+const pricing = createRoute({
+  getParentRoute: () => admin,
+  path: "/pricing",
+  validateSearch: readListSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/pricing.tsx")), "PricingPage"),
+});
+const audit = createRoute({
+  getParentRoute: () => admin,
+  path: "/audit",
+  validateSearch: readAuditSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/audit.tsx")), "AuditPage"),
+});
+
+const routeTree = root.addChildren([
+  signIn,
+  shell.addChildren([
+    overview,
+    usage,
+    requests,
+    errors,
+    models,
+    playground,
+    keys,
+    relayTokens,
+    admin.addChildren([providers, catalogue, people, pricing, audit]),
+  ]),
+]);
+
+/** Every page and what its address may hold. */
+export function createPageRouter(context: RouterContext) {
+  return createRouter({
+    routeTree,
+    context,
+    parseSearch: parseQueryString,
+    stringifySearch: toQueryString,
+    defaultPreload: "intent",
+    // What is shown is asked for by the pages themselves, and kept by the query cache.
+    defaultPreloadStaleTime: 0,
+    defaultErrorComponent: RouteFailure,
+    scrollRestoration: true,
+  });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof createPageRouter>;
+  }
+}

@@ -1,0 +1,45 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { readFilters, type Filters, type ReportQuery } from "./filters.ts";
+import { useMinute } from "./now.ts";
+import { readReportSearch, type ErrorsSearch, type OverviewSearch, type RequestsSearch } from "./pages.ts";
+import { toTimeWindow, type Range, type TimeWindow } from "./window.ts";
+
+/** Everything that a page of reports knows from its address. */
+export interface Report {
+  readonly filters: Filters;
+  readonly window: TimeWindow;
+  readonly query: ReportQuery;
+  /** The same filters over the window before, to compare with. */
+  readonly previousQuery: ReportQuery | null;
+  /** Milliseconds since 1970, by the minute. */
+  readonly now: number;
+  /** Writes to the address; a field set to undefined leaves it. The first page of a list comes back into view. */
+  readonly change: (patch: SearchPatch) => void;
+}
+
+export type SearchPatch = Partial<OverviewSearch & RequestsSearch & ErrorsSearch>;
+
+/** The filters and the window of the address, as every chart, table and tail of a page shares them. */
+export function useReport(fallback: Range): Report {
+  const search = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const now = useMinute();
+  return useMemo(() => {
+    const filters = readFilters(search);
+    const window = toTimeWindow(readReportSearch(search), fallback, now);
+    return {
+      filters,
+      window,
+      now,
+      query: { ...filters, since: window.since, until: window.until },
+      previousQuery: window.previous === null ? null : { ...filters, ...window.previous },
+      change: (patch) =>
+        void navigate({
+          to: ".",
+          search: (current: object) => ({ ...current, page: undefined, ...patch }),
+          resetScroll: false,
+        }),
+    };
+  }, [search, navigate, now, fallback]);
+}

@@ -1,0 +1,150 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { Badge } from "../components/badge.tsx";
+import { Button, buttonClass } from "../components/button.tsx";
+import { Card } from "../components/card.tsx";
+import { classNames } from "../components/class-names.ts";
+import { Icon } from "../components/icon.tsx";
+import { FirstRequest } from "./first-request.tsx";
+import { SETUP_STEPS, toNextStep, type SetupStep } from "./setup.ts";
+import type { Setup } from "./use-setup.ts";
+
+type StepPath = "/providers" | "/catalogue" | "/keys";
+
+interface Step {
+  readonly title: string;
+  readonly why: string;
+  /** Where it is done; null where only an admin can, and where what it takes stands beneath. */
+  readonly link: StepPath | null;
+  readonly isForAdmin?: boolean;
+}
+
+export interface ChecklistProps {
+  readonly setup: Setup;
+}
+
+/** The way from an empty installation to its first request; each step checks itself off. */
+export function Checklist({ setup }: ChecklistProps) {
+  const { done, isAdmin, dismiss } = setup;
+  if (done === null) return null;
+  const next = toNextStep(done);
+  const steps = toSteps(isAdmin);
+  const doneCount = SETUP_STEPS.filter((step) => done[step]).length;
+  return (
+    <Card
+      flush
+      className="mb-4"
+      title={next === null ? "Lockport is set up" : "Set up Lockport"}
+      lead={
+        next === null
+          ? "The first request has arrived. From here on this page shows what the team uses."
+          : `${doneCount} of ${SETUP_STEPS.length} done. Each step checks itself off.`
+      }
+      {...(next === null && {
+        actions: (
+          <Button size="sm" icon="check" onClick={dismiss}>
+            Dismiss
+          </Button>
+        ),
+      })}
+    >
+      <p role="status" className="sr-only">
+        {next === null ? "The first request has arrived. Lockport is set up." : `Next: ${steps[next].title}`}
+      </p>
+      <ol className="border-t border-line">
+        {SETUP_STEPS.map((step, index) => (
+          <StepLine
+            key={step}
+            step={steps[step]}
+            number={index + 1}
+            isDone={done[step]}
+            isNext={step === next}
+          >
+            {step === "request" && step === next && <FirstRequest />}
+          </StepLine>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+interface StepLineProps {
+  readonly step: Step;
+  readonly number: number;
+  readonly isDone: boolean;
+  readonly isNext: boolean;
+  readonly children: ReactNode;
+}
+
+function StepLine({ step, number, isDone, isNext, children }: StepLineProps) {
+  return (
+    <li
+      aria-current={isNext ? "step" : undefined}
+      className="flex gap-3 border-b border-line px-4 py-3.5 last:border-0"
+    >
+      <span
+        aria-hidden="true"
+        className={classNames(
+          "flex size-6 shrink-0 items-center justify-center rounded-full text-xs font-medium",
+          isDone
+            ? "bg-good-soft text-good"
+            : isNext
+              ? "bg-accent text-accent-ink"
+              : "bg-sunken text-ink-soft",
+        )}
+      >
+        {isDone ? <Icon name="check" size={14} /> : number}
+      </span>
+      <div className="min-w-0 flex-1">
+        <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
+          <div className="min-w-0">
+            <p className={classNames("leading-6 font-medium", isDone ? "text-ink-soft" : "text-ink")}>
+              {step.title}
+              {isDone && <span className="sr-only"> (done)</span>}
+            </p>
+            {!isDone && <p className="max-w-prose text-ink-soft">{step.why}</p>}
+          </div>
+          {!isDone && step.isForAdmin === true && <Badge>Waiting for an admin</Badge>}
+          {!isDone && step.link !== null && (
+            <Link
+              to={step.link}
+              className={buttonClass({ size: "sm", variant: isNext ? "primary" : "secondary" })}
+            >
+              {step.title}
+            </Link>
+          )}
+        </div>
+        {children}
+      </div>
+    </li>
+  );
+}
+
+function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
+  return {
+    provider: {
+      title: "Add a provider",
+      why: "Where models run: a hosted service, or a server of your own.",
+      ...toAdminStep("/providers", isAdmin),
+    },
+    model: {
+      title: "Bind a model",
+      why: "Gives a provider's model the name that callers ask for.",
+      ...toAdminStep("/catalogue", isAdmin),
+    },
+    key: {
+      title: "Create a key",
+      why: "What a program calls with. Its usage is counted for whoever owns it.",
+      link: "/keys",
+    },
+    request: {
+      title: "Make the first request",
+      why: "From any program that speaks to the OpenAI API, or from a shell.",
+      link: null,
+    },
+  };
+}
+
+function toAdminStep(path: StepPath, isAdmin: boolean): Pick<Step, "link" | "isForAdmin"> {
+  return isAdmin ? { link: path } : { link: null, isForAdmin: true };
+}

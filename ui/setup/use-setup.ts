@@ -1,0 +1,78 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { KEYS } from "../api/keys.ts";
+import { useMe } from "../api/session.ts";
+import {
+  callableModelCountQuery,
+  keyCountQuery,
+  modelCountQuery,
+  myKeyCountQuery,
+  POLL_MS,
+  providerCountQuery,
+  requestCountQuery,
+} from "./queries.ts";
+import { isSetUp, toSetupDone, type SetupDone } from "./setup.ts";
+
+export interface Setup {
+  /** Null until it is known, and where it could not be found out. */
+  readonly done: SetupDone | null;
+  readonly isAdmin: boolean;
+  /** While something is missing; once nothing is, until it is dismissed. */
+  readonly isShown: boolean;
+  readonly dismiss: () => void;
+}
+
+/**
+ * How far the installation is set up, from what there is in it and from nothing else. What is missing is looked for every
+ * two seconds while the page is in sight; a step that was seen missing and is done stays in sight until it is dismissed.
+ */
+export function useSetup(): Setup {
+  const isAdmin = useMe().role === "admin";
+  const [stage, setStage] = useState<"unknown" | "missing" | "completed" | "dismissed">("unknown");
+  const polling: Polling = { refetchInterval: stage === "missing" ? POLL_MS : false };
+  const requests = useQuery({ ...requestCountQuery(), ...polling });
+  const providers = useQuery({ ...providerCountQuery(), ...polling, enabled: isAdmin });
+  const models = useQuery({ ...modelCountQuery(), ...polling, enabled: isAdmin });
+  const keys = useQuery({ ...keyCountQuery(), ...polling, enabled: isAdmin });
+  const callable = useQuery({ ...callableModelCountQuery(), ...polling, enabled: !isAdmin });
+  const myKeys = useQuery({ ...myKeyCountQuery(), ...polling, enabled: !isAdmin });
+
+  const done = toKnown(
+    isAdmin
+      ? { providers: providers.data, models: models.data, keys: keys.data, requests: requests.data }
+      : { providers: null, models: callable.data, keys: myKeys.data, requests: requests.data },
+  );
+  const isMissing = done !== null && !isSetUp(done);
+  if (isMissing && stage !== "missing") setStage("missing");
+  if (done !== null && !isMissing && stage === "missing") setStage("completed");
+  useFreshReports(done?.request === false);
+  return {
+    done,
+    isAdmin,
+    isShown: isMissing || stage === "completed",
+    dismiss: () => setStage("dismissed"),
+  };
+}
+
+/** What was counted before the first request is not worth keeping after it. */
+function useFreshReports(isEmpty: boolean): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (!isEmpty) return undefined;
+    return () => void client.invalidateQueries({ queryKey: KEYS.reports });
+  }, [client, isEmpty]);
+}
+
+interface Polling {
+  readonly refetchInterval: number | false;
+}
+
+type Counts = Parameters<typeof toSetupDone>[0];
+type Asked = { readonly [count in keyof Counts]: Counts[count] | undefined };
+
+function toKnown({ providers, models, keys, requests }: Asked): SetupDone | null {
+  if (providers === undefined || models === undefined || keys === undefined || requests === undefined) {
+    return null;
+  }
+  return toSetupDone({ providers, models, keys, requests });
+}

@@ -1,0 +1,16 @@
+/** In the fragment, which no server and no log ever sees. */
+const FRAGMENT = /^#login=([A-Za-z0-9_-]{1,200})$/;
+
+/** The token of a one-time login link, which leaves the address at once. */
+export function takeLoginToken(): string | null {
+  const token = FRAGMENT.exec(globalThis.location.hash)?.[1] ?? null;
+  if (token !== null) history.replaceState(history.state, "", globalThis.location.pathname);
+  return token;
+}
+
+/** Into a tab that shows the page already, a link is pasted without a load: the page begins anew, as the link is meant. */
+export function reloadOnLoginLink(): void {
+  globalThis.addEventListener("hashchange", () => {
+    if (FRAGMENT.test(globalThis.location.hash)) globalThis.location.reload();
+  });
+}

@@ -1,0 +1,39 @@
+import type { IconName } from "../components/icon.tsx";
+
+export interface NavigationItem {
+  readonly to: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** The second key after `g`. */
+  readonly key: string;
+}
+
+/** What everyone sees. */
+export const MEMBER_PAGES: readonly NavigationItem[] = [
+  { to: "/", label: "Overview", icon: "overview", key: "o" },
+  { to: "/usage", label: "My usage", icon: "usage", key: "u" },
+  { to: "/requests", label: "Requests", icon: "requests", key: "r" },
+  { to: "/errors", label: "Errors", icon: "errors", key: "e" },
+  { to: "/models", label: "Models", icon: "models", key: "m" },
+  { to: "/playground", label: "Playground", icon: "playground", key: "p" },
+  { to: "/keys", label: "My keys", icon: "key", key: "k" },
+  { to: "/relay-tokens", label: "Relay tokens", icon: "token", key: "t" },
+];
+
+/** What only administrators see. */
+export const ADMIN_PAGES: readonly NavigationItem[] = [
+  { to: "/providers", label: "Providers", icon: "provider", key: "v" },
+  { to: "/catalogue", label: "Catalogue", icon: "catalogue", key: "c" },
+  { to: "/people", label: "People & keys", icon: "people", key: "h" },
+  { to: "/pricing", label: "Pricing", icon: "pricing", key: "i" },
+  { to: "/audit", label: "Audit", icon: "audit", key: "a" },
+];
+
+export function pagesFor(role: string | undefined): readonly NavigationItem[] {
+  return role === "admin" ? [...MEMBER_PAGES, ...ADMIN_PAGES] : MEMBER_PAGES;
+}
+
+/** The title of the browser's tab, and what is announced when a page is opened. */
+export function titleOf(pathname: string): string {
+  return [...MEMBER_PAGES, ...ADMIN_PAGES].find(({ to }) => to === pathname)?.label ?? "Lockport";
+}

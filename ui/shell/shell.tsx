@@ -1,0 +1,117 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Outlet, useLocation } from "@tanstack/react-router";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { KEYS } from "../api/keys.ts";
+import { useMe } from "../api/session.ts";
+import { IconButton } from "../components/button.tsx";
+import { ErrorBoundary } from "../components/error-boundary.tsx";
+import { PartFailure } from "../components/on-demand.tsx";
+import { useOnDemand } from "../on-demand.ts";
+import { BarAccountMenu, BarThemeMenu } from "./bar-menus.tsx";
+import { ConnectionBar } from "./connection-bar.tsx";
+import { pagesFor, titleOf } from "./navigation.ts";
+import { NavigationList } from "./navigation-list.tsx";
+import type { Overlay } from "./overlays.tsx";
+import { useShortcuts } from "./shortcuts.ts";
+import { Wordmark } from "./wordmark.tsx";
+
+const loadOverlays = async () => (await import("./overlays.tsx")).Overlays;
+
+/** What stands around every page: the way to the others, who is signed in, and whether the server answers. */
+export function Shell() {
+  const me = useMe();
+  useOtherPerson(me.name);
+  const pages = useMemo(() => pagesFor(me.role), [me.role]);
+  const [overlay, setOverlay] = useState<Overlay | null>(null);
+  const { Part: Overlays, failure, want, dismiss } = useOnDemand(loadOverlays);
+  const opener = useRef<HTMLElement>(null);
+  const show = (next: Overlay) => {
+    opener.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    setOverlay(next);
+    want();
+  };
+  const showHelp = () => show("help");
+  useShortcuts(pages, showHelp);
+  const { pathname } = useLocation();
+  const main = useAnnouncedPage(pathname);
+
+  return (
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:rounded-md focus:bg-raised focus:px-3 focus:py-2"
+      >
+        Skip to the content
+      </a>
+      <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex">
+        <div className="px-4 py-4">
+          <Wordmark />
+        </div>
+        <NavigationList role={me.role} />
+        <div className="mt-auto flex items-center justify-between gap-1 border-t border-line p-2">
+          <BarAccountMenu me={me} />
+          <div className="flex items-center">
+            <IconButton label="Keyboard shortcuts" icon="help" onClick={showHelp} />
+            <BarThemeMenu />
+          </div>
+        </div>
+      </aside>
+      <div className="flex min-w-0 flex-col">
+        <header className="sticky top-0 z-20 flex items-center justify-between gap-2 border-b border-line bg-surface px-3 py-2 lg:hidden">
+          <div className="flex items-center gap-2">
+            <IconButton label="Open the menu" icon="menu" onClick={() => show("menu")} />
+            <Wordmark />
+          </div>
+          <div className="flex items-center">
+            <BarThemeMenu />
+            <BarAccountMenu me={me} compact />
+          </div>
+        </header>
+        <ConnectionBar />
+        <main
+          id="main"
+          ref={main}
+          tabIndex={-1}
+          className="mx-auto w-full max-w-[92rem] min-w-0 flex-1 p-4 outline-none sm:p-6"
+        >
+          <ErrorBoundary resetKey={pathname}>
+            <Outlet />
+          </ErrorBoundary>
+        </main>
+      </div>
+      {Overlays !== null && (
+        <Overlays
+          open={overlay}
+          onClose={() => setOverlay(null)}
+          toFinalFocus={() => opener.current}
+          role={me.role}
+          pages={pages}
+        />
+      )}
+      <PartFailure {...{ failure, want, dismiss }} />
+    </div>
+  );
+}
+
+/** Another person in the same browser sees nothing that was asked for by the one before. */
+function useOtherPerson(name: string | undefined): void {
+  const queryClient = useQueryClient();
+  const shown = useRef(name);
+  useEffect(() => {
+    if (shown.current === name) return;
+    shown.current = name;
+    void queryClient.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEYS.me[0] });
+  }, [name, queryClient]);
+}
+
+/** A new page takes the tab's title and, when it was opened by hand, the focus: a screen reader then begins there. */
+function useAnnouncedPage(pathname: string) {
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef<string | null>(null);
+  useEffect(() => {
+    document.title = pathname === "/" ? "Lockport" : `${titleOf(pathname)} · Lockport`;
+    if (shown.current !== null && shown.current !== pathname) main.current?.focus({ preventScroll: true });
+    shown.current = pathname;
+  }, [pathname]);
+  return main;
+}

@@ -1,0 +1,58 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { SHORTCUTS, type ShortcutGroup } from "../components/help.tsx";
+import type { NavigationItem } from "./navigation.ts";
+
+/** After `g`, how long the second key is waited for. */
+const SEQUENCE_MS_MAX = 1_500;
+
+/** What keeps its keys to itself; a passing message is a dialog too, and is not modal. */
+const OVERLAYS = "[role=dialog]:not([aria-modal=false]),[role=alertdialog]:not([aria-modal=false])";
+
+/**
+ * Keys that work on every page: `/` goes to the filter of the page (the element marked `data-filter`), `g` and a letter
+ * open a page, `?` shows what there is. Typing in a field, and an open dialog, keep theirs.
+ */
+export function useShortcuts(pages: readonly NavigationItem[], onHelp: () => void): void {
+  const navigate = useNavigate();
+  const startedAt = useRef(-Infinity);
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isTyping(event.target) || document.querySelector(OVERLAYS) !== null) return;
+      const inSequence = event.timeStamp - startedAt.current < SEQUENCE_MS_MAX;
+      startedAt.current = -Infinity;
+      if (inSequence) {
+        const page = pages.find(({ key }) => key === event.key.toLowerCase());
+        if (page === undefined) return;
+        event.preventDefault();
+        void navigate({ to: page.to });
+      } else if (event.key === "g") {
+        startedAt.current = event.timeStamp;
+      } else if (event.key === "?") {
+        event.preventDefault();
+        onHelp();
+      } else if (event.key === "/") {
+        const filter = document.querySelector("[data-filter]");
+        if (!(filter instanceof HTMLElement)) return;
+        event.preventDefault();
+        filter.focus();
+      }
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [navigate, pages, onHelp]);
+}
+
+/** What the help shows: the pages that this person has, then what works on each. */
+export function toShortcutGroups(pages: readonly NavigationItem[]): readonly ShortcutGroup[] {
+  const goTo = pages.map(({ key, label }) => ({ keys: ["g", key], does: label }));
+  return [{ title: "Go to", shortcuts: goTo }, ...SHORTCUTS];
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return (
+    target.isContentEditable || target.matches("input, textarea, select, [role=combobox], [role=listbox]")
+  );
+}

@@ -1,0 +1,26 @@
+import { Menu } from "../components/menu.tsx";
+import type { OpenedProps } from "../components/on-demand.tsx";
+import { THEME_ICONS, THEME_LABELS, THEMES, useTheme } from "./theme.ts";
+
+export function ThemeMenu({ trigger }: OpenedProps) {
+  const [theme, setTheme] = useTheme();
+  return (
+    <Menu
+      defaultOpen
+      trigger={trigger}
+      items={[
+        {
+          kind: "choice",
+          label: "Theme",
+          value: theme,
+          options: THEMES.map((choice) => ({
+            value: choice,
+            label: THEME_LABELS[choice],
+            icon: THEME_ICONS[choice],
+          })),
+          onValueChange: (value) => setTheme(THEMES.find((choice) => choice === value) ?? "system"),
+        },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,129 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Capability } from "#catalog/capability.ts";
+import {
+  SNIPPET_USES,
+  toUses,
+  type SnippetClient,
+  type SnippetKind,
+  type SnippetUse,
+} from "#snippets/client.ts";
+import { CLIENTS } from "#snippets/clients.ts";
+import { UNSUPPORTED } from "#snippets/unsupported.ts";
+import { listedModelsQuery } from "../api/models.ts";
+import { CodeBlock } from "../components/code.tsx";
+import { SelectField } from "../components/select-field.tsx";
+
+export interface SnippetsProps {
+  /** Clients of `/v1`, or of the relay. */
+  readonly kind: SnippetKind;
+  /** An alias; without one, the first that can chat. */
+  readonly model?: string | undefined;
+  /** What the model can do: only examples that it answers are shown. All of them without it. */
+  readonly capabilities?: readonly Capability[] | undefined;
+  /** The plaintext, while it may be shown; without it the snippets name a variable. */
+  readonly secret?: string | undefined;
+  /** The secret left the page with a snippet. */
+  readonly onCopied?: (() => void) | undefined;
+}
+
+const USE_LABELS: { readonly [use in SnippetUse]: string } = {
+  chat: "Answer at once",
+  stream: "Word by word",
+  embeddings: "Embeddings",
+};
+
+/** What an example asks of a model (specification, section 4.2). */
+const NEEDS: { readonly [use in SnippetUse]: readonly Capability[] } = {
+  chat: ["chat"],
+  stream: ["chat", "chat_stream"],
+  embeddings: ["embeddings"],
+};
+
+/** Whether there is an example for a model that can do this. */
+export function hasSnippets(capabilities: readonly Capability[]): boolean {
+  return SNIPPET_USES.some((use) => isServed(use, capabilities));
+}
+
+/** How a client is pointed at this server: its install line, the text to paste, and what one runs into. */
+export function Snippets({ kind, model, capabilities, secret, onCopied }: SnippetsProps) {
+  const toServedUses = (client: SnippetClient) =>
+    toUses(client).filter((use) => capabilities === undefined || isServed(use, capabilities));
+  const clients = CLIENTS.filter((client) => client.kind === kind && toServedUses(client).length > 0);
+  const [clientId, setClientId] = useState(clients[0]?.id ?? "");
+  const [wantedUse, setUse] = useState<SnippetUse>("chat");
+  const client = clients.find(({ id }) => id === clientId) ?? clients[0];
+  const uses = client === undefined ? [] : toServedUses(client);
+  const use = uses.find((known) => known === wantedUse) ?? uses[0] ?? "chat";
+  const alias = useAlias(kind, use, model);
+  if (client === undefined) return null;
+  const toSnippet = client.snippets[use] ?? client.snippets.chat;
+  const code = toSnippet({ origin: globalThis.location.origin, model: alias, secret: secret ?? null });
+  return (
+    <div className="flex min-w-0 flex-col gap-3">
+      <div className="grid gap-2 sm:grid-cols-2">
+        <SelectField
+          label="Client"
+          value={client.id}
+          options={clients.map(({ id, name }) => ({ value: id, label: name }))}
+          onValueChange={setClientId}
+        />
+        {uses.length > 1 && (
+          <SelectField
+            label="Example"
+            value={use}
+            options={uses.map((value) => ({ value, label: USE_LABELS[value] }))}
+            onValueChange={setUse}
+          />
+        )}
+      </div>
+      {client.install !== null && <CodeBlock code={client.install} language="Install" />}
+      <CodeBlock code={code} language={client.file ?? client.name} onCopied={onCopied} />
+      {client.notes.length > 0 && (
+        <ul className="list-disc space-y-1 pl-5 text-sm text-ink-soft">
+          {client.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
+      {kind === "openai" && <Unsupported />}
+    </div>
+  );
+}
+
+function isServed(use: SnippetUse, capabilities: readonly Capability[]): boolean {
+  return NEEDS[use].every((needed) => capabilities.includes(needed));
+}
+
+function Unsupported() {
+  return (
+    <details className="text-sm text-ink-soft">
+      <summary className="cursor-default rounded-control py-1 hover:text-ink">
+        What does not work, and why
+      </summary>
+      <dl className="mt-1 flex flex-col gap-2">
+        {UNSUPPORTED.map(({ id, name, reason, instead }) => (
+          <div key={id}>
+            <dt className="font-medium text-ink">{name}</dt>
+            <dd>
+              {reason}
+              {instead !== null && ` ${instead}`}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+/** The alias to show: the given one, else one that serves what the example does; the relay's clients bring their own. */
+function useAlias(kind: SnippetKind, use: SnippetUse, given: string | undefined): string | null {
+  const { data: models } = useQuery({
+    ...listedModelsQuery(),
+    enabled: kind === "openai" && given === undefined,
+  });
+  if (kind === "relay") return null;
+  if (given !== undefined) return given;
+  const capability = use === "embeddings" ? "embeddings" : use === "stream" ? "chat_stream" : "chat";
+  return models?.find(({ capabilities }) => capabilities.includes(capability))?.id ?? null;
+}

@@ -1,0 +1,22 @@
+import type { Outcome } from "#usage/event.ts";
+
+/** What an outcome is called on the page. */
+export const OUTCOME_LABEL = {
+  ok: "OK",
+  upstream_error: "Upstream error",
+  unreachable: "Unreachable",
+  cancelled: "Cancelled",
+} as const satisfies Record<Outcome, string>;
+
+/** What an outcome means, for titles and legends. */
+export const OUTCOME_MEANING = {
+  ok: "The provider answered, and the caller had the whole answer.",
+  upstream_error: "The provider answered with an error.",
+  unreachable: "The provider could not be reached, was too slow or broke off.",
+  cancelled: "The caller hung up before the answer was complete.",
+} as const satisfies Record<Outcome, string>;
+
+/** Its name within a sentence or a legend: `upstream error`. */
+export function toOutcomeWord(outcome: Outcome): string {
+  return OUTCOME_LABEL[outcome].toLowerCase();
+}
