@@ -6,17 +6,14 @@ import OpenAI from "openai";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LOCKPORT, startLockport, toEnvironment } from "./lockport-process.ts";
 import { startModelServer } from "./model-server.ts";
 
-const root = join(import.meta.dir, "../..");
 const keep = process.argv.includes("--keep");
 const dataDir = mkdtempSync(join(tmpdir(), "lockport-demo-"));
-const env = { ...ownEnvironment(), PROXY_DATA_DIR: dataDir, PROXY_LOG: "warn" };
-const command = [process.execPath, "--no-env-file", join(root, "src/main.ts")];
-const START_WAIT_MS_MAX = 20_000;
 
 const models = await startModelServer({ port: 0 });
-const server = startLockport();
+const server = startLockport({ dataDir, port: "0" });
 try {
   step("A provider, an alias with prices, and a key: lockport's own commands");
   const adminKey = lockport("admin", "bootstrap");
@@ -107,49 +104,18 @@ function toRow(request: LoggedRequest) {
 /** Runs one of lockport's commands as a user would, shows it, and returns what it printed on stdout. */
 function lockport(...args: string[]): string {
   console.log(`  $ lockport ${args.join(" ")}`);
-  const done = Bun.spawnSync({ cmd: [...command, ...args], env, stdout: "pipe", stderr: "pipe" });
+  const done = Bun.spawnSync({
+    cmd: [...LOCKPORT, ...args],
+    env: toEnvironment(dataDir),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
   if (done.exitCode !== 0) throw new Error(`lockport ${args[0]} failed: ${done.stderr.toString().trim()}`);
   return done.stdout.toString().trim();
 }
 
-function startLockport() {
-  const child = Bun.spawn({
-    cmd: [...command, "serve", "--port", "0"],
-    env,
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  const listening = Promise.withResolvers<string>();
-  const timer = setTimeout(() => listening.reject(new Error("lockport did not start")), START_WAIT_MS_MAX);
-  void child.exited.then((code) => listening.reject(new Error(`lockport ended with code ${code}`)));
-  void (async () => {
-    let text = "";
-    const decoder = new TextDecoder();
-    for await (const bytes of child.stdout) {
-      text += decoder.decode(bytes, { stream: true });
-      const found = /listens on (\S+)/.exec(text)?.[1];
-      if (found !== undefined) listening.resolve(found);
-    }
-  })();
-  const url = listening.promise.finally(() => clearTimeout(timer));
-  // Heard at `await server.url`; until then nobody listens, which is no reason to end.
-  url.catch(() => undefined);
-  return {
-    url,
-    async stop() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
-  };
-}
-
 function prices(input: number, output: number): string[] {
   return ["--price", `input_tokens=${input}`, "--price", `output_tokens=${output}`];
-}
-
-/** Settings of the person who runs this are for their own server. */
-function ownEnvironment() {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PROXY_")));
 }
 
 function step(title: string): void {

@@ -1,7 +1,9 @@
 /**
  * A small model server that speaks the chat-completions dialect on loopback: no model inside, but honest about its words.
- * The demo uses it as the provider; run it alone with `bun contrib/demo/model-server.ts 9100`.
+ * The demo uses it as the provider; run it alone with `bun contrib/demo/model-server.ts 9100`, and with other names for its
+ * models with `--chat NAME` and `--embedding NAME`, each as often as wanted.
  */
+import { parseArgs } from "node:util";
 
 export interface ModelServer {
   /** Including `/v1`: what a provider's `base_url` is set to. */
@@ -15,30 +17,38 @@ export interface ModelServerOptions {
   readonly port: number;
   /** Pause between the words of a stream. */
   readonly wordPauseMs?: number;
+  /** What it is asked for instead of `demo-model-1` and `demo-embedding-1`. */
+  readonly chatModels?: readonly string[];
+  readonly embeddingModels?: readonly string[];
 }
 
-const CHAT_MODEL = "demo-model-1";
-const EMBEDDING_MODEL = "demo-embedding-1";
-const MODELS = [CHAT_MODEL, EMBEDDING_MODEL];
+const CHAT_MODELS_DEFAULT = ["demo-model-1"];
+const EMBEDDING_MODELS_DEFAULT = ["demo-embedding-1"];
 const EMBEDDING_DIMENSIONS = 64;
 const WORD_PAUSE_MS_DEFAULT = 40;
 /** A fixed moment, so that two answers to one request are the same bytes. */
 const CREATED = 1_760_000_000;
 
 type Json = { readonly [member: string]: unknown };
-type Answer = (body: Json) => Response;
+type Answer = (body: Json, model: string) => Response;
 
 export function startModelServer(options: ModelServerOptions): Promise<ModelServer> {
-  const pauseMs = options.wordPauseMs ?? WORD_PAUSE_MS_DEFAULT;
+  const {
+    wordPauseMs: pauseMs = WORD_PAUSE_MS_DEFAULT,
+    chatModels = CHAT_MODELS_DEFAULT,
+    embeddingModels = EMBEDDING_MODELS_DEFAULT,
+  } = options;
+  const models = [...chatModels, ...embeddingModels];
+  const answering = (answer: Answer) => (request: Request) => answerWith(request, models, answer);
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: options.port,
     idleTimeout: 60,
     development: false,
     routes: {
-      "/v1/models": { GET: listModels },
-      "/v1/chat/completions": { POST: answering((body) => answerChat(body, pauseMs)) },
-      "/v1/completions": { POST: answering((body) => answerCompletion(body, pauseMs)) },
+      "/v1/models": { GET: () => listModels(models) },
+      "/v1/chat/completions": { POST: answering((body, model) => answerChat(body, { model, pauseMs })) },
+      "/v1/completions": { POST: answering((body, model) => answerCompletion(body, { model, pauseMs })) },
       "/v1/embeddings": { POST: answering(answerEmbeddings) },
     },
     fetch: () => refuse(404, "not_found", "There is no such endpoint here."),
@@ -50,24 +60,27 @@ export function startModelServer(options: ModelServerOptions): Promise<ModelServ
   });
 }
 
-function answering(answer: Answer) {
-  return async (request: Request): Promise<Response> => {
-    const body: unknown = await request.json().catch(() => null);
-    if (!isJsonObject(body)) return refuse(400, "invalid_request_error", "The body must be a JSON object.");
-    const { model } = body;
-    if (typeof model !== "string" || !MODELS.includes(model)) {
-      return refuse(404, "model_not_found", `The models here are ${MODELS.join(" and ")}.`);
-    }
-    return answer(body);
-  };
+async function answerWith(request: Request, models: readonly string[], answer: Answer): Promise<Response> {
+  const body: unknown = await request.json().catch(() => null);
+  if (!isJsonObject(body)) return refuse(400, "invalid_request_error", "The body must be a JSON object.");
+  const { model } = body;
+  if (typeof model !== "string" || !models.includes(model)) {
+    return refuse(404, "model_not_found", `The models here are ${models.join(" and ")}.`);
+  }
+  return answer(body, model);
 }
 
-function listModels(): Response {
-  const data = MODELS.map((id) => ({ id, object: "model", created: CREATED, owned_by: "demo" }));
+function listModels(models: readonly string[]): Response {
+  const data = models.map((id) => ({ id, object: "model", created: CREATED, owned_by: "demo" }));
   return Response.json({ object: "list", data });
 }
 
-function answerChat(body: Json, pauseMs: number): Response {
+interface Talk {
+  readonly model: string;
+  readonly pauseMs: number;
+}
+
+function answerChat(body: Json, { model, pauseMs }: Talk): Response {
   const messages: unknown = body["messages"];
   if (!Array.isArray(messages) || messages.length === 0) {
     return refuse(400, "invalid_request_error", "`messages` must be an array of at least one message.");
@@ -75,7 +88,7 @@ function answerChat(body: Json, pauseMs: number): Response {
   const texts = messages.map((message) => (isJsonObject(message) ? toText(message["content"]) : ""));
   const words = toReply(texts.at(-1) ?? "");
   const usage = toUsage(texts.join(" "), words.length);
-  const head = { id: "chatcmpl-demo", created: CREATED, model: CHAT_MODEL };
+  const head = { id: "chatcmpl-demo", created: CREATED, model };
   if (body["stream"] !== true) {
     const message = { role: "assistant", content: words.join("") };
     const choices = [{ index: 0, message, finish_reason: "stop" }];
@@ -95,11 +108,11 @@ function answerChat(body: Json, pauseMs: number): Response {
   return stream(events, pauseMs);
 }
 
-function answerCompletion(body: Json, pauseMs: number): Response {
+function answerCompletion(body: Json, { model, pauseMs }: Talk): Response {
   const prompt = toText(body["prompt"]);
   const words = toReply(prompt);
   const usage = toUsage(prompt, words.length);
-  const head = { id: "cmpl-demo", object: "text_completion", created: CREATED, model: CHAT_MODEL };
+  const head = { id: "cmpl-demo", object: "text_completion", created: CREATED, model };
   const choice = (text: string, finishReason: string | null) => ({
     index: 0,
     text,
@@ -119,7 +132,7 @@ function answerCompletion(body: Json, pauseMs: number): Response {
   return stream(events, pauseMs);
 }
 
-function answerEmbeddings(body: Json): Response {
+function answerEmbeddings(body: Json, model: string): Response {
   const input: unknown = body["input"];
   const texts = Array.isArray(input) ? input.map(toText) : [toText(input)];
   const isBase64 = body["encoding_format"] === "base64";
@@ -131,7 +144,7 @@ function answerEmbeddings(body: Json): Response {
   });
   const tokens = countWords(texts.join(" "));
   const usage = { prompt_tokens: tokens, total_tokens: tokens };
-  return Response.json({ object: "list", model: EMBEDDING_MODEL, data, usage });
+  return Response.json({ object: "list", model, data, usage });
 }
 
 function stream(events: readonly Json[], pauseMs: number): Response {
@@ -143,7 +156,18 @@ function stream(events: readonly Json[], pauseMs: number): Response {
     }
     yield encoder.encode("data: [DONE]\n\n");
   }
-  return new Response(write, {
+  const chunks = write();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return();
+    },
+  });
+  return new Response(body, {
     headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
   });
 }
@@ -207,6 +231,18 @@ function isJsonObject(value: unknown): value is Json {
 }
 
 if (import.meta.main) {
-  const server = await startModelServer({ port: Number(process.argv[2] ?? 9100) });
-  console.log(`A demo model server listens at ${server.baseUrl} (models: ${MODELS.join(", ")}).`);
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: {
+      chat: { type: "string", multiple: true, default: CHAT_MODELS_DEFAULT },
+      embedding: { type: "string", multiple: true, default: EMBEDDING_MODELS_DEFAULT },
+    },
+  });
+  const server = await startModelServer({
+    port: Number(positionals[0] ?? 9100),
+    chatModels: values.chat,
+    embeddingModels: values.embedding,
+  });
+  const models = [...values.chat, ...values.embedding].join(", ");
+  console.log(`A demo model server listens at ${server.baseUrl} (models: ${models}).`);
 }

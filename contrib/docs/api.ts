@@ -16,7 +16,7 @@ Access is *public*, *caller* (an API key as \`Authorization: Bearer\` or \`x-api
 
 - every route: \`invalid_host\`, \`host_not_allowed\`, and \`internal_error\` where something can fail;
 - *caller* and *admin*: \`missing_api_key\`, \`invalid_api_key\`; *admin*: \`admin_required\`;
-- with a session every method but GET, and \`POST /auth/password\` always: \`cross_origin_rejected\`, and \`invalid_json\` for a form.
+- with a session every method but GET, and \`POST /auth/password\` and \`POST /auth/login-link\` always: \`cross_origin_rejected\`, and \`invalid_json\` for a form.
 
 This page is made from \`src/http/openapi\` by \`npm run docs\`.
 `;

@@ -1,0 +1,101 @@
+import { parseConfig } from "#boot/config.ts";
+import { prepareDataDir } from "#boot/data-dir.ts";
+import { loadAdminPassword } from "#boot/admin-password.ts";
+import { loadSecretKey } from "#boot/secret-key.ts";
+import { createCatalog, type Catalog } from "#catalog/catalog.ts";
+import { createAccounts, type Accounts } from "#forward/account.ts";
+import { createKeys, type Keys } from "#identity/keys.ts";
+import { createKeyUse, type KeyUse } from "#identity/key-use.ts";
+import { createPrincipals, type Principals } from "#identity/principals.ts";
+import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
+import { createSsoAccounts, type SsoAccounts } from "#identity/sso-account.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { createSecretBox } from "#kernel/crypto.ts";
+import type { Ids } from "#kernel/ids.ts";
+import { createLog } from "#kernel/log.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { createUsageMetrics } from "#usage/metrics.ts";
+
+/** The product's own parts on a data folder, under a clock that is passed in. */
+export interface Installation {
+  readonly clock: Clock;
+  readonly catalog: Catalog;
+  readonly principals: Principals;
+  readonly keys: Keys;
+  readonly relayTokens: RelayTokens;
+  readonly keyUse: KeyUse;
+  /** People as single sign-on makes them. */
+  readonly ssoAccounts: SsoAccounts;
+  /** One usage event per account: judged, priced and recorded as for a request that was proxied. */
+  readonly accounts: Accounts;
+  /** The file with the password of `admin`. */
+  readonly adminPasswordPath: string;
+  /** Commits what was recorded, seals the days that are over, and lets go of the folder. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a data folder as a server does, making it when it is new. Throws a `SetupError` when another process serves from it
+ * and when it cannot be written to.
+ */
+export async function openInstallation(
+  dataDir: string,
+  { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
+): Promise<Installation> {
+  // Only the folder: the settings of whoever runs this are for their own server.
+  const config = parseConfig({ PROXY_DATA_DIR: dataDir });
+  prepareDataDir(config);
+  const secrets = createSecretBox(loadSecretKey(config, ids));
+  const { path: adminPasswordPath } = loadAdminPassword(config, ids);
+  if (adminPasswordPath === null) throw new Error("the admin password has no file");
+  const database = await openCatalogDatabase({
+    path: config.databasePath,
+    secretCheckValue: secrets.checkValue,
+    clock,
+    log,
+    freshness: "turn",
+  });
+  try {
+    const usage = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });
+    const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
+    const identity = { store: database.identity, secrets, clock, ids };
+    return {
+      clock,
+      catalog,
+      principals: createPrincipals(identity),
+      keys: createKeys(identity),
+      relayTokens: createRelayTokens(identity),
+      keyUse: createKeyUse(usage.keyUse, clock),
+      ssoAccounts: createSsoAccounts({ ...identity, log }),
+      accounts: createAccounts({
+        catalog,
+        ledger: usage.ledger,
+        metrics: createUsageMetrics(),
+        clock,
+        log,
+      }),
+      adminPasswordPath,
+      async close() {
+        try {
+          // Closing waits for the writer only so long, and a machine may be slow.
+          await usage.ledger.flush();
+          await usage.maintain();
+        } finally {
+          await usage.close();
+          await database.close();
+        }
+      },
+    };
+  } catch (cause) {
+    await database.close();
+    throw cause;
+  }
+}
+
+const log = createLog({
+  level: "warn",
+  json: false,
+  write: (line) => void process.stderr.write(line),
+  timestamp: () => "demo",
+});

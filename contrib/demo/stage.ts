@@ -1,0 +1,109 @@
+import type { Actor } from "#audit/event.ts";
+import type { Principal } from "#identity/principal.ts";
+import type { Member } from "./cast.ts";
+import type { Installation } from "./installation.ts";
+
+/** A key or relay token that works, with its plaintext. */
+export interface Credential {
+  readonly id: string;
+  readonly label: string;
+  readonly plaintext: string;
+}
+
+/** Who is there at the moment, and with what. */
+export interface Player {
+  principal: Principal;
+  readonly keys: Credential[];
+  readonly relayTokens: Credential[];
+}
+
+export interface Stage {
+  readonly installation: Installation;
+  /** Throws for a name that is not on the stage. */
+  find(name: string): Player;
+  /** Null when that principal cannot call, or has no such key. The newest key whose label begins so. */
+  findCaller(
+    name: string,
+    given: { readonly label: string; readonly isRelayed: boolean },
+  ): { readonly principal: Principal; readonly credential: Credential } | null;
+  /** As an admin does it, or the first single sign-on. */
+  enter(member: Member, actor: Actor): Promise<void>;
+  leave(name: string, actor: Actor): Promise<void>;
+  setEnabled(name: string, enabled: boolean, actor: Actor): Promise<void>;
+  /** The owner makes and deletes them, as on their own page. */
+  createKey(name: string, label: string): Promise<void>;
+  deleteKey(name: string, label: string): Promise<void>;
+  createRelayToken(name: string, label: string): Promise<void>;
+  deleteRelayToken(name: string, label: string): Promise<void>;
+}
+
+const SSO_ISSUER = "https://login.example.com";
+
+export function createStage(installation: Installation): Stage {
+  const { principals, keys, relayTokens, ssoAccounts } = installation;
+  const present = new Map<string, Player>();
+  const find = (name: string): Player => {
+    const found = present.get(name);
+    if (found === undefined) throw new Error(`${name} is not there`);
+    return found;
+  };
+  const create = async ({ name, kind, role, viaSso }: Member, actor: Actor): Promise<Principal> => {
+    if (viaSso !== true) return principals.create({ name, kind, role }, actor);
+    const claims = new Map<string, unknown>([["preferred_username", name]]);
+    const identity = { issuer: SSO_ISSUER, subject: `subject-of-${name}` };
+    return ssoAccounts.settle({ ...identity, claim: (claim) => claims.get(claim) }, null);
+  };
+  return {
+    installation,
+    find,
+    findCaller(name, { label, isRelayed }) {
+      const found = present.get(name);
+      if (found?.principal.enabled !== true) return null;
+      const credentials = isRelayed ? found.relayTokens : found.keys;
+      const credential = credentials.findLast((each) => each.label.startsWith(label));
+      return credential === undefined ? null : { principal: found.principal, credential };
+    },
+    async enter(member, actor) {
+      const principal = await create(member, actor);
+      present.set(member.name, { principal, keys: [], relayTokens: [] });
+    },
+    async leave(name, actor) {
+      await principals.delete(find(name).principal.id, actor);
+      present.delete(name);
+    },
+    async setEnabled(name, enabled, actor) {
+      const found = find(name);
+      found.principal = await principals.update(found.principal.id, { enabled }, actor);
+    },
+    async createKey(name, label) {
+      const found = find(name);
+      const principalId = found.principal.id;
+      const { key, plaintext } = await keys.create({ principalId, label }, { principalId });
+      found.keys.push({ id: key.id, label, plaintext });
+    },
+    async deleteKey(name, label) {
+      const found = find(name);
+      const principalId = found.principal.id;
+      await keys.delete({ id: take(found.keys, label).id, principalId }, { principalId });
+    },
+    async createRelayToken(name, label) {
+      const found = find(name);
+      const principalId = found.principal.id;
+      const { token, plaintext } = await relayTokens.create({ principalId, label }, { principalId });
+      found.relayTokens.push({ id: token.id, label, plaintext });
+    },
+    async deleteRelayToken(name, label) {
+      const found = find(name);
+      const principalId = found.principal.id;
+      await relayTokens.delete({ id: take(found.relayTokens, label).id, principalId }, { principalId });
+    },
+  };
+}
+
+/** Removes the credential of exactly this label from the list. */
+function take(credentials: Credential[], label: string): Credential {
+  const index = credentials.findIndex((each) => each.label === label);
+  const [taken] = index === -1 ? [] : credentials.splice(index, 1);
+  if (taken === undefined) throw new Error(`there is no "${label}"`);
+  return taken;
+}

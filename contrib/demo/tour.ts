@@ -1,0 +1,79 @@
+/**
+ * A look around: `npm run demo:tour` fills a folder of its own with weeks of usage, starts a model server and lockport on it,
+ * says where to sign in, and runs until Ctrl-C, at most a day. `-- --port 4000`, `--days 60`, `--seed 1` and `--minutes 30`
+ * choose; `--keep DIR` fills that folder and leaves it there.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { LIVE_MODELS } from "./catalogue.ts";
+import { fillDemo } from "./fill.ts";
+import { startLockport } from "./lockport-process.ts";
+import { startModelServer } from "./model-server.ts";
+
+const MINUTES_MAX = 24 * 60;
+
+const { values } = parseArgs({
+  options: {
+    port: { type: "string", default: "0" },
+    days: { type: "string", default: "60" },
+    seed: { type: "string", default: "1" },
+    minutes: { type: "string", default: String(MINUTES_MAX) },
+    keep: { type: "string" },
+  },
+});
+const minutes = Math.min(Number(values.minutes), MINUTES_MAX);
+if (!(minutes > 0)) throw new Error("--minutes is a number above 0.");
+const folder = mkdtempSync(join(tmpdir(), "lockport-tour-"));
+const dataDir = values.keep ?? join(folder, "data");
+
+const ended = untilSignalled(minutes * 60_000);
+const models = await startModelServer({
+  port: 0,
+  chatModels: LIVE_MODELS.chat,
+  embeddingModels: LIVE_MODELS.embeddings,
+});
+try {
+  console.log(`Filling ${dataDir} …`);
+  const filled = await fillDemo(dataDir, {
+    days: Number(values.days),
+    seed: Number(values.seed),
+    liveBaseUrl: models.baseUrl,
+  });
+  const server = startLockport({ dataDir, port: values.port });
+  try {
+    const url = await Promise.race([server.url, ended]);
+    if (url !== null) {
+      console.log(
+        [
+          `${filled.events} requests of ${values.days} days, and lockport on top of them:`,
+          `  address     ${url}`,
+          `  sign in     with the password in ${filled.adminPasswordPath}`,
+          `  API keys    of ada (admin) ${filled.adminKey}`,
+          `              of linus       ${filled.memberKey}`,
+          `  answering   ${[...LIVE_MODELS.chat, ...LIVE_MODELS.embeddings].join(", ")}`,
+          `Until Ctrl-C, or ${minutes} minutes.`,
+        ].join("\n"),
+      );
+      await Promise.race([ended, server.exited]);
+    }
+  } finally {
+    await server.stop();
+  }
+} finally {
+  await models.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Null when a signal came or the time is up. */
+function untilSignalled(limitMs: number): Promise<null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(end, limitMs);
+    function end(): void {
+      clearTimeout(timer);
+      resolve(null);
+    }
+    process.once("SIGINT", end).once("SIGTERM", end).once("SIGHUP", end);
+  });
+}

@@ -1,0 +1,122 @@
+/** Writes docs/command-line.md from the commands themselves: `npm run docs`. */
+import type { Command, Option } from "commander";
+import { join } from "node:path";
+import { readCommandTree, type CommandNode } from "../../src/cli/command-tree.ts";
+import { createProgram } from "../../src/cli/program.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+
+/** From the root of the repository. */
+export const COMMAND_LINE_PAGE = "docs/command-line.md";
+
+/** Takes what is said, and shows it to nobody. */
+export const SILENT_TERMINAL: Terminal = {
+  env: {},
+  interactive: false,
+  screens: { data: false, messages: false },
+  writeData: () => undefined,
+  writeMessage: () => undefined,
+  deliverData: async () => true,
+  writeBytes: async () => undefined,
+  readStdin: async () => "",
+  ask: async () => "",
+  askHidden: async () => "",
+  watchEnd: () => new AbortController().signal,
+};
+
+const INTRODUCTION = `# The command line
+
+Data goes to stdout and messages to stderr, so that \`KEY=$(lockport key create --principal ada)\` holds the key and nothing else. A typo is answered with what was probably meant. Options come after the command; a blank value, and a second value where only one counts, are refused. Secrets are read from a file, from stdin or from a hidden prompt, and refused among the arguments. \`NO_COLOR\` turns colours off.
+
+Options that many commands have:
+
+| Option | Meaning |
+| --- | --- |
+| \`--data-dir <path>\` | The data folder of this machine to work on; before \`PROXY_DATA_DIR\`. Without \`--url\` a command opens the databases there, also while the server runs, and holds from its next request on. Such commands are not in the audit log. |
+| \`--url <origin>\` | Work on a server over HTTP, as the owner of the API key in \`PROXY_API_KEY\`. |
+| \`--json\` | Print JSON. |
+| \`--help\` | Say what the command does, with examples. |
+
+| Exit code | Meaning |
+| --- | --- |
+| 0 | Done. |
+| 1 | It failed; the message says why. |
+| 2 | The command, an option or an argument is not right. |
+| 69 | The server cannot be reached, or something else answers there. |
+| 77 | A file may not be read, or the API key is missing or refused. |
+| 78 | A setting is wrong; the message names it. |
+| 130 | Ctrl-C ended it, or Ctrl-D at a prompt: what shells say of it. |
+
+All commands on one screen: \`lockport --help\`. This page is made from the commands by \`npm run docs\`.
+`;
+
+const COMMON_OPTIONS: ReadonlySet<string> = new Set(["--data-dir", "--url", "--json", "--help"]);
+
+export function toCommandLinePage(): string {
+  const program = createProgram(SILENT_TERMINAL);
+  const tree = readCommandTree(program);
+  const groups = Map.groupBy(tree.commands, ({ group }) => group);
+  const sections = [...groups].map(([group, nodes]) => {
+    const commands = nodes.flatMap(listLeaves).map((node) => describe(findCommand(program, node), node));
+    return `## ${group}\n\n${commands.join("\n")}`;
+  });
+  return `${INTRODUCTION}\n${sections.join("\n")}`;
+}
+
+function listLeaves(node: CommandNode): readonly CommandNode[] {
+  return node.commands.length === 0 ? [node] : node.commands.flatMap(listLeaves);
+}
+
+function findCommand(program: Command, { path }: CommandNode): Command {
+  return path.reduce((command, name) => {
+    const found = command.commands.find((each) => each.name() === name);
+    if (found === undefined) throw new Error(`there is no command ${path.join(" ")}`);
+    return found;
+  }, program);
+}
+
+function describe(command: Command, { path, description }: CommandNode): string {
+  const help = command.createHelp();
+  const args = command.registeredArguments.map((each) => help.argumentTerm(each));
+  const options = help.visibleOptions(command);
+  const own = options.filter((option) => !isCommon(option));
+  const common = options.filter((option) => isCommon(option) && option.long !== "--help");
+  const { notes, examples } = readAfterHelp(command);
+  const usage = command
+    .usage()
+    .replace(/^\[options\] ?/, "")
+    .trim();
+  const argumentRows = command.registeredArguments
+    .filter((each) => each.description !== "")
+    .map((each) => toRow(help.argumentTerm(each), help.argumentDescription(each)));
+  const optionRows = own.map((option) => toRow(option.flags, help.optionDescription(option)));
+  const rows = [...argumentRows, ...optionRows];
+  return [
+    `### lockport ${path.join(" ")}\n`,
+    `\`lockport ${[...path, ...(args.length > 0 ? [usage] : [])].join(" ")}\`: ${description}.\n`,
+    ...(rows.length === 0 ? [] : [`| Option | Meaning |\n| --- | --- |\n${rows.join("")}`]),
+    ...(common.length === 0 ? [] : [`Also ${common.map(({ long }) => `\`${long}\``).join(", ")}.\n`]),
+    ...(notes === "" ? [] : [`\`\`\`text\n${notes}\n\`\`\`\n`]),
+    `\`\`\`sh\n${examples}\n\`\`\`\n`,
+  ].join("\n");
+}
+
+/** `--url` of some commands is an address that they do not call. */
+function isCommon({ long, description }: Option): boolean {
+  return COMMON_OPTIONS.has(long ?? "") && (long !== "--url" || description.startsWith("work on"));
+}
+
+/** What a command says after its options. */
+function readAfterHelp(command: Command): { readonly notes: string; readonly examples: string } {
+  let text = "";
+  command.configureOutput({ writeOut: (written) => (text += written) });
+  command.outputHelp();
+  const after = text.slice(command.helpInformation().length);
+  const [notes = "", examples = ""] = after.split("\nExamples:\n");
+  return { notes: notes.trim(), examples: examples.replaceAll(/^ {2}/gm, "").trim() };
+}
+
+function toRow(term: string, meaning: string): string {
+  return `| \`${term.replaceAll("|", "\\|")}\` | ${meaning.replaceAll("|", "\\|")} |\n`;
+}
+
+if (import.meta.main) await Bun.write(join(import.meta.dir, "../..", COMMAND_LINE_PAGE), toCommandLinePage());
