@@ -4,9 +4,9 @@
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { toDay, toSealBeforeDay, DAY_US } from "#storage/sqlite/usage/calendar.ts";
+import { toDay, toSealBeforeDay } from "#storage/sqlite/usage/calendar.ts";
 import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
 import { segmentPath } from "#storage/sqlite/usage/segments.ts";
 import { UsageWriter } from "#storage/sqlite/usage/writer.ts";

@@ -1,4 +1,4 @@
-import { DAY_US } from "#storage/sqlite/usage/calendar.ts";
+import { DAY_US } from "#kernel/clock.ts";
 import { openWriter } from "./fill.ts";
 import { percentile } from "./wire.ts";
 

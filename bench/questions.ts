@@ -1,6 +1,5 @@
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import { DAY_US } from "#storage/sqlite/usage/calendar.ts";
 import type { Filled } from "./fill.ts";
 import type { Asker } from "./population.ts";
 import { percentile } from "./wire.ts";

@@ -1,9 +1,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { createSystemClock } from "#kernel/clock.ts";
+import { DAY_US, createSystemClock } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
-import { DAY_US } from "#storage/sqlite/usage/calendar.ts";
 import { openForReading } from "#storage/sqlite/usage/database.ts";
 import { openLedger } from "#storage/sqlite/usage/ledger.ts";
 import type { UsageEnding, UsageSubject } from "#usage/event.ts";
