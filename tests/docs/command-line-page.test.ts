@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { listNodes, readCommandTree } from "#cli/command-tree.ts";
+import { createProgram } from "#cli/program.ts";
+import { COMMAND_LINE_PAGE, SILENT_TERMINAL, toCommandLinePage } from "../../contrib/docs/command-line.ts";
+import { ROOT } from "./pages.ts";
+
+test("docs/command-line.md is what `npm run docs` makes of the commands, and leaves no command and no option out", async () => {
+  const page = await Bun.file(join(ROOT, COMMAND_LINE_PAGE)).text();
+  expect(page).toBe(toCommandLinePage());
+  const leaves = listNodes(readCommandTree(createProgram(SILENT_TERMINAL))).filter(
+    ({ commands }) => commands.length === 0,
+  );
+  const headings = [...page.matchAll(/^### lockport (.+)$/gm)].map(([, path]) => path);
+  expect(headings).toEqual(leaves.map(({ path }) => path.join(" ")));
+  const sections = page.split(/^### /m).slice(1);
+  for (const [index, { path, options }] of leaves.entries()) {
+    const flags = options.map(({ names }) => names.at(-1)!).filter((flag) => flag !== "--help");
+    const missing = flags.filter((flag) => !sections[index]!.includes(flag));
+    expect({ path, missing }).toEqual({ path, missing: [] });
+    // A bar in a cell would tear the table.
+    const rows = sections[index]!.split("\n").filter((line) => line.startsWith("| "));
+    for (const row of rows) expect(row.replaceAll("\\|", "").split("|")).toHaveLength(4);
+  }
+});

@@ -1,0 +1,71 @@
+import type { Command } from "commander";
+import { readCommandTree } from "#cli/command-tree.ts";
+import { createProgram } from "#cli/program.ts";
+import { refuseSecrets } from "#cli/argv.ts";
+import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
+
+/** What may stand before a command: nothing, settings, or a program that runs it. */
+const BEFORE = String.raw`(?:^|\$\(|[|;&(]|\bsudo|\bexec)\s*(?:[A-Z_][A-Z0-9_]*=(?:"[^"]*"|\S)*\s+)*`;
+const COMMAND_PATTERN = new RegExp(String.raw`${BEFORE}lockport(?=\s)`, "gm");
+
+/** The arguments of each `lockport …` of a text, as a shell would pass them on; a variable is its value, or else its name. */
+export function listCommandLines(
+  text: string,
+  variables: ReadonlyMap<string, string> = new Map(),
+): string[][] {
+  const joined = text.replaceAll(/\\\n\s*/g, " ");
+  return [...joined.matchAll(COMMAND_PATTERN)].map((match) =>
+    readWords(joined.slice(match.index + match[0].length), variables),
+  );
+}
+
+/** Up to the end of the command: a line break, a pipe, a redirection, a comment, or the bracket around it. */
+function readWords(text: string, variables: ReadonlyMap<string, string>): string[] {
+  const words: string[] = [];
+  let rest = text;
+  for (;;) {
+    rest = rest.replace(/^[ \t]+/, "");
+    const word = /^(?:"[^"]*"|'[^']*'|\$\([^)]*\)|[^\s"'|&;<>()])+/.exec(rest)?.[0] ?? "";
+    if (word === "" || word.startsWith("#") || /^\d?[<>]/.test(rest)) return words;
+    rest = rest.slice(word.length);
+    words.push(
+      word
+        .replaceAll(/"([^"]*)"|'([^']*)'/g, "$1$2")
+        .replaceAll(/\$\{?(\w+)\}?/g, (_, name) => variables.get(name) ?? name),
+    );
+  }
+}
+
+/** Null when the command exists with these options and arguments, else what is wrong with it. Runs nothing. */
+export async function findMistake(args: readonly string[]): Promise<string | null> {
+  let said = "";
+  const program = createProgram({ ...SILENT_TERMINAL, writeMessage: (text) => (said += text) });
+  disarm(program);
+  try {
+    refuseSecrets(args);
+    await program.parseAsync(args, { from: "user" });
+    return null;
+  } catch (error) {
+    if (error instanceof Error && "exitCode" in error && error.exitCode === 0) return null;
+    return said.trim() || String(error);
+  }
+}
+
+/** The same for a command that a sentence names, which may stand there without what it needs. */
+export function findMisnaming(args: readonly string[]): string | null {
+  let node = readCommandTree(createProgram(SILENT_TERMINAL));
+  for (const word of args) {
+    if (node.commands.length === 0 || word.startsWith("-")) break;
+    const next = node.commands.find(({ name }) => name === word);
+    if (next === undefined) return `there is no ${[...node.path, word].join(" ")}`;
+    node = next;
+  }
+  const known = new Set(["--version", "--help", ...node.options.flatMap(({ names }) => names)]);
+  const unknown = args.find((word) => word.startsWith("-") && word !== "-" && !known.has(word));
+  return unknown === undefined ? null : `${node.path.join(" ")} has no ${unknown}`;
+}
+
+function disarm(command: Command): void {
+  if (command.commands.length === 0) command.action(() => undefined);
+  for (const each of command.commands) disarm(each);
+}

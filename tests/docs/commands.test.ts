@@ -1,0 +1,151 @@
+/**
+ * The pages are followed as a reader would: their shell blocks run in order, page by page, in an empty folder with the built
+ * executable, a model server standing for the provider. docs/README.md says how a page marks its blocks.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { dirname, join, normalize } from "node:path";
+import { executable, removeExecutable } from "../support/process.ts";
+import { readPages, type Block, type Page } from "./pages.ts";
+import { createReader, type Reader } from "./reader.ts";
+
+const PAGE_MS_MAX = 120_000;
+
+/** Shell blocks that are not run, by their first line, each with the reason. */
+const NOT_RUN: readonly (readonly [page: string, firstLine: string, reason: string])[] = [
+  [
+    "docs/operations.md",
+    "lockport service print | sudo tee /etc/systemd/system/lockport.service",
+    "it installs a service of this machine; tests/cli/service.test.ts has the unit checked by systemd",
+  ],
+  [
+    "docs/operations.md",
+    "docker build -f contrib/docker/Dockerfile -t lockport dist",
+    "it needs Docker; tests/contrib/deployments.test.ts reads these files",
+  ],
+  [
+    "docs/operations.md",
+    "0 3 * * * lockport backup --data-dir /var/lib/lockport /backups/lockport-$(date +\\%F).tar.zst",
+    "a line for cron; the command in it is run above",
+  ],
+];
+
+/** Pages whose blocks are held to their meaning by other tests. */
+const TESTED_ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  [
+    "docs/command-line.md",
+    "generated from the commands' own help, whose examples tests/cli/tree.test.ts checks",
+  ],
+]);
+
+const KINDS = ["variables", "run", "serve"];
+
+afterAll(removeExecutable);
+
+const pages = await readPages();
+const isShell = ({ words }: Block) => words[0] === "sh";
+const kindOf = ({ words }: Block) => words[1] ?? null;
+
+describe("the pages", () => {
+  test("mark each shell block as run, or it is listed here with the reason why it is not", () => {
+    const unmarked = pages
+      .filter(({ path }) => !TESTED_ELSEWHERE.has(path))
+      .flatMap((page) => page.blocks.filter(isShell).map((block) => ({ page, block })))
+      .filter(({ block }) => !KINDS.includes(kindOf(block) ?? ""))
+      .map(({ page, block }) => `${page.path}: ${firstLine(block)}`);
+    const listed = NOT_RUN.map(([page, line]) => `${page}: ${line}`);
+    expect(unmarked.toSorted()).toEqual(listed.toSorted());
+  });
+
+  test("have no block whose mark nobody reads", () => {
+    const marks = pages.flatMap(({ path, blocks }) =>
+      blocks
+        .filter(({ words }) => words.length > 1)
+        .map(({ words, line }) => ({ at: `${path}:${line}`, mark: words.join(" ") })),
+    );
+    const known = new Set([...KINDS.map((kind) => `sh ${kind}`), "text output"]);
+    expect(marks.filter(({ mark }) => !known.has(mark))).toEqual([]);
+  });
+});
+
+describe("followed by somebody with the executable alone", () => {
+  const followed = pages.filter((page) =>
+    page.blocks.some((block) => isShell(block) && kindOf(block) !== null),
+  );
+
+  test("are at least the first ten minutes and the operations", () => {
+    expect(followed.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["docs/first-ten-minutes.md", "docs/operations.md"]),
+    );
+  });
+
+  for (const page of followed) {
+    test(
+      `${page.path} does what it says, command by command`,
+      async () => {
+        const reader = await createReader(await executable());
+        try {
+          for (const each of [...findBeginnings(page), page]) await follow(each, reader);
+        } finally {
+          await reader.leave();
+        }
+      },
+      PAGE_MS_MAX,
+    );
+  }
+});
+
+/** The page that this one says it begins after. */
+function findBeginnings({ path, text }: Page): readonly Page[] {
+  const link = /You begin where \[[^\]]+\]\(([^)]+)\) ends?/.exec(text)?.[1];
+  if (link === undefined) return [];
+  const before = normalize(join(dirname(path), link));
+  const found = pages.find((page) => page.path === before);
+  if (found === undefined) throw new Error(`${path}: there is no ${before} to begin after`);
+  return [found];
+}
+
+async function follow(page: Page, reader: Reader): Promise<void> {
+  let output: string | null = null;
+  for (const block of page.blocks) {
+    const at = `${page.path}:${block.line}`;
+    const mark = block.words.join(" ");
+    if (mark === "sh variables") await reader.fillIn(block);
+    else if (mark === "sh run") output = await reader.run(block);
+    else if (mark === "sh serve") output = await reader.serve(block);
+    else if (mark === "text output") {
+      if (output === null) throw new Error(`${at}: no command stands before this output`);
+      const missing = findMissing(reader.localise(block.text), output);
+      expect({ at, missing, output: missing === null ? null : output }).toEqual({
+        at,
+        missing: null,
+        output: null,
+      });
+    }
+  }
+}
+
+/** The first line of `shown` that `output` does not have after the lines before it; `…` stands for anything. */
+function findMissing(shown: string, output: string): string | null {
+  let rest = squeeze(output);
+  for (const line of squeeze(shown)) {
+    const pattern = new RegExp(
+      `^${line
+        .split("…")
+        .map((part) => RegExp.escape(part))
+        .join(".*")}$`,
+    );
+    const at = rest.findIndex((each) => pattern.test(each));
+    if (at < 0) return line;
+    rest = rest.slice(at + 1);
+  }
+  return null;
+}
+
+/** Lines without what only makes columns. */
+function squeeze(text: string): string[] {
+  return text.split("\n").flatMap((line) => line.replaceAll(/\s+/g, " ").trim() || []);
+}
+
+function firstLine({ text }: Block): string {
+  return text.split("\n", 1)[0] ?? "";
+}
