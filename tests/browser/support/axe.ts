@@ -24,6 +24,8 @@ const axeSource = readFileSync(join(import.meta.dir, "../../../node_modules/axe-
  * page as it is now. It runs in a world of its own, so the page keeps its policy and learns nothing of it.
  */
 export async function checkAccessibility(page: Page): Promise<void> {
+  // Nothing is drawn before the part that holds it has come.
+  await page.locator("h1").first().waitFor({ state: "attached" });
   // Half faded in, any text lacks contrast.
   await callInPage(page, "stillness");
   const session = await page.context().newCDPSession(page);
