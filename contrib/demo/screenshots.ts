@@ -103,12 +103,27 @@ async function shoot(page: Page, name: string, theme: string): Promise<void> {
   console.log(path);
 }
 
-/** Nothing is being asked for any more, and nothing is busy. */
+/** Nothing is being asked for any more, nothing is busy, and what fades or slides in is there. */
 async function settle(page: Page): Promise<void> {
   await page.waitForLoadState("networkidle", { timeout: SETTLED_MS_MAX });
   await page.waitForFunction(() => document.querySelector("[aria-busy=true]") === null, undefined, {
     timeout: SETTLED_MS_MAX,
   });
+  // A transition begins a frame after what it belongs to was drawn. A spinner has no end.
+  await page.evaluate(
+    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+  );
+  await page.waitForFunction(
+    () =>
+      !document
+        .getAnimations()
+        .some(
+          ({ effect, playState }) =>
+            playState === "running" && Number.isFinite(Number(effect?.getComputedTiming().endTime)),
+        ),
+    undefined,
+    { timeout: SETTLED_MS_MAX },
+  );
 }
 
 async function openFirstRow(page: Page): Promise<void> {

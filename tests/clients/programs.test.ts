@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { toGroupFolder, type GroupName } from "../../contrib/clients/groups.ts";
 import { AIDER, CONTINUE } from "#snippets/programs.ts";
@@ -53,6 +53,9 @@ test.skipIf(!isReady("aider"))(
         AIDER_FILE: edited,
         AIDER_YES_ALWAYS: "true",
         AIDER_GIT: "false",
+        // Else they would lie in the checkout, which is above its home.
+        AIDER_CHAT_HISTORY_FILE: join(home, "chat.md"),
+        AIDER_INPUT_HISTORY_FILE: join(home, "input"),
         AIDER_CHECK_UPDATE: "false",
         AIDER_SHOW_RELEASE_NOTES: "false",
         AIDER_ANALYTICS_DISABLE: "true",
@@ -60,6 +63,7 @@ test.skipIf(!isReady("aider"))(
     });
     expect({ code, messages }).toMatchObject({ code: 0 });
     expect(await Bun.file(edited).text()).toBe(`${WRITTEN}\n`);
+    expect(existsSync(join(home, "chat.md"))).toBe(true);
     expect(await site.logAfter(before)).toMatchObject([
       { outcome: "ok", model: ALIAS, streamed: true, ...RECORDED.text },
     ]);
