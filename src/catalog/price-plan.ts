@@ -83,11 +83,15 @@ interface KeptRow {
 function toKeptRow({ after, own, there }: KeptRow): PriceRow | null {
   const isLapsedMark = own !== null && own.pricePico === null && after.route.kind === "name";
   if (own === null || own === there) return isLapsedMark ? null : there;
-  // Renamed: the moved row wins over a feed's. One that the model still reaches as its upstream name needs no copy,
+  if (isLapsedMark) return there;
+  // Renamed: the row moves, and wins over a feed's. One that the model goes on to find as its upstream name needs no copy,
   // which the next feed would leave behind.
-  const reachesStill =
-    own.feedVersion !== null && after.route.kind === "binding" && after.route.upstreamName === own.name;
-  return isLapsedMark || reachesStill ? there : { ...own, name: after.alias };
+  const isFoundStill =
+    own.feedVersion !== null &&
+    there === null &&
+    after.route.kind === "binding" &&
+    after.route.upstreamName === own.name;
+  return isFoundStill ? null : { ...own, name: after.alias };
 }
 
 /** A feed's row that also prices an upstream model of that name, for this or for another model, stays for them. */

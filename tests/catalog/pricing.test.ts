@@ -206,6 +206,20 @@ describe("prices on a rename", () => {
     expect(await inForce("other")).toEqual({ input_tokens: 5 * PICO, inherited: true });
   });
 
+  test("that a feed set under the upstream name win over a feed's rows of the new name: the price stays what it was", async () => {
+    await loadFeed([
+      ["up", "input_tokens", 10],
+      ["new", "input_tokens", 99],
+    ]);
+    await create({ provider: "one", upstreamName: "up" });
+    await create({ alias: "name", target: "up" });
+    await bind("other");
+    await update("up", { alias: "new" });
+    expect(await inForce("new")).toEqual({ input_tokens: 10 * PICO, inherited: false });
+    expect(await inForce("name")).toEqual({ input_tokens: 10 * PICO, inherited: true });
+    expect(await inForce("other")).toEqual({ input_tokens: 10 * PICO, inherited: true });
+  });
+
   test("that a feed set follow by a copy when another model has them as its upstream name's", async () => {
     await loadFeed([["shared", "input_tokens", 5]]);
     await bind("shared");

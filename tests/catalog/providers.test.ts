@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { openCredential } from "#catalog/credential.ts";
 import type { ProviderDraft, ProviderPatch } from "#catalog/provider-draft.ts";
 import { TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
@@ -10,10 +10,10 @@ const ROOT_PEM = readFileSync(join(import.meta.dir, "root.pem"), "utf8");
 const BASE_URL = "https://api.example.com/v1";
 
 let fixture: TestCatalog;
-beforeAll(async () => {
+beforeEach(async () => {
   fixture = await openTestCatalog();
 });
-afterAll(() => fixture.close());
+afterEach(() => fixture.close());
 
 let count = 0;
 let name = "";

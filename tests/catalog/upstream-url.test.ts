@@ -129,5 +129,5 @@ describe("an upstream URL", () => {
         expect(parsed.hostname).not.toEndWith(":a9fe:a9fe]");
       }),
     );
-  });
+  }, 30_000);
 });
