@@ -1,7 +1,8 @@
 /**
- * Memory of the executable while it passes on many large unary answers at once:
- * `bun bench/held.ts [COUNT] [MEGABYTES] [BINARY]` (after `npm run build`; 12 answers of 60 MB unless told otherwise).
- * Through `/v1` with a length and without one, and relayed; each on a server of its own. A quarter of the callers read slowly.
+ * Memory of the executable while it passes on many large bodies at once, unary answers or requests:
+ * `bun bench/held.ts [answers|requests|both] [COUNT] [MEGABYTES] [BINARY]` (after `npm run build`; 12 answers of 60 MB unless
+ * told otherwise). Through `/v1` with a length and without one, and relayed; each on a server of its own. A quarter of the
+ * callers are slow. With `both` each request is as large as its answer.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
@@ -10,17 +11,24 @@ import { join, resolve } from "node:path";
 import { BINARY, endWithUs } from "./executable.ts";
 import { untilListening } from "./peers.ts";
 
-const COUNT = Number(process.argv[2] ?? 12);
-const MEGABYTES = Number(process.argv[3] ?? 60);
-const EXECUTABLE = resolve(process.argv[4] ?? BINARY);
+const MODES = ["answers", "requests", "both"] as const;
+const mode = MODES.find((name) => name === process.argv[2]) ?? "answers";
+const [count, megabytes, binary] = process.argv.slice(process.argv[2] === mode ? 3 : 2);
+const COUNT = Number(count ?? 12);
+const MEGABYTES = Number(megabytes ?? 60);
+const EXECUTABLE = resolve(binary ?? BINARY);
 const PORT = 18_700;
 const PIECE_BYTES = 256 * 1024;
 const SLOW_PAUSE_MS = 50;
+const STATUS_LINE_LENGTH = "HTTP/1.1 200".length;
 const LAG_PROBE_MS = 20;
 
 const embedding = Array.from({ length: 1_536 }, (_, index) => Math.sin(index) / 30);
 const entry = JSON.stringify({ object: "embedding", index: 0, embedding });
-const entryCount = Math.floor((MEGABYTES * 1e6 - 200) / (entry.length + 1));
+const entryCount = mode === "requests" ? 1 : Math.floor((MEGABYTES * 1e6 - 200) / (entry.length + 1));
+/** Blanks behind the fields of a request, which are as much to be read, looked through and sent as any other bytes. */
+const fill = Buffer.alloc(mode === "answers" ? 0 : MEGABYTES * 1e6, " ");
+const takenBytes: number[] = [];
 const answer = Buffer.from(
   `{"object":"list","data":[${Array.from({ length: entryCount }, () => entry).join(",")}],"usage":{"prompt_tokens":7,"input_tokens":7,"output_tokens":0}}`,
 );
@@ -32,7 +40,9 @@ const upstream = Bun.serve({
   development: false,
   idleTimeout: 0,
   async fetch(request) {
-    await request.bytes();
+    let bytes = 0;
+    for await (const piece of request.body ?? []) bytes += piece.length;
+    takenBytes.push(bytes);
     const headers = { "content-type": "application/json" };
     if (!new URL(request.url).pathname.startsWith("/chunked/")) return new Response(blob, { headers });
     const body = new ReadableStream({
@@ -81,16 +91,24 @@ async function measure(way: "length" | "chunked" | "relay"): Promise<void> {
     }
     const { token } = (await post("/my/relay-tokens", {})) as { token: string };
     const path = way === "relay" ? `/transparent/messages/${token}/v1/messages` : "/v1/embeddings";
-    const body = JSON.stringify({ model: way, input: "x" });
-    const request = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${PORT}\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    const fields = JSON.stringify({ model: way, input: "x" });
+    const bodyBytes = fields.length + fill.length;
+    const framing = way === "chunked" ? "transfer-encoding: chunked" : `content-length: ${bodyBytes}`;
+    const head = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${PORT}\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\nconnection: close\r\n${framing}\r\n\r\n`;
+    takenBytes.length = 0;
     const lags = watchLag();
     const startedMs = performance.now();
-    const received = await Promise.all(
-      Array.from({ length: COUNT }, (_, index) => readWhole(request, index % 4 === 3)),
+    const answers = await Promise.all(
+      Array.from({ length: COUNT }, (_, index) =>
+        exchange({ head, fields, isChunked: way === "chunked", isSlow: index % 4 === 3 }),
+      ),
     );
     const tookMs = performance.now() - startedMs;
     const lagMs = lags.stop();
-    const whole = received.filter((bytes) => bytes >= answer.length).length;
+    const whole = answers.filter(({ bytes }) => bytes >= answer.length).length;
+    // The upstream's name of the model is as long as ours.
+    const taken = takenBytes.filter((bytes) => bytes === bodyBytes).length;
+    const refused = answers.filter(({ status }) => status !== "200").map(({ status }) => status);
     const { requests } = (await (
       await fetch(`http://127.0.0.1:${PORT}/admin/v1/requests?limit=500`, {
         headers: { authorization: `Bearer ${key}` },
@@ -100,7 +118,7 @@ async function measure(way: "length" | "chunked" | "relay"): Promise<void> {
     const peakMb =
       (Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) * 1024) / 1e6;
     console.log(
-      `${way}: ${COUNT} × ${(answer.length / 1e6).toFixed(1)} MB, peak ${peakMb.toFixed(0)} MB, ${whole} whole, ${metered.length} metered, ${(tookMs / 1000).toFixed(1)} s, slowest /healthz ${lagMs.toFixed(0)} ms`,
+      `${mode}, ${way}: ${COUNT} × ${MEGABYTES} MB, peak ${peakMb.toFixed(0)} MB, ${taken} taken, ${whole} whole, ${metered.length} metered, refused ${refused.length === 0 ? "none" : refused.join(" ")}, ${(tookMs / 1000).toFixed(1)} s, slowest /healthz ${lagMs.toFixed(0)} ms`,
     );
   } finally {
     child.kill();
@@ -109,19 +127,50 @@ async function measure(way: "length" | "chunked" | "relay"): Promise<void> {
   }
 }
 
-/** Bytes received until the connection closes. A slow one rests after each of its pieces. */
-function readWhole(request: string, slow: boolean): Promise<number> {
-  return new Promise((received) => {
+interface Sent {
+  readonly head: string;
+  readonly fields: string;
+  readonly isChunked: boolean;
+  /** It rests after each piece that it sends or reads. */
+  readonly isSlow: boolean;
+}
+
+/** What came until the connection closed. */
+function exchange({ head, fields, isChunked, isSlow }: Sent): Promise<{ status: string; bytes: number }> {
+  return new Promise((ended) => {
     let bytes = 0;
-    const socket = connect({ host: "127.0.0.1", port: PORT }, () => void socket.write(request));
+    let statusLine = "";
+    let sentBytes = 0;
+    const socket = connect({ host: "127.0.0.1", port: PORT }, () => {
+      socket.write(head);
+      send(Buffer.from(fields));
+    });
+    const send = (piece: Buffer) => {
+      const framed = isChunked
+        ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")])
+        : piece;
+      socket.write(framed, (failure) => {
+        if (failure) return;
+        if (sentBytes === fill.length) {
+          if (isChunked) socket.write("0\r\n\r\n");
+          return;
+        }
+        const next = fill.subarray(sentBytes, sentBytes + PIECE_BYTES);
+        sentBytes += next.length;
+        if (isSlow) setTimeout(() => send(next), SLOW_PAUSE_MS);
+        else send(next);
+      });
+    };
     socket.on("data", (piece) => {
+      if (statusLine.length < STATUS_LINE_LENGTH)
+        statusLine += piece.toString("latin1", 0, STATUS_LINE_LENGTH);
       bytes += piece.length;
-      if (!slow) return;
+      if (!isSlow) return;
       socket.pause();
       setTimeout(() => socket.resume(), SLOW_PAUSE_MS);
     });
     socket.on("error", () => undefined);
-    socket.on("close", () => received(bytes));
+    socket.on("close", () => ended({ status: statusLine.slice(9, 12), bytes }));
   });
 }
 

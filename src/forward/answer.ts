@@ -1,13 +1,15 @@
 import type { TransportError } from "#usage/event.ts";
+import { SHORT_BODY_BYTES_MAX } from "#usage/meter.ts";
 import type { Account } from "./account.ts";
 import type { Cutoff } from "./cutoff.ts";
 import type { ProxiedBy } from "./headers.ts";
 import { toCallerHeaders } from "./headers.ts";
 import type { HeldBudget, HeldShare } from "./held-budget.ts";
 import { UNCOUNTED_BYTES_MAX } from "./held-budget.ts";
-import { holdBody, joinPieces, readLength } from "./hold.ts";
+import { free, holdBody, joinPieces, readLength } from "./hold.ts";
 import type { Metering } from "./metering.ts";
 import { createMetering, isEventStream } from "./metering.ts";
+import type { Stalls } from "./stalls.ts";
 import type { BodyReader } from "./tap.ts";
 import { WRITE_STALL_MS_MAX, createTap, readChunk } from "./tap.ts";
 import type { UpstreamHead } from "./upstream.ts";
@@ -32,6 +34,7 @@ export interface OpenExchange {
   readonly idleMs: number;
   readonly account: Account;
   readonly cutoff: Cutoff;
+  readonly stalls: Stalls;
 }
 
 export interface RelayOptions {
@@ -54,15 +57,17 @@ export async function giveUp(
   { proxiedBy, account, cutoff }: OpenExchange,
   error: TransportError,
 ): Promise<Answer> {
-  const left = cutoff.cause === "cancelled";
+  const { cause } = cutoff;
+  const left = cause === "cancelled";
+  const broke = cause === "halted" ? toBreak(cutoff) : error;
   cutoff.cut("cancelled");
   await account.settle(
-    left ? { kind: "cancelled", metered: null } : { kind: "unreachable", error, metered: null },
+    left ? { kind: "cancelled", metered: null } : { kind: "unreachable", error: broke, metered: null },
   );
   if (left) return { kind: "cancelled" };
   return {
     kind: "unreachable",
-    error,
+    error: broke,
     provider: proxiedBy.providerName,
     upstreamName: proxiedBy.upstreamName,
   };
@@ -129,9 +134,12 @@ function handOut(pieces: Uint8Array[], share: HeldShare, cutoff: Cutoff): Readab
   });
 }
 
+/** A meter may keep a shorter chunk; such ones are left to the collection of garbage. */
+const FREED_BYTES_MIN = 2 * SHORT_BODY_BYTES_MAX;
+
 /** Passed on from its first byte. Until then nothing was sent, and what goes wrong is still a clean 502. */
 export async function passOn(open: OpenExchange, head: UpstreamHead, metering: Metering): Promise<Answer> {
-  const { idleMs, account, cutoff } = open;
+  const { idleMs, account, cutoff, stalls } = open;
   const { response } = head;
   const reader = response.body?.getReader() ?? null;
   cutoff.arm(idleMs);
@@ -154,7 +162,11 @@ export async function passOn(open: OpenExchange, head: UpstreamHead, metering: M
     cutoff,
     idleMs,
     stallMs: WRITE_STALL_MS_MAX,
+    stalls,
     watch: (chunk) => metering.push(chunk),
+    left(chunk) {
+      if (chunk.length > FREED_BYTES_MIN) free(chunk);
+    },
     async finish(ending) {
       const metered = await metering.finish();
       if (ending === "complete") {
@@ -170,11 +182,6 @@ export async function passOn(open: OpenExchange, head: UpstreamHead, metering: M
     },
   });
   return { kind: "relayed", response: toResponse(head, open, body) };
-}
-
-/** At once: what waits for the next collection of garbage is as much again (measured). */
-function free({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 function toBreak(cutoff: Cutoff): TransportError {
@@ -196,8 +203,26 @@ function toResponse(
   body: Uint8Array | ReadableStream<Uint8Array> | null,
 ): Response {
   const headers = toCallerHeaders(upstream, proxiedBy);
-  return new Response(NULL_BODY_STATUSES.has(upstream.status) ? null : body, {
+  const sent = body instanceof Uint8Array && !headers.has("content-type") ? toUntyped(body) : body;
+  return new Response(NULL_BODY_STATUSES.has(upstream.status) ? null : sent, {
     status: upstream.status,
     headers,
   });
+}
+
+/**
+ * The runtime calls bytes without a type `application/octet-stream`, but nothing that it takes for a stream. One whose room
+ * is larger than the bytes leaves in one piece, with its `content-length` (seen).
+ */
+function toUntyped(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      type: "direct",
+      pull(controller) {
+        void controller.write(bytes);
+        controller.close();
+      },
+    },
+    { highWaterMark: bytes.length + 1 },
+  );
 }

@@ -1,11 +1,11 @@
 import type { Deadlines } from "#kernel/deadlines.ts";
 
 /** Why an exchange was cut off before its end. */
-export type CutoffCause = "timeout" | "cancelled";
+export type CutoffCause = "timeout" | "cancelled" | "halted";
 
 /**
- * The one thing that can stop an exchange from outside: its caller's hang-up, or a time limit. Aborting `signal` closes
- * the upstream's connection. The first cause stays.
+ * The one thing that can stop an exchange from outside: its caller's hang-up, a time limit, or the server's own end.
+ * Aborting `signal` closes the upstream's connection. The first cause stays.
  */
 export interface Cutoff {
   readonly signal: AbortSignal;
@@ -14,12 +14,19 @@ export interface Cutoff {
   arm(limitMs: number, cause?: CutoffCause): void;
   /** Starts the running limit anew. Cheap enough for every chunk. */
   rearm(): void;
+  /** No limit runs until the next one is armed. */
+  disarm(): void;
   cut(cause: CutoffCause): void;
   /** Lets go of the caller's signal and of the timer. Nothing is cut off afterwards. */
   release(): void;
 }
 
-export function createCutoff(caller: AbortSignal, deadlines: Deadlines): Cutoff {
+/** `isHalting`: the server closes its callers' connections itself, so that none of them has left. */
+export function createCutoff(
+  caller: AbortSignal,
+  deadlines: Deadlines,
+  isHalting: () => boolean = () => false,
+): Cutoff {
   const controller = new AbortController();
   let cause: CutoffCause | null = null;
   const deadline = deadlines.create();
@@ -27,7 +34,7 @@ export function createCutoff(caller: AbortSignal, deadlines: Deadlines): Cutoff 
 
   const cut = (reason: CutoffCause) => {
     if (cause !== null || released) return;
-    cause = reason;
+    cause = reason === "cancelled" && isHalting() ? "halted" : reason;
     release();
     controller.abort();
   };
@@ -52,6 +59,7 @@ export function createCutoff(caller: AbortSignal, deadlines: Deadlines): Cutoff 
     rearm() {
       deadline.restart();
     },
+    disarm: () => deadline.lift(),
     cut,
     release,
   };

@@ -55,7 +55,8 @@ export function createDecoder(contentEncoding: string, sink: (bytes: Uint8Array)
 
   return {
     push(chunk) {
-      if (stopped || stream.write(chunk)) return null;
+      // A copy: it is read from another thread, and whoever passes the chunk on uses it up.
+      if (stopped || stream.write(Buffer.from(chunk))) return null;
       return new Promise((resolve) => {
         drained = resolve;
       });

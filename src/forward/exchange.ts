@@ -15,13 +15,17 @@ import { toAttribution } from "./attribution.ts";
 import { createCutoff } from "./cutoff.ts";
 import type { Slot } from "./gate.ts";
 import { createGate } from "./gate.ts";
+import type { HeldShare } from "./held-budget.ts";
 import { createHeldBudget, HELD_BYTES_TOTAL_MAX } from "./held-budget.ts";
+import { free } from "./hold.ts";
 import { toUpstreamHeaders } from "./headers.ts";
 import type { Ingress } from "./ingress.ts";
-import { parseIngress, spliceBody } from "./ingress.ts";
+import { cutBody, parseIngress, spliceBody } from "./ingress.ts";
 import { createRoutes } from "./route.ts";
 import type { Shared } from "./shared.ts";
 import { createShared } from "./shared.ts";
+import type { Upload } from "./upload.ts";
+import { createUpload } from "./upload.ts";
 
 export interface ExchangeDeps {
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
@@ -46,7 +50,13 @@ export interface ExchangeInput {
     readonly keyId: string | null;
   };
   readonly headers: Headers;
+  /** Memory of its own, which nobody else reads: it is freed as soon as it is not needed any more. */
   readonly body: Uint8Array;
+  /**
+   * What a large body keeps of the room for all of them, closed when the upstream has taken it, or when the exchange has
+   * ended; who called closes it when this throws.
+   */
+  readonly share?: Pick<HeldShare, "close"> | null;
   readonly arrivedAtUs: InstantUs;
   readonly arrivedAtMs: number;
   /** Aborts when the caller hangs up, until its response has ended. */
@@ -71,11 +81,16 @@ export interface Exchange {
   waitingCount(): number;
   /** Fulfilled as soon as there are none. */
   drained(): Promise<void>;
+  /**
+   * To be called before the server closes its callers' connections: what that breaks off is `unreachable`, and not
+   * `cancelled`, for requests of the relay as well.
+   */
+  halt(): void;
 }
 
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
-  const { accounts, deadlines, upstream } = shared;
+  const { accounts, deadlines, upstream, stalls, isHalting } = shared;
   const gate = createGate();
   const held = createHeldBudget({
     bytesMax: deps.maxResponseBytes,
@@ -88,6 +103,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     activeStreamCount: () => accounts.openStreamCount(),
     waitingCount: () => gate.waitingCount(),
     drained: () => accounts.settled(),
+    halt: () => shared.halt(),
   };
 
   async function run(input: ExchangeInput): Promise<ExchangeResult> {
@@ -106,13 +122,22 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       pricing: toPricing(resolved),
     });
     if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
-    const cutoff = createCutoff(input.signal, deadlines);
+    const share = input.share ?? null;
+    const cutoff = createCutoff(input.signal, deadlines, isHalting);
+    if (share !== null) {
+      account.whenSettled(() => {
+        // An upstream that answered early may still be taking it; one that was cut off takes no more.
+        if (cutoff.signal.aborted) free(input.body);
+        share.close();
+      });
+    }
     try {
       return await forward(input, ingress, resolved, {
         proxiedBy: { providerName: provider.name, upstreamName },
         idleMs: provider.timeoutReadSeconds * 1000,
         account,
         cutoff,
+        stalls,
       });
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
@@ -139,18 +164,24 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     if (slot === null) return giveUp(open, "timeout");
     account.whenSettled(() => slot.release());
 
-    const body = spliceBody(ingress, upstreamName);
+    const body = toUpstreamBody(input, ingress, upstreamName);
     const answer = await upstream.call({
       method: "POST",
       url: route.url,
       route,
       provider,
-      headers: toUpstreamHeaders(input.headers, { credential: route.credential, bodyBytes: body.length }),
+      headers: toUpstreamHeaders(input.headers, {
+        credential: route.credential,
+        bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
+      }),
       body,
       cutoff,
       headLimitMs: ingress.stream ? () => readMs : leftMs,
     });
-    if (answer.kind === "failed") return giveUp(open, answer.error);
+    if (answer.kind === "failed") {
+      free(input.body);
+      return giveUp(open, answer.error);
+    }
     return relay(open, answer, { streamed: ingress.stream, held });
 
     /** For as long as reading may take, or until the caller leaves. */
@@ -159,6 +190,23 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       return gate.wait({ lane: route.lane, maxConcurrency: provider.maxConcurrency }, cutoff.signal);
     }
   }
+}
+
+/** A large body is not copied, and keeps its room no longer than it has to: a model may think for minutes. */
+function toUpstreamBody(
+  { body, share = null }: ExchangeInput,
+  ingress: Ingress,
+  upstreamName: string,
+): Uint8Array<ArrayBuffer> | Upload {
+  if (share === null) {
+    const spliced = spliceBody(ingress, upstreamName);
+    free(body);
+    return spliced;
+  }
+  return createUpload(cutBody(ingress, upstreamName), () => {
+    free(body);
+    share.close();
+  });
 }
 
 function refuseLargeBatch({ inputItemCount }: Ingress, itemsMax: number): void {

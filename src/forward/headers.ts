@@ -152,8 +152,12 @@ function hasPrefix(name: string, prefixes: readonly string[]): boolean {
   return false;
 }
 
-/** Percent-encodes the UTF-8 bytes of what is not printable ASCII, since a field value is ASCII (RFC 9110, section 5.5). */
-function toFieldValue(text: string): string {
+/**
+ * Percent-encodes the UTF-8 bytes of what is not printable ASCII, and blanks at the ends: a field value is ASCII, and does
+ * not begin or end with a blank (RFC 9110, section 5.5).
+ */
+function toFieldValue(name: string): string {
+  const text = name.replaceAll(/^ +| +$/g, (blanks) => "%20".repeat(blanks.length));
   if (/^[\x20-\x7e]*$/.test(text)) return text;
   let value = "";
   for (const byte of Buffer.from(text)) {

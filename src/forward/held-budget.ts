@@ -1,31 +1,31 @@
-/** Bytes that all answers which are held until they are complete may keep in memory together. */
+/** Bytes that all bodies of a kind, answers which are held until they are complete or large requests, may keep in memory together. */
 export interface HeldBudget {
-  /** Of one answer. */
+  /** Of one body. */
   readonly bytesMax: number;
   open(options: ShareOptions): HeldShare;
-  /** Answers that wait for others to leave. */
+  /** Bodies that wait for others to leave. */
   waitingCount(): number;
 }
 
 export interface ShareOptions {
-  /** Of the answer, as its head tells; null when it does not. */
+  /** Of the body, as its head tells; null when it does not. */
   readonly lengthBytes: number | null;
   /** Ends the wait. */
   readonly signal: AbortSignal;
 }
 
-/** What one answer keeps of the budget, from its first byte until its last one has left. */
+/** What one body keeps of the budget, from its first byte until its last one has left. */
 export interface HeldShare {
   /**
-   * Makes room for as many bytes of the answer as came so far, or for all of an answer whose length is known. Null, or a
+   * Makes room for as many bytes of the body as came so far, or for all of a body whose length is known. Null, or a
    * promise to await before more is read; it rejects when the signal aborts.
    */
   cover(sizeBytes: number): Promise<void> | null;
-  /** The whole answer is here, and needs no more than it has. */
+  /** The whole body is here, and needs no more than it has. */
   complete(): void;
   /** So many bytes have left. */
   giveBack(bytes: number): void;
-  /** Nothing of it is kept any more. May be called more than once. */
+  /** Nothing of it is kept any more, and its wait ends. May be called more than once. */
   close(): void;
 }
 
@@ -33,20 +33,20 @@ export interface HeldShare {
 export const HELD_BYTES_TOTAL_MAX = 192 * 1024 * 1024;
 
 /**
- * An answer so short is not counted, waits for nobody, and leaves in one piece with its `content-length`. The runtime frames
- * a longer one, which leaves in its pieces, chunked.
+ * A body so short is not counted and waits for nobody; an answer leaves in one piece, with its `content-length`. The runtime
+ * frames a longer one, which leaves in its pieces, chunked.
  */
 export const UNCOUNTED_BYTES_MAX = 512 * 1024;
 
 export interface HeldBudgetOptions {
   readonly bytesMax: number;
-  /** Counts as `bytesMax` when it is less: one answer always has room. */
+  /** Counts as `bytesMax` when it is less: one body always has room. */
   readonly totalBytesMax: number;
 }
 
 interface Holder {
   heldBytes: number;
-  /** It may ask for more, up to what any answer may have. */
+  /** It may ask for more, up to what any body may have. */
   isGrowing: boolean;
 }
 
@@ -54,12 +54,13 @@ interface Waiting {
   readonly holder: Holder;
   readonly bytes: number;
   readonly enter: () => void;
+  readonly leave: () => void;
 }
 
 /**
- * An answer of known length gets all its room at once. Others grow, and never so far that none of them could be finished:
- * enough is left for the largest of them to become as large as any may be. So each wait ends when callers take what is
- * complete (they are cut off when they take nothing), or with the deadline of the call that waits.
+ * A body of known length gets all its room at once. Others grow, and never so far that none of them could be finished:
+ * enough is left for the largest of them to become as large as any may be. So each wait ends when what is complete is taken
+ * (callers that take nothing of an answer are cut off), or with the deadline of who waits.
  */
 export function createHeldBudget({ bytesMax, totalBytesMax }: HeldBudgetOptions): HeldBudget {
   let leftBytes = Math.max(totalBytesMax, bytesMax);
@@ -94,6 +95,7 @@ export function createHeldBudget({ bytesMax, totalBytesMax }: HeldBudgetOptions)
       complete,
       giveBack,
       close() {
+        for (const waiting of line) if (waiting.holder === holder) waiting.leave();
         complete();
         giveBack(holder.heldBytes);
       },
@@ -117,6 +119,7 @@ export function createHeldBudget({ bytesMax, totalBytesMax }: HeldBudgetOptions)
   function wait(holder: Holder, bytes: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {
+        signal.removeEventListener("abort", leave);
         line.delete(waiting);
         reject(new Error("cut off while waiting for room"));
         admit();
@@ -126,7 +129,7 @@ export function createHeldBudget({ bytesMax, totalBytesMax }: HeldBudgetOptions)
         line.delete(waiting);
         resolve();
       };
-      const waiting: Waiting = { holder, bytes, enter };
+      const waiting: Waiting = { holder, bytes, enter, leave };
       if (signal.aborted) return leave();
       signal.addEventListener("abort", leave, { once: true });
       line.add(waiting);

@@ -38,7 +38,7 @@ export async function holdBody(response: Response, options: HoldOptions): Promis
  * What the head says of the body's length; null when it says nothing that counts: with a `transfer-encoding` no length does
  * (RFC 9112, section 6.3), and the runtime lets a repeated one pass, joined by a comma.
  */
-export function readLength({ headers }: Response): number | null {
+export function readLength({ headers }: Pick<Response, "headers">): number | null {
   const length = headers.get("content-length");
   if (length === null || headers.has("transfer-encoding") || !/^\d+$/.test(length)) return null;
   return Number(length);
@@ -48,6 +48,26 @@ export function readLength({ headers }: Response): number | null {
 export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
   const [only] = pieces;
   return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
+}
+
+/** The same in memory that is not shared with anything; the pieces are used up, so that no two copies are kept. */
+export function moveIntoOne(pieces: readonly Uint8Array[], sizeBytes: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(sizeBytes);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+    free(piece);
+  }
+  return whole;
+}
+
+/**
+ * At once: what waits for the next collection of garbage is as much again (measured). Nothing can be read from it any more.
+ * A part of a larger buffer is left alone, as is what was freed already.
+ */
+export function free({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength > 0 && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 async function holdShortBody(response: Response, { onFirstByte, watch }: HoldOptions): Promise<HeldBody> {

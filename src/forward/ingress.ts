@@ -43,11 +43,17 @@ export function parseIngress(body: Uint8Array, endpoint: ServedEndpoint): Ingres
   return { body, model: alias, stream: stream !== null && isTrue(body, stream), inputItemCount, scanned };
 }
 
-/**
- * The body that goes upstream: every byte as it came, but for the values of `model`, which become the upstream model
- * name, and on a streamed request `stream_options.include_usage`, which becomes true (section 1, rule 2).
- */
+/** The body that goes upstream. */
 export function spliceBody(ingress: Ingress, upstreamName: string): Uint8Array<ArrayBuffer> {
+  return Buffer.concat(cutBody(ingress, upstreamName));
+}
+
+/**
+ * The same in pieces, most of which are parts of the body that came: every byte as it came, but for the values of `model`,
+ * which become the upstream model name, and on a streamed request `stream_options.include_usage`, which becomes true
+ * (section 1, rule 2).
+ */
+export function cutBody(ingress: Ingress, upstreamName: string): Uint8Array[] {
   const { body, scanned, stream } = ingress;
   const edits: Edit[] = [];
   const name = Buffer.from(JSON.stringify(upstreamName));
@@ -93,22 +99,16 @@ function insertMember(closingAt: number, first: boolean, member: string): Edit {
   return { start: closingAt, end: closingAt, bytes: Buffer.from(first ? member : `,${member}`) };
 }
 
-function applyEdits(body: Uint8Array, edits: Edit[]): Uint8Array<ArrayBuffer> {
+function applyEdits(body: Uint8Array, edits: Edit[]): Uint8Array[] {
   edits.sort((left, right) => left.start - right.start);
-  let size = body.length;
-  for (const edit of edits) size += edit.bytes.length - (edit.end - edit.start);
-  const spliced = Buffer.allocUnsafe(size);
-  let read = 0;
-  let written = 0;
+  const pieces: Uint8Array[] = [];
+  let at = 0;
   for (const { start, end, bytes } of edits) {
-    spliced.set(body.subarray(read, start), written);
-    written += start - read;
-    spliced.set(bytes, written);
-    written += bytes.length;
-    read = end;
+    pieces.push(body.subarray(at, start), bytes);
+    at = end;
   }
-  spliced.set(body.subarray(read), written);
-  return spliced;
+  pieces.push(body.subarray(at));
+  return pieces;
 }
 
 function isTrue(body: Uint8Array, { start }: Span): boolean {

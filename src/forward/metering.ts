@@ -5,7 +5,7 @@ import { createDecoder, isPlain } from "./decode.ts";
 
 /** Watches the bytes of one response, which go on as they are; of a compressed body the meter reads a decoded copy. */
 export interface Metering {
-  /** Null, or a promise to await before the next chunk, when decoding lags behind. */
+  /** Null, or a promise to await before the next chunk, when decoding lags behind. Of a chunk over 16 KiB nothing is read later. */
   push(chunk: Uint8Array): Promise<void> | null;
   /** Called once, when no chunk comes any more, however the response ended. Never rejects. */
   finish(): Promise<MeterReading>;

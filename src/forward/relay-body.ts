@@ -1,7 +1,7 @@
 import { holdsHouseSecret } from "#identity/house-secret.ts";
-import { createGrowingBytes } from "#usage/growing-bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { codePointLength, hasControlCharacter, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { free, moveIntoOne } from "./hold.ts";
 import { readString, scanJson } from "./json-scan.ts";
 
 /** What a relayed request asked for, as far as its body tells. */
@@ -16,6 +16,7 @@ export const NOTHING_ASKED: Asked = { model: null, streamed: false };
 
 /** Looks at a body that is passed on piece by piece. */
 export interface AskedScan {
+  /** Takes the piece over: it is used up once it is not needed and has left, which it has when the next one comes. */
   push(chunk: Uint8Array): void;
   /** Called once, at the body's end. */
   finish(): Asked;
@@ -34,8 +35,8 @@ export interface ScanBudget {
 export const SCANNED_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Of all uploads that stream at once: four of the largest. What holds them grows by doubling and may be twice as large.
- * A body that finds it used up is passed on as any other, and nothing is known of it.
+ * Of all uploads that stream at once: four of the largest. A body that finds it used up is passed on as any other, and
+ * nothing is known of it.
  */
 export const SCANNED_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
 
@@ -74,30 +75,38 @@ export function readAsked(body: Uint8Array): Asked {
   return { model, streamed };
 }
 
-/** Keeps a copy of what may be a JSON object, since `model` may stand behind everything else. */
+/** Keeps what may be a JSON object, since `model` may stand behind everything else. */
 export function createAskedScan(budget: ScanBudget): AskedScan {
-  let pieces = createGrowingBytes(SCANNED_BYTES_MAX);
+  let kept: Uint8Array[] = [];
   let keptBytes = 0;
   let isObject: boolean | null = null;
+  let leaving: Uint8Array | null = null;
 
   const release = () => {
-    pieces = createGrowingBytes(SCANNED_BYTES_MAX);
+    // The last one may still be leaving.
+    leaving = kept.pop() ?? leaving;
+    for (const piece of kept) free(piece);
+    kept = [];
     budget.giveBack(keptBytes);
     keptBytes = 0;
     isObject = false;
+  };
+  const passOver = (chunk: Uint8Array) => {
+    if (leaving !== null) free(leaving);
+    leaving = chunk;
   };
   return {
     push(chunk) {
       // A piece of nothing but blanks in front of an object is not worth a case: such a body counts as none.
       isObject ??= beginsObject(chunk);
-      if (!isObject) return;
-      if (keptBytes + chunk.length > SCANNED_BYTES_MAX || !budget.take(chunk.length)) return release();
+      if (isObject && (keptBytes + chunk.length > SCANNED_BYTES_MAX || !budget.take(chunk.length))) release();
+      if (!isObject) return passOver(chunk);
       keptBytes += chunk.length;
-      pieces.append(chunk);
+      kept.push(chunk);
     },
     finish() {
-      const body = isObject === true ? pieces.take(new Uint8Array()) : null;
-      const asked = body === null ? NOTHING_ASKED : readAsked(body);
+      const asked = isObject === true ? readAsked(moveIntoOne(kept, keptBytes)) : NOTHING_ASKED;
+      kept = [];
       release();
       return asked;
     },

@@ -40,7 +40,10 @@ const UNRECORDED_METHODS: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
 const COUNTING_PATH = /\/messages\/count_tokens\/?$/;
 
 /** The transparent relay to a messages API (specification, section 4.5). */
-export function createRelay({ accounts, deadlines, upstream }: Shared, options: RelayOptions): Relay {
+export function createRelay(
+  { accounts, deadlines, upstream, stalls, isHalting }: Shared,
+  options: RelayOptions,
+): Relay {
   const { baseUrl, connectSeconds = CONNECT_SECONDS, silenceSeconds = SILENCE_SECONDS } = options;
   const idleMs = silenceSeconds * 1000;
   const provider = { verifyTls: true, caPem: null, timeoutConnectSeconds: connectSeconds };
@@ -71,11 +74,11 @@ export function createRelay({ accounts, deadlines, upstream }: Shared, options: 
 
   /** What it asks for is known at its end, so its event begins there, or with its own end when that comes first. */
   async function sendStreamed(input: RelayInput, source: BodySource): Promise<Answer> {
-    const upload: Upload = { asked: NOTHING_ASKED, refusal: null };
+    const passage: Passage = { asked: NOTHING_ASKED, refusal: null };
     const account = isRecorded(input)
-      ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, upload.asked))
+      ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
       : createUnrecordedAccount();
-    const open = begin(input, account, () => upload.asked);
+    const open = begin(input, account, () => passage.asked);
     const scan = createAskedScan(budget);
     // Also when the upload is never read to its end.
     account.whenSettled(() => scan.release());
@@ -88,18 +91,18 @@ export function createRelay({ accounts, deadlines, upstream }: Shared, options: 
             scan.push(chunk);
             return chunk;
           }
-          upload.asked = scan.finish();
+          passage.asked = scan.finish();
           account.begin();
           return null;
         } catch (failure) {
-          if (failure instanceof ProxyError) upload.refusal = failure;
+          if (failure instanceof ProxyError) passage.refusal = failure;
           open.cutoff.cut("cancelled");
           throw failure;
         }
       },
     };
     const answer = await forward(input, watched, open);
-    if (upload.refusal !== null && answer.kind !== "relayed") throw upload.refusal;
+    if (passage.refusal !== null && answer.kind !== "relayed") throw passage.refusal;
     return answer;
   }
 
@@ -112,7 +115,8 @@ export function createRelay({ accounts, deadlines, upstream }: Shared, options: 
       },
       idleMs,
       account,
-      cutoff: createCutoff(input.signal, deadlines),
+      cutoff: createCutoff(input.signal, deadlines, isHalting),
+      stalls,
     };
   }
 
@@ -145,7 +149,8 @@ export function createRelay({ accounts, deadlines, upstream }: Shared, options: 
   }
 }
 
-interface Upload {
+/** What is known of a body while it passes. */
+interface Passage {
   asked: Asked;
   refusal: ProxyError | null;
 }

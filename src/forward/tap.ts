@@ -1,4 +1,5 @@
 import type { Cutoff } from "./cutoff.ts";
+import type { Stalls } from "./stalls.ts";
 
 /** How a tapped body ended: to its end, by its caller's leaving, or by its upstream's (a break, or silence past the limit). */
 export type TapEnding = "complete" | "cancelled" | "broken";
@@ -18,8 +19,12 @@ export interface TapOptions {
   readonly idleMs: number;
   /** The longest time that the caller may take nothing. */
   readonly stallMs: number;
+  /** Of all bodies whose upstream is read ahead while their caller takes nothing. */
+  readonly stalls?: Stalls;
   /** Sees every chunk before it is passed on; a promise holds back the next one. */
   readonly watch: (chunk: Uint8Array) => Promise<void> | null;
+  /** Told of each chunk that has left: nothing is read from it here any more. */
+  readonly left?: (chunk: Uint8Array) => void;
   /** Called exactly once, and awaited before the response ends. Must not throw. */
   readonly finish: (ending: TapEnding) => Promise<void>;
 }
@@ -27,25 +32,29 @@ export interface TapOptions {
 /** A caller that takes nothing for so long has gone, whatever its connection says. */
 export const WRITE_STALL_MS_MAX = 120_000;
 
+/** Chunks come with up to 512 KiB, and the runtime copies what of a piece the connection does not take at once. */
+const PIECE_BYTES_MAX = 64 * 1024;
+
 /**
  * A body passed on as it comes, chunk by chunk and byte by byte, with a meter watching. Back pressure goes through: a
  * chunk is read only when the one before it has left. An upstream that breaks off breaks the caller's connection too.
  */
 export function createTap(options: TapOptions): ReadableStream<Uint8Array> {
-  const { reader, first, cutoff, idleMs, stallMs, watch, finish } = options;
+  const { reader, first, cutoff, idleMs, stallMs, stalls, watch, left, finish } = options;
   let sink: ReadableStreamDirectController | null = null;
   let ending: Promise<void> | null = null;
   const end = (how: TapEnding) => (ending ??= settle(how));
   const settle = async (how: TapEnding) => {
     cutoff.signal.removeEventListener("abort", onCut);
     cutoff.release();
+    stalls?.end(cutoff);
     if (how !== "complete") reader.cancel().catch(() => undefined);
     await finish(how);
     // Also a write that waits for a caller who takes nothing ends with this.
     close(how);
   };
   // A response whose caller left early is dropped without being pulled. Nothing else would end it.
-  const onCut = () => void end(cutoff.cause === "timeout" ? "broken" : "cancelled");
+  const onCut = () => void end(cutoff.cause === "cancelled" ? "cancelled" : "broken");
 
   if (cutoff.cause === null) cutoff.signal.addEventListener("abort", onCut, { once: true });
   else onCut();
@@ -76,21 +85,26 @@ export function createTap(options: TapOptions): ReadableStream<Uint8Array> {
       while (chunk !== null && cutoff.cause === null) {
         const lagging = watch(chunk);
         if (lagging !== null) await lagging;
-        const written = controller.write(chunk);
-        if (typeof written === "number") {
-          cutoff.rearm();
-        } else {
-          // Awaiting the write itself is what holds back the upstream; after a flush alone, chunks pile up in memory.
-          cutoff.arm(stallMs, "cancelled");
-          await written;
-          cutoff.arm(idleMs);
+        for (let at = 0; at < chunk.length && cutoff.cause === null; at += PIECE_BYTES_MAX) {
+          const written = controller.write(chunk.subarray(at, at + PIECE_BYTES_MAX));
+          if (typeof written === "number") {
+            cutoff.rearm();
+          } else {
+            // Awaiting the write itself is what holds back the upstream; after a flush alone, chunks pile up in memory.
+            cutoff.arm(stallMs, "cancelled");
+            stalls?.begin(cutoff);
+            await written;
+            stalls?.end(cutoff);
+            cutoff.arm(idleMs);
+          }
         }
+        left?.(chunk);
         chunk = await readChunk(reader);
       }
     } catch {
       return cutoff.cause === "cancelled" ? "cancelled" : "broken";
     }
-    return cutoff.cause === null ? "complete" : cutoff.cause === "timeout" ? "broken" : "cancelled";
+    return cutoff.cause === null ? "complete" : cutoff.cause === "cancelled" ? "cancelled" : "broken";
   }
 }
 

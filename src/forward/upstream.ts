@@ -8,7 +8,7 @@ import { createWarmConnections } from "./warm.ts";
 export interface BodySource {
   /** Null when it is not known beforehand. */
   readonly sizeBytes: number | null;
-  /** The next bytes, or null at the end. Throws when the body breaks off, or is refused after all. */
+  /** The next bytes, asked for when those before have left; or null at the end. Throws when the body breaks off, or is refused after all. */
   next(): Promise<Uint8Array | null>;
 }
 
@@ -25,7 +25,7 @@ export interface UpstreamRequest {
   readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
   readonly cutoff: Cutoff;
-  /** How long, from now, the head of the response may take. Asked before connecting and when connected. */
+  /** How long, from now, the head of the response may take. Asked before connecting, when connected and for each piece of a `BodySource`. */
   readonly headLimitMs: () => number;
 }
 
@@ -99,9 +99,9 @@ export function createUpstream(clock: Clock): Upstream {
       }
 
       function toBody(bytes: Uint8Array<ArrayBuffer> | BodySource) {
-        const onConnected = () => cutoff.arm(headLimitMs());
-        if (!(bytes instanceof Uint8Array)) return toStreamedBody(bytes, { onConnected, cutoff });
-        return isWarm ? bytes : toConnectedBody(bytes, onConnected);
+        const onMoved = () => cutoff.arm(headLimitMs());
+        if (!(bytes instanceof Uint8Array)) return toStreamedBody(bytes, onMoved);
+        return isWarm ? bytes : toConnectedBody(bytes, onMoved);
       }
     },
   };
@@ -122,21 +122,16 @@ function toConnectedBody(body: Uint8Array, onConnected: () => void): ReadableStr
   });
 }
 
-interface Sending {
-  readonly onConnected: () => void;
-  readonly cutoff: Cutoff;
-}
-
-/** The same for a body that is still coming. Each of its pieces starts the time limit anew. */
-function toStreamedBody(source: BodySource, { onConnected, cutoff }: Sending): ReadableStream<Uint8Array> {
+/** The same for a body that goes on piece by piece. `onMoved` is called for each of them as well. */
+function toStreamedBody(source: BodySource, onMoved: () => void): ReadableStream<Uint8Array> {
   let isTaken = true;
   return new ReadableStream<Uint8Array>({
     type: "direct",
     async pull(controller) {
-      onConnected();
+      onMoved();
       try {
         for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
-          cutoff.rearm();
+          onMoved();
           // An upstream that answers early takes no more of it. The caller is let finish, so that it comes to read.
           if (!isTaken) continue;
           await controller.write(chunk);

@@ -15,6 +15,7 @@ import { resolveRoutes } from "./admin/resolve.ts";
 import { usageRoutes } from "./admin/usage.ts";
 import { authRoutes } from "./auth.ts";
 import { JSON_BODY_BYTES_MAX } from "./body.ts";
+import { createBodyRoom, type BodyRoom } from "./body-room.ts";
 import type { Connections } from "./connections.ts";
 import type { AppDeps } from "./deps.ts";
 import { toFailureResponse } from "./envelope.ts";
@@ -52,6 +53,7 @@ export function createApp(deps: AppDeps): App {
   const { config, clock, log } = deps;
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
+  const room = createBodyRoom({ bytesMax: config.maxBodyBytes });
   const ingress = createIngress({
     clock,
     log,
@@ -59,6 +61,7 @@ export function createApp(deps: AppDeps): App {
     door,
     exchange: deps.exchange,
     maxBodyBytes: config.maxBodyBytes,
+    room,
   });
   const transparent = createTransparent({
     clock,
@@ -68,7 +71,7 @@ export function createApp(deps: AppDeps): App {
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  const elysia = createApi(deps, { door, findPaths: () => paths });
+  const elysia = createApi(deps, { door, room, findPaths: () => paths });
   const routes = [...INGRESS_ROUTES, ...RELAY_ROUTES, ...toRouteTable(elysia.routes)];
   const paths = createPathIndex(routes);
   const endpoints = new Map(INGRESS_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
@@ -103,15 +106,16 @@ export type Api = ReturnType<typeof createApi>;
 
 interface ApiParts {
   readonly door: Door;
+  readonly room: BodyRoom;
   /** Asked when a request comes: the index is made of these very routes. */
   readonly findPaths: () => PathIndex;
 }
 
 /** Its type says what every route takes and answers. */
-function createApi(deps: AppDeps, { door, findPaths }: ApiParts) {
+function createApi(deps: AppDeps, { door, room, findPaths }: ApiParts) {
   const { config, clock, log, catalog } = deps;
-  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX));
-  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX));
+  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), room);
+  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), room);
   const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
 
   // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.

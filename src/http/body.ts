@@ -1,49 +1,74 @@
-import { createDeadlines } from "#kernel/deadlines.ts";
-import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
+import { free, moveIntoOne, readLength } from "#forward/hold.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import {
+  BodyRefusal,
+  closesUnread,
+  countBody,
+  deadlines,
+  drain,
+  tooLarge,
+  tooSlow,
+  type BodyLimits,
+} from "./body-reader.ts";
+import type { BodyRoom, BodyShare } from "./body-room.ts";
 
 /** JSON bodies of the admin and self-service routes; a CA bundle of every public root is a quarter of it. */
 export const JSON_BODY_BYTES_MAX = 1024 * 1024;
+/** Those of routes that ask for no credentials: a password, or the code of a link. Anybody may send as many as he likes. */
+export const PUBLIC_BODY_BYTES_MAX = 16 * 1024;
 /** Up to here a body is read in one piece, which is cheaper than chunk by chunk. */
 const WHOLE_READ_BYTES_MAX = 64 * 1024;
-/** What a client may still send of a body that was refused, so that it comes to read the answer. */
-const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-const DRAIN_MS_MAX = 5_000;
-
-export interface BodyLimits {
-  readonly maxBytes: number;
-  /** A body may take `graceMs`, and `msPerByte` more for every byte that has come. */
-  readonly graceMs: number;
-  readonly msPerByte: number;
-}
-
 const BODY_GRACE_MS = 20_000;
 const BODY_MS_PER_BYTE = 1;
+const WHOLE_BODY_MS_MAX = 600_000;
 
+/** Of a body that is read whole. */
 export function toBodyLimits(maxBytes: number): BodyLimits {
-  return { maxBytes, graceMs: BODY_GRACE_MS, msPerByte: BODY_MS_PER_BYTE };
+  return { ...toPassageLimits(maxBytes), maxMs: WHOLE_BODY_MS_MAX };
 }
 
-/** A refusal of a body that has not come to its end: whether the connection can serve another request after it. */
-export class BodyRefusal extends ProxyError {
-  readonly closesConnection: boolean;
+/** Of a body that is passed on as it comes, and keeps nobody waiting. */
+export function toPassageLimits(maxBytes: number): BodyLimits {
+  return {
+    maxBytes,
+    graceMs: BODY_GRACE_MS,
+    msPerByte: BODY_MS_PER_BYTE,
+    maxMs: Number.POSITIVE_INFINITY,
+  };
+}
 
-  constructor(code: ErrorCode, message: string, closesConnection: boolean) {
-    super(code, message);
-    this.closesConnection = closesConnection;
-  }
+export interface WholeBody {
+  /** As they came. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** To be closed when the bytes are kept no longer; null for a body that is not counted. */
+  readonly share: BodyShare | null;
 }
 
 /**
- * The whole body, as it came. Throws `request_too_large` (at once when Content-Length says so, else as soon as the bytes
- * do), `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, and an `AbortError` when the caller
- * hung up.
+ * The whole body. A large one waits for room, and nothing is read from its connection meanwhile, nor does that time count
+ * as its sender's. Throws `request_too_large` (at once when Content-Length says so, else as soon as the bytes do),
+ * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `internal_error` when there is no room
+ * within BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up.
  */
-export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+export async function readBody(request: Request, limits: BodyLimits, room: BodyRoom): Promise<WholeBody> {
   const { headers } = request;
   if (headers.has("content-encoding")) {
     throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
   }
-  return await readAnyBody(request, limits);
+  const declaredBytes = readDeclared(request, limits);
+  if (isReadAtOnce(request, declaredBytes)) {
+    return { bytes: await readAtOnce(request, limits, declaredBytes), share: null };
+  }
+  const share = room.open(request, declaredBytes);
+  try {
+    const bytes = await readPieces(request, limits, { declaredBytes, share });
+    if (share === null || share.complete(bytes.length)) return { bytes, share };
+    share.close();
+    return { bytes, share: null };
+  } catch (cause) {
+    share?.close();
+    throw cause;
+  }
 }
 
 /** A body that is read as it comes, within the same limits. */
@@ -63,29 +88,69 @@ export async function openBody(
   limits: BodyLimits,
   wholeBytesMax: number,
 ): Promise<Uint8Array<ArrayBuffer> | CountedBody | null> {
-  const sizeBytes = readLength(request, limits);
+  const sizeBytes = readDeclared(request, limits);
   if (request.body === null) return null;
-  if (sizeBytes !== null && sizeBytes <= wholeBytesMax) return await readAnyBody(request, limits);
+  if (isReadAtOnce(request, sizeBytes)) return await readAtOnce(request, limits, sizeBytes);
+  if (sizeBytes !== null && sizeBytes <= wholeBytesMax)
+    return await readPieces(request, limits, { declaredBytes: sizeBytes, share: null });
   return { sizeBytes, next: countBody(request, request.body.getReader(), limits) };
 }
 
-async function readAnyBody(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
-  const declaredBytes = readLength(request, limits);
-  if (request.body === null) return new Uint8Array(0);
-  if (declaredBytes !== null && declaredBytes <= WHOLE_READ_BYTES_MAX) {
-    return await readWhole(request, limits.graceMs + declaredBytes * limits.msPerByte);
-  }
-  const chunks: Uint8Array[] = [];
-  const next = countBody(request, request.body.getReader(), limits);
-  for (let chunk = await next(); chunk !== null; chunk = await next()) chunks.push(chunk);
-  return Buffer.concat(chunks);
+function isReadAtOnce(request: Request, declaredBytes: number | null): boolean {
+  return request.body === null || (declaredBytes !== null && declaredBytes <= WHOLE_READ_BYTES_MAX);
 }
 
-function readLength({ headers }: Request, limits: BodyLimits): number | null {
-  const length = headers.get("content-length");
-  const declaredBytes = length === null ? null : Number(length);
+async function readAtOnce(
+  request: Request,
+  { graceMs, msPerByte }: BodyLimits,
+  declaredBytes: number | null,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (request.body === null) return new Uint8Array(0);
+  return await readWhole(request, graceMs + (declaredBytes ?? 0) * msPerByte);
+}
+
+async function readPieces(
+  request: Request,
+  limits: BodyLimits,
+  { declaredBytes, share }: { readonly declaredBytes: number | null; readonly share: BodyShare | null },
+): Promise<Uint8Array<ArrayBuffer>> {
+  const entering = share?.cover(0) ?? null;
+  if (entering !== null && !(await entering)) throw toNoRoom(request, closesUnread(request.headers));
+  if (request.body === null) return new Uint8Array(0);
+  const reader = request.body.getReader();
+  const next = countBody(request, reader, limits);
+  // Memory that is not written to is not resident, so it is taken at once where it is known how much.
+  const whole = declaredBytes === null ? null : new Uint8Array(declaredBytes);
+  const pieces: Uint8Array[] = [];
+  const letGo = () => {
+    for (const kept of whole === null ? pieces : [whole]) free(kept);
+    share?.close();
+  };
+  let sizeBytes = 0;
+  try {
+    for (let piece = await next(); piece !== null; piece = await next()) {
+      whole?.set(piece, sizeBytes);
+      sizeBytes += piece.byteLength;
+      if (whole === null) pieces.push(piece);
+      else free(piece);
+      const waiting = share?.cover(sizeBytes) ?? null;
+      if (waiting === null || (await waiting)) continue;
+      letGo();
+      const isRead = !request.signal.aborted && (await drain(reader));
+      reader.cancel().catch(() => undefined);
+      throw toNoRoom(request, !isRead);
+    }
+  } catch (cause) {
+    letGo();
+    throw cause;
+  }
+  return whole ?? moveIntoOne(pieces, sizeBytes);
+}
+
+function readDeclared(request: Request, limits: BodyLimits): number | null {
+  const declaredBytes = readLength(request);
   if (declaredBytes !== null && declaredBytes > limits.maxBytes)
-    throw tooLarge(limits, closesUnread(headers));
+    throw tooLarge(limits, closesUnread(request.headers));
   return declaredBytes;
 }
 
@@ -98,19 +163,6 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/**
- * Whether the connection has to close after an answer that leaves the body unread. Bun discards the rest of a body by
- * itself and the connection lives on; a rest that is long, or without a known end, is not worth waiting for.
- */
-export function closesUnread(headers: Headers): boolean {
-  if (headers.has("transfer-encoding")) return true;
-  const length = headers.get("content-length");
-  return length !== null && Number(length) > DRAIN_BYTES_MAX;
-}
-
-/** One timer for all of them: one each would cost more than reading the body does. */
-const deadlines = createDeadlines(() => performance.now());
-
 async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Array<ArrayBuffer>> {
   const late = Promise.withResolvers<never>();
   const deadline = deadlines.create();
@@ -122,81 +174,12 @@ async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Arr
   }
 }
 
-/** Requests whose body is read through a reader and has not come to its end: the runtime calls it used from the first byte. */
-const unfinished = new WeakSet<Request>();
-
-/** Whether the connection has to close after an answer that is given now: bytes of the body are, or may be, still to come. */
-export function closesAfter(request: Request): boolean {
-  return (!request.bodyUsed || unfinished.has(request)) && closesUnread(request.headers);
-}
-
-/** The part of a reader that is used here. */
-interface BodyReader {
-  read(): Promise<
-    { readonly done: true; readonly value?: unknown } | { readonly done: false; readonly value: Uint8Array }
-  >;
-  cancel(): Promise<void>;
-}
-
-/** The time that counts is what was waited for bytes: whoever takes them may be slow for reasons of its own. */
-function countBody(
-  request: Request,
-  reader: BodyReader,
-  limits: BodyLimits,
-): () => Promise<Uint8Array | null> {
-  unfinished.add(request);
-  let receivedBytes = 0;
-  let waitedMs = 0;
-  const deadline = deadlines.create();
-  return async () => {
-    const late = Promise.withResolvers<never>();
-    const startedMs = performance.now();
-    deadline.set(limits.graceMs + receivedBytes * limits.msPerByte - waitedMs, () => late.reject(tooSlow()));
-    try {
-      const { done, value } = await Promise.race([reader.read(), late.promise]);
-      if (done) {
-        unfinished.delete(request);
-        return null;
-      }
-      receivedBytes += value.byteLength;
-      if (receivedBytes > limits.maxBytes) throw tooLarge(limits, !(await drain(reader)));
-      return value;
-    } catch (cause) {
-      // Nobody waits for the cancel, and one that fails must not end the process.
-      reader.cancel().catch(() => undefined);
-      throw cause;
-    } finally {
-      deadline.lift();
-      waitedMs += performance.now() - startedMs;
-    }
-  };
-}
-
-/** Reads on without keeping anything; true when the body came to its end within the bounds. */
-async function drain(reader: BodyReader): Promise<boolean> {
-  const late = Promise.withResolvers<null>();
-  const timer = setTimeout(() => late.resolve(null), DRAIN_MS_MAX);
-  try {
-    for (let drainedBytes = 0; drainedBytes < DRAIN_BYTES_MAX;) {
-      const step = await Promise.race([reader.read(), late.promise]);
-      if (step === null) return false;
-      if (step.done) return true;
-      drainedBytes += step.value.byteLength;
-    }
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function tooLarge(limits: BodyLimits, closesConnection: boolean): BodyRefusal {
+/** Nobody reads what a caller is told that has gone. */
+function toNoRoom(request: Request, closesConnection: boolean): Error {
+  if (request.signal.aborted) return new DOMException("The caller hung up.", "AbortError");
   return new BodyRefusal(
-    "request_too_large",
-    `The body is larger than ${limits.maxBytes} bytes.`,
+    "internal_error",
+    "The server has no room for another large request body at present. Try again.",
     closesConnection,
   );
-}
-
-function tooSlow(): BodyRefusal {
-  return new BodyRefusal("invalid_request", "The body came too slowly.", true);
 }

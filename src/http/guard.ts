@@ -3,6 +3,8 @@ import type { Actor } from "#audit/event.ts";
 import { requireAdmin, type Authenticator, type Caller } from "#identity/caller.ts";
 import { checkOrigin } from "#identity/origin.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { PUBLIC_BODY_BYTES_MAX } from "./body.ts";
+import type { BodyRoom } from "./body-room.ts";
 import { readJsonBody } from "./json-body.ts";
 
 /** Who may call a route: anybody, any authenticated principal, or an admin. */
@@ -70,7 +72,8 @@ export function createDoor(deps: GuardDeps): Door {
  * `caller` in the latter case. Elysia reads and validates a body before any handler runs, so the caller is asked in the
  * parse hook, before the first byte of the body is read; methods without a body are asked in the transform hook.
  */
-export function createGuard(door: Door, bodyBytesMax: number) {
+export function createGuard(door: Door, bodyBytesMax: number, room: BodyRoom) {
+  const publicBytesMax = Math.min(bodyBytesMax, PUBLIC_BODY_BYTES_MAX);
   const admitted = new WeakMap<Request, Caller>();
   const admit = async (request: Request, access: "caller" | "admin"): Promise<Caller> => {
     const known = admitted.get(request);
@@ -84,14 +87,14 @@ export function createGuard(door: Door, bodyBytesMax: number) {
       detail: toDetail("public"),
       parse: async ({ request }) => {
         door.checkBrowser(request);
-        return await readBodyOf(request, bodyBytesMax);
+        return await readBodyOf(request, publicBytesMax, room);
       },
     },
     access: (access: "caller" | "admin") => ({
       detail: toDetail(access),
       parse: async ({ request }) => {
         await admit(request, access);
-        return await readBodyOf(request, bodyBytesMax);
+        return await readBodyOf(request, bodyBytesMax, room);
       },
       transform: async ({ request }) => {
         await admit(request, access);
@@ -142,8 +145,8 @@ function readAccess(hooks: unknown): Access | null {
 }
 
 /** A DELETE has no body of meaning: whatever comes with it is left unread. */
-async function readBodyOf(request: Request, bodyBytesMax: number): Promise<unknown> {
-  return request.method === "DELETE" ? {} : await readJsonBody(request, bodyBytesMax);
+async function readBodyOf(request: Request, bytesMax: number, room: BodyRoom): Promise<unknown> {
+  return request.method === "DELETE" ? {} : await readJsonBody(request, bytesMax, room);
 }
 
 function isMutation(method: string): boolean {

@@ -4,7 +4,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { toAnswerResponse } from "./answer.ts";
-import { openBody, toBodyLimits } from "./body.ts";
+import { openBody, toPassageLimits } from "./body.ts";
 import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "./connections.ts";
 import { toFailureResponse } from "./envelope.ts";
 import type { RouteEntry } from "./guard.ts";
@@ -54,7 +54,7 @@ export interface Transparent {
  */
 export function createTransparent(deps: TransparentDeps): Transparent {
   const { clock, log, hosts, relay } = deps;
-  const limits = toBodyLimits(deps.maxBodyBytes);
+  const limits = toPassageLimits(deps.maxBodyBytes);
 
   const send = async (
     request: Request,

@@ -1,9 +1,12 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import type { Exchange } from "#forward/exchange.ts";
+import { free } from "#forward/hold.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { toAnswerResponse } from "./answer.ts";
-import { readBody, toBodyLimits } from "./body.ts";
+import { readBody, toBodyLimits, type WholeBody } from "./body.ts";
+import type { BodyRoom } from "./body-room.ts";
 import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "./connections.ts";
 import { toFailureResponse } from "./envelope.ts";
 import type { Door, RouteEntry } from "./guard.ts";
@@ -32,6 +35,7 @@ export interface IngressDeps {
   readonly door: Door;
   readonly exchange: Pick<Exchange, "run">;
   readonly maxBodyBytes: number;
+  readonly room: BodyRoom;
 }
 
 export interface Ingress {
@@ -44,17 +48,18 @@ export interface Ingress {
  * server's native routes, without a framework in between, since every request to a model pays for it.
  */
 export function createIngress(deps: IngressDeps): Ingress {
-  const { clock, log, hosts, door, exchange } = deps;
+  const { clock, log, hosts, door, exchange, room } = deps;
   const limits = toBodyLimits(deps.maxBodyBytes);
 
   return {
     async serve(endpoint, request, connections) {
       const arrivedAtUs = clock.nowUs();
       const arrivedAtMs = clock.monotonicMs();
+      let body: WholeBody | null = null;
       try {
         hosts.check(request.headers);
         const caller = await door.admit(request, "caller");
-        const body = await readBody(request, limits);
+        body = await readBody(request, limits, room);
         const onSettled = liftIdleTimeout(request, connections);
         const { principal, credential } = caller;
         const result = await exchange.run({
@@ -65,7 +70,8 @@ export function createIngress(deps: IngressDeps): Ingress {
             keyId: credential.kind === "key" ? credential.keyId : null,
           },
           headers: request.headers,
-          body,
+          body: body.bytes,
+          share: body.share,
           arrivedAtUs,
           arrivedAtMs,
           signal: request.signal,
@@ -73,6 +79,9 @@ export function createIngress(deps: IngressDeps): Ingress {
         });
         return toAnswerResponse(result, request);
       } catch (failure) {
+        // A refusal comes before anything goes upstream.
+        if (failure instanceof ProxyError && body !== null) free(body.bytes);
+        body?.share?.close();
         restoreIdleTimeout(request, connections);
         return toFailureResponse(failure, request, log);
       }

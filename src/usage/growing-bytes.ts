@@ -1,7 +1,7 @@
 /** Bytes that come in pieces, kept in one piece. Past the limit nothing is kept any more. */
 export interface GrowingBytes {
-  /** False also when `take` would say that they were too many. */
-  readonly isEmpty: boolean;
+  /** Of what is kept. */
+  readonly sizeBytes: number;
   /** Copies a piece behind the others. */
   append(piece: Uint8Array): void;
   /**
@@ -22,8 +22,8 @@ export function createGrowingBytes(bytesMax: number): GrowingBytes {
   let isTooLarge = false;
 
   return {
-    get isEmpty() {
-      return size === 0 && !isTooLarge;
+    get sizeBytes() {
+      return size;
     },
     append,
     take(lastPiece) {

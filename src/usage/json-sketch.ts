@@ -12,7 +12,7 @@ export interface JsonSketch {
   finish(): unknown;
 }
 
-/** Of one outline. Only objects of thousands of members come near it. */
+/** Of one outline. Only objects of a thousand members come near it, and thousands of answers may be on their way. */
 export const OUTLINE_BYTES_MAX = 1024 * 1024;
 /** With its quotes and as it is written; six bytes a character for the longest name that anybody looks at (256 characters). */
 export const TEXT_BYTES_MAX = 2 * 1024;

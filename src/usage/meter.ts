@@ -44,7 +44,13 @@ export interface MeterDialect {
 }
 
 /** A body that comes in one piece no longer than this is parsed as it is: 2 µs cheaper than its outline (measured). */
-const SHORT_BODY_BYTES_MAX = 16 * 1024;
+export const SHORT_BODY_BYTES_MAX = 16 * 1024;
+
+/**
+ * Of a longer event of a stream only an outline is made, while its bytes pass: nothing bounds how many streams are in the
+ * middle of one. Events of text are some hundred bytes long; pictures and audio are longer.
+ */
+const SHORT_EVENT_BYTES_MAX = 8 * 1024;
 
 const DONE = "[DONE]";
 const ERROR_STATUS_MIN = 400;
@@ -55,23 +61,31 @@ export function createMeter(dialect: MeterDialect, options: MeterOptions): Meter
     : createUnaryMeter(dialect, options.statusCode);
 }
 
-/** Every event is parsed: a search for the word "usage" would find it in content. One that does not parse is skipped. */
+/** Every event is read: a search for the word "usage" would find it in content. One that is no JSON is skipped. */
 function createStreamMeter(dialect: MeterDialect, statusCode: number): Meter {
   const tally = createTally(dialect);
   let errorKind: string | null = null;
   let complete = false;
-  const parser = createSseParser(({ name, data }) => {
-    if (data.length <= DONE.length + 1 && data.trim() === DONE) {
-      complete = true;
-      return;
-    }
-    const event = parseJson(data);
+  const take = (name: string | null, event: unknown) => {
     if (name === "error" || (isJsonObject(event) && isError(event)))
       errorKind ??= toErrorKind(statusCode, event);
     if (!isJsonObject(event)) return;
     addFirst(tally, dialect.findEventUsage(event));
     complete ||= dialect.isLastEvent(event);
-  });
+  };
+  const parser = createSseParser(
+    ({ name, data }) => {
+      if (data.length <= DONE.length + 1 && data.trim() === DONE) complete = true;
+      else take(name, parseJson(data));
+    },
+    {
+      wholeBytesMax: SHORT_EVENT_BYTES_MAX,
+      openLong() {
+        const sketch = createJsonSketch();
+        return { push: (bytes) => sketch.push(bytes), finish: (name) => take(name, sketch.finish()) };
+      },
+    },
+  );
   return {
     push: (bytes) => parser.push(bytes),
     finish() {

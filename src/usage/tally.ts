@@ -14,7 +14,8 @@ export interface Tally {
 type Path = readonly [outer: string, inner?: string];
 
 /**
- * The wire names of each quantity; the first that holds a number counts. Who says it so: `prompt_tokens` OpenAI and nearly
+ * The wire names of each quantity; the first that holds a positive number counts, else the first that holds a zero: some
+ * gateways fill what they do not know with zeroes. Who says it so: `prompt_tokens` OpenAI and nearly
  * all who speak its dialect, `input_tokens` the messages and responses dialects, `prompt_cache_hit_tokens` DeepSeek,
  * `cached_tokens` Moonshot and Together, `num_cached_tokens` and `prompt_token_details` Mistral, `cache_read_input_tokens`
  * gateways before a messages upstream.
@@ -54,11 +55,13 @@ const PATHS: readonly Path[] = [
 export function createTally({ defaultsToExclusive }: { readonly defaultsToExclusive: boolean }): Tally {
   const numbers = new Map<Path, number>();
   const firstOf = (paths: readonly Path[]) => {
+    let first: number | undefined;
     for (const path of paths) {
       const number = numbers.get(path);
-      if (number !== undefined) return number;
+      if (number !== undefined && number > 0) return number;
+      first ??= number;
     }
-    return undefined;
+    return first;
   };
 
   return {
@@ -77,14 +80,15 @@ export function createTally({ defaultsToExclusive }: { readonly defaultsToExclus
       const completion = firstOf(INCLUSIVE_OUTPUT);
       const input = prompt ?? firstOf(OTHER_INPUT);
       const output = completion ?? firstOf(OTHER_OUTPUT);
-      const cached = firstOf(CACHED_INPUT);
       const cacheRead = firstOf(CACHE_READ);
       const cacheCreation = firstOf(CACHE_CREATION);
       const audio = firstOf(AUDIO);
       const isCacheBeside = input !== undefined && (cacheRead ?? cacheCreation) !== undefined;
       const isExclusive = (prompt ?? completion) === undefined && (defaultsToExclusive || isCacheBeside);
 
-      const cachedInput = isExclusive ? (cacheRead ?? cached) : (cached ?? cacheRead);
+      const cachedInput = firstOf(
+        isExclusive ? [...CACHE_READ, ...CACHED_INPUT] : [...CACHED_INPUT, ...CACHE_READ],
+      );
       const cacheCreationTokens = isExclusive ? (cacheCreation ?? null) : null;
       if ((input ?? output ?? cachedInput ?? cacheCreationTokens ?? audio ?? null) === null) return null;
       return {

@@ -5,8 +5,8 @@ export interface RawCaller {
   received(): string;
   /** More bytes of a request that was begun with `raw`. */
   send(bytes: string): void;
-  /** The bytes of a chunked response that has come to its end. */
-  body(): string;
+  /** The bytes of a chunked response, once it has come to its end; rejects when the connection closes before. */
+  body(): Promise<string>;
   /** Fulfilled when what was received contains the text; rejects when the connection closes before. */
   waitFor(text: string): Promise<void>;
   /** Stops reading, so that the server's writes fill up. */
@@ -27,6 +27,8 @@ export interface RawRequest {
   /** Sent as it is, in place of all the others. */
   readonly raw?: string;
 }
+
+const LAST_CHUNK = "\r\n0\r\n\r\n";
 
 export async function openCaller({
   port,
@@ -67,6 +69,17 @@ export async function openCaller({
       resolve(received().endsWith("0\r\n\r\n") ? "clean" : "broken");
     });
   });
+  const waitFor = (wanted: string) =>
+    new Promise<void>((resolve, reject) => {
+      const check = (news: string) => {
+        if (news.includes(wanted)) resolve();
+        else if (closed) reject(new Error(`the connection closed before ${wanted} came`));
+        else return;
+        checks.delete(check);
+      };
+      checks.add(check);
+      check(received());
+    });
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
@@ -78,18 +91,8 @@ export async function openCaller({
   return {
     received,
     send: (bytes) => void socket.write(bytes),
-    body: () => dechunk(received()),
-    waitFor: (wanted) =>
-      new Promise((resolve, reject) => {
-        const check = (news: string) => {
-          if (news.includes(wanted)) resolve();
-          else if (closed) reject(new Error(`the connection closed before ${wanted} came`));
-          else return;
-          checks.delete(check);
-        };
-        checks.add(check);
-        check(received());
-      }),
+    body: () => waitFor(LAST_CHUNK).then(() => dechunk(received())),
+    waitFor,
     stopReading: () => void socket.pause(),
     readOn: () => void socket.resume(),
     hangUp: () => void socket.destroy(),
@@ -103,6 +106,7 @@ function dechunk(response: string): string {
     const lineEnd = response.indexOf("\r\n", at);
     const size = Number.parseInt(response.slice(at, lineEnd), 16);
     if (size === 0) return chunks.join("");
+    if (lineEnd < 0 || Number.isNaN(size)) throw new Error("the response is not chunked to its end");
     chunks.push(response.slice(lineEnd + 2, lineEnd + 2 + size));
     at = lineEnd + 4 + size;
   }

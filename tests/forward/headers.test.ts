@@ -209,4 +209,14 @@ describe("response headers", () => {
     expect(modelOf("modèle-日本")).toBe("mod%C3%A8le-%E6%97%A5%E6%9C%AC");
     expect(modelOf("a\u007fb")).toBe("a%7Fb");
   });
+
+  test("blanks at the ends of an upstream name are percent-encoded, since a field value has none there", () => {
+    const modelOf = (upstreamName: string) =>
+      toCallerHeaders(new Response(null), { providerName: "p", upstreamName }).get("x-proxy-model");
+    expect(modelOf(" lead")).toBe("%20lead");
+    expect(modelOf("trail  ")).toBe("trail%20%20");
+    expect(modelOf(" a b ")).toBe("%20a b%20");
+    expect(modelOf("  ")).toBe("%20%20");
+    expect(modelOf(" ü ")).toBe("%20%C3%BC%20");
+  });
 });

@@ -46,6 +46,24 @@ describe("the budget of held answers", () => {
     expect(budget.open({ lengthBytes: 900 * PART, signal: forever }).cover(0)).toBeNull();
   });
 
+  test("ends the wait of an answer that is closed, whose room nobody else loses", async () => {
+    const budget = createHeldBudget({ bytesMax: 500 * PART, totalBytesMax: 500 * PART });
+    const first = budget.open({ lengthBytes: 400 * PART, signal: forever });
+    expect(first.cover(0)).toBeNull();
+    const left = budget.open({ lengthBytes: 300 * PART, signal: forever });
+    const wait = left.cover(0);
+    left.close();
+    expect(
+      await wait?.then(
+        () => "has entered",
+        () => "has left",
+      ),
+    ).toBe("has left");
+    expect(budget.waitingCount()).toBe(0);
+    first.close();
+    expect(budget.open({ lengthBytes: 500 * PART, signal: forever }).cover(0)).toBeNull();
+  });
+
   test("ends the wait of an answer that is cut off, and who stands behind it goes on", async () => {
     const budget = createHeldBudget({ bytesMax: 500 * PART, totalBytesMax: 500 * PART });
     const cut = new AbortController();

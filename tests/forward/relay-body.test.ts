@@ -7,7 +7,7 @@ const ASKED = { model: "m", streamed: true };
 test("a body that finds the bytes of all uploads used up is not looked through, and holds none of them", () => {
   const budget = createScanBudget(BODY.length + 5);
   const first = createAskedScan(budget);
-  first.push(BODY);
+  first.push(BODY.slice());
   const second = createAskedScan(budget);
   second.push(BODY.subarray(0, 5));
   second.push(BODY.subarray(5));
@@ -21,11 +21,11 @@ test("a body that finds the bytes of all uploads used up is not looked through, 
 test.each(["finish", "release"] as const)("%s gives back what was kept, once", (end) => {
   const budget = createScanBudget(BODY.length);
   const scan = createAskedScan(budget);
-  scan.push(BODY);
+  scan.push(BODY.slice());
   expect(budget.take(1)).toBe(false);
   scan[end]();
   scan.release();
-  scan.push(BODY);
+  scan.push(BODY.slice());
   expect(budget.take(BODY.length)).toBe(true);
   expect(budget.take(1)).toBe(false);
 });

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import net from "node:net";
-import { BodyRefusal, closesUnread, parseJson, readBody, type BodyLimits } from "#http/body.ts";
+import { parseJson, PUBLIC_BODY_BYTES_MAX, readBody } from "#http/body.ts";
+import { BodyRefusal, closesUnread, type BodyLimits } from "#http/body-reader.ts";
+import { createBodyRoom } from "#http/body-room.ts";
 import { toErrorResponse } from "#http/envelope.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { call, expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
@@ -155,7 +157,8 @@ describe("a body of the data plane", () => {
 describe("a slow body", () => {
   let server: Bun.Server<unknown>;
   /** A tenth of a second instead of twenty: what is shown is the rule, not the figure. */
-  const limits: BodyLimits = { maxBytes: 1_000_000, graceMs: 100, msPerByte: 1 };
+  const limits: BodyLimits = { maxBytes: 1_000_000, graceMs: 100, msPerByte: 1, maxMs: 2_000 };
+  const room = createBodyRoom({ bytesMax: limits.maxBytes, totalBytesMax: limits.maxBytes });
   beforeAll(() => {
     server = Bun.serve({
       port: 0,
@@ -163,7 +166,7 @@ describe("a slow body", () => {
       development: false,
       async fetch(request) {
         try {
-          return new Response(String((await readBody(request, limits)).length));
+          return new Response(await read(request));
         } catch (refusal) {
           return refusal instanceof ProxyError
             ? toErrorResponse(refusal, request)
@@ -173,6 +176,12 @@ describe("a slow body", () => {
     });
   });
   afterAll(() => server.stop(true));
+
+  async function read(request: Request): Promise<string> {
+    const { bytes, share } = await readBody(request, limits, room);
+    share?.close();
+    return String(bytes.length);
+  }
 
   const head = (framing: string) => `POST / HTTP/1.1\r\nHost: localhost\r\n${framing}\r\n\r\n`;
 
@@ -201,9 +210,48 @@ describe("a slow body", () => {
     expect(Number(await response.text()) % chunk.length).toBe(0);
     expect(performance.now() - startedMs).toBeGreaterThan(limits.graceMs);
   });
+
+  test("is not late because of the time in which it waited for room and nothing was read of it", async () => {
+    const body = new Uint8Array(limits.maxBytes);
+    const first = room.open(new Request("http://localhost/"), limits.maxBytes);
+    expect(first?.cover(0)).toBeNull();
+    const response = fetch(`http://127.0.0.1:${server.port}/`, { method: "POST", body });
+    while (room.waitingCount() === 0) await Bun.sleep(1);
+    // Three times as long as a body may stay away.
+    await Bun.sleep(3 * limits.graceMs);
+    expect(room.waitingCount()).toBe(1);
+    first?.close();
+    expect(await (await response).text()).toBe(String(body.length));
+  });
+
+  test("has no more time than a whole body has, however much has come, and gives its room back", async () => {
+    const raw = await sendRaw(
+      server.port!,
+      Buffer.concat([Buffer.from(head(`Content-Length: ${limits.maxBytes}`)), new Uint8Array(600_000)]),
+    );
+    // By its bytes alone it would have ten minutes.
+    await expectError(toResponse(raw), { status: 400, code: "invalid_request", param: null });
+    const next = room.open(new Request("http://localhost/"), limits.maxBytes);
+    expect(next?.cover(0)).toBeNull();
+    next?.close();
+  });
 });
 
 describe("a body of the admin and self-service routes", () => {
+  test("is at most 16 KiB where no credentials are asked for, since anybody may send as many as he likes", async () => {
+    const harness = await startHarness();
+    try {
+      const signIn = (password: string) =>
+        call(harness, "POST", "/auth/password", { body: { password }, headers: {} });
+      const rest = JSON.stringify({ password: "" }).length;
+      expect((await signIn("x".repeat(PUBLIC_BODY_BYTES_MAX - rest))).status).toBe(401);
+      const larger = await signIn("x".repeat(PUBLIC_BODY_BYTES_MAX - rest + 1));
+      await expectError(larger, { status: 413, code: "request_too_large", param: null });
+    } finally {
+      await harness.stop();
+    }
+  });
+
   test("is held to PROXY_MAX_BODY_BYTES as well, where that is less than a JSON body may otherwise be", async () => {
     const small = await startHarness({ config: { maxBodyBytes: 200 } });
     try {
@@ -228,7 +276,7 @@ describe("a body of the admin and self-service routes", () => {
 });
 
 describe("a very deep body", () => {
-  test("of the admin, self-service and sign-in routes is 400, never 500, and nothing of it is logged", async () => {
+  test("of the admin, self-service and sign-in routes is 400, or 413 where it is too large, never 500, and nothing of it is logged", async () => {
     const harness = await startHarness({ config: { maxBodyBytes: 1024 * 1024 } });
     try {
       for (const depth of [200, 10_000, 100_000]) {
@@ -239,9 +287,11 @@ describe("a very deep body", () => {
           ] as const) {
             const body = `{"name":${opening.repeat(depth)}1${closing.repeat(depth)}}`;
             const headers = { authorization: `Bearer ${harness.adminKey}` };
+            const isLarge = path === "/auth/password" && body.length > PUBLIC_BODY_BYTES_MAX;
             await expectError(await call(harness, "POST", path, { body, headers }), {
-              status: 400,
-              code: "invalid_json",
+              ...(isLarge
+                ? { status: 413, code: "request_too_large" }
+                : { status: 400, code: "invalid_json" }),
               param: null,
             });
           }

@@ -37,7 +37,7 @@ describe("the outline of a JSON text", () => {
       ),
       { numRuns: 500 },
     );
-  });
+  }, 60_000);
 
   test("is the same when the text is cut at every byte", () => {
     const bytes = encoder.encode(

@@ -161,6 +161,60 @@ describe("unary bodies", () => {
   });
 });
 
+describe("long events of a stream", () => {
+  const content = "ü".repeat(1000);
+  const usage = { prompt_tokens: 700, prompt_tokens_details: { cached_tokens: 600 } };
+
+  test("are metered as short ones are, wherever they are cut", () => {
+    const long = JSON.stringify({ choices: [{ delta: { images: Array(9).fill(content) } }], usage });
+    const failed = JSON.stringify({ error: { message: content.repeat(9), type: "overloaded" } });
+    const bytes = encoder.encode(`data: ${long}\r\n\r\nevent: error\r\ndata: ${failed}\r\n\r\n`);
+    const readCut = (pieces: readonly Uint8Array[]) => {
+      const meter = createChatMeter({ streamed: true, statusCode: 200 });
+      for (const piece of pieces) meter.push(piece);
+      return meter.finish();
+    };
+    const whole = readCut([bytes]);
+    expect(whole).toMatchObject({
+      usage: { quantities: { input_tokens: 700, cached_input_tokens: 600 } },
+      errorKind: "overloaded",
+    });
+    for (let cut = 1; cut < bytes.length; cut += 97)
+      expect(readCut([bytes.subarray(0, cut), bytes.subarray(cut)])).toEqual(whole);
+    expect(readCut(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(whole);
+  });
+
+  test("of any size are metered, and no more of them is kept than their outline", () => {
+    const piece = encoder.encode("z".repeat(100_000));
+    const pieceCount = 300;
+    const work = countByteWork();
+    const meter = createChatMeter({ streamed: true, statusCode: 200 });
+    meter.push(encoder.encode('data: {"choices":[{"delta":{"content":"'));
+    for (let index = 0; index < pieceCount; index += 1) meter.push(piece);
+    meter.push(encoder.encode(`"}}],"usage":${JSON.stringify(usage)}}\n\ndata: [DONE]\n\n`));
+    mock.restore();
+    expect(meter.finish()).toMatchObject({
+      usage: { quantities: { input_tokens: 700 } },
+      errorKind: null,
+      complete: true,
+    });
+    expect(work.copiedBytes).toBeLessThan(100_000);
+    expect(work.searchedBytes).toBeLessThan(6 * pieceCount * piece.length);
+  });
+
+  test("that are no JSON are passed over, and those after them are metered", () => {
+    const events = [
+      `data: ${"{".repeat(20_000)}\n\n`,
+      `: ${content.repeat(9)}\n\n`,
+      `data: ${content.repeat(9)}\n\n`,
+    ];
+    expect(readStream([...events, `data: ${JSON.stringify({ usage })}\n\n`])).toMatchObject({
+      usage: { quantities: { input_tokens: 700 } },
+      errorKind: null,
+    });
+  });
+});
+
 describe("errors of an upstream", () => {
   test("a 200 whose body is only an error object is an error, with the usage beside it", () => {
     const error = { message: "no", type: "overloaded_error" };

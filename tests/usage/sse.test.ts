@@ -171,6 +171,59 @@ describe("long lines", () => {
   });
 });
 
+describe("events that are too long to be kept", () => {
+  const wholeBytesMax = 16;
+  const read = (parts: readonly Uint8Array[]) => {
+    const events: { name: string | null; data: string; isWhole: boolean }[] = [];
+    const parser = createSseParser((event) => events.push({ ...event, isWhole: true }), {
+      wholeBytesMax,
+      openLong() {
+        const pieces: Uint8Array[] = [];
+        return {
+          push: (bytes) => void pieces.push(bytes.slice()),
+          finish: (name) =>
+            events.push({ name, data: Buffer.concat(pieces).toString("utf8"), isWhole: false }),
+        };
+      },
+    });
+    for (const part of parts) parser.push(part);
+    parser.finish();
+    return events;
+  };
+
+  test("pass through as they come, with their name, their lines joined by line feeds, and short ones as before", () => {
+    const long = "x".repeat(40);
+    const text = `data: a\n\ndata: b\ndata: ${long}\ndata:\ndata: c\nevent: error\n\n: ${long}\n${long}\ndata: d\n\ndata: ${long}`;
+    for (const lineEnd of ["\n", "\r\n", "\r"]) {
+      const bytes = encoder.encode(text.replaceAll("\n", lineEnd));
+      const expected = [
+        { name: null, data: "a", isWhole: true },
+        { name: "error", data: `b\n${long}\n\nc`, isWhole: false },
+        { name: null, data: "d", isWhole: true },
+        { name: null, data: long, isWhole: false },
+      ];
+      expect(read([bytes])).toEqual(expected);
+      expect(read([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(expected);
+      for (let cut = 1; cut < bytes.length; cut += 1) {
+        expect(read([bytes.subarray(0, cut), bytes.subarray(cut)])).toEqual(expected);
+      }
+    }
+  });
+
+  test("are the same events as if they were kept, however the bytes are cut", () => {
+    const parts = fc.constantFrom("data", "event", ":", " ", "\r", "\n", "\r\n", "data: ", "🙂", "aaaaaaa");
+    const text = fc.array(parts, { maxLength: 60 }).map((some) => encoder.encode(some.join("")));
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(200)), (bytes, cuts) => {
+        const cutEvents = read(cutAt(bytes, cuts));
+        expect(cutEvents).toEqual(read([bytes]));
+        expect(cutEvents.map(({ data }) => data)).toEqual(dataOf([bytes]));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
 function eventsOf(parts: readonly Uint8Array[]): SseEvent[] {
   const events: SseEvent[] = [];
   const parser = createSseParser((event) => events.push(event));

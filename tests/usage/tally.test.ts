@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
+import type { JsonObject } from "#usage/json.ts";
 import { createTally } from "#usage/tally.ts";
 
 const FIELDS = [
@@ -73,6 +74,25 @@ describe("the shape of a usage", () => {
     );
   });
 
+  test("a zero under one name of the cached part does not hide what another name reports", () => {
+    const cachedOf = (usage: JsonObject) => {
+      const tally = createTally({ defaultsToExclusive: false });
+      tally.add(usage);
+      return tally.total()?.quantities.cached_input_tokens;
+    };
+    const details = { cached_tokens: 0 };
+    expect(
+      cachedOf({ prompt_tokens: 100, prompt_tokens_details: details, prompt_cache_hit_tokens: 64 }),
+    ).toBe(64);
+    expect(
+      cachedOf({ prompt_tokens: 100, prompt_tokens_details: details, cache_read_input_tokens: 64 }),
+    ).toBe(64);
+    expect(cachedOf({ input_tokens: 100, cache_read_input_tokens: 0, cached_tokens: 64 })).toBe(64);
+    expect(cachedOf({ prompt_tokens: 100, cached_tokens: 8, prompt_cache_hit_tokens: 0 })).toBe(8);
+    expect(cachedOf({ prompt_tokens: 100, prompt_tokens_details: details, cached_tokens: 0 })).toBe(0);
+    expect(cachedOf({ prompt_tokens: 100 })).toBeUndefined();
+  });
+
   test("cache writes are kept in the exclusive shape only, and alone they are no usage", () => {
     expect(readAll([{ prompt_tokens: 3, cache_creation_input_tokens: 2 }])?.cacheCreationTokens).toBeNull();
     expect(readAll([{ input_tokens: 3, cache_creation_input_tokens: 2 }])?.cacheCreationTokens).toBe(2);
@@ -93,12 +113,15 @@ function readApart(usage: Fields): ReportedUsage | null {
     usage.cache_read_input_tokens !== undefined || usage.cache_creation_input_tokens !== undefined;
   const shape =
     !isInclusive && usage.input_tokens !== undefined && hasCacheBeside ? "exclusive" : "inclusive";
-  const inside = usage.prompt_cache_hit_tokens ?? usage.cached_tokens;
-  const beside = usage.cache_read_input_tokens;
+  const inside = [usage.prompt_cache_hit_tokens, usage.cached_tokens];
+  const beside = [usage.cache_read_input_tokens];
+  const cached = (shape === "exclusive" ? [...beside, ...inside] : [...inside, ...beside]).filter(
+    (number) => number !== undefined,
+  );
   const quantities = {
     input_tokens: usage.prompt_tokens ?? usage.input_tokens,
     output_tokens: usage.completion_tokens ?? usage.output_tokens,
-    cached_input_tokens: shape === "exclusive" ? (beside ?? inside) : (inside ?? beside),
+    cached_input_tokens: cached.find((number) => number > 0) ?? cached[0],
   };
   const cacheCreationTokens = shape === "exclusive" ? (usage.cache_creation_input_tokens ?? null) : null;
   const reported = Object.values(quantities).some((quantity) => quantity !== undefined);
