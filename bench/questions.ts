@@ -100,6 +100,7 @@ export function toQuestions(filled: Filled): readonly Question[] {
   );
 
   ask("facets, 12 months", `/stats/requests/facets?${year}`, GOAL_MS);
+  ask("facets, 12 months, with counts", `/stats/requests/facets?${year}&counts=1`, GOAL_MS);
   ask("facets, 30 days", `/stats/requests/facets?${month}`, GOAL_MS);
   ask("facets, no window", "/stats/requests/facets", GOAL_MS);
   ask("facets, ragged", `/stats/requests/facets?${ragged}`, GOAL_MS);

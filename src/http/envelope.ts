@@ -1,7 +1,7 @@
 import { ValidationError } from "elysia";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import { BodyRefusal, closesAfter } from "./body.ts";
+import { BodyRefusal, closesAfter } from "./body-reader.ts";
 import { emptyBody, isEmptyBody } from "./json-body.ts";
 
 /** nginx's code for a caller that hung up: nobody reads it, and it is not a failure of ours. */
@@ -57,11 +57,13 @@ function toInvalidRequest(error: ValidationError): ProxyError {
   const pointer = first !== undefined && "path" in first ? first.path : "";
   if (pointer === "") return new ProxyError("invalid_request", "The body must be a JSON object.");
   const param = toParam(pointer);
-  if (param === null)
-    return new ProxyError("invalid_request", "The body has a field that this request does not have.");
+  if (param === null) return new ProxyError("invalid_request", UNKNOWN_FIELD);
   const problem = first !== undefined && "message" in first ? first.message : "";
   return new ProxyError("invalid_request", toSentence(param, problem), { param });
 }
+
+/** Its name, which is somebody's text, stands in `param` alone. */
+const UNKNOWN_FIELD = "The body has a field that this request does not have.";
 
 /** A field's name may be anything that a client sent; only a plain one is repeated. */
 const PLAIN_POINTER = /^(?:\/[A-Za-z0-9_.-]{1,64}){1,4}$/;
@@ -78,7 +80,7 @@ function toParam(pointer: string): string | null {
 
 /** TypeBox's own sentences name the expected type, never the value. */
 function toSentence(param: string, problem: string): string {
-  if (problem === "Unexpected property") return `${param} is not a field of this request.`;
+  if (problem === "Unexpected property") return UNKNOWN_FIELD;
   if (problem === "Expected required property") return `${param} is required.`;
   return problem === ""
     ? `${param} is not valid.`

@@ -2,7 +2,6 @@ import type { Exchange } from "#forward/exchange.ts";
 import type { LoopLag } from "#kernel/loop-lag.ts";
 import { LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
 import { UNITS } from "#kernel/units.ts";
-import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
@@ -25,12 +24,6 @@ export function collectProcess(sources: MetricsSources, startedAtSeconds: number
     ...toLedgerFamilies(sources.ledger()),
     ...toLoopLagFamilies(sources.loopLag),
     ...readProcessFamilies(startedAtSeconds),
-    {
-      name: "proxy_build_info",
-      kind: "gauge",
-      help: "Always 1; its label is the version of the interface.",
-      samples: [{ labels: { version: INTERFACE_VERSION }, value: 1 }],
-    },
   ];
 }
 

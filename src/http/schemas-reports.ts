@@ -103,6 +103,12 @@ export const Facets = view("Facets", {
   clients: Names,
   tags: Names,
   truncated: eachOf(FACET_NAMES, Type.Boolean()),
+  counts: Type.Optional(
+    eachOf(
+      FACET_NAMES,
+      Type.Array(Count, { description: "Requests that have each value, in the order of the values." }),
+    ),
+  ),
 });
 
 export const ErrorsReport = view("ErrorsReport", {

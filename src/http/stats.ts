@@ -50,12 +50,14 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
     .get(
       "/requests/facets",
       async ({ request }) => {
+        const query = queryOf(request);
         const snapshot = await catalog.snapshot();
-        const asked = parseTeamQuery(queryOf(request), snapshot);
+        const asked = parseTeamQuery(query, snapshot);
         const context = toReportContext(snapshot, clock.nowUs());
         const facets = await stats.readFacets({ ...asked, context }, { signal: request.signal });
-        const keyIds = facets.keyIds.map(({ id }) => id);
-        return toJsonReport(toFacetsView(facets, await identity.findKeyNames(keyIds)), facets);
+        const keyNames = await identity.findKeyNames(facets.keyIds.map(({ id }) => id));
+        const includeCounts = query.get("counts") === "1";
+        return toJsonReport(toFacetsView(facets, { keyNames, includeCounts }), facets);
       },
       { access: "caller", response: readyMade<typeof Facets>() },
     )

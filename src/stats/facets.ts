@@ -1,6 +1,6 @@
 import { compareCodeUnits } from "#kernel/text.ts";
 import { toProviderName } from "./grouping.ts";
-import type { Facets, ReportContext, ReportNotes } from "./store.ts";
+import type { FacetName, Facets, ReportContext, ReportNotes } from "./store.ts";
 
 /** Values of one facet (specification, section 8). */
 export const FACET_VALUES_MAX = 500;
@@ -26,7 +26,7 @@ export interface FacetUses {
   readonly tags: readonly FacetUse[];
 }
 
-/** The distinct values of each facet, sorted by code unit; when there are too many, the most used of them. */
+/** The distinct values of each facet and their counts, sorted by code unit; when there are too many, the most used of them. */
 export function toFacets(uses: FacetUses, context: ReportContext): Omit<Facets, keyof ReportNotes> {
   const namesOfKeys = new Map(uses.keys.map(({ value, principal }) => [value, principal]));
   const named = uses.providers.map((use) => ({ ...use, value: toProviderName(use.value, context) }));
@@ -45,27 +45,43 @@ export function toFacets(uses: FacetUses, context: ReportContext): Omit<Facets, 
     models: chosen.models.values,
     clients: chosen.clients.values,
     tags: chosen.tags.values,
-    cut: {
-      principals: chosen.principals.isCut,
-      keys: chosen.keys.isCut,
-      providers: chosen.providers.isCut,
-      models: chosen.models.isCut,
-      clients: chosen.clients.isCut,
-      tags: chosen.tags.isCut,
-    },
+    counts: ofEach(chosen, ({ counts }) => counts),
+    cut: ofEach(chosen, ({ isCut }) => isCut),
   };
 }
 
-function choose(found: readonly FacetUse[]): { readonly values: readonly string[]; readonly isCut: boolean } {
+interface Chosen {
+  readonly values: readonly string[];
+  /** Requests of each value, in the same order. */
+  readonly counts: readonly number[];
+  readonly isCut: boolean;
+}
+
+function choose(found: readonly FacetUse[]): Chosen {
   const uses = new Map<string, number>();
   for (const { value, requests } of found) uses.set(value, (uses.get(value) ?? 0) + requests);
   const isCut = uses.size > FACET_VALUES_MAX;
-  const values = isCut ? byUse(uses).slice(0, FACET_VALUES_MAX) : [...uses.keys()];
-  return { values: values.sort(compareCodeUnits), isCut };
+  const chosen = isCut ? byUse(uses).slice(0, FACET_VALUES_MAX) : [...uses.keys()];
+  const values = chosen.sort(compareCodeUnits);
+  return { values, counts: values.map((value) => uses.get(value) ?? 0), isCut };
 }
 
 function byUse(uses: ReadonlyMap<string, number>): string[] {
   return [...uses]
     .sort(([left, more], [right, less]) => less - more || compareCodeUnits(left, right))
     .map(([value]) => value);
+}
+
+function ofEach<Told>(
+  chosen: { readonly [facet in FacetName]: Chosen },
+  tell: (facet: Chosen) => Told,
+): { readonly [facet in FacetName]: Told } {
+  return {
+    principals: tell(chosen.principals),
+    keys: tell(chosen.keys),
+    providers: tell(chosen.providers),
+    models: tell(chosen.models),
+    clients: tell(chosen.clients),
+    tags: tell(chosen.tags),
+  };
 }

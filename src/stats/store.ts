@@ -101,6 +101,8 @@ export interface Facets extends ReportNotes {
   readonly models: readonly string[];
   readonly clients: readonly string[];
   readonly tags: readonly string[];
+  /** Requests in the window and under its filters that have each value, in the order of the values. */
+  readonly counts: { readonly [facet in FacetName]: readonly number[] };
   readonly cut: { readonly [facet in FacetName]: boolean };
 }
 export const FACET_NAMES = ["principals", "keys", "providers", "models", "clients", "tags"] as const;

@@ -44,8 +44,13 @@ export function toSeriesView(series: Series) {
   return { bucket: series.bucket, series: series.buckets.map(toBucketView) };
 }
 
-/** A key that was deleted has neither a label nor a suffix. */
-export function toFacetsView(facets: Facets, keyNames: ReadonlyMap<string, KeyName>) {
+export interface FacetsViewOptions {
+  /** Of the keys that exist, by id: one that was deleted has neither a label nor a suffix. */
+  readonly keyNames: ReadonlyMap<string, KeyName>;
+  readonly includeCounts: boolean;
+}
+
+export function toFacetsView(facets: Facets, { keyNames, includeCounts }: FacetsViewOptions) {
   return {
     principals: facets.principals,
     keys: facets.keyIds.map(({ id, principal }) => ({
@@ -59,6 +64,7 @@ export function toFacetsView(facets: Facets, keyNames: ReadonlyMap<string, KeyNa
     clients: facets.clients,
     tags: facets.tags,
     truncated: facets.cut,
+    ...(includeCounts && { counts: facets.counts }),
   };
 }
 

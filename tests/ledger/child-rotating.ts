@@ -39,7 +39,8 @@ const writer = new UsageWriter({ database, journalDirectory, onDamage: (damage) 
 for (let recorded = 1; recorded <= Number(eventsMax); recorded += 1) {
   const usage = recorder.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + recorded });
   await usage.end(ENDING);
-  console.log(recorded);
+  // As a text: a number may come in colour.
+  console.log(String(recorded));
   if (recorded % 7 === 0) while (writer.writeBatch());
   // Lets stdout go out.
   if (recorded % 50 === 0) await Bun.sleep(1);

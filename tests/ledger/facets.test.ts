@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { FACET_NAMES, type FacetName } from "#stats/store.ts";
 import { readFacets } from "#storage/sqlite/usage/facets.ts";
 import { arbitraryCase, CONTEXT, nameProvider, select, writeCase } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
@@ -11,15 +12,31 @@ import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 const folder = mkdtempSync(join(tmpdir(), "lockport-facets-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function distinct(
-  usages: readonly RandomUsage[],
-  toValues: (usage: RandomUsage) => readonly (string | null)[],
-) {
-  return [...new Set(usages.flatMap(toValues))].filter((value) => value !== null).sort();
+type ToValues = (usage: RandomUsage) => readonly (string | null)[];
+
+const VALUES_OF: { readonly [facet in FacetName]: ToValues } = {
+  principals: ({ subject }) => [subject.principalName],
+  keys: ({ subject }) => [subject.keyId],
+  providers: (usage) => [nameProvider(usage)],
+  models: ({ subject }) => [subject.model],
+  clients: ({ subject }) => [subject.client],
+  tags: ({ subject }) => subject.tags,
+};
+
+/** What each facet has to say of these, by brute force. */
+function ofEach<Told>(usages: readonly RandomUsage[], tell: (found: readonly string[]) => Told) {
+  return Object.fromEntries(
+    FACET_NAMES.map((facet) => [
+      facet,
+      tell(usages.flatMap(VALUES_OF[facet]).filter((value) => value !== null)),
+    ]),
+  );
 }
 
+const distinct = (found: readonly string[]) => [...new Set(found)].sort();
+
 describe("the facets", () => {
-  test("are the values of the events in the window that match, failures too, for every filter, also where rows were removed", () => {
+  test("are the values of the events in the window that match, failures too, and how many have each, for every filter, also where rows were removed", () => {
     fc.assert(
       fc.property(arbitraryCase, ({ usages, queries, ...options }) => {
         const { reader, writer } = writeCase(folder, { usages, ...options });
@@ -29,22 +46,13 @@ describe("the facets", () => {
             context: CONTEXT,
           });
           const counted = select(usages, query, snapped);
-          expect({ query, ...facets, keys: keyIds.map(({ id }) => id) }).toEqual({
+          expect<object>({ query, ...facets, keys: keyIds.map(({ id }) => id) }).toEqual({
             query,
-            principals: distinct(counted, ({ subject }) => [subject.principalName]),
-            keys: distinct(counted, ({ subject }) => [subject.keyId]),
-            providers: distinct(counted, (usage) => [nameProvider(usage)]),
-            models: distinct(counted, ({ subject }) => [subject.model]),
-            clients: distinct(counted, ({ subject }) => [subject.client]),
-            tags: distinct(counted, ({ subject }) => subject.tags),
-            cut: {
-              principals: false,
-              keys: false,
-              providers: false,
-              models: false,
-              clients: false,
-              tags: false,
-            },
+            ...ofEach(counted, distinct),
+            counts: ofEach(counted, (found) =>
+              distinct(found).map((value) => found.filter((each) => each === value).length),
+            ),
+            cut: ofEach(counted, () => false),
           });
           expect(truncated).toBe(false);
         }
@@ -66,6 +74,7 @@ describe("the facets", () => {
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
     const facets = readFacets(reader, { ...EVERYTHING, context: CONTEXT });
     expect(facets.models).toEqual([...models.slice(0, 497), ...models.slice(499)]);
+    expect(facets.counts.models).toEqual([...Array.from({ length: 497 }, () => 1), 2, 2, 2]);
     expect(facets.cut).toEqual({
       principals: false,
       keys: false,

@@ -109,7 +109,7 @@ describe("a full disk", () => {
   });
 
   test("of a real file system is survived: nothing is lost, and requests are taken again when there is room", async () => {
-    const mount = join(folder, "tmpfs");
+    const mount = join(folder, `tmpfs-${(counter += 1)}`);
     mkdirSync(mount);
     const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", mount], {
       stderr: "ignore",
@@ -144,7 +144,7 @@ describe("a full disk", () => {
       expect((await opened.stats.listRequests(EVERYTHING, { limit: 1, offset: 0 })).total).toBe(301);
       await opened.close();
     } finally {
-      Bun.spawnSync(["umount", mount]);
+      Bun.spawnSync(["umount", "--lazy", mount]);
     }
   }, 30_000);
 });

@@ -1,13 +1,17 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createManualClock, createTestLog, EVERYTHING, NEW_YEAR_US } from "./usage.ts";
 
-const dataDir = mkdtempSync(join(tmpdir(), "lockport-kill-"));
-afterAll(() => rmSync(dataDir, { recursive: true }));
+let folder: ReturnType<typeof makeFolder>;
+let dataDir: string;
+beforeEach(() => {
+  folder = makeFolder();
+  dataDir = folder.path;
+});
+afterEach(() => folder.remove());
 
 const ROUNDS = 5;
 const ROUND_US = 1_000_000_000;

@@ -30,8 +30,13 @@ describe("a copy of a ledger that another process writes to", () => {
     const begun = Promise.withResolvers<void>();
     const reading = (async () => {
       const decoder = new TextDecoder();
+      let rest = "";
       for await (const bytes of child.stdout) {
-        recorded = Number(decoder.decode(bytes).trimEnd().split("\n").at(-1));
+        const lines = (rest + decoder.decode(bytes)).split("\n");
+        rest = lines.pop() ?? "";
+        const last = lines.at(-1);
+        if (last === undefined) continue;
+        recorded = Number(last);
         begun.resolve();
       }
     })();

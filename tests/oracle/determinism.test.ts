@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -26,12 +26,13 @@ const QUESTIONS = 150;
 const KILLS = 3;
 
 const { seed } = readSettings("determinism");
-const folder = makeFolder();
+let folder: ReturnType<typeof makeFolder>;
 let bench: Bench;
-beforeAll(async () => {
+beforeEach(async () => {
+  folder = makeFolder();
   bench = await startBench();
 });
-afterAll(async () => {
+afterEach(async () => {
   await bench.stop();
   folder.remove();
 });

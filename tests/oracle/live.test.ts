@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { openLedger, type OpenedLedger } from "#storage/sqlite/usage/ledger.ts";
 import type { UsageEvent } from "#usage/event.ts";
@@ -31,17 +31,19 @@ const CUT_QUESTIONS = 80;
 const EVENTS_PER_QUESTION_MAX = 40;
 
 const { seed, scale } = readSettings("live");
-const folder = makeFolder();
+let folder: ReturnType<typeof makeFolder>;
 let bench: Bench;
 let opened: OpenedLedger;
 let clock: ManualClock;
-beforeAll(async () => {
+beforeEach(async () => {
+  folder = makeFolder();
   bench = await startBench();
   clock = createManualClock(0);
   const { log } = createTestLog();
   opened = await openLedger({ dataDir: folder.path, clock, log, sync: "interval", retentionDays: null });
 });
-afterAll(async () => {
+afterEach(async () => {
+  await opened.close();
   await bench.stop();
   folder.remove();
 });

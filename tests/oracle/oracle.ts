@@ -42,6 +42,8 @@ export interface Question {
   readonly bucket: BucketName;
   readonly limit: number;
   readonly offset: number;
+  /** Whether facets tell how many requests have each value. */
+  readonly counts: boolean;
 }
 
 export type Answer =
@@ -70,7 +72,7 @@ export function createOracle(world: World): Oracle {
     if (question.report === "series") return toSeries(world, question, rows);
     if (question.report === "errors") return toErrors(world, question, rows);
     if (question.report === "summary") return { status: 200, body: toSummary(world, question, rows) };
-    if (question.report === "facets") return { status: 200, body: toFacets(world, rows) };
+    if (question.report === "facets") return { status: 200, body: toFacets(world, question, rows) };
     return { status: 200, body: toPage(world, question, rows) };
   };
 }
@@ -215,7 +217,7 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
   return { usage };
 }
 
-function toFacets(world: World, rows: readonly Row[]) {
+function toFacets(world: World, { counts }: Question, rows: readonly Row[]) {
   const principalOfKey = new Map(rows.map(({ event }) => [event.keyId, event.principalName]));
   const facets = {
     principals: toFacet(rows, (event) => [event.principalName]),
@@ -238,6 +240,9 @@ function toFacets(world: World, rows: readonly Row[]) {
     clients: facets.clients.values,
     tags: facets.tags.values,
     truncated: Object.fromEntries(Object.entries(facets).map(([name, { isCut }]) => [name, isCut])),
+    ...(counts && {
+      counts: Object.fromEntries(Object.entries(facets).map(([name, facet]) => [name, facet.counts])),
+    }),
   };
 }
 
@@ -246,8 +251,13 @@ function toFacet(rows: readonly Row[], pick: (event: UsageEvent) => readonly (st
   for (const { event } of rows) {
     for (const value of pick(event)) if (value !== null) uses.set(value, (uses.get(value) ?? 0) + 1);
   }
-  const byUse = [...uses].sort(([a, m], [b, n]) => n - m || compare(a, b)).map(([value]) => value);
-  return { values: byUse.slice(0, FACET_VALUES_MAX).sort(compare), isCut: byUse.length > FACET_VALUES_MAX };
+  const byUse = [...uses].sort(([a, m], [b, n]) => n - m || compare(a, b));
+  const shown = byUse.slice(0, FACET_VALUES_MAX).sort(([a], [b]) => compare(a, b));
+  return {
+    values: shown.map(([value]) => value),
+    counts: shown.map(([, requests]) => requests),
+    isCut: byUse.length > FACET_VALUES_MAX,
+  };
 }
 
 function toPage(world: World, { limit, offset }: Question, all: readonly Row[]) {

@@ -115,6 +115,12 @@ const page = fc.record({
   ),
 });
 
+const COUNTS: readonly Spelled<boolean>[] = [
+  { text: "1", meaning: true },
+  { text: "0", meaning: false },
+  { text: "true", meaning: false },
+];
+
 interface Filters {
   readonly principal: Spelled<string | null> | null;
   readonly key: Spelled<string | null> | null;
@@ -160,6 +166,7 @@ export function arbitraryQuestion(cast: Cast, sceneUs: number): fc.Arbitrary<Que
         4,
       ),
       page,
+      counts: sometimes(fc.constantFrom(...COUNTS), 4),
     })
     .map((chosen) => toQuestion(cast, chosen));
 }
@@ -171,11 +178,12 @@ interface Chosen {
   readonly until: Spelled<number | null> | null;
   readonly bucket: Spelled<BucketName | null> | null;
   readonly page: { readonly limit: Spelled<number> | null; readonly offset: Spelled<number> | null };
+  readonly counts: Spelled<boolean | null> | null;
 }
 
 function toQuestion(
   cast: Cast,
-  { asked, filters: chosen, since, until, bucket, page: paged }: Chosen,
+  { asked, filters: chosen, since, until, bucket, page: paged, counts }: Chosen,
 ): Question {
   const query = new URLSearchParams();
   const say = (name: string, value: { readonly text: string } | null) => {
@@ -183,7 +191,7 @@ function toQuestion(
   };
   // All are said, also to reports that do not take them: those must not care.
   const { principal, key, provider, model, client, outcome, tags } = chosen;
-  const spoken = { since, until, bucket, principal, key, provider, model, client, outcome, ...paged };
+  const spoken = { since, until, bucket, principal, key, provider, model, client, outcome, ...paged, counts };
   for (const [name, value] of Object.entries(spoken)) say(name, value);
   for (const tag of tags) say("tag", tag);
   const all = asked.filters === "all";
@@ -204,5 +212,6 @@ function toQuestion(
     bucket: bucket?.meaning ?? "day",
     limit: paged.limit?.meaning ?? 100,
     offset: paged.offset?.meaning ?? 0,
+    counts: counts?.meaning ?? false,
   };
 }

@@ -53,6 +53,7 @@ const EVERYTHING: Question = {
   bucket: "day",
   limit: 100,
   offset: 0,
+  counts: false,
 };
 
 /** The same question to the interface and to the oracle, or where it answered for another window the one that it names. Tells how often it did. */
@@ -230,6 +231,7 @@ describe("every report, for any filter, window and bucket", () => {
     const everything = { ...EVERYTHING, limit: 500 };
     await expectAgreement({ events, nowUs, ...bench.names }, [
       { ...everything, report: "facets", path: "/stats/requests/facets" },
+      { ...everything, report: "facets", path: "/stats/requests/facets?counts=1", counts: true },
       { ...everything, report: "series", path: "/stats/series" },
       { ...everything, report: "series", path: "/stats/series?client=c", clientPrefix: "c" },
       { ...everything, report: "summary", path: "/stats/summary" },

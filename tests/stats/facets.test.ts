@@ -7,7 +7,7 @@ const CONTEXT = { nowUs: 0, providerNames: new Map([["id-1", "openai"]]) };
 const NOTHING: FacetUses = { principals: [], keys: [], providers: [], models: [], clients: [], tags: [] };
 
 describe("facets", () => {
-  test("list each value once, sorted by code unit, providers by the name they have now", () => {
+  test("list each value once with its requests, sorted by code unit, providers by the name they have now", () => {
     const uses: FacetUses = {
       principals: [{ value: "alice", requests: 3 }],
       keys: [{ value: "key-1", principal: "alice", requests: 2 }],
@@ -31,6 +31,15 @@ describe("facets", () => {
       models: ["fast"],
       clients: ["curl/8"],
       tags: ["app:shop", "env:prod"],
+      counts: {
+        principals: [3],
+        keys: [2],
+        // Two providers that are gone have one name.
+        providers: [2, 1, 1],
+        models: [2],
+        clients: [2],
+        tags: [1, 2],
+      },
     });
   });
 
@@ -42,16 +51,15 @@ describe("facets", () => {
         (uses, isReversed) => {
           const all = uses.map((requests, index) => ({ value: `c${index}`, requests }));
           const used = isReversed ? all.toReversed() : all;
-          const { clients, cut } = toFacets({ ...NOTHING, clients: used }, CONTEXT);
+          const { clients, counts, cut } = toFacets({ ...NOTHING, clients: used }, CONTEXT);
           const byUse = all.toSorted(
             (left, right) => right.requests - left.requests || (left.value < right.value ? -1 : 1),
           );
-          expect(clients).toEqual(
-            byUse
-              .slice(0, FACET_VALUES_MAX)
-              .map(({ value }) => value)
-              .sort(),
-          );
+          const shown = byUse
+            .slice(0, FACET_VALUES_MAX)
+            .sort((left, right) => (left.value < right.value ? -1 : 1));
+          expect(clients).toEqual(shown.map(({ value }) => value));
+          expect(counts.clients).toEqual(shown.map(({ requests }) => requests));
           expect([cut.clients, cut.models]).toEqual([uses.length > FACET_VALUES_MAX, false]);
         },
       ),

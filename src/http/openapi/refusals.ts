@@ -79,6 +79,8 @@ function toRefusal({ status, codes, relaysOthers }: RefusalGroup): Json {
         schema: relaysOthers ? { anyOf: [own, { description: "The upstream's own." }] } : own,
         examples: Object.fromEntries(codes.map((each) => [each, { $ref: `#/components/examples/${each}` }])),
       },
+      // A browser on its way to sign in reads a page.
+      ...(codes.some((each) => each.startsWith("sso_")) && { "text/html": { schema: { type: "string" } } }),
     },
   };
 }

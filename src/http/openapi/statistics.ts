@@ -6,8 +6,9 @@ import {
   UsageByPrincipal,
   UsageSeries,
 } from "#http/schemas-reports.ts";
+import { oneOf } from "#http/schemas-shared.ts";
 import { CLIENT, ID, MODEL, PAGE, TAGS, UNITS } from "./examples.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation, QueryParam } from "./operation.ts";
 import {
   FILTER_QUERY,
   FILTERED_SERIES_QUERY,
@@ -65,7 +66,17 @@ const FACETS_EXAMPLE = {
     clients: false,
     tags: false,
   },
+  counts: { principals: [12], keys: [12], providers: [12], models: [12], clients: [12], tags: [12, 7] },
 };
+const FACETS_QUERY: readonly QueryParam[] = [
+  ...FILTER_QUERY,
+  {
+    name: "counts",
+    schema: oneOf(["1"]),
+    description: "Adds `counts`: how many requests have each value.",
+    example: "1",
+  },
+];
 
 /** Specification, section 4.4: `/stats`, visible to the whole team. */
 export const statisticsOperations: readonly Operation[] = [
@@ -98,7 +109,7 @@ export const statisticsOperations: readonly Operation[] = [
   { ...REQUEST_LOG, path: "/stats/requests", access: "caller", tag: "Statistics" },
   {
     ...team("/stats/requests/facets", "What the filters can be set to"),
-    query: FILTER_QUERY,
+    query: FACETS_QUERY,
     answers: [seriesAnswer(Facets, FACETS_EXAMPLE)],
     errors: FILTER_ERRORS,
   },
