@@ -24,6 +24,11 @@ export interface Watch {
   readonly signal: AbortSignal;
 }
 
+/** SQLite checks a database in one go, in which no signal is heard. */
+export function toCheckStep(name: string): string {
+  return `checking ${name} (Ctrl-C waits for it)`;
+}
+
 export interface BackupRequest {
   readonly withSecretKey: boolean;
   readonly watch: Watch;
@@ -111,7 +116,7 @@ async function copyLedger(
       throw cause;
     }),
   );
-  watch.step("checking usage.db", null);
+  watch.step(toCheckStep(USAGE_NAME), null);
   requireIntact(join(staging, USAGE_NAME), databasePath);
   return [USAGE_NAME, ...segments];
 }

@@ -140,9 +140,11 @@ function need<Value>(env: Environment, setting: Setting<Value>): Value {
   return value;
 }
 
+/** An empty one counts as unset, as any is. */
 function refuseUnknown(env: Environment): void {
   const known = new Set<string>(Object.values(SETTINGS).map((setting) => setting.name));
-  const unknown = Object.keys(env).find((name) => name.startsWith("PROXY_") && !known.has(name));
+  const set = Object.entries(env).filter(([, text]) => text !== undefined && text !== "");
+  const unknown = set.map(([name]) => name).find((name) => name.startsWith("PROXY_") && !known.has(name));
   if (unknown === undefined) return;
   const near = findNearest(unknown, [...known]);
   throw new SetupError(

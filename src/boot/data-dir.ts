@@ -1,13 +1,11 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { findCatalogAge } from "#storage/sqlite/inspect.ts";
 import { PRIVATE_FOLDER_MODE, USAGE_NAME } from "#storage/data-files.ts";
+import { findHalfRestore } from "./half-restore.ts";
 import { findLoss } from "./loss.ts";
 import { findExisting, requireRight, toFileError } from "./obstacle.ts";
-
-/** Stands in the data folder while a restore puts its files there. */
-const RESTORE_MARK = "restore.unfinished";
 
 interface DataPaths {
   readonly dataDir: string;
@@ -23,7 +21,7 @@ export function prepareDataDir(paths: DataPaths): void {
   makeDataDir(paths);
   for (const path of [paths.databasePath, join(paths.dataDir, USAGE_NAME)])
     requireRight(path, "change", `The database ${path} cannot be opened`);
-  refuseHalfRestored(paths.dataDir);
+  refuseHalfRestored(paths);
   refuseLoss(paths);
 }
 
@@ -32,8 +30,10 @@ export function prepareDataDir(paths: DataPaths): void {
  * Throws a `SetupError` when there is none, when a restore into it was cut off, and when one of its databases is gone.
  */
 export function requireInstallation({ dataDir, databasePath }: DataPaths): void {
+  refuseFile(findExisting(dataDir), "PROXY_DATA_DIR");
+  refuseFile(findExisting(dirname(databasePath)), "PROXY_DATABASE_URL");
   requireRight(databasePath, "read", `The installation in ${dataDir} cannot be opened`);
-  refuseHalfRestored(dataDir);
+  refuseHalfRestored({ dataDir, databasePath });
   refuseLoss({ dataDir, databasePath });
   if (findCatalogAge(databasePath) !== "none") return;
   const isInside = dirname(databasePath) === dataDir;
@@ -45,12 +45,9 @@ export function requireInstallation({ dataDir, databasePath }: DataPaths): void 
   );
 }
 
-function refuseHalfRestored(dataDir: string): void {
-  if (!existsSync(toRestoreMark(dataDir))) return;
-  throw new SetupError(
-    "configuration",
-    `A restore into ${dataDir} was cut off half-way: run lockport restore again, with --force.`,
-  );
+function refuseHalfRestored(paths: DataPaths): void {
+  const half = findHalfRestore(paths);
+  if (half !== null) throw new SetupError("configuration", `${half.finding}: ${half.advice}.`);
 }
 
 /** Another one in its place would be an empty one, without a word. */
@@ -63,10 +60,6 @@ function refuseLoss(paths: DataPaths): void {
 export function makeDataDir(paths: DataPaths): void {
   makeFolder(paths.dataDir, "PROXY_DATA_DIR");
   makeFolder(dirname(paths.databasePath), "PROXY_DATABASE_URL");
-}
-
-export function toRestoreMark(dataDir: string): string {
-  return join(dataDir, RESTORE_MARK);
 }
 
 function makeFolder(path: string, variable: string): void {

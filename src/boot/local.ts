@@ -13,6 +13,7 @@ import { findCatalogAge } from "#storage/sqlite/inspect.ts";
 import { openLedgerReader, type LedgerReader } from "#storage/sqlite/usage/ledger-reader.ts";
 import type { Config } from "./config.ts";
 import { prepareDataDir, requireInstallation } from "./data-dir.ts";
+import { goBackBeforeRestore } from "./half-restore.ts";
 import { createLocalReports, type LocalReports } from "./local-reports.ts";
 import { loadSecretKey } from "./secret-key.ts";
 import type { System } from "./system.ts";
@@ -68,6 +69,7 @@ export async function openLocal(config: Config, system: System): Promise<Local> 
 
 /** The same for the command that comes first: makes the data folder, the key and the catalog when there is no installation. */
 export async function makeLocal(config: Config, system: System): Promise<Local> {
+  await goBackBeforeRestore(config, system.log);
   prepareDataDir(config);
   if (findCatalogAge(config.databasePath) === "none") {
     await (await openCatalogDatabase(prepareOpening(config, system).databaseOptions)).close();

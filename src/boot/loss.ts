@@ -4,6 +4,7 @@ import { isRightsCode, systemCode } from "#kernel/system-code.ts";
 import { CATALOG_NAME, JOURNAL_NAME, USAGE_NAME } from "#storage/data-files.ts";
 import { findCatalogAge } from "#storage/sqlite/inspect.ts";
 import { findSegments } from "#storage/sqlite/usage/segments.ts";
+import type { Finding } from "./finding.ts";
 
 interface DataPaths {
   readonly dataDir: string;
@@ -11,11 +12,8 @@ interface DataPaths {
 }
 
 /** A database that had been there, in words. */
-export interface Loss {
+export interface Loss extends Finding {
   readonly database: typeof CATALOG_NAME | typeof USAGE_NAME;
-  readonly finding: string;
-  /** Without a capital and a full stop: it is a part of a sentence as well. */
-  readonly advice: string;
 }
 
 /**

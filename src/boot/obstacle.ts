@@ -10,12 +10,13 @@ const USES = {
   read: { mode: R_OK, words: "read", change: OWN },
   change: { mode: R_OK | W_OK, words: "read and write", change: OWN },
   keep: { mode: R_OK | W_OK | X_OK, words: "read and write", change: OWN },
+  run: { mode: X_OK, words: "run", change: OWN },
   // Folders that are not ours, as /root is not: their owner and mode are not to be changed for us.
   enter: { mode: X_OK, words: "enter", change: "choose another place" },
   fill: { mode: W_OK | X_OK, words: "write into", change: "choose another place" },
 } as const;
 
-/** `read` and `change` a file; `enter`, `fill` (make files in) and `keep` (list as well) a folder. */
+/** `read`, `change` and `run` a file; `enter`, `fill` (make files in) and `keep` (list as well) a folder. */
 export type Use = keyof typeof USES;
 
 /** A file or folder that this user may not use so, in words: what and whose it is, and what to do. */
@@ -31,6 +32,8 @@ export interface Obstacle {
  */
 export function findObstacle(path: string, use: Use): Obstacle | null {
   for (const folder of listAncestors(path)) {
+    // A file in the way is no question of rights.
+    if (isFile(folder)) return null;
     const refusal = findRefusal(folder, "enter");
     if (refusal !== null) return toObstacle(folder, "enter", refusal);
   }
@@ -65,6 +68,9 @@ export function toFileError(cause: unknown, { path, use, task, kind = "failure" 
     const sentence = `${task}: the disk of ${folder} is full. Make room, or choose another disk.`;
     return new SetupError(kind, sentence, cause);
   }
+  if (systemCode(cause) === "ENAMETOOLONG") {
+    return new SetupError(kind, `${task}: the path is too long. Choose a shorter one.`, cause);
+  }
   if (!(cause instanceof Error && "syscall" in cause)) return cause;
   const isMade = use === "change" || use === "keep";
   const obstacle = findObstacle(path, use) ?? (isMade ? findObstacle(folder, "fill") : null);
@@ -91,6 +97,14 @@ function listAncestors(path: string): string[] {
 function exists(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
   } catch {
     return false;
   }

@@ -1,4 +1,5 @@
-import { readEnvironment } from "./config.ts";
+import { readEnvironment, type Environment } from "./config.ts";
+import { findObstacle, requireRight } from "./obstacle.ts";
 
 /**
  * Bun runs 256 `fetch` calls at once in a process and queues the rest silently; only this variable, read when the
@@ -9,11 +10,12 @@ const REQUESTS_MAX = "65336";
 
 /**
  * Replaces this process by itself with the cap on concurrent upstream requests lifted. Returns at once when it is lifted
- * already. Where a process cannot replace itself (Windows) a child takes its place and this one ends with the child's code.
+ * already, or when this user may not start the program, which `requireLiftedCap` then tells. Where a process cannot replace
+ * itself (Windows) a child takes its place and this one ends with the child's code.
  */
 export async function relaunchWithoutRequestCap(args: readonly string[]): Promise<void> {
   const env = readEnvironment();
-  if (env[VARIABLE] !== undefined && env[VARIABLE] !== "") return;
+  if (isLifted(env) || findObstacle(process.execPath, "run") !== null) return;
   const lifted = { ...env, [VARIABLE]: REQUESTS_MAX };
   const command = Bun.isStandaloneExecutable
     ? [process.execPath, ...args]
@@ -25,4 +27,13 @@ export async function relaunchWithoutRequestCap(args: readonly string[]): Promis
   process.on("SIGINT", () => undefined);
   const child = Bun.spawn({ cmd: command, env: lifted, stdio: ["inherit", "inherit", "inherit"] });
   process.exit(await child.exited);
+}
+
+/** Throws a `SetupError` when this process was handed to a user who may not start it again: its upstream requests would queue. */
+export function requireLiftedCap(): void {
+  if (!isLifted(readEnvironment())) requireRight(process.execPath, "run", "The server cannot be started");
+}
+
+function isLifted(env: Environment): boolean {
+  return env[VARIABLE] !== undefined && env[VARIABLE] !== "";
 }

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { copyFile, open, rename } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { systemCode } from "#kernel/system-code.ts";
 import { syncFolderNow } from "#storage/sync-folder.ts";
 import { makePrivateFile, openPrivateFile } from "#storage/private-file.ts";
@@ -27,6 +27,11 @@ export interface Moves {
   readonly aside: readonly Move[];
   /** What was unpacked, into its place, where nothing is then. */
   readonly placed: readonly Move[];
+}
+
+/** Stands in the data folder while a restore puts its files there. */
+export function toRestoreMark(dataDir: string): string {
+  return join(dataDir, "restore.unfinished");
 }
 
 /** Says, on disk before the first of them, which moves are about to be made. Null: nobody knows any more. */
@@ -51,8 +56,14 @@ export async function takeBackUnfinished(mark: string): Promise<void> {
   const moves = readMark(mark);
   if (moves === null) return;
   await takeBack(moves);
+  for (const folder of new Set(moves.aside.map(({ from }) => dirname(from)))) syncFolderNow(folder);
   rmSync(mark, { force: true });
   syncFolderNow(dirname(mark));
+}
+
+/** Whether the mark knows how `path` was put aside, and so how all that was there before comes back. */
+export function isPutAside(mark: string, path: string): boolean {
+  return readMark(mark)?.aside.some(({ from }) => from === path) === true;
 }
 
 /** By its name alone where it can be, else as a copy that is on the disk before it has its name. */

@@ -11,8 +11,7 @@ import {
 } from "#storage/data-files.ts";
 import { makePrivateFolder } from "#storage/private-file.ts";
 import type { Config } from "./config.ts";
-import { toRestoreMark } from "./data-dir.ts";
-import { move, takeBack, writeMark } from "./restore-mark.ts";
+import { move, takeBack, toRestoreMark, writeMark } from "./restore-mark.ts";
 
 /** The first of an installation's own files that is there already, or null. A secret key alone is no data. */
 export function findData({ dataDir, databasePath }: Config): string | null {

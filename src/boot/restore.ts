@@ -1,5 +1,6 @@
 import { rmSync, statfsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { SetupError } from "#kernel/errors.ts";
 import { BackupFormatError, readManifest, unpackArchive } from "#storage/backup/archive-reader.ts";
 import { type BackupManifest } from "#storage/backup/manifest.ts";
@@ -8,13 +9,13 @@ import { inspectCatalog, inspectUsage, requireIntact } from "#storage/sqlite/ins
 import { lockDataFolder } from "#storage/sqlite/usage/folder-lock.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/data-files.ts";
 import { makePrivateFolder } from "#storage/private-file.ts";
-import type { Watch } from "./backup.ts";
+import { toCheckStep, type Watch } from "./backup.ts";
 import type { Config } from "./config.ts";
-import { makeDataDir, toRestoreMark } from "./data-dir.ts";
+import { makeDataDir } from "./data-dir.ts";
 import { findExisting, requireRight, toFileError } from "./obstacle.ts";
 import { receiveBackup } from "./received-backup.ts";
 import { chooseSecretKey, type SecretKeySource } from "./restore-key.ts";
-import { takeBackUnfinished } from "./restore-mark.ts";
+import { takeBackUnfinished, toRestoreMark } from "./restore-mark.ts";
 import { findData, putInPlace } from "./restore-place.ts";
 import { withStaging } from "./staging.ts";
 import type { System } from "./system.ts";
@@ -107,10 +108,9 @@ async function unpackInPlace(
       onWritten: (doneBytes) => watch.step("unpacking", doneBytes / sumSizes(manifest)),
     }),
   );
-  checkDatabases(staging, { label, manifest, watch });
+  await checkDatabases(staging, { label, manifest, watch });
   const { secretCheckValue } = inspectCatalog(join(staging, CATALOG_NAME));
   const secretKeyFrom = chooseSecretKey(staging, { config, manifest, checkValue: secretCheckValue });
-  watch.signal.throwIfAborted();
   watch.step("putting it in place", null);
   const asidePaths = await putInPlace(staging, {
     config,
@@ -190,17 +190,19 @@ interface Checking {
   readonly watch: Watch;
 }
 
-function checkDatabases(staging: string, { label, manifest, watch }: Checking): void {
+async function checkDatabases(staging: string, { label, manifest, watch }: Checking): Promise<void> {
   const catalogPath = join(staging, CATALOG_NAME);
   const usagePath = join(staging, USAGE_NAME);
   try {
-    watch.step("checking catalog.db", null);
+    watch.step(toCheckStep(CATALOG_NAME), null);
     inspectCatalog(catalogPath);
     requireIntact(catalogPath);
+    await hearSignals(watch);
     if (manifest.usageSchema === null) return;
-    watch.step("checking usage.db", null);
+    watch.step(toCheckStep(USAGE_NAME), null);
     inspectUsage(usagePath);
     requireIntact(usagePath);
+    await hearSignals(watch);
   } catch (cause) {
     if (!(cause instanceof SetupError)) throw cause;
     // The path is that of a copy which is about to go.
@@ -209,6 +211,12 @@ function checkDatabases(staging: string, { label, manifest, watch }: Checking): 
       .replace("restore it from a backup", "take another backup");
     throw new SetupError(cause.kind, `${label} cannot be restored by this version. ${sentence}`, cause);
   }
+}
+
+/** One that came while a database was checked is heard when the event loop turns. Throws when it did. */
+async function hearSignals({ signal }: Watch): Promise<void> {
+  await setImmediate();
+  signal.throwIfAborted();
 }
 
 function sumSizes({ parts }: BackupManifest): number {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Config } from "./config.ts";
 import { openPageAssets } from "./page-assets.ts";
+import { requireLiftedCap } from "./relaunch.ts";
 import { startServer, type RunningServer } from "./server.ts";
 import { createSystem } from "./system.ts";
 
@@ -13,6 +14,7 @@ export async function serve(
   config: Config,
   onStart: (server: RunningServer) => Promise<void>,
 ): Promise<void> {
+  requireLiftedCap();
   const system = createSystem(config);
   keepServing(system.log);
   await startFetchThread();

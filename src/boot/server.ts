@@ -50,6 +50,7 @@ export async function startServer(
       system.log.warn("requests were cut off: they outlasted PROXY_DRAIN_TIMEOUT", {
         active: services.exchange.activeCount(),
       });
+      services.exchange.halt();
       await server.stop(true);
       await settlesWithin(services.exchange.drained(), CUT_OFF_MS_MAX);
     }

@@ -28,6 +28,7 @@ import { createUsageMetrics } from "#usage/metrics.ts";
 import { loadAdminPassword, readAdminPassword, type AdminPassword } from "./admin-password.ts";
 import type { Config } from "./config.ts";
 import { prepareDataDir } from "./data-dir.ts";
+import { goBackBeforeRestore } from "./half-restore.ts";
 import { loadSecretKey } from "./secret-key.ts";
 import { removeServingAddress, writeServingAddress } from "./serving-address.ts";
 import type { System } from "./system.ts";
@@ -56,6 +57,7 @@ export async function openServices(
   findOrigin: () => string,
 ): Promise<Services> {
   const { clock, ids, log } = system;
+  await goBackBeforeRestore(config, log);
   prepareDataDir(config);
   const secrets = createSecretBox(loadSecretKey(config, ids));
   const adminPassword = loadAdminPassword(config, ids);

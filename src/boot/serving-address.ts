@@ -1,8 +1,12 @@
 import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { isDataFolderLocked } from "#storage/sqlite/usage/folder-lock.ts";
 import { openPrivateFile } from "#storage/private-file.ts";
+import type { Config, Environment } from "./config.ts";
+import { formatAddress, toReachable } from "./listen-address.ts";
+import { SETTINGS } from "./settings.ts";
 
 /** Where the server of a data folder is, whatever settings it was started with. */
 export interface ServingAddress {
@@ -40,6 +44,31 @@ export function findServingAddress(dataDir: string): ServingAddress | null {
   // What a killed server has left says nothing.
   if (text === null || !isDataFolderLocked(dataDir)) return null;
   return parseAddress(text);
+}
+
+/**
+ * Where this machine reaches the server itself, past any reverse proxy (`http://host:port`): at the port that `env` sets,
+ * else where the server that runs from the data folder listens, else where the settings would put one. Null when nobody
+ * knows: the port is chosen at the start.
+ */
+export function findListeningUrl(
+  { dataDir, host, port }: Pick<Config, "dataDir" | "host" | "port">,
+  env: Environment,
+): string | null {
+  const isPortSet = (env[SETTINGS.port.name] ?? "") !== "" && port !== 0;
+  const serving = isPortSet ? null : findServingUrl(dataDir);
+  if (serving !== null) return toReachable(serving);
+  return port === 0 ? null : toReachable(`http://${formatAddress({ host, port })}`);
+}
+
+/** Null also where the lock cannot be asked, which says nothing of a server. */
+function findServingUrl(dataDir: string): string | null {
+  try {
+    return findServingAddress(dataDir)?.url ?? null;
+  } catch (cause) {
+    if (cause instanceof SetupError) return null;
+    throw cause;
+  }
 }
 
 function readText(path: string): string | null {

@@ -9,6 +9,9 @@ import { isLoopback } from "#kernel/loopback.ts";
  */
 
 export const ADMIN_PASSWORD_LENGTH_MIN = 12;
+/** limits.h of Linux: PATH_MAX without its NUL, and NAME_MAX. */
+const PATH_BYTES_MAX = 4095;
+const NAME_BYTES_MAX = 255;
 const PORT_MAX = 65_535;
 const SESSION_SECONDS_MAX = 3_650 * 86_400;
 /** A timer above 24.8 days (2³¹ ms) overflows and is due at once. */
@@ -25,6 +28,7 @@ export function toText(text: string): string {
 
 export function toPath(text: string): string {
   if (text.trim() === "" || text.includes("\0")) throw new RangeError("a path");
+  refuseTooLong(text);
   return text;
 }
 
@@ -71,7 +75,18 @@ export function toMessagesBaseUrl(text: string): string {
 export function toSqlitePath(text: string): string {
   const path = text.startsWith("sqlite:") ? text.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "") : "";
   if (path === "" || path.includes("\0") || path.includes("?")) throw new RangeError("sqlite:PATH");
+  refuseTooLong(path);
   return path;
+}
+
+/** Beyond it no system takes a path, and Linux tells so in a different way for each use. */
+function refuseTooLong(path: string): void {
+  const isTooLong = (text: string, bytesMax: number) => Buffer.byteLength(text) > bytesMax;
+  if (!isTooLong(path, PATH_BYTES_MAX) && !path.split("/").some((name) => isTooLong(name, NAME_BYTES_MAX)))
+    return;
+  throw new RangeError(
+    `a path of at most ${PATH_BYTES_MAX} bytes, each name in it of at most ${NAME_BYTES_MAX}`,
+  );
 }
 
 export function toSecretKey(text: string): Uint8Array {

@@ -138,7 +138,7 @@ export const SETTINGS = {
     "PROXY_MAX_BODY_BYTES",
     "67108864",
     "bytes",
-    "Largest request body; a larger one is 413 `request_too_large`.",
+    "Largest request body; a larger one is 413 `request_too_large`. Those over 512 KiB share 128 MiB of memory, or one such body if that is more.",
     toCount,
   ),
   maxResponseBytes: setting(

@@ -42,7 +42,8 @@ export async function withStaging<Result>(
   }
 }
 
-function removeLeftovers(parent: string): void {
+/** What killed processes have left of the kind. */
+export function removeLeftovers(parent: string): void {
   for (const name of readdirSync(parent)) {
     if (name.startsWith(PREFIX)) removeUnlocked(join(parent, name));
   }

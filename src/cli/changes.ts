@@ -108,7 +108,7 @@ export function refuseFile(path: string, problems: readonly Problem[]): CommandE
   const more = rest > 0 ? `\n  and ${rest} more` : "";
   return new CommandError(
     "failure",
-    `${path === "-" ? "stdin" : path} cannot be used as it is; nothing was changed.${lines.join("")}${more}`,
+    `${path === "-" ? "stdin" : toPrintable(path)} cannot be used as it is; nothing was changed.${lines.join("")}${more}`,
   );
 }
 

@@ -61,7 +61,7 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
   const { checkPort } = await import("#boot/doctor/port.ts");
   const folder = checkFolder(config);
   const { check: lock, isServing } = checkLock(config);
-  const around = [await checkDisk(config), await checkPort(config, isServing)];
+  const around = [await checkDisk(config), await checkPort(config, { isServing, env: terminal.env })];
   if (!folder.isOpen) return [folder.check, ...around];
   return withSteps(terminal, async (step) => {
     const key = await checkKeyFile(config);

@@ -1,5 +1,6 @@
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
+import { toPrintable } from "./printable.ts";
 
 /** Exit codes (sysexits.h, where it has a word for it). */
 export const EXIT = {
@@ -41,9 +42,9 @@ export function checkTyped(rule: () => unknown): void {
 
 /** What a command ends with, whatever was thrown in it: its exit code, and what to say of it. */
 export function toFailure(cause: unknown): { readonly kind: FailureKind; readonly sentence: string } {
-  if (cause instanceof SetupError || cause instanceof CommandError) {
-    return { kind: cause.kind, sentence: cause.message };
-  }
+  // What the machine has to say is one line; a path in it may have several.
+  if (cause instanceof SetupError) return { kind: cause.kind, sentence: toPrintable(cause.message) };
+  if (cause instanceof CommandError) return { kind: cause.kind, sentence: cause.message };
   if (cause instanceof ProxyError) return { kind: "failure", sentence: describeRefusal(cause) };
   const { cause: name, cause_code: code } = describeCause(cause);
   const found = [name, code].filter((part) => typeof part === "string").join(", ");

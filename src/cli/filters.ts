@@ -90,18 +90,25 @@ function collectTags(text: string, before: readonly string[] = []): readonly str
   return [...before, text];
 }
 
+/** The first instant that can be written. */
+const YEAR_0_US = -62_167_219_200_000_000;
+
 function toInstantText(text: string | undefined, nowUs: number): string | undefined {
   const { count, unit } = AGO.exec(text ?? "")?.groups ?? {};
   const seconds = SECONDS_PER[unit ?? ""];
   if (count === undefined || seconds === undefined) return text?.trim();
-  return formatInstant(nowUs - Number(count) * seconds * 1_000_000);
+  const atUs = nowUs - Number(count) * seconds * 1_000_000;
+  if (atUs >= YEAR_0_US) return formatInstant(atUs);
+  throw new CommandError("usage", `${text} ago is before the year 0: leave it out for everything there is.`);
 }
 
 function toStart(
   until: string | undefined,
   { nowUs, days }: { readonly nowUs: number; readonly days: number | undefined },
 ): string | undefined {
-  return days === undefined ? undefined : formatInstant(toUs(until, nowUs) - days * DAY_US);
+  return days === undefined
+    ? undefined
+    : formatInstant(Math.max(toUs(until, nowUs) - days * DAY_US, YEAR_0_US));
 }
 
 function toUs(text: string | undefined, absent: number): number {

@@ -1,8 +1,14 @@
-import type { Command } from "commander";
-import { addExamples, configWith, readOrigin } from "./command.ts";
+import { Option, type Command } from "commander";
+import { findListeningUrl } from "#boot/serving-address.ts";
+import {
+  addDataDirOption,
+  addExamples,
+  configWith,
+  readOrigin,
+  type InstallationOptions,
+} from "./command.ts";
 import { CommandError } from "./failure.ts";
-import { findOrigin } from "./origin.ts";
-import { writeJson, type OutputOptions } from "./output.ts";
+import { writeJson } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
 import { collectText } from "./text-limit.ts";
 import { isWireObject } from "./wire.ts";
@@ -12,21 +18,19 @@ const ANSWER_MS_MAX = 3_000;
 /** Of what it answers; the answer has 15. */
 const ANSWER_BYTES_MAX = 4_000;
 
-interface HealthOptions extends OutputOptions {
-  readonly url?: string;
-}
-
 /** For a container without a shell and an HTTP client: asks `/healthz`, and says it with the exit code. */
 export function addHealthCommand(program: Command, terminal: Terminal): void {
-  const command = program
-    .command("health")
-    .description("ask a server whether it is up: exit 0, or 69")
-    .option("--url <origin>", "which server (else the one of these settings)", (text) =>
-      readOrigin(text, "--url"),
+  const command = addDataDirOption(
+    program.command("health").description("ask a server whether it is up: exit 0, or 69"),
+  )
+    .addOption(
+      new Option("--url <origin>", "which server (else the one of the data folder, or of PROXY_PORT)")
+        .argParser((text) => readOrigin(text, "--url"))
+        .conflicts("dataDir"),
     )
     .option("--json", "print JSON")
-    .action(async (options: HealthOptions) => {
-      const origin = options.url ?? findBoundOrigin(terminal);
+    .action(async (options: InstallationOptions) => {
+      const origin = options.url ?? findServer(terminal, options);
       const isUp = await asksUp(origin);
       if (options.json === true) writeJson(terminal, { status: isUp ? "ok" : "unreachable" });
       else if (isUp) terminal.writeData("ok\n");
@@ -36,12 +40,14 @@ export function addHealthCommand(program: Command, terminal: Terminal): void {
   addExamples(command, ["lockport health", "lockport health --url http://127.0.0.1:4000"]);
 }
 
-/** Past a reverse proxy: the address that the server is bound to. */
-function findBoundOrigin({ env }: Terminal): string {
-  const origin = findOrigin({ ...configWith(env, {}), publicUrl: null });
-  if (origin === null)
-    throw new CommandError("usage", "PROXY_PORT is 0, any free port: name the server with --url.");
-  return origin;
+function findServer({ env }: Terminal, { dataDir }: InstallationOptions): string {
+  const config = configWith(env, { PROXY_DATA_DIR: dataDir });
+  const url = findListeningUrl(config, env);
+  if (url !== null) return url;
+  throw new CommandError(
+    "usage",
+    `No server is known to run from ${config.dataDir}, and PROXY_PORT is 0: name the server with --url.`,
+  );
 }
 
 async function asksUp(origin: string): Promise<boolean> {

@@ -13,8 +13,11 @@ export function readNumber(text: string): number {
   return findNumber(text) ?? refuseNumber("It must be a number.");
 }
 
+/** As people write one: `0x10` is none. */
+const DECIMAL = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?$/i;
+
 function findNumber(text: string): number | null {
-  const value = text.trim() === "" ? Number.NaN : Number(text);
+  const value = DECIMAL.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : null;
 }
 

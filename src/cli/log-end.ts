@@ -1,13 +1,16 @@
-import { formatInstant } from "#kernel/clock.ts";
+import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { parseInstant } from "#stats/window.ts";
 import type { Report } from "./installation.ts";
 import { readNumber, readObjects, readText, type WireObject } from "./wire.ts";
 
-/** The log is ordered by arrival and a row comes into it when its request has ended: rows this far back are looked at again. */
-const LOOK_BACK_US = 15 * 60 * 1_000_000;
-/** What has left the look-back is counted along for so long, which saves a question at each look. */
-const REBASE_US = 5 * 60 * 1_000_000;
+/**
+ * The log is ordered by arrival and a row comes into it when its request has ended: rows this far back are looked at again,
+ * from the beginning of their day on, since whole days are counted without being read.
+ */
+const LOOK_BACK_US = DAY_US;
+/** Of the first page that is read back; what a page's window holds is counted by reading it. */
+const SPAN_US = 15 * 60 * 1_000_000;
 /** Of the log as it is when it is opened: rows further back are told from new ones by their ending alone. */
 const FIRST_PAGES_MAX = 10;
 /** Of one look. */
@@ -37,7 +40,7 @@ export interface LogEnd {
 }
 
 /**
- * How many rows the window holds tells how many are new; pages are read, from the newest, until so many were found. A row
+ * How many rows the window holds, a day at least, tells how many are new; pages are read, from the newest, until so many were found. A row
  * is new when it is unknown and did not end long before the last that was seen, so that what has to be remembered is what
  * ended within the last few seconds. `query` holds the filters.
  */
@@ -51,7 +54,8 @@ export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Pr
     const { body, notices } = await read(asked);
     return { rows: readObjects(body, "requests"), total: readNumber(body, "total"), notices };
   };
-  const toSinceUs = (endedAtUs: number) => Math.max(windowStartUs ?? 0, endedAtUs - LOOK_BACK_US);
+  const toSinceUs = (endedAtUs: number) =>
+    Math.max(windowStartUs ?? 0, Math.floor((endedAtUs - LOOK_BACK_US) / DAY_US) * DAY_US);
 
   const seen = new Map<string, number>();
   let lastUs = Number.NEGATIVE_INFINITY;
@@ -72,13 +76,29 @@ export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Pr
   const begun = await readPage({ sinceUs });
   take(begun.rows);
   let knownCount = begun.total;
-  let page = begun.rows;
-  for (let pages = 1; page.length === PAGE_LIMIT_MAX && pages < FIRST_PAGES_MAX; pages += 1) {
-    page = (await readPage({ sinceUs, untilUs: toOldestUs(page) })).rows;
-    take(page);
-  }
+  /** Page after page, the newer first, of what arrived before the oldest of `newer`; none when that was all there is. */
+  const readBack = async function* (newer: readonly WireObject[]) {
+    const beginningUs = sinceUs ?? 0;
+    let untilUs = newer.length === PAGE_LIMIT_MAX ? toOldestUs(newer) : beginningUs;
+    let spanUs = SPAN_US;
+    while (untilUs > beginningUs) {
+      const fromUs = Math.max(beginningUs, untilUs - spanUs);
+      const { rows } = await readPage({ sinceUs: fromUs, untilUs });
+      const isFull = rows.length === PAGE_LIMIT_MAX;
+      untilUs = isFull ? toOldestUs(rows) : fromUs;
+      if (!isFull) spanUs *= 2;
+      yield { rows, fromUs: untilUs };
+    }
+  };
   /** Of what arrived from here on, every row of the beginning was read. */
-  const coveredFromUs = page.length === PAGE_LIMIT_MAX ? toOldestUs(page) : Number.NEGATIVE_INFINITY;
+  let coveredFromUs = begun.rows.length === PAGE_LIMIT_MAX ? toOldestUs(begun.rows) : (sinceUs ?? 0);
+  let pagesBegun = 1;
+  for await (const { rows, fromUs } of readBack(begun.rows)) {
+    take(rows);
+    coveredFromUs = fromUs;
+    pagesBegun += 1;
+    if (pagesBegun === FIRST_PAGES_MAX) break;
+  }
   const begunUs = lastUs;
 
   const isNew = (row: WireObject) => {
@@ -90,7 +110,7 @@ export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Pr
   const rebase = async () => {
     if (lastUs === Number.NEGATIVE_INFINITY) return;
     const laterUs = toSinceUs(lastUs);
-    if (laterUs < (sinceUs ?? 0) + REBASE_US) return;
+    if (laterUs <= (sinceUs ?? 0)) return;
     const { total } = await readPage({ sinceUs, untilUs: laterUs, limit: 1 });
     sinceUs = laterUs;
     knownCount -= total;
@@ -106,15 +126,18 @@ export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Pr
       const wantedCount = total - knownCount;
       const find = (among: readonly WireObject[]) => {
         for (const row of among) if (isNew(row)) found.set(readText(row, "id"), row);
-        return among.length === PAGE_LIMIT_MAX && found.size < wantedCount;
+        return found.size < wantedCount;
       };
       let pages = 1;
-      for (let looked = rows; find(looked) && pages < NEW_PAGES_MAX; pages += 1) {
-        looked = (await readPage({ sinceUs, untilUs: toOldestUs(looked) })).rows;
+      if (find(rows)) {
+        for await (const older of readBack(rows)) {
+          pages += 1;
+          if (!find(older.rows) || pages === NEW_PAGES_MAX) break;
+        }
       }
       const fresh = [...found.values()].toSorted((left, right) => toEndedAtUs(left) - toEndedAtUs(right));
       take(fresh);
-      const leftOutCount = pages === NEW_PAGES_MAX ? Math.max(0, wantedCount - found.size) : 0;
+      const leftOutCount = pages >= NEW_PAGES_MAX ? Math.max(0, wantedCount - found.size) : 0;
       // Rows that came while the later pages were read were not counted by the first.
       knownCount = pages === 1 ? total : Math.max(total, knownCount + found.size);
       return { rows: fresh, leftOutCount };

@@ -29,6 +29,16 @@ export function holdOptions(command: Command): void {
   for (const each of command.commands) holdOptions(each);
 }
 
+/** Refuses a blank argument, as a shell makes of a variable that is not set. Throws a `CommandError`. */
+export function refuseBlankArguments({ args, registeredArguments }: Command): void {
+  const at = args.findIndex((text) => text.trim() === "");
+  if (at === -1) return;
+  const argument = registeredArguments[at];
+  throw refuse(
+    `The argument ${argument?.name() ?? at + 1} is blank: give it a value${argument?.required === true ? "" : ", or leave it out"}.`,
+  );
+}
+
 /**
  * Refuses an option that stands before the command though commands have it. What no command has is left to commander and
  * its suggestions. Throws a `CommandError`.

@@ -1,3 +1,5 @@
+import { truncateCodePoints } from "#kernel/text.ts";
+
 /**
  * C0, DEL and C1 controls, line separators, and the marks that turn the direction of text: on a terminal they would move
  * the cursor, forge lines or hide what follows. User-Agents and names are other people's text.
@@ -13,6 +15,15 @@ export function toPrintable(text: string): string {
 /** The same for text of several lines; JSON stays JSON of the same value. */
 export function toPrintableLines(json: string): string {
   return json.replace(UNPRINTABLE, (character) => (character === "\n" ? character : toEscape(character)));
+}
+
+/** A word of a message that is longer was typed by mistake, and would push the message off the screen. */
+const WORD_LENGTH_MAX = 500;
+const LONG_WORD = new RegExp(`\\S{${WORD_LENGTH_MAX},}`, "g");
+
+/** The same for a message of several lines, which may repeat an argument. */
+export function toPrintableMessage(text: string): string {
+  return toPrintableLines(text.replace(LONG_WORD, (word) => `${truncateCodePoints(word, WORD_LENGTH_MAX)}…`));
 }
 
 function toEscape(character: string): string {

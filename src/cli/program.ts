@@ -20,7 +20,7 @@ import { addPricingCommands } from "./pricing.ts";
 import { addPrincipalCommands } from "./principal.ts";
 import { addProviderCommands } from "./provider.ts";
 import { addRelayTokenCommands } from "./relay-token.ts";
-import { holdOptions, refuseLeadingOption } from "./option-rules.ts";
+import { holdOptions, refuseBlankArguments, refuseLeadingOption } from "./option-rules.ts";
 import { addRequestsCommands } from "./requests.ts";
 import { addRestoreCommand } from "./restore.ts";
 import { addServeCommand } from "./serve.ts";
@@ -28,7 +28,7 @@ import { addServiceCommand } from "./service.ts";
 import { addSnippetCommand } from "./snippet.ts";
 import { createStyle, isColoured } from "./style.ts";
 import { writeJson } from "./output.ts";
-import { toPrintableLines } from "./printable.ts";
+import { toPrintableMessage } from "./printable.ts";
 import type { Terminal } from "./terminal.ts";
 import { addUsageCommand } from "./usage.ts";
 
@@ -83,7 +83,7 @@ export function createProgram(terminal: Terminal): Command {
     .configureOutput({
       writeOut: (text) => terminal.writeData(foldHelp(text)),
       writeErr: (text) => terminal.writeMessage(foldHelp(text)),
-      outputError: (text) => terminal.writeMessage(toPrintableLines(text).replace(/^error:/, prefix)),
+      outputError: (text) => terminal.writeMessage(toPrintableMessage(text).replace(/^error:/, prefix)),
       getOutHelpWidth: () => COLUMNS_MAX,
       getErrHelpWidth: () => COLUMNS_MAX,
       getOutHasColors: () => isColoured(env, screens.data),
@@ -95,6 +95,7 @@ export function createProgram(terminal: Terminal): Command {
     program.commandsGroup(group);
     for (const add of commands) add(program, terminal);
   }
+  program.hook("preAction", (_program, command) => refuseBlankArguments(command));
   addGroupExamples(program);
   holdOptions(program);
   return program.configureHelp({ formatHelp: () => formatRootHelp(program, style) });
@@ -109,7 +110,7 @@ function report(error: unknown, terminal: Terminal): number {
   // commander has written its own message: help and version end with 0, everything else is a usage error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const { kind, sentence } = toFailure(error);
-  terminal.writeMessage(`${toPrefix(terminal)} ${toPrintableLines(sentence)}\n`);
+  terminal.writeMessage(`${toPrefix(terminal)} ${toPrintableMessage(sentence)}\n`);
   return EXIT[kind];
 }
 

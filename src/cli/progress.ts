@@ -52,7 +52,9 @@ export async function withSteps<Result>(
   try {
     return await work((sentence, share) => {
       const nowMs = performance.now();
-      if (!terminal.screens.messages || nowMs - startedMs < SHOW_AFTER_MS) return;
+      // What nobody knows the length of is shown before it begins: a database that checks itself lets nothing be written.
+      const isEarly = share !== null && nowMs - startedMs < SHOW_AFTER_MS;
+      if (!terminal.screens.messages || isEarly) return;
       if (sentence === drawnSentence && nowMs - drawnMs < REDRAW_SHARE_MS) return;
       [drawnMs, drawnSentence] = [nowMs, sentence];
       line.draw(`${sentence} …${share === null ? "" : ` ${Math.floor(share * 100)} %`}`);

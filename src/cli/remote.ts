@@ -10,6 +10,14 @@ const ANSWER_MS_MAX = 60_000;
 const ANSWER_BYTES_MAX = 64_000_000;
 /** RFC 9110, section 5.5, without blanks: what a header's value may hold and `fetch` takes. */
 const HEADER_TOKEN = /^[\u0021-\u007e]+$/;
+/** What else may be the matter than that no server runs there. */
+const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
+  [/^EPROTO$/, "does it speak http:// there, and not https://?"],
+  [
+    /CERT|SIGNATURE/,
+    "this machine does not trust its certificate, or it is another name's. For an authority of your own, name its PEM file in NODE_EXTRA_CA_CERTS.",
+  ],
+];
 
 export interface RemoteOptions {
   /** Without a slash at the end. */
@@ -75,10 +83,9 @@ export function createRemote({ origin, apiKey, signal }: RemoteOptions): Remote 
       if (signal?.aborted === true) throw cause;
       if (cause instanceof CommandError) throw new CommandError("unreachable", cause.message);
       // The code alone: the runtime's messages may hold more than one wants to see.
-      throw new CommandError(
-        "unreachable",
-        `${origin} cannot be reached (${limit.aborted ? "timeout" : (systemCode(cause) ?? "no answer")}): is the server running there?`,
-      );
+      const code = limit.aborted ? "timeout" : (systemCode(cause) ?? "no answer");
+      const [, advice] = ADVICE.find(([codes]) => codes.test(code)) ?? [null, "is the server running there?"];
+      throw new CommandError("unreachable", `${origin} cannot be reached (${code}): ${advice}`);
     });
     if (!response.ok) throw toRefusal(response, answer, origin);
     if (isWireObject(answer) && answer[field] !== undefined)

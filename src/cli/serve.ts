@@ -8,6 +8,7 @@ import { addDataDirOption, addExamples, configWith, refuseUrl } from "./command.
 import { CommandError } from "./failure.ts";
 import { formatCommand } from "./follow-up.ts";
 import { LOGIN_LINK_MINUTES, makeLoginLink } from "./login-link.ts";
+import { findNextStep } from "./next-step.ts";
 import { writeJsonLine } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -65,17 +66,18 @@ function toParser(flag: string, { parse }: Setting<unknown>): (text: string) => 
 
 /** Says where the server is. A link that signs in is written to a screen only: anything else may be a log. */
 async function greet(terminal: Terminal, options: ServeOptions, server: RunningServer): Promise<void> {
-  const { adminPasswordPath, isFirstStart } = server.services;
+  const { adminPasswordPath, app, isFirstStart } = server.services;
   if (options.json === true) {
     writeJsonLine(terminal, { url: server.url, admin_password_file: adminPasswordPath });
   } else {
+    const next = await findNextStep(app);
     const lines = [
       `Lockport listens on ${server.url}`,
       ...(adminPasswordPath === null ? [] : [`Admin password: in the file ${adminPasswordPath}`]),
       ...(isFirstStart && terminal.screens.data
         ? [`Sign in, once, within ${LOGIN_LINK_MINUTES} minutes: ${await makeLink(server)}`]
         : []),
-      `Next: ${formatCommand(["admin", "bootstrap"], options)}   (prints a first admin API key)`,
+      ...(next === null ? [] : [`Next: ${formatCommand(next.words, options)}   (${next.purpose})`]),
     ];
     terminal.writeData(`${lines.join("\n")}\n`);
   }

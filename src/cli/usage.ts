@@ -1,9 +1,11 @@
 import type { Command } from "commander";
-import { createSystemClock } from "#kernel/clock.ts";
+import { createSystemClock, DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { parseInstant } from "#stats/window.ts";
 import { choiceOption } from "./choice.ts";
 import { addCommand, addExamples, withInstallation } from "./command.ts";
 import { toAmount, toCount, toMoment } from "./figures.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "./filters.ts";
+import type { Installation } from "./installation.ts";
 import { writeJson } from "./output.ts";
 import { toPrintable } from "./printable.ts";
 import { createStyle } from "./style.ts";
@@ -33,11 +35,15 @@ export function addUsageCommand(program: Command, terminal: Terminal): void {
     ),
     { outcomes: false },
   ).action((options: UsageOptions) => {
-    const query = toQuery(options, createSystemClock(), DAYS_DEFAULT);
+    const clock = createSystemClock();
+    const query = toQuery(options, clock, DAYS_DEFAULT);
     return withInstallation(terminal, options, async (installation) => {
       const { body, notices } = await installation.readSummary(query);
       const rows = readObjects(body, "usage");
-      const counts = await countRequests((series) => installation.readSeries(series), query);
+      const counts = await countRequests((series) => installation.readSeries(series), {
+        query,
+        nowUs: clock.nowUs(),
+      });
       const groups = groupUsage(rows, options.by);
       const total = { ...sumUsage(rows), unpriced_requests: counts.unpriced };
       for (const notice of notices) terminal.writeMessage(`${notice}\n`);
@@ -74,13 +80,21 @@ interface RequestCounts {
   readonly unpriced: number;
 }
 
+/** What is counted lies between these, and every month of a series is a bucket, of which it has a limited number. */
+const EARLIEST_US = 0;
+const LATEST_AHEAD_US = DAY_US;
+
 /** Months are the fewest buckets that a series comes in. */
 async function countRequests(
-  readSeries: (query: URLSearchParams) => Promise<{ readonly body: { readonly [field: string]: unknown } }>,
-  query: URLSearchParams,
+  readSeries: Installation["readSeries"],
+  { query, nowUs }: { readonly query: URLSearchParams; readonly nowUs: InstantUs },
 ): Promise<RequestCounts> {
   const asked = new URLSearchParams(query);
   asked.set("bucket", "month");
+  const [sinceUs, untilUs] = [query.get("since"), query.get("until")].map((text) => parseInstant(text ?? ""));
+  asked.set("since", formatInstant(Math.max(sinceUs ?? EARLIEST_US, EARLIEST_US)));
+  if (typeof untilUs === "number")
+    asked.set("until", formatInstant(Math.min(untilUs, nowUs + LATEST_AHEAD_US)));
   const { body } = await readSeries(asked);
   const buckets = readObjects(body, "series");
   const sum = (field: string) => buckets.reduce((total, bucket) => total + readNumber(bucket, field), 0);

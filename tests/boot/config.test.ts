@@ -181,10 +181,15 @@ describe("rules between variables", () => {
     expect(refusal({ PROXY_PROT: "1" })).toBe(
       "configuration: PROXY_PROT is not a setting (did you mean PROXY_PORT?): correct its name or unset it.",
     );
-    expect(refusal({ PROXY_SOMETHING_ELSE: "" })).toBe(
+    expect(refusal({ PROXY_SOMETHING_ELSE: "1" })).toBe(
       "configuration: PROXY_SOMETHING_ELSE is not a setting: correct its name or unset it.",
     );
     expect(refusal({ HTTP_PROXY: "http://127.0.0.1:9", proxy_port: "x" })).toBe("accepted");
+  });
+
+  test("an unknown PROXY_ variable that is empty counts as unset, as a known one does", () => {
+    expect(refusal({ PROXY_SOMETHING_ELSE: "" })).toBe("accepted");
+    expect(refusal({ PROXY_SOMETHING_ELSE: "", PROXY_PROT: "1" })).toContain("PROXY_PROT is not a setting");
   });
 
   test("an issuer needs a client id", () => {

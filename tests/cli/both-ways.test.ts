@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";
 import { runLocal, type CliRun } from "./terminal.ts";
 
@@ -90,10 +90,10 @@ const LIFE: readonly (readonly [line: string, code: number, stdin?: string])[] =
 
 let beside: BothWays;
 let through: BothWays;
-beforeAll(async () => {
+beforeEach(async () => {
   [beside, through] = await Promise.all([startBothWays(), startBothWays()]);
 });
-afterAll(async () => {
+afterEach(async () => {
   await Promise.all([beside.stop(), through.stop()]);
 });
 
@@ -141,13 +141,15 @@ describe("a command on this machine's data folder and the same with --url", () =
   }, 60_000);
 
   test("differ in the audit: local commands leave no event, the others one under the key's owner", async () => {
+    await live(beside, 0);
+    await live(through, 1);
     const events = async ({ app }: BothWays) =>
       (await (await app.api("GET", "/admin/v1/events?limit=500")).json()) as any;
     expect((await events(beside)).total).toBe(0);
     const { events: remote } = await events(through);
     expect(new Set(remote.map((event: any) => event.actor))).toEqual(new Set(["admin"]));
     expect(remote.map((event: any) => event.action)).toContain("pricing.load");
-  });
+  }, 60_000);
 });
 
 describe("while a server runs", () => {
@@ -271,6 +273,7 @@ describe("--url", () => {
 
   test("makes relay tokens of the key's owner only, and the data folder those of anybody who is named", async () => {
     const [besideIt, throughUrl] = [...through.ways];
+    await besideIt!.run("principal create ada");
     const own = await throughUrl!.run("relay-token create --label mine");
     expect(own.data).toMatch(/^lpt_[0-9A-Za-z]{43}\n$/);
     expect(await throughUrl!.run("relay-token create --principal admin")).toMatchObject({

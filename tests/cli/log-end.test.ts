@@ -81,6 +81,28 @@ describe("the end of the request log", () => {
     }
   });
 
+  test("shows a request that took hours when it ends, whatever arrived since, and each of the others once", async () => {
+    const log = createLog();
+    const hourUs = 3600 * SECOND_US;
+    log.add(...many(700, START_US + hourUs), ...many(1_200, START_US + 20 * hourUs));
+    const end = await openLogEnd(log.read, new URLSearchParams());
+    for (const [arrivedAtUs, hours] of [
+      [START_US + 2 * hourUs, 20],
+      [START_US + 19 * hourUs, 4],
+      [START_US + 90 * SECOND_US, 23.5],
+    ] as const) {
+      const durationMs = hours * 3_600_000;
+      const meanwhile = many(600, arrivedAtUs + durationMs * 1000);
+      log.add({ arrivedAtUs, durationMs }, ...meanwhile);
+      const shown = toIds((await end.readNew()).rows);
+      expect(shown).toHaveLength(601);
+      expect(shown).toContain(String(arrivedAtUs));
+      const before = log.readCount;
+      expect(await end.readNew()).toEqual({ rows: [], leftOutCount: 0 });
+      expect(log.readCount - before).toBe(1);
+    }
+  });
+
   test("counts what is more than one look takes, and is at the end after it", async () => {
     const log = createLog();
     const end = await openLogEnd(log.read, new URLSearchParams());

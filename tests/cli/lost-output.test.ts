@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { startApp } from "../support/app.ts";
@@ -17,12 +17,12 @@ const inShell = (rest: string, line: string) =>
 
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;
-beforeAll(async () => {
+beforeEach(async () => {
   folder = makeFolder();
   dataDir = join(folder.path, "data");
   expect((await runLocal(dataDir, ["admin", "bootstrap"])).code).toBe(0);
 });
-afterAll(() => folder.remove());
+afterEach(() => folder.remove());
 
 const FULL = "lockport: The output could not be written: the disk is full (ENOSPC).\n";
 

@@ -10,7 +10,7 @@ test("text of others stays on its line and gives a terminal no order, whatever i
   expect(toPrintable("a\u001b[2Jb\nc\u009b1m\u202ed")).toBe(String.raw`a\u001b[2Jb\u000ac\u009b1m\u202ed`);
   expect(toPrintable("日本語 é 😀")).toBe("日本語 é 😀");
   fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => !ACTIVE.test(toPrintable(text))));
-});
+}, 30_000);
 
 test("JSON means the same afterwards, and gives a terminal no order but its own line breaks", () => {
   fc.assert(

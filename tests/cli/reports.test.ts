@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { groupUsage, sumUsage } from "#cli/usage-groups.ts";
@@ -11,7 +11,7 @@ import { runLocal } from "./terminal.ts";
 
 let installation: BothWays;
 
-beforeAll(async () => {
+beforeEach(async () => {
   installation = await startBothWays();
   const { app, ways } = installation;
   const run = async (line: string) => expect(await ways[0]!.run(line)).toMatchObject({ code: 0 });
@@ -35,7 +35,7 @@ beforeAll(async () => {
   // What is in the journal only, a local report leaves out, and says so.
   await untilApplied(app.url);
 });
-afterAll(() => installation.stop());
+afterEach(() => installation.stop());
 
 const APPLIED_MS_MAX = 5_000;
 const POLL_MS = 20;
@@ -229,7 +229,7 @@ describe("requests tail", () => {
       expect(JSON.parse((await local.run("requests tail --json -n 1")).data).tags).toEqual([tag]);
       expect(await countAll()).toBe(before + count);
     }
-  });
+  }, 30_000);
 
   test("a count that is none is exit code 2", async () => {
     for (const count of ["-1", "501", "x", "1.5"]) {

@@ -1,6 +1,5 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import * as fc from "fast-check";
 import {
   existsSync,
   mkdirSync,
@@ -13,14 +12,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { move, writeMark } from "#boot/restore-mark.ts";
-import { sha256Hex } from "#kernel/crypto.ts";
-import { writeArchive } from "#storage/backup/archive-writer.ts";
 import { APPLICATION_ID } from "#storage/sqlite/usage/schema.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { cleanEnvironment } from "../support/process.ts";
-import { runLocal, type CliInput, type CliRun } from "./terminal.ts";
+import { runLocal, type CliInput } from "./terminal.ts";
 
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;
@@ -37,7 +33,6 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
-const MOVES_IN_TEST = 4;
 
 const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
 const restore = (path = file, input?: CliInput & { readonly flags?: readonly string[] }) =>
@@ -138,26 +133,6 @@ describe("lockport restore", () => {
     expect((await runLocal(target, ["admin", "bootstrap"])).code).toBe(78);
   });
 
-  test("of a newer catalog or ledger is refused with a sentence", async () => {
-    const bytes = readFileSync(join(dataDir, "catalog.db"));
-    const usage = new Database(join(dataDir, "usage.db"));
-    usage.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-    usage.run("PRAGMA user_version = 99");
-    usage.close();
-    const newer = readFileSync(join(dataDir, "usage.db"));
-    rmSync(join(dataDir, "usage.db"));
-    await seal({ parts: { "catalog.db": bytes, "usage.db": newer }, more: { usage_schema: 99 } });
-    expectNewer(await restore());
-
-    const catalog = new Database(join(dataDir, "catalog.db"));
-    catalog.run("INSERT INTO schema_migrations VALUES (99, '0099_later', 'x', 0)");
-    catalog.close();
-    // This version refuses to make such a backup as well.
-    expect((await run(`backup ${file} --with-secret-key`)).messages).toContain("newer version");
-    await seal({ parts: { "catalog.db": readFileSync(join(dataDir, "catalog.db")) } });
-    expectNewer(await restore());
-  });
-
   test("takes the ledger of an older version, which the next start brings up to date", async () => {
     const usage = new Database(join(dataDir, "usage.db"));
     usage.run(readFileSync(join(import.meta.dir, "../ledger/schema-1.sql"), "utf8"));
@@ -171,19 +146,6 @@ describe("lockport restore", () => {
     expect((await app.api("GET", "/stats/requests")).status).toBe(200);
     await app.stop();
     expect(existsSync(join(target, "usage.db.before-schema-2"))).toBe(true);
-  });
-
-  test("after one that was cut off half-way nothing starts, and another one with --force does", async () => {
-    await run(`backup ${file} --with-secret-key`);
-    expect((await restore()).code).toBe(0);
-    writeFileSync(join(target, "restore.unfinished"), "");
-    const blocked = await runLocal(target, ["key", "list"]);
-    expect(blocked.code).toBe(78);
-    expect(blocked.messages).toContain("cut off half-way");
-    expect((await restore()).code).toBe(1);
-    expect((await restore(file, { flags: ["--force"] })).code).toBe(0);
-    expect(existsSync(join(target, "restore.unfinished"))).toBe(false);
-    expect(await listKeys(target)).toHaveLength(1);
   });
 
   test("puts the catalog where PROXY_DATABASE_URL says, also on another disk, and takes every move back when that fails", async () => {
@@ -217,58 +179,6 @@ describe("lockport restore", () => {
     } finally {
       rmSync(elsewhere, { recursive: true });
     }
-  });
-
-  test.each([...Array(MOVES_IN_TEST + 1).keys()])(
-    "that was killed after %d of its moves is taken back by the next one, which puts the whole old installation aside",
-    async (done) => {
-      await run(`backup ${file} --with-secret-key`);
-      await runLocal(target, ["admin", "bootstrap"]);
-      await runLocal(target, ["key", "create", "admin"]);
-      const before = await listKeys(target);
-      const staging = join(target, ".lockport-staging-1");
-      const aside = join(target, "before-restore-1");
-      mkdirSync(staging);
-      mkdirSync(aside);
-      for (const name of ["catalog.db", "secret.key"]) writeFileSync(join(staging, name), "new");
-      const moves = {
-        aside: ["secret.key", "catalog.db"].map((name) => ({
-          from: join(target, name),
-          to: join(aside, name),
-        })),
-        placed: ["secret.key", "catalog.db"].map((name) => ({
-          from: join(staging, name),
-          to: join(target, name),
-        })),
-      };
-      writeMark(join(target, "restore.unfinished"), moves);
-      for (const each of [...moves.aside, ...moves.placed].slice(0, done)) await move(each);
-      expect((await runLocal(target, ["key", "list"])).code).toBe(78);
-
-      const { code, data } = await restore(file, { flags: ["--force", "--json"] });
-      expect(code).toBe(0);
-      const asidePaths: readonly string[] = JSON.parse(data).aside;
-      expect(asidePaths).toHaveLength(1);
-      for (const path of asidePaths) expect(await listKeys(path)).toEqual(before);
-      expect(await listKeys(target)).toEqual(await listKeys(dataDir));
-      expect(readdirSync(target).filter((name) => name.startsWith("before-restore-"))).toHaveLength(1);
-      expect(existsSync(join(target, "restore.unfinished"))).toBe(false);
-    },
-  );
-
-  test("that was killed keeps the old installation when the next one is refused", async () => {
-    await run(`backup ${file}`);
-    await runLocal(target, ["admin", "bootstrap"]);
-    const before = await listKeys(target);
-    const aside = join(target, "before-restore-1");
-    const from = join(target, "catalog.db");
-    mkdirSync(aside);
-    const moves = { aside: [{ from, to: join(aside, "catalog.db") }], placed: [] };
-    writeMark(join(target, "restore.unfinished"), moves);
-    for (const each of moves.aside) await move(each);
-    // The backup has another key than the folder.
-    expect((await restore(file, { flags: ["--force"] })).code).toBe(78);
-    expect(await listKeys(target)).toEqual(before);
   });
 
   test("never puts two installations aside into one folder", async () => {
@@ -357,155 +267,3 @@ describe("lockport restore -", () => {
     expect(existsSync(target)).toBe(false);
   });
 });
-
-describe("a file that is no whole backup", () => {
-  test("is a sentence, exit code 1 and no change, wherever it is cut", async () => {
-    await run(`backup ${file} --with-secret-key`);
-    const whole = readFileSync(file);
-    const ends = [...Array(60).keys()];
-    const cuts = [...ends, ...ends.map((back) => whole.length - 1 - back), ...everyNth(whole.length, 41)];
-    for (const at of cuts) await expectRefusal(whole.subarray(0, at));
-  });
-
-  test("is refused with any bit flipped, and with anything before or behind it", async () => {
-    await run(`backup ${file} --with-secret-key`);
-    const whole = readFileSync(file);
-    await fc.assert(
-      fc.asyncProperty(fc.nat(whole.length - 1), fc.nat(7), async (at, bit) => {
-        const flipped = Buffer.from(whole);
-        flipped[at] = (flipped[at] ?? 0) ^ (1 << bit);
-        await expectRefusal(flipped);
-      }),
-      { numRuns: 200, verbose: true },
-    );
-    await expectRefusal(Buffer.concat([whole, Buffer.from("x")]));
-    await expectRefusal(Buffer.concat([Buffer.from("x"), whole]));
-    await expectRefusal(Buffer.concat([whole, whole]));
-    // The file itself was good all along.
-    writeFileSync(file, whole);
-    expect((await restore()).code).toBe(0);
-  });
-
-  test("of another kind is named so: a page, JSON, nothing, a folder, another archive, no file at all", async () => {
-    for (const text of ["", "<!doctype html><html></html>", '{"a":1}', "\u0000".repeat(2000)]) {
-      await expectRefusal(Buffer.from(text));
-    }
-    await expectRefusal(Buffer.from(Bun.zstdCompressSync("hello ".repeat(1000))));
-    await expectRefusal(Buffer.from(Bun.gzipSync("hello ".repeat(1000))));
-    for (const path of [folder.path, join(folder.path, "absent")]) {
-      expect(await restore(path)).toMatchObject({ code: 1, data: "" });
-      expect(existsSync(target)).toBe(false);
-    }
-  });
-
-  test("is refused though its seal holds, when its content is not what its manifest says", async () => {
-    const catalog = readFileSync(join(dataDir, "catalog.db"));
-    const good = { "catalog.db": catalog };
-    const cases: readonly Sealed[] = [
-      { parts: good, claimed: { "catalog.db": Buffer.from("other") } },
-      { parts: good, claimed: { ...good, "usage.db": Buffer.from("missing") } },
-      { parts: { ...good, "usage.db": Buffer.from("more") }, claimed: good },
-      { parts: { ...good, "../escape": Buffer.from("x") } },
-      { parts: { ...good, "/etc/escape": Buffer.from("x") } },
-      { parts: { ...good, "journal/../../escape.journal": Buffer.from("x") } },
-      { parts: { "usage.db": Buffer.from("x") } },
-      { parts: good, more: { format: "another" } },
-      { parts: good, more: { created_at: 5 } },
-      { parts: good, manifest: "[]" },
-      { parts: good, manifest: "<html>" },
-    ];
-    for (const each of cases) {
-      await seal(each);
-      const { code, data, messages } = await restore();
-      expect({ each, code, data }).toMatchObject({ code: 1, data: "" });
-      expect(messages).toContain("damaged");
-      expect(readdirSync(folder.path).sort()).toEqual(["backup.tar.zst", "data"]);
-    }
-  });
-
-  test("is refused when a database in it is damaged, foreign or of a later format", async () => {
-    const catalog = readFileSync(join(dataDir, "catalog.db"));
-    const torn = Buffer.from(catalog);
-    torn.fill(0xff, 8192, 40_000);
-    const cases: readonly (readonly [Sealed, string])[] = [
-      [{ parts: { "catalog.db": torn } }, "damaged"],
-      [{ parts: { "catalog.db": Buffer.from("no database at all ".repeat(100)) } }, "not a database"],
-      [
-        { parts: { "catalog.db": catalog, "usage.db": catalog }, more: { usage_schema: 2 } },
-        "not a usage database",
-      ],
-      [{ parts: { "catalog.db": catalog }, more: { format_version: 2 } }, "newer lockport"],
-    ];
-    for (const [each, words] of cases) {
-      await seal(each);
-      const { code, data, messages } = await restore();
-      expect({ code, data }).toMatchObject({ code: 78, data: "" });
-      expect(messages).toContain(words);
-      // What is to be restored is itself the backup.
-      expect(messages).not.toContain("restore it from a backup");
-      expect(messages.trim().split("\n")).toHaveLength(1);
-      expect(existsSync(target)).toBe(false);
-    }
-  });
-});
-
-function expectNewer({ code, messages }: CliRun): void {
-  expect(code).toBe(78);
-  expect(messages).toMatch(/newer (version|lockport)/);
-  // Not where it was unpacked to.
-  expect(messages).not.toContain("restore-");
-  expect(existsSync(target)).toBe(false);
-}
-
-async function expectRefusal(bytes: Uint8Array): Promise<void> {
-  writeFileSync(file, bytes);
-  const { code, data, messages } = await restore();
-  expect({ code, data, messages }).toMatchObject({ code: 1, data: "" });
-  expect(messages).toMatch(/^lockport: .*(damaged|no backup of lockport).*\.\n$/);
-  expect(readdirSync(folder.path).sort()).toEqual(["backup.tar.zst", "data"]);
-}
-
-function everyNth(length: number, step: number): number[] {
-  return Array.from({ length: Math.floor(length / step) }, (_, index) => index * step);
-}
-
-interface Sealed {
-  readonly parts: Record<string, Uint8Array>;
-  /** What the manifest says of them; the truth unless said otherwise. */
-  readonly claimed?: Record<string, Uint8Array>;
-  readonly more?: Record<string, unknown>;
-  readonly manifest?: string;
-}
-
-/** A backup with a seal that holds, of whatever is asked for. */
-async function seal({ parts, claimed = parts, more = {}, manifest }: Sealed): Promise<void> {
-  const head = Buffer.from(
-    manifest ??
-      JSON.stringify({
-        format: "lockport-backup",
-        format_version: 1,
-        created_at: "2026-03-01T00:00:00.000000Z",
-        interface_version: "1.0.0",
-        catalog_schema: "0003_login_links",
-        usage_schema: null,
-        parts: Object.entries(claimed).map(([name, bytes]) => ({
-          name,
-          size_bytes: bytes.length,
-          sha256: sha256Hex(bytes),
-        })),
-        ...more,
-      }),
-  );
-  const chunks: Uint8Array[] = [];
-  const entries = Object.entries({ "manifest.json": head, ...parts });
-  await writeArchive(
-    entries.map(([name, content]) => ({ name, sizeBytes: content.length, content })),
-    {
-      modifiedAtSeconds: 0,
-      write: async (bytes) => void chunks.push(bytes.slice()),
-      onRead: () => undefined,
-      signal: new AbortController().signal,
-    },
-  );
-  writeFileSync(file, Buffer.concat(chunks));
-}

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
-import { canBeOther, giveToOther, OTHER_UID, runAsOther } from "../support/other-user.ts";
+import { canBeOther, giveToOther, handOver, OTHER_UID, runAsOther } from "../support/other-user.ts";
 import { runLocal } from "./terminal.ts";
 
 const TEST_MS_MAX = 60_000;
@@ -124,6 +124,27 @@ describe.skipIf(!canBeOther)("a server that lacks a right to its data", () => {
         expect(messages.trim().split("\n")).toHaveLength(1);
       }
       expect(existsSync(absent)).toBe(false);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe.skipIf(!canBeOther)("a server whose program its user may not start", () => {
+  test(
+    "ends with 77 and one line that names the folder on the way, and does not serve with the runtime's limit",
+    async () => {
+      const locked = join(folder.path, "locked");
+      mkdirSync(locked, { mode: 0o700 });
+      const runtime = join(locked, "bun");
+      copyFileSync(process.execPath, runtime);
+      const own = join(folder.path, "own");
+      const { code, data, messages } = await handOver(runtime, ["serve", "--port", "0", "--data-dir", own]);
+      expect({ code, data }).toEqual({ code: 77, data: "" });
+      expect(messages).toStartWith(
+        `lockport: The server cannot be started: this user (uid ${OTHER_UID}) may not enter ${locked}: owner uid 0, mode 700.`,
+      );
+      expect(messages.trim().split("\n")).toHaveLength(1);
+      expect(existsSync(own)).toBe(false);
     },
     TEST_MS_MAX,
   );

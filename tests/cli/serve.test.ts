@@ -54,7 +54,7 @@ describe.skipIf(process.platform === "win32")("the first lockport serve on a scr
   async function readGreeting(env: Record<string, string> = {}): Promise<string> {
     const screen = startOnScreen(["serve", "--port", "0", "--data-dir", dataDir], env);
     try {
-      return await screen.shows(/first admin API key/);
+      return await screen.shows(/Next: .*\r/);
     } finally {
       process.kill(screen.pid, "SIGTERM");
       await screen.exited;

@@ -1,5 +1,6 @@
 import type { Environment } from "#boot/config.ts";
 import { runCli } from "#cli/program.ts";
+import "../support/loopback.ts";
 
 export interface CliRun {
   readonly code: number;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../support/folder.ts";
@@ -6,7 +6,7 @@ import { runLocal, type CliInput } from "./terminal.ts";
 
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;
-beforeAll(async () => {
+beforeEach(async () => {
   folder = makeFolder();
   dataDir = join(folder.path, "data");
   for (const line of [
@@ -16,7 +16,7 @@ beforeAll(async () => {
   ])
     expect(await run(line)).toMatchObject({ code: 0 });
 });
-afterAll(() => folder.remove());
+afterEach(() => folder.remove());
 
 const run = (line: string | readonly string[], input?: CliInput) =>
   runLocal(dataDir, typeof line === "string" ? line.split(" ") : line, input);

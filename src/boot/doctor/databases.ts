@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "#boot/config.ts";
+import { toOwnSentence } from "#boot/finding.ts";
 import { findLoss } from "#boot/loss.ts";
 import type { Use } from "#boot/obstacle.ts";
 import { findSecretKey } from "#boot/secret-key.ts";
@@ -177,7 +178,7 @@ function findLossOf(config: Config, name: string): Check | null {
   const loss = findLoss(config);
   if (loss === null || loss.database !== name) return null;
   const { finding, advice } = loss;
-  return toFailure(name, finding, `${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`);
+  return toFailure(name, finding, toOwnSentence(advice));
 }
 
 /** A write-ahead log that another user left behind keeps a database closed as well as its own mode does. */

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "#boot/config.ts";
-import { toRestoreMark } from "#boot/data-dir.ts";
+import { toOwnSentence } from "#boot/finding.ts";
+import { findHalfRestore } from "#boot/half-restore.ts";
 import { findExisting, type Use } from "#boot/obstacle.ts";
 import { findSecretKey } from "#boot/secret-key.ts";
 import { SECRET_KEY_NAME } from "#storage/data-files.ts";
@@ -30,9 +31,10 @@ export interface FolderFound {
   readonly isOpen: boolean;
 }
 
-export function checkFolder({ dataDir }: Config): FolderFound {
+export function checkFolder(config: Config): FolderFound {
+  const { dataDir } = config;
   try {
-    return lookAtFolder(dataDir);
+    return lookAtFolder(config);
   } catch (cause) {
     const look: Look = {
       name: FOLDER,
@@ -43,7 +45,8 @@ export function checkFolder({ dataDir }: Config): FolderFound {
   }
 }
 
-function lookAtFolder(dataDir: string): FolderFound {
+function lookAtFolder(config: Config): FolderFound {
+  const { dataDir } = config;
   const name = FOLDER;
   const closed = (check: Check): FolderFound => ({ check, isOpen: false });
   const existing = findExisting(dataDir);
@@ -53,10 +56,8 @@ function lookAtFolder(dataDir: string): FolderFound {
   const refused = findRightsFailure({ name, needs: [[dataDir, "keep"]] });
   if (refused !== null) return closed(refused);
   if (existing !== dataDir) return closed(checkMakeable(dataDir, existing));
-  if (existsSync(toRestoreMark(dataDir))) {
-    const finding = `a restore into ${dataDir} was cut off half-way`;
-    return closed(toFailure(name, finding, "Run lockport restore again, with --force."));
-  }
+  const half = findHalfRestore(config);
+  if (half !== null) return closed(toFailure(name, half.finding, toOwnSentence(half.advice)));
   const opened = (check: Check): FolderFound => ({ check, isOpen: true });
   // A file that another user made, such as root by a command, keeps the server from starting.
   const needs = readdirSync(dataDir, { withFileTypes: true })

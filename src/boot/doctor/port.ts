@@ -1,26 +1,40 @@
-import { findListenFault, formatAddress, toReachable, type ListenAddress } from "#boot/listen-address.ts";
+import type { Config, Environment } from "#boot/config.ts";
+import { findListenFault, formatAddress, toReachable } from "#boot/listen-address.ts";
+import { findListeningUrl } from "#boot/serving-address.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 
 const ANSWER_MS_MAX = 3_000;
+const OWN_SETTINGS = "Run doctor with the server's own settings (PROXY_HOST, PROXY_PORT).";
 
-/** Whether the running server answers where the settings say, or whether one could listen there. */
-export async function checkPort(address: ListenAddress, isServing: boolean | null): Promise<Check> {
+export interface PortLook {
+  /** Whether a server runs from the data folder; null when this user cannot tell. */
+  readonly isServing: boolean | null;
+  readonly env: Environment;
+}
+
+/** Whether the running server answers, wherever it listens, or whether one could listen where the settings say. */
+export async function checkPort(
+  address: Pick<Config, "dataDir" | "host" | "port">,
+  { isServing, env }: PortLook,
+): Promise<Check> {
   const name = "port";
   const { host, port } = address;
   const where = formatAddress(address);
-  if (port === 0) return toOk(name, "a free one is chosen at each start");
   if (isServing === true) {
-    if (await answers(where)) return toOk(name, `the server answers at ${where}`);
-    const finding = `a server runs from this folder and does not answer at ${where}`;
-    return toWarning(name, finding, "Run doctor with the server's own settings (PROXY_HOST, PROXY_PORT).");
+    const url = findListeningUrl(address, env);
+    if (url === null)
+      return toWarning(name, "a server runs from this folder, and where is not known", OWN_SETTINGS);
+    if (await answers(url)) return toOk(name, `the server answers at ${url}`);
+    return toWarning(name, `a server runs from this folder and does not answer at ${url}`, OWN_SETTINGS);
   }
+  if (port === 0) return toOk(name, "a free one is chosen at each start");
   try {
     // As the server does it, which is told more than a bare socket is.
     await Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() }).stop(true);
     return toOk(name, `${where} is free`);
   } catch (cause) {
-    if (isServing === null && (await answers(where))) {
+    if (isServing === null && (await answers(toReachable(`http://${where}`)))) {
       return toOk(name, `a server answers at ${where}; whether it is this folder's cannot be seen`);
     }
     const fault = findListenFault(cause, address);
@@ -30,10 +44,12 @@ export async function checkPort(address: ListenAddress, isServing: boolean | nul
   }
 }
 
-async function answers(where: string): Promise<boolean> {
-  const url = `${toReachable(`http://${where}`)}/healthz`;
+async function answers(origin: string): Promise<boolean> {
   try {
-    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const response = await fetch(`${origin}/healthz`, {
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    });
     return response.status === 200 && (await response.text()) === '{"status":"ok"}';
   } catch {
     return false;

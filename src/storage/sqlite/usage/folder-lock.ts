@@ -28,7 +28,8 @@ export function tryLockDataFolder(dataDir: string): FolderLock | null {
     ensureDatabaseFile(path);
     const database = new Database(path, { readwrite: true });
     try {
-      database.run("PRAGMA busy_timeout = 0");
+      // Whoever only asks (`isDataFolderLocked`) holds a shared lock for a moment.
+      database.run("PRAGMA busy_timeout = 200");
       database.run("BEGIN EXCLUSIVE");
     } catch (cause) {
       database.close();
