@@ -3,7 +3,8 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@ta
 import { RouterProvider } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiFailure } from "./api/failure.ts";
-import { meQuery } from "./api/session.ts";
+import { KEYS } from "./api/keys.ts";
+import { type Me, meQuery } from "./api/session.ts";
 import { ToastProvider } from "./components/toast.tsx";
 import { createPageRouter } from "./router.tsx";
 import { createConnection } from "./shell/connection.ts";
@@ -35,7 +36,7 @@ export function App({ loginToken }: AppProps) {
 function createPage(loginToken: string | null) {
   const onError = (failure: unknown) => {
     connection.noteFailure(failure);
-    if (isSessionOver(failure) || isDemoted(failure)) void leaveSession();
+    if (isSessionOver(failure) || isDemoted(failure)) void askWhoIsIn();
   };
   const queryClient = new QueryClient({
     queryCache: new QueryCache({ onError }),
@@ -53,18 +54,17 @@ function createPage(loginToken: string | null) {
   const connection = createConnection(queryClient);
   const router = createPageRouter({ queryClient, loginToken });
 
-  let leaving = false;
-  /** Asks who is signed in; when nobody is, the router leads to the sign-in, which leads back here. */
-  const leaveSession = async () => {
-    if (leaving) return;
-    leaving = true;
+  let asking = false;
+  /** Asks who is signed in: the shell shows what that person may see, and lets who is nobody any more sign in again. */
+  const askWhoIsIn = async () => {
+    if (asking || queryClient.getQueryData<Me>(KEYS.me)?.authenticated === false) return;
+    asking = true;
     try {
       await queryClient.fetchQuery({ ...meQuery(), staleTime: 0 });
-      await router.invalidate();
     } catch {
       // The server does not answer: the next question finds out again.
     } finally {
-      leaving = false;
+      asking = false;
     }
   };
   return { queryClient, router, connection };

@@ -1,9 +1,14 @@
 import { useEffect, useRef, useState, type ComponentType } from "react";
 import { importPart, reloadIfStale } from "./stale.ts";
 
+/** On a line that is quick enough nothing flickers. */
+const PATIENCE_MS = 150;
+
 export interface OnDemand<Props extends object> {
   /** Null until it was wanted and is there: a stand-in is drawn meanwhile. */
   readonly Part: ComponentType<Props> | null;
+  /** It is wanted, and long enough on its way for that to be shown. */
+  readonly isWaiting: boolean;
   /** Why it could not be had when it was wanted last. */
   readonly failure: Error | null;
   /** Somebody comes near the stand-in: the part is loaded, and nothing changes to the eye. */
@@ -26,6 +31,7 @@ export function useOnDemand<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
 ): OnDemand<Props> {
   const [Part, setPart] = useState<ComponentType<Props> | null>(null);
+  const [isWaiting, setWaiting] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);
   const wish = useRef<AbortController>(null);
   useEffect(() => () => wish.current?.abort(), []);
@@ -35,6 +41,7 @@ export function useOnDemand<Props extends object>(
   };
   return {
     Part,
+    isWaiting,
     failure,
     // Only in advance: what cannot be had now is asked for again when it is used.
     approach: () => void importPart(load).catch(() => null),
@@ -42,6 +49,11 @@ export function useOnDemand<Props extends object>(
       wish.current?.abort();
       const wished = untilElsewhere();
       wish.current = wished;
+      const patience = setTimeout(setWaiting, PATIENCE_MS, true);
+      wished.signal.addEventListener("abort", () => {
+        clearTimeout(patience);
+        setWaiting(false);
+      });
       const settle = (act: () => void) => {
         if (wished.signal.aborted) return;
         wished.abort();

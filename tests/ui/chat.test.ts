@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createModel, createProvider } from "../../ui/api/catalog.ts";
 import { streamChat, type ChatRequest } from "../../ui/api/chat.ts";
 import type { ChatDelta } from "../../ui/api/chat-reader.ts";
@@ -11,14 +11,14 @@ import { openPage, type TestPage } from "./page.ts";
 let page: TestPage;
 let upstream: ScriptedUpstream;
 
-beforeAll(async () => {
+beforeEach(async () => {
   page = await openPage();
   upstream = await startUpstream();
   await signInWithPassword(page.app.adminPassword);
   await createProvider.run({ name: "acme", base_url: upstream.baseUrl, api_key: "secret" });
   await createModel.run({ alias: "org/chat", provider: "acme", upstream_name: "modèle/1" });
 });
-afterAll(async () => {
+afterEach(async () => {
   await page.close();
   await upstream.stop();
 });

@@ -62,11 +62,12 @@ export async function fetchRequests(query: ReportQuery, page: PageQuery, signal?
   return await unwrapReport(api.stats.requests.get(asking(signal, { ...query, ...page })));
 }
 
-/** What the filters can be set to within the window and the other filters. */
+/** What the filters can be set to within the window and the other filters, and how many requests have each value. */
 export function facetsQuery(query: ReportQuery) {
   return queryOptions({
     queryKey: [...KEYS.facets, query],
-    queryFn: ({ signal }) => unwrapReport(api.stats.requests.facets.get(asking(signal, { ...query }))),
+    queryFn: ({ signal }) =>
+      unwrapReport(api.stats.requests.facets.get(asking(signal, { ...query, counts: "1" }))),
     placeholderData: keepPreviousData,
   });
 }

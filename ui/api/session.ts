@@ -6,11 +6,23 @@ import { KEYS } from "./keys.ts";
 
 export type Me = Treaty.Data<typeof api.auth.me.get>;
 
-/** Who is signed in, if anybody, and which ways there are to sign in. */
+/**
+ * Who is signed in, if anybody, and which ways there are to sign in. When a session has ended under somebody's hands, name and
+ * role stay those of the one whose page it is, until somebody signs in; of what was asked for by one person nothing is kept
+ * for another.
+ */
 export function meQuery() {
   return queryOptions({
     queryKey: KEYS.me,
-    queryFn: ({ signal }) => unwrap(api.auth.me.get(asking(signal))),
+    queryFn: async ({ signal, client }): Promise<Me> => {
+      const now = await unwrap(api.auth.me.get(asking(signal)));
+      const before = client.getQueryData<Me>(KEYS.me);
+      if (!now.authenticated) return { ...now, ...(before && { name: before.name, role: before.role }) };
+      if (before?.name !== now.name) {
+        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEYS.me[0] });
+      }
+      return now;
+    },
     // Somebody may have signed in as somebody else in another tab: both share one cookie.
     refetchOnWindowFocus: "always",
   });

@@ -19,7 +19,9 @@ export type PriceState =
   /** In force, and kept under the target's or the upstream model's name. */
   | { readonly kind: "inherited"; readonly pricePerMillion: number }
   /** None is known, which is not the same as nothing to pay. */
-  | { readonly kind: "unpriced" };
+  | { readonly kind: "unpriced" }
+  /** None is known, and none is missed: no request to such a model uses the unit. */
+  | { readonly kind: "unused" };
 
 /** The prices that are kept under each name. */
 export function toOwnPrices(entries: Pricing["entries"]): ReadonlyMap<string, Prices> {
@@ -32,11 +34,23 @@ export function toOwnPrices(entries: Pricing["entries"]): ReadonlyMap<string, Pr
   return own;
 }
 
-/** `own`: what is kept under the model's own name. */
-export function toPriceState(model: Pick<Model, "pricing">, own: Prices, unit: Unit): PriceState {
+/** `own`: what is kept under the model's own name; `used`: what its requests did use, whatever it is declared to do. */
+export function toPriceState(
+  model: Pick<Model, "pricing" | "capabilities">,
+  { own, used }: { readonly own: Prices; readonly used: ReadonlySet<Unit> },
+  unit: Unit,
+): PriceState {
   const inForce = model.pricing[unit];
-  if (inForce === undefined) return { kind: "unpriced" };
+  if (inForce === undefined)
+    return { kind: used.has(unit) || canBePriced(model, unit) ? "unpriced" : "unused" };
   return { kind: own[unit] === undefined ? "inherited" : "own", pricePerMillion: inForce };
+}
+
+/** Whether a request to such a model can use the unit: an embedding model gives no output, and caches nothing. */
+export function canBePriced({ capabilities }: Pick<Model, "capabilities">, unit: Unit): boolean {
+  if (unit === "audio_seconds") return capabilities.includes("transcription");
+  const isTextual = capabilities.some((capability) => capability === "chat" || capability === "completions");
+  return isTextual || (unit === "input_tokens" && capabilities.includes("embeddings"));
 }
 
 /**

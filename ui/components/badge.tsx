@@ -14,7 +14,7 @@ export function Badge({ children, tone = "neutral", title }: BadgeProps): ReactN
     <span
       title={title}
       className={classNames(
-        "inline-flex h-5 items-center rounded px-1.5 text-xs font-medium whitespace-nowrap",
+        "inline-flex h-5 min-w-0 items-center rounded px-1.5 text-xs font-medium whitespace-nowrap",
         BADGE_TONE[tone],
       )}
     >

@@ -15,3 +15,22 @@ export const FOOTER_CLASS = "flex flex-wrap items-center justify-end gap-2 borde
 /** The button at its corner. */
 export const CLOSE_CLASS =
   "flex size-8 shrink-0 items-center justify-center rounded-control text-ink-soft hover:bg-hover hover:text-ink focus-visible:outline-offset-0";
+
+/**
+ * Gives the focus of a surface that closes to `target`, by hand: left to itself, a dialog goes on from what cannot be reached by
+ * Tab, such as the page, to what is first in it. Whoever has gone on by keys meanwhile is left where they are. True leaves
+ * it to the surface.
+ */
+export function giveFocusBack(target: HTMLElement | null): boolean {
+  if (hasGoneOn()) return false;
+  target?.focus({ preventScroll: true });
+  return target === null;
+}
+
+function hasGoneOn(): boolean {
+  const { activeElement } = document;
+  return (
+    activeElement?.closest("body, [role=dialog], [role=alertdialog]") === document.body &&
+    activeElement !== document.body
+  );
+}

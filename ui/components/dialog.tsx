@@ -1,7 +1,14 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { type ReactNode, type RefObject, useInsertionEffect, useRef } from "react";
 import { classNames } from "./class-names.ts";
-import { BACKDROP_CLASS, CLOSE_CLASS, DIALOG_CLASS, FOOTER_CLASS, VIEWPORT_CLASS } from "./dialog-frame.ts";
+import {
+  BACKDROP_CLASS,
+  CLOSE_CLASS,
+  DIALOG_CLASS,
+  FOOTER_CLASS,
+  giveFocusBack,
+  VIEWPORT_CLASS,
+} from "./dialog-frame.ts";
 import { Icon } from "./icon.tsx";
 
 export interface DialogProps {
@@ -45,7 +52,7 @@ export function Dialog(props: DialogProps): ReactNode {
         <Base.Backdrop forceRender className={BACKDROP_CLASS} />
         <Base.Viewport className={VIEWPORT_CLASS}>
           <Base.Popup
-            finalFocus={() => moveFocus(toFinalFocus?.() ?? findOpener(opener))}
+            finalFocus={() => giveFocusBack(toFinalFocus?.() ?? findOpener(opener))}
             className={classNames(DIALOG_CLASS, WIDTH[size])}
           >
             <header className="py-4 pr-13 pl-5">
@@ -83,10 +90,4 @@ function useOpener(open: boolean): RefObject<HTMLElement | null> {
 /** Null where it is gone, or where nothing had the focus. */
 function findOpener({ current }: RefObject<HTMLElement | null>): HTMLElement | null {
   return current !== null && current !== document.body && current.isConnected ? current : null;
-}
-
-/** By hand: left to itself, a dialog goes on from what cannot be reached by Tab, such as the page, to what is first in it. */
-function moveFocus(target: HTMLElement | null): boolean {
-  target?.focus({ preventScroll: true });
-  return target === null;
 }

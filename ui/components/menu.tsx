@@ -1,5 +1,5 @@
 import { Menu as Base } from "@base-ui/react/menu";
-import { type ReactElement, type ReactNode } from "react";
+import { type ReactElement, type ReactNode, useEffect, useRef } from "react";
 import { classNames } from "./class-names.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { OPTION_CLASS, POPUP_CLASS } from "./popup.ts";
@@ -34,14 +34,22 @@ export interface MenuProps {
   /** A `<Button>` or `<IconButton>` with a name of its own. */
   readonly trigger: ReactElement<Record<string, unknown>>;
   readonly items: readonly MenuItem[];
-  readonly defaultOpen?: boolean | undefined;
+  /** It comes open, by this key or, when null, by a pointer. */
+  readonly openedBy: "ArrowDown" | "ArrowUp" | null;
 }
 
 /** Actions behind a button: arrow keys and letters move, Enter chooses, Esc closes and the focus returns. */
-export function Menu({ trigger, items, defaultOpen = false }: MenuProps): ReactNode {
+export function Menu({ trigger, items, openedBy }: MenuProps): ReactNode {
+  const button = useRef<HTMLButtonElement>(null);
+  const opening = useRef(openedBy);
+  useEffect(() => {
+    // Pressed anew: a menu that is open from the start stands on no line.
+    pressKey(button.current, opening.current);
+    opening.current = null;
+  }, []);
   return (
-    <Base.Root modal={false} defaultOpen={defaultOpen}>
-      <Base.Trigger render={trigger} />
+    <Base.Root modal={false} defaultOpen={openedBy === null}>
+      <Base.Trigger ref={button} render={trigger} />
       <Base.Portal>
         <Base.Positioner className="z-40" sideOffset={4} align="end" collisionPadding={8}>
           <Base.Popup className={classNames(POPUP_CLASS, "min-w-44 p-1")}>
@@ -53,6 +61,11 @@ export function Menu({ trigger, items, defaultOpen = false }: MenuProps): ReactN
       </Base.Portal>
     </Base.Root>
   );
+}
+
+function pressKey(button: HTMLButtonElement | null, key: string | null): void {
+  if (key !== null)
+    button?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 }
 
 function MenuLine({ item }: { readonly item: MenuItem }): ReactNode {

@@ -2,8 +2,10 @@ import {
   cloneElement,
   type ComponentType,
   type KeyboardEvent,
+  type MouseEvent,
   type ReactElement,
   type ReactNode,
+  useState,
 } from "react";
 import { type OnDemand, useOnDemand } from "../on-demand.ts";
 import { ErrorNotice } from "./error-notice.tsx";
@@ -12,35 +14,46 @@ import { ErrorNotice } from "./error-notice.tsx";
 export interface OpenedProps {
   /** The button that it opens from, which closes and opens it from then on. */
   readonly trigger: ReactElement<Record<string, unknown>>;
+  /** The key that opened it, which then stands on its first or its last line; null when it was pressed by a pointer. */
+  readonly openedBy: VerticalArrow | null;
 }
 
-export interface OpensOnDemandProps<Props extends object> extends OpenedProps {
+export type VerticalArrow = "ArrowDown" | "ArrowUp";
+
+export interface OpensOnDemandProps<Props extends object> extends Pick<OpenedProps, "trigger"> {
   readonly load: () => Promise<ComponentType<OpenedProps & Props>>;
   readonly opens: "menu" | "dialog";
   /** What the part gets besides its button. */
   readonly props: Props;
 }
 
-/** A button at once, and what it opens when it is pressed for the first time. */
+/** A button that can be `busy`, at once, and what it opens when it is pressed for the first time. */
 export function OpensOnDemand<Props extends object>({
   load,
   opens,
   trigger,
   props,
 }: OpensOnDemandProps<Props>): ReactNode {
-  const { Part, failure, approach, want, dismiss } = useOnDemand(load);
-  if (Part !== null) return <Part {...props} trigger={trigger} />;
+  const { Part, isWaiting, failure, approach, want, dismiss } = useOnDemand(load);
+  const [openedBy, setOpenedBy] = useState<VerticalArrow | null>(null);
+  if (Part !== null) return <Part {...props} trigger={trigger} openedBy={openedBy} />;
+  const wantBy = (key: VerticalArrow | null) => {
+    setOpenedBy(key);
+    want();
+  };
   const opener = {
     "aria-haspopup": opens,
     "aria-expanded": false,
     onPointerEnter: approach,
     onFocus: approach,
-    onClick: want,
+    // Enter and Space press a button, too.
+    onClick: ({ detail }: MouseEvent) => wantBy(detail === 0 ? "ArrowDown" : null),
     onKeyDown: (event: KeyboardEvent) => {
       if (opens !== "menu" || !isVerticalArrow(event.key)) return;
       event.preventDefault();
-      want();
+      wantBy(event.key);
     },
+    ...(isWaiting && { busy: true }),
   };
   return (
     <>
@@ -63,6 +76,6 @@ export function PartFailure({ failure, want, dismiss }: PartFailureProps): React
 }
 
 /** A key that opens a menu or a list from where it hangs. */
-export function isVerticalArrow(key: string): boolean {
+export function isVerticalArrow(key: string): key is VerticalArrow {
   return key === "ArrowDown" || key === "ArrowUp";
 }

@@ -1,7 +1,7 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { classNames } from "./class-names.ts";
-import { BACKDROP_CLASS, CLOSE_CLASS, FOOTER_CLASS } from "./dialog-frame.ts";
+import { BACKDROP_CLASS, CLOSE_CLASS, FOOTER_CLASS, giveFocusBack } from "./dialog-frame.ts";
 import { Icon } from "./icon.tsx";
 
 export interface SidePanelProps {
@@ -42,7 +42,7 @@ export function SidePanel(props: SidePanelProps): ReactNode {
         <Base.Popup
           ref={surface}
           initialFocus={surface}
-          finalFocus={toFinalFocus ?? true}
+          finalFocus={toFinalFocus === undefined || (() => giveFocusBack(toFinalFocus()))}
           onKeyDown={props.onKeyDown}
           className={classNames(PANEL_CLASS, EDGE_CLASS[side])}
         >

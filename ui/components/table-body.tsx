@@ -37,7 +37,7 @@ export function SkeletonBody<Row>({ columns, rows }: SkeletonBodyProps<Row>): Re
       {Array.from({ length: rows }, (_, line) => (
         <tr key={line} className="border-b border-line last:border-0">
           {columns.map((column) => (
-            <td key={column.id} className="h-9 px-3 first:pl-4 last:pr-4">
+            <td key={column.id} className="h-9 px-2.5 first:pl-4 last:pr-4">
               <Skeleton className={classNames("h-4 w-16 max-w-full", column.align === "end" && "ml-auto")} />
             </td>
           ))}

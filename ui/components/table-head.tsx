@@ -23,7 +23,7 @@ export function TableHead<Row>({ columns, sort, onToggle, sticky }: TableHeadPro
             title={column.headerTitle}
             className={classNames(
               // The line is a shadow: a border of a sticky cell scrolls away in a collapsed table.
-              "h-9 bg-surface px-3 first:pl-4 last:pr-4 text-xs font-medium whitespace-nowrap text-ink-soft shadow-[inset_0_-1px_var(--color-line)]",
+              "h-9 bg-surface px-2.5 first:pl-4 last:pr-4 text-xs font-medium whitespace-nowrap text-ink-soft shadow-[inset_0_-1px_var(--color-line)]",
               sticky && "sticky top-0 z-10",
               column.align === "end" && "text-right",
               column.width,

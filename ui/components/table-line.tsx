@@ -55,7 +55,7 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
             key={column.id}
             scope={column.id === headerId ? "row" : undefined}
             className={classNames(
-              "relative h-9 px-3 py-1.5 text-left font-normal first:pl-4 last:pr-4",
+              "relative h-9 px-2.5 py-1.5 text-left font-normal first:pl-4 last:pr-4",
               column.wrap === true ? "min-w-40" : "max-w-80 truncate whitespace-nowrap",
               column.align === "end" && "text-right",
             )}

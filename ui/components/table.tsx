@@ -87,13 +87,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
       >
         <caption className="sr-only">{caption}</caption>
         <TableHead columns={columns} sort={sort} onToggle={toggleSort} sticky={stickyHeader || virtual} />
-        {isEmpty ? (
-          <tbody>
-            <tr>
-              <td colSpan={columns.length}>{empty}</td>
-            </tr>
-          </tbody>
-        ) : (
+        {!isEmpty && (
           <Body
             columns={columns}
             entries={sorted}
@@ -107,6 +101,8 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
         )}
         {props.footer !== undefined && !isEmpty && <TableFoot columns={columns} cells={props.footer} />}
       </table>
+      {/* Beneath the headers, which may be wider than there is room: it leads on, and has to be in sight. */}
+      {isEmpty && <div className="sticky left-0">{empty}</div>}
     </div>
   );
 }
@@ -124,7 +120,7 @@ function TableFoot<Row>({ columns, cells }: TableFootProps<Row>): ReactNode {
           <td
             key={id}
             className={classNames(
-              "px-3 py-2 whitespace-nowrap first:pl-4 last:pr-4",
+              "px-2.5 py-2 whitespace-nowrap first:pl-4 last:pr-4",
               align === "end" && "text-right",
             )}
           >

@@ -1,21 +1,22 @@
 import { useId, useState } from "react";
 import { Icon } from "../components/icon.tsx";
 import { isVerticalArrow, PartFailure } from "../components/on-demand.tsx";
+import { Spinner } from "../components/progress.tsx";
 import { useOnDemand } from "../on-demand.ts";
 import type { Report } from "../search/report.ts";
-import { FILTER_INPUT } from "./filter-input.ts";
+import { FILTER_INPUT, type Typed } from "./filter-input.ts";
 
 const loadCombobox = async () => (await import("./filter-combobox.tsx")).FilterCombobox;
 
 /** One box to find anything to filter by: what is typed is looked for in every facet. `/` goes there. */
 export function FilterBox({ report }: { readonly report: Report }) {
-  const [typed, setTyped] = useState("");
+  const [typed, setTyped] = useState<Typed>({ text: "", start: 0, end: 0 });
   const listId = useId();
-  const { Part, failure, approach, want, dismiss } = useOnDemand(loadCombobox);
+  const { Part, isWaiting, failure, approach, want, dismiss } = useOnDemand(loadCombobox);
   return (
     <div className="relative w-full min-w-0 sm:w-64">
       <span className="pointer-events-none absolute inset-y-0 left-2.5 flex items-center text-ink-faint">
-        <Icon name="filter" />
+        {isWaiting ? <Spinner /> : <Icon name="filter" />}
       </span>
       {Part === null ? (
         <input
@@ -25,14 +26,16 @@ export function FilterBox({ report }: { readonly report: Report }) {
           aria-autocomplete="list"
           aria-expanded={false}
           aria-controls={listId}
+          aria-busy={isWaiting || undefined}
           autoComplete="off"
           spellCheck={false}
-          value={typed}
+          value={typed.text}
           onPointerEnter={approach}
           onFocus={approach}
           onClick={want}
+          onSelect={({ currentTarget }) => setTyped(toTyped(currentTarget))}
           onChange={({ currentTarget }) => {
-            setTyped(currentTarget.value);
+            setTyped(toTyped(currentTarget));
             want();
           }}
           onKeyDown={({ key }) => isVerticalArrow(key) && want()}
@@ -49,4 +52,8 @@ export function FilterBox({ report }: { readonly report: Report }) {
       <PartFailure {...{ failure, want, dismiss }} />
     </div>
   );
+}
+
+function toTyped({ value, selectionStart, selectionEnd }: HTMLInputElement): Typed {
+  return { text: value, start: selectionStart ?? value.length, end: selectionEnd ?? value.length };
 }

@@ -3,37 +3,42 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import { facetsQuery } from "../api/reports.ts";
 import type { Report } from "../search/report.ts";
-import { FILTER_INPUT } from "./filter-input.ts";
+import { formatCount, formatCountCompact } from "../text/format.ts";
+import { FILTER_INPUT, type Typed } from "./filter-input.ts";
 import { toFilterGroups, type FilterGroup, type FilterOption } from "./filter-options.ts";
-
-/** More would not be read, and would be slow to draw. */
-const OPTIONS_SHOWN_MAX = 60;
 
 export interface FilterComboboxProps {
   readonly report: Report;
   /** What was typed into the box in whose place it comes. */
-  readonly begun: string;
+  readonly begun: Typed;
 }
 
 /** The box with its list, which is open when it comes: it goes on from a box that was just used, and has its focus. */
 export function FilterCombobox({ report, begun }: FilterComboboxProps) {
   const [typed, setTyped] = useState("");
   const input = useRef<HTMLInputElement>(null);
-  const untyped = useRef(begun);
+  const untyped = useRef<Typed | null>(begun);
+  const caret = useRef<readonly [start: number, end: number]>(null);
   useLayoutEffect(() => {
     takeFocus(input.current);
-    typeInto(input.current, untyped.current);
-    untyped.current = "";
+    caret.current ??= typeInto(input.current, untyped.current);
+    untyped.current = null;
   }, []);
+  useLayoutEffect(() => {
+    if (caret.current === null || typed === "") return;
+    // A text that is put into a field takes the caret to its end.
+    input.current?.setSelectionRange(...caret.current);
+    caret.current = null;
+  }, [typed]);
   const facets = useQuery({
     ...facetsQuery({ since: report.query.since, until: report.query.until }),
     placeholderData: keepPreviousData,
   });
-  // Nothing is guessed before it is known what there is: Enter takes what stands first.
-  const guessed = facets.isPending ? "" : typed;
+  const { contains } = Combobox.useFilter();
+  const isGuessed = !facets.isPending;
   const groups = useMemo(
-    () => toFilterGroups(facets.data, report.filters, guessed),
-    [facets.data, report.filters, guessed],
+    () => toFilterGroups(facets.data, report.filters, { typed, isGuessed, contains }),
+    [facets.data, report.filters, typed, isGuessed, contains],
   );
 
   return (
@@ -50,7 +55,7 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
       onInputValueChange={setTyped}
       itemToStringLabel={(option) => option.label}
       isItemEqualToValue={(option, value) => option.id === value.id}
-      limit={OPTIONS_SHOWN_MAX}
+      filter={null}
       autoHighlight
     >
       <Combobox.Input
@@ -81,10 +86,12 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
                       <Combobox.Item
                         key={option.id}
                         value={option}
-                        title={option.label}
-                        className="mx-1 block cursor-default truncate rounded-control px-2 py-1.5 select-none data-highlighted:bg-accent-soft"
+                        className="relative mx-1 flex cursor-default items-baseline gap-3 rounded-control px-2 py-1.5 select-none data-highlighted:bg-accent-soft"
                       >
-                        {option.label}
+                        <span title={option.label} className="min-w-0 flex-1 truncate">
+                          {option.label}
+                        </span>
+                        {option.requests !== null && <RequestCount requests={option.requests} />}
                       </Combobox.Item>
                     )}
                   </Combobox.Collection>
@@ -98,16 +105,39 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
   );
 }
 
+function RequestCount({ requests }: { readonly requests: number }) {
+  const noun = requests === 1 ? "request" : "requests";
+  return (
+    <span
+      title={`${formatCount(requests)} ${noun} in this window`}
+      className="text-xs text-ink-soft tabular-nums"
+    >
+      {formatCountCompact(requests)}
+      <span className="sr-only"> {noun}</span>
+    </span>
+  );
+}
+
 /** From the box that was there before, unless somebody has gone on to something else meanwhile. */
 function takeFocus(input: HTMLInputElement | null): void {
   if (document.activeElement !== document.body) return;
   input?.focus({ preventScroll: true });
 }
 
-/** As if it were typed there, before what was typed there meanwhile: the list then offers its first match to Enter. */
-function typeInto(input: HTMLInputElement | null, text: string): void {
-  if (input === null || text === "") return;
-  input.setRangeText(text, 0, 0);
-  input.setSelectionRange(input.value.length, input.value.length);
+/**
+ * As if it were typed there, around what was typed there meanwhile: the list then offers its first match to Enter. Returns
+ * what is to be marked; null when there is no such text.
+ */
+function typeInto(
+  input: HTMLInputElement | null,
+  typed: Typed | null,
+): readonly [start: number, end: number] | null {
+  if (input === null || typed === null || typed.text === "") return null;
+  const { text, start, end } = typed;
+  const meanwhile = input.value;
+  const isMarked = meanwhile === "";
+  input.setRangeText(text.slice(0, start), 0, 0);
+  input.setRangeText(text.slice(isMarked ? start : end), input.value.length, input.value.length);
   input.dispatchEvent(new InputEvent("input", { bubbles: true, inputType: "insertText" }));
+  return isMarked ? [start, end] : [start + meanwhile.length, start + meanwhile.length];
 }

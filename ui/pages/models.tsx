@@ -70,6 +70,7 @@ export function ModelsPage() {
             getRowId={toId}
             sort={{ id: "alias", descending: false }}
             busy={models.isPlaceholderData}
+            hasFixedColumns
             onRowActivate={({ id }) => change({ open: id })}
             rowLabel={({ id }) => `Details of ${id}`}
             activeRowId={search.open ?? null}

@@ -1,14 +1,12 @@
 import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
-import { useEffect, useRef, useState, type SubmitEvent } from "react";
-import { ApiFailure } from "../api/failure.ts";
+import { useEffect, useRef, useState } from "react";
 import { KEYS } from "../api/keys.ts";
-import { meQuery, signInWithLink, signInWithPassword } from "../api/session.ts";
-import { Button, buttonClass } from "../components/button.tsx";
+import { meQuery, signInWithLink } from "../api/session.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
-import { SecretField } from "../components/secret-field.tsx";
 import { keepReturnPath } from "../shell/return-path.ts";
 import { BarThemeMenu } from "../shell/bar-menus.tsx";
+import { SignInWays } from "../shell/sign-in-ways.tsx";
 import { Wordmark } from "../shell/wordmark.tsx";
 
 const route = getRouteApi("/sign-in");
@@ -53,84 +51,13 @@ export function SignInPage() {
         </div>
         {link.isPending && <p role="status">Signing in with the link…</p>}
         {link.error !== null && <ErrorNotice failure={link.error} />}
-        {me.sso_enabled && (
-          <a
-            href="/auth/login"
-            className={buttonClass({ variant: "primary" })}
-            onClick={() => next !== undefined && keepReturnPath(next)}
-          >
-            Continue with single sign-on
-          </a>
-        )}
-        {me.sso_enabled && me.password_enabled && (
-          <div className="flex items-center gap-3 text-xs text-ink-faint">
-            <span className="h-px flex-1 bg-line" />
-            or as the administrator
-            <span className="h-px flex-1 bg-line" />
-          </div>
-        )}
-        {me.password_enabled && <PasswordForm onSignedIn={enter} primary={!me.sso_enabled} />}
-        {!me.sso_enabled && !me.password_enabled && (
-          <p className="text-sm text-ink-soft">
-            Both ways to sign in are turned off. Unset PROXY_ADMIN_PASSWORD_DISABLED or set PROXY_OIDC_ISSUER,
-            and start the server again; or run <code>lockport admin login-link</code> on its machine.
-          </p>
-        )}
+        <SignInWays
+          me={me}
+          onSignedIn={enter}
+          ssoLink={{ onClick: () => next !== undefined && keepReturnPath(next) }}
+        />
       </main>
     </div>
-  );
-}
-
-interface PasswordFormProps {
-  readonly onSignedIn: () => Promise<void>;
-  readonly primary: boolean;
-}
-
-function PasswordForm({ onSignedIn, primary }: PasswordFormProps) {
-  const [password, setPassword] = useState("");
-  const field = useRef<HTMLInputElement>(null);
-  const signIn = useMutation({
-    mutationFn: signInWithPassword,
-    onSuccess: onSignedIn,
-    onError: () => {
-      setPassword("");
-      field.current?.focus();
-    },
-  });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!signIn.isPending) signIn.mutate(password);
-  };
-  const failure = signIn.error;
-  const isWrong = failure instanceof ApiFailure && failure.code === "wrong_password";
-  return (
-    <form onSubmit={submit} className="flex flex-col gap-4">
-      {/* Password managers keep a password under a name. */}
-      <input
-        type="text"
-        aria-label="User name"
-        name="username"
-        value="admin"
-        autoComplete="username"
-        readOnly
-        hidden
-      />
-      <SecretField
-        label="Administrator password"
-        hint="The server says at its start in which file it lies."
-        name="password"
-        autoComplete="current-password"
-        inputRef={field}
-        value={password}
-        onValueChange={setPassword}
-        required
-        {...(isWrong && { error: "This is not the password (wrong_password)." })}
-      />
-      {failure !== null && !isWrong && <ErrorNotice failure={failure} />}
-      <Button type="submit" variant={primary ? "primary" : "secondary"} busy={signIn.isPending}>
-        {signIn.isPending ? "Checking…" : "Sign in"}
-      </Button>
-    </form>
   );
 }
 

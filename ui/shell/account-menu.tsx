@@ -6,11 +6,10 @@ export interface AccountMenuProps extends OpenedProps {
   readonly role: string;
 }
 
-export function AccountMenu({ trigger, name, role }: AccountMenuProps) {
+export function AccountMenu({ name, role, ...opened }: AccountMenuProps) {
   return (
     <Menu
-      defaultOpen
-      trigger={trigger}
+      {...opened}
       items={[
         { kind: "note", label: `${name} · ${role}` },
         {

@@ -1,7 +1,5 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { Outlet, useLocation } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { KEYS } from "../api/keys.ts";
 import { useMe } from "../api/session.ts";
 import { IconButton } from "../components/button.tsx";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
@@ -13,6 +11,7 @@ import { pagesFor, titleOf } from "./navigation.ts";
 import { NavigationList } from "./navigation-list.tsx";
 import type { Overlay } from "./overlays.tsx";
 import { useShortcuts } from "./shortcuts.ts";
+import { useEndedSession } from "./use-ended-session.ts";
 import { Wordmark } from "./wordmark.tsx";
 
 const loadOverlays = async () => (await import("./overlays.tsx")).Overlays;
@@ -20,10 +19,10 @@ const loadOverlays = async () => (await import("./overlays.tsx")).Overlays;
 /** What stands around every page: the way to the others, who is signed in, and whether the server answers. */
 export function Shell() {
   const me = useMe();
-  useOtherPerson(me.name);
+  const { SignInAgain } = useEndedSession(me);
   const pages = useMemo(() => pagesFor(me.role), [me.role]);
   const [overlay, setOverlay] = useState<Overlay | null>(null);
-  const { Part: Overlays, failure, want, dismiss } = useOnDemand(loadOverlays);
+  const { Part: Overlays, isWaiting, failure, want, dismiss } = useOnDemand(loadOverlays);
   const opener = useRef<HTMLElement>(null);
   const show = (next: Overlay) => {
     opener.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
@@ -51,7 +50,12 @@ export function Shell() {
         <div className="mt-auto flex items-center justify-between gap-1 border-t border-line p-2">
           <BarAccountMenu me={me} />
           <div className="flex items-center">
-            <IconButton label="Keyboard shortcuts" icon="help" onClick={showHelp} />
+            <IconButton
+              label="Keyboard shortcuts"
+              icon="help"
+              busy={isWaiting && overlay === "help"}
+              onClick={showHelp}
+            />
             <BarThemeMenu />
           </div>
         </div>
@@ -59,7 +63,12 @@ export function Shell() {
       <div className="flex min-w-0 flex-col">
         <header className="sticky top-0 z-20 flex items-center justify-between gap-2 border-b border-line bg-surface px-3 py-2 lg:hidden">
           <div className="flex items-center gap-2">
-            <IconButton label="Open the menu" icon="menu" onClick={() => show("menu")} />
+            <IconButton
+              label="Open the menu"
+              icon="menu"
+              busy={isWaiting && overlay === "menu"}
+              onClick={() => show("menu")}
+            />
             <Wordmark />
           </div>
           <div className="flex items-center">
@@ -74,7 +83,7 @@ export function Shell() {
           tabIndex={-1}
           className="mx-auto w-full max-w-[92rem] min-w-0 flex-1 p-4 outline-none sm:p-6"
         >
-          <ErrorBoundary resetKey={pathname}>
+          <ErrorBoundary key={me.name} resetKey={pathname}>
             <Outlet />
           </ErrorBoundary>
         </main>
@@ -89,19 +98,9 @@ export function Shell() {
         />
       )}
       <PartFailure {...{ failure, want, dismiss }} />
+      {SignInAgain !== null && <SignInAgain me={me} />}
     </div>
   );
-}
-
-/** Another person in the same browser sees nothing that was asked for by the one before. */
-function useOtherPerson(name: string | undefined): void {
-  const queryClient = useQueryClient();
-  const shown = useRef(name);
-  useEffect(() => {
-    if (shown.current === name) return;
-    shown.current = name;
-    void queryClient.resetQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEYS.me[0] });
-  }, [name, queryClient]);
 }
 
 /** A new page takes the tab's title and, when it was opened by hand, the focus: a screen reader then begins there. */

@@ -6,8 +6,10 @@ import type { NavigationItem } from "./navigation.ts";
 /** After `g`, how long the second key is waited for. */
 const SEQUENCE_MS_MAX = 1_500;
 
+/** Is on its way out: keys are meant for the page already. */
+const CLOSED = "[data-closed]";
 /** What keeps its keys to itself; a passing message is a dialog too, and is not modal. */
-const OVERLAYS = "[role=dialog]:not([aria-modal=false]),[role=alertdialog]:not([aria-modal=false])";
+const OVERLAYS = `:is([role=dialog],[role=alertdialog]):not([aria-modal=false],${CLOSED})`;
 
 /**
  * Keys that work on every page: `/` goes to the filter of the page (the element marked `data-filter`), `g` and a letter
@@ -28,6 +30,7 @@ export function useShortcuts(pages: readonly NavigationItem[], onHelp: () => voi
         event.preventDefault();
         void navigate({ to: page.to });
       } else if (event.key === "g") {
+        event.preventDefault();
         startedAt.current = event.timeStamp;
       } else if (event.key === "?") {
         event.preventDefault();
@@ -51,7 +54,7 @@ export function toShortcutGroups(pages: readonly NavigationItem[]): readonly Sho
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false;
+  if (!(target instanceof HTMLElement) || target.closest(CLOSED) !== null) return false;
   return (
     target.isContentEditable || target.matches("input, textarea, select, [role=combobox], [role=listbox]")
   );

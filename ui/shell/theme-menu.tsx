@@ -2,12 +2,11 @@ import { Menu } from "../components/menu.tsx";
 import type { OpenedProps } from "../components/on-demand.tsx";
 import { THEME_ICONS, THEME_LABELS, THEMES, useTheme } from "./theme.ts";
 
-export function ThemeMenu({ trigger }: OpenedProps) {
+export function ThemeMenu(opened: OpenedProps) {
   const [theme, setTheme] = useTheme();
   return (
     <Menu
-      defaultOpen
-      trigger={trigger}
+      {...opened}
       items={[
         {
           kind: "choice",

@@ -15,7 +15,8 @@ function isKnown(code: string): code is keyof typeof ADVICE {
   return Object.hasOwn(ADVICE, code);
 }
 
-const SIGN_IN_AGAIN = "Sign in again; you will come back to this page.";
+const SIGN_IN_AGAIN =
+  "The session had ended, and nothing was done. Once you are signed in again, try it once more.";
 const RELOAD = "Reload the page; if it stays, look at the log of the server at the time of this error.";
 const ASK_ADMIN = "Ask an admin of this installation.";
 const CHECK_FIELD = "Correct the marked field and try again.";

@@ -7,6 +7,7 @@ import { PageHead } from "../../components/page-head.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
 import type { AuditSearch } from "../../search/pages.ts";
 import { formatCount, formatInstant } from "../../text/format.ts";
+import { SetupLink } from "../../setup/setup-link.tsx";
 import { AuditFilters } from "./audit/audit-filters.tsx";
 import { countAuditFilters, toActors } from "./audit/audit-filter.ts";
 import { Timeline } from "./audit/timeline.tsx";
@@ -50,10 +51,12 @@ export function AuditPage() {
                 : "Adding a provider, binding a model or creating a key here writes the first line."
             }
             action={
-              filtered && (
+              filtered ? (
                 <Button onClick={() => change({ action: undefined, actor: undefined, target: undefined })}>
                   Clear filters
                 </Button>
+              ) : (
+                <SetupLink />
               )
             }
           />

@@ -2,13 +2,16 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { modelsQuery, pricingQuery, providersQuery } from "../../api/catalog.ts";
+import { teamSummaryQuery } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { GonePanel } from "../../components/gone-panel.tsx";
 import { NotLoaded } from "../../components/not-loaded.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { useMinute } from "../../search/now.ts";
 import type { CatalogueSearch } from "../../search/pages.ts";
+import { toTimeWindow } from "../../search/window.ts";
 import { AddModelDialog } from "./catalogue/add-model-dialog.tsx";
 import { CatalogueFilters } from "./catalogue/catalogue-filters.tsx";
 import { matchesRow, toCatalogueRows } from "./catalogue/catalogue-row.ts";
@@ -33,6 +36,8 @@ export function CataloguePage() {
   const models = useQuery(modelsQuery());
   const providers = useQuery(providersQuery());
   const pricing = useQuery(pricingQuery());
+  const { since } = toTimeWindow({}, "30d", useMinute());
+  const summary = useQuery(teamSummaryQuery({ since }));
   const failed = [models, providers, pricing].find(({ error }) => error !== null);
   const [adding, setAdding] = useState<Partial<ModelForm> | null>(null);
   const { failure, savePrice, hide } = useInlineChanges();
@@ -40,9 +45,10 @@ export function CataloguePage() {
   const allModels = models.data?.rows;
   const allProviders = providers.data?.rows;
   const entries = pricing.data?.entries;
+  const usage = summary.data?.usage;
   const rows = useMemo(
-    () => toCatalogueRows({ models: allModels ?? [], providers: allProviders ?? [], entries }),
-    [allModels, allProviders, entries],
+    () => toCatalogueRows({ models: allModels ?? [], providers: allProviders ?? [], entries, usage }),
+    [allModels, allProviders, entries, usage],
   );
   const shown = useMemo(() => rows.filter((row) => matchesRow(row, search)), [rows, search]);
   const open = rows.find(({ model }) => model.alias === search.open);

@@ -28,6 +28,7 @@ export function ClientTable({ rows, busy, countLabel, onOpen }: ClientTableProps
       busy={busy}
       body={rows.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
       stickyHeader
+      hasFixedColumns
       className="max-h-[34rem]"
       onRowActivate={onOpen}
       rowLabel={({ client }) => `Requests of ${client ?? "clients without a name"}`}
@@ -43,7 +44,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
       header: "Client",
       headerTitle: "How its User-Agent begins",
       rowHeader: true,
-      width: "w-80",
+      width: "w-76",
       sortValue: ({ client }) => client,
       cell: ({ client }) =>
         client === null ? (
@@ -57,7 +58,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
       header: "Requests",
       headerTitle: "However they ended",
       align: "end",
-      width: "w-28",
+      width: "w-24",
       sortValue: ({ requests }) => requests,
       cell: ({ requests }) => formatCount(requests),
     },
@@ -74,7 +75,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
       header: "Share",
       headerTitle: "Of the requests of this client",
       align: "end",
-      width: "w-24",
+      width: "w-18",
       sortValue: ({ share }) => share,
       cell: ({ share }) => formatPercent(share),
     },
@@ -82,7 +83,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
       id: "kind",
       header: "Most often",
       headerTitle: "The kind of error that came most often",
-      width: "w-56",
+      width: "w-52",
       sortValue: ({ topKind }) => topKind,
       cell: ({ topKind }) =>
         topKind === null ? (
@@ -97,7 +98,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
       id: "last-seen",
       header: "Last seen",
       align: "end",
-      width: "w-28",
+      width: "w-26",
       sortValue: ({ lastSeen }) => lastSeen,
       cell: ({ lastSeen }) => <Instant value={lastSeen} format="relative" />,
     },

@@ -28,6 +28,7 @@ export function ErrorTable({ rows, busy, onOpen }: ErrorTableProps) {
       busy={busy}
       body={rows.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
       stickyHeader
+      hasFixedColumns
       className="max-h-[34rem]"
       onRowActivate={onOpen}
       rowLabel={toLabel}
@@ -41,7 +42,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     id: "kind",
     header: "Kind",
     rowHeader: true,
-    width: "w-56",
+    width: "w-48",
     sortValue: toKindName,
     cell: (row) => {
       const { meaning, advice } = toKindHelp(row);
@@ -56,7 +57,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     id: "outcome",
     header: "Outcome",
     headerTitle: "Outcome and HTTP status",
-    width: "w-44",
+    width: "w-46",
     sortValue: ({ outcome, statusCode }) => `${outcome} ${statusCode}`,
     cell: ({ outcome, statusCode }) => <OutcomeBadge outcome={outcome} statusCode={statusCode} />,
   },
@@ -64,7 +65,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     id: "route",
     header: "Model",
     headerTitle: "Model, provider and endpoint",
-    width: "w-72",
+    width: "w-58",
     sortValue: ({ model, provider, endpoint }) => `${model ?? ""} ${provider} ${endpoint}`,
     cell: ({ model, provider, endpoint }) => (
       <span title={`${model ?? "No model"} · ${provider} · ${endpoint}`}>
@@ -80,7 +81,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     id: "requests",
     header: "Requests",
     align: "end",
-    width: "w-26",
+    width: "w-24",
     sortValue: ({ requests }) => requests,
     cell: ({ requests }) => formatCount(requests),
   },
@@ -89,7 +90,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     header: "Share",
     headerTitle: "Of the requests to the same provider, model and endpoint",
     align: "end",
-    width: "w-22",
+    width: "w-18",
     sortValue: ({ share }) => share,
     cell: ({ share }) => formatPercent(share),
   },
@@ -98,7 +99,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     header: "Took",
     headerTitle: "Average time to the outcome",
     align: "end",
-    width: "w-24",
+    width: "w-20",
     sortValue: ({ averageDurationMs }) => averageDurationMs,
     cell: ({ averageDurationMs }) => <Duration durationMs={averageDurationMs} />,
   },
@@ -106,7 +107,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     id: "last-seen",
     header: "Last seen",
     align: "end",
-    width: "w-28",
+    width: "w-26",
     sortValue: ({ lastSeen }) => lastSeen,
     cell: ({ lastSeen }) => <Instant value={lastSeen} format="relative" />,
   },

@@ -1,10 +1,13 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { requestsQuery } from "../../api/reports.ts";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { countFilters, NO_FILTERS } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { ALL_TIME } from "../../search/window.ts";
+import { SetupLink } from "../../setup/setup-link.tsx";
 import { formatCount } from "../../text/format.ts";
 
 export interface NoErrorsProps {
@@ -16,6 +19,23 @@ export interface NoErrorsProps {
 /** Nothing failed, or there was nothing that could: which of the two, and the way on. */
 export function NoErrors({ report, requests }: NoErrorsProps) {
   const { filters, window, change } = report;
+  const isNarrowed = countFilters(filters) > 0;
+  const mayBeNew = requests === 0 && !isNarrowed;
+  const { data: any, isLoading } = useQuery({ ...requestsQuery({}, { limit: 1 }), enabled: mayBeNew });
+  // What it says first, it goes on saying.
+  if (isLoading) return null;
+  if (mayBeNew && any?.total === 0) {
+    return (
+      <Card>
+        <EmptyState
+          icon="requests"
+          title="No request has come through yet"
+          body="Those that fail will show here: how, where, and what to do."
+          action={<SetupLink />}
+        />
+      </Card>
+    );
+  }
   return (
     <Card>
       <EmptyState
@@ -27,7 +47,7 @@ export function NoErrors({ report, requests }: NoErrorsProps) {
         }
         action={
           <>
-            {countFilters(filters) > 0 && <Button onClick={() => change(NO_FILTERS)}>Clear filters</Button>}
+            {isNarrowed && <Button onClick={() => change(NO_FILTERS)}>Clear filters</Button>}
             {window.range !== "all" && <Button onClick={() => change(ALL_TIME)}>Show all time</Button>}
             {requests === 0 && (
               <Link to="/playground" className={buttonClass()}>

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Unit } from "#kernel/units.ts";
 import type { ListedModel } from "../../api/models.ts";
+import { canBePriced } from "../../catalog/price-set.ts";
 import { Absent } from "../../components/absent.tsx";
 import { Badge } from "../../components/badge.tsx";
 import { buttonClass, IconButton } from "../../components/button.tsx";
@@ -11,7 +12,7 @@ import { Icon } from "../../components/icon.tsx";
 import { Money } from "../../components/money.tsx";
 import type { Column } from "../../components/column.ts";
 import { hasSnippets } from "../../snippets/snippets.tsx";
-import { canBePriced, toRequestCount, type RequestCounts } from "./model-list.ts";
+import { toRequestCount, type RequestCounts } from "./model-list.ts";
 import { RequestCount } from "./request-count.tsx";
 
 export interface ModelColumnsOptions {
@@ -31,7 +32,7 @@ export function toModelColumns({
       id: "alias",
       header: "Name",
       rowHeader: true,
-      width: "w-72",
+      width: "w-56",
       sortValue: ({ id }) => id,
       cell: (model) => <Name model={model} names={names.get(model.id) ?? []} />,
     },
@@ -39,18 +40,15 @@ export function toModelColumns({
       id: "actions",
       header: "Use it",
       headerHidden: true,
-      width: "w-28",
+      width: "w-26",
       cell: (model) => <Actions model={model} onSnippet={onSnippet} />,
     },
     {
       id: "capabilities",
       header: "Can",
-      width: "w-64",
-      cell: ({ capabilities }) => (
-        <div className="min-w-56">
-          <CapabilityChips capabilities={capabilities} />
-        </div>
-      ),
+      wrap: true,
+      width: "w-40",
+      cell: ({ capabilities }) => <CapabilityChips capabilities={capabilities} />,
     },
     priceColumn("input", "Input", "input_tokens"),
     priceColumn("cached", "Cached", "cached_input_tokens"),
@@ -58,7 +56,7 @@ export function toModelColumns({
     {
       id: "provider",
       header: "Provider",
-      width: "w-40",
+      width: "w-28",
       sortValue: ({ owned_by: provider }) => provider,
       cell: ({ owned_by: provider }) => <span title={provider}>{provider}</span>,
     },
@@ -66,7 +64,7 @@ export function toModelColumns({
       id: "requests",
       header: "Requests",
       headerTitle: "Answered or cancelled under this name in the last 30 days",
-      width: "w-36",
+      width: "w-26",
       align: "end",
       sortValue: ({ id }) => toRequestCount(counts, id) ?? null,
       cell: ({ id }) => <RequestCount counts={counts} model={id} />,
@@ -81,7 +79,7 @@ interface NameProps {
 
 function Name({ model, names }: NameProps) {
   return (
-    <span className="flex max-w-64 min-w-0 flex-col gap-0.5">
+    <span className="flex min-w-0 flex-col gap-0.5">
       <span className="flex min-w-0 items-center gap-2">
         <span className="truncate font-medium" title={model.id}>
           {model.id}
@@ -93,9 +91,9 @@ function Name({ model, names }: NameProps) {
         )}
       </span>
       {model.alias_of !== null && (
-        <span className="flex">
+        <span className="flex min-w-0">
           <Badge title={`Requests go to ${model.alias_of}`}>
-            <span className="max-w-64 truncate">name for {model.alias_of}</span>
+            <span className="truncate">name for {model.alias_of}</span>
           </Badge>
         </span>
       )}
@@ -139,9 +137,9 @@ function Actions({ model, onSnippet }: ActionsProps) {
 function priceColumn(id: string, header: string, unit: Unit): Column<ListedModel> {
   return {
     id,
-    header: `${header} / M`,
+    header,
     headerTitle: `${header} tokens, price per million`,
-    width: "w-28",
+    width: "w-22",
     align: "end",
     sortValue: ({ pricing }) => pricing?.[unit] ?? null,
     cell: (model) => <Price model={model} unit={unit} />,

@@ -1,4 +1,3 @@
-import type { Unit } from "#kernel/units.ts";
 import type { ListedModel } from "../../api/models.ts";
 import type { ReportNotes, TeamUsageRow } from "../../api/reports.ts";
 import type { ModelsSearch } from "../../search/pages.ts";
@@ -48,11 +47,4 @@ export function toNames(models: readonly ListedModel[]): ReadonlyMap<string, rea
     if (target !== null) names.set(target, [...(names.get(target) ?? []), id]);
   }
   return names;
-}
-
-/** Whether a request to such a model can use the unit: an embedding model gives no output, and caches nothing. */
-export function canBePriced({ capabilities }: Pick<ListedModel, "capabilities">, unit: Unit): boolean {
-  if (unit === "audio_seconds") return capabilities.includes("transcription");
-  const isTextual = capabilities.some((capability) => capability === "chat" || capability === "completions");
-  return isTextual || (unit === "input_tokens" && capabilities.includes("embeddings"));
 }

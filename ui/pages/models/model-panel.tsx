@@ -5,6 +5,7 @@ import { UNITS, type Unit } from "#kernel/units.ts";
 import type { ListedModel } from "../../api/models.ts";
 import { teamSeriesQuery } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
+import { canBePriced } from "../../catalog/price-set.ts";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { buttonClass } from "../../components/button.tsx";
 import { CapabilityChips } from "../../components/capability.tsx";
@@ -17,7 +18,6 @@ import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
 import { hasSnippets, Snippets } from "../../snippets/snippets.tsx";
 import { formatCount } from "../../text/format.ts";
-import { canBePriced } from "./model-list.ts";
 
 export interface ModelPanelProps {
   readonly model: ListedModel;

@@ -4,6 +4,7 @@ import { useMe } from "../../api/session.ts";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import type { ModelsSearch } from "../../search/pages.ts";
+import { SetupLink } from "../../setup/setup-link.tsx";
 
 export interface NoModelsProps {
   /** There are models, and the filters leave none of them. */
@@ -42,7 +43,12 @@ function NothingServed({ showHidden }: { readonly showHidden: ReactNode }) {
         icon="models"
         title="No model is served yet"
         body="Your admins bind models to the names that you will call them by. Ask one of them."
-        action={showHidden}
+        action={
+          <>
+            {showHidden}
+            <SetupLink />
+          </>
+        }
       />
     );
   }

@@ -14,7 +14,12 @@ export function RequestCount({ counts, model }: RequestCountProps) {
   const count = toRequestCount(counts, model);
   return (
     <span className="flex items-center justify-end gap-2">
-      <ShareBar share={count === undefined || count === 0 ? null : count / counts.largest} widthPx={BAR_PX} />
+      <span className="hidden 2xl:block">
+        <ShareBar
+          share={count === undefined || count === 0 ? null : count / counts.largest}
+          widthPx={BAR_PX}
+        />
+      </span>
       <span className="min-w-16" title={toTitle(counts)}>
         {count === undefined ? (
           <span className="text-ink-faint">{counts.isFailed ? "–" : "…"}</span>

@@ -3,6 +3,7 @@ import { useMe } from "../../api/session.ts";
 import { buttonClass } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { EmptyState } from "../../components/empty.tsx";
+import { SetupLink } from "../../setup/setup-link.tsx";
 
 /** Nothing here can chat, and who can change that. */
 export function NoModels() {
@@ -18,10 +19,12 @@ export function NoModels() {
             : "Ask an administrator of this installation to bind one."
         }
         action={
-          isAdmin && (
+          isAdmin ? (
             <Link to="/providers" className={buttonClass({ variant: "primary" })}>
               Go to the providers
             </Link>
+          ) : (
+            <SetupLink />
           )
         }
       />

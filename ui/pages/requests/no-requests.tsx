@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CURL } from "#snippets/curl.ts";
+import { listedModelsQuery } from "../../api/models.ts";
 import { requestsQuery } from "../../api/reports.ts";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { CodeBlock } from "../../components/code.tsx";
@@ -8,6 +9,7 @@ import { EmptyState } from "../../components/empty.tsx";
 import { countFilters, NO_FILTERS } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { ALL_TIME } from "../../search/window.ts";
+import { SetupLink } from "../../setup/setup-link.tsx";
 
 export interface NoRequestsProps {
   readonly report: Report;
@@ -55,14 +57,19 @@ function AllTimeButton({ report }: { readonly report: Report }) {
 
 /** A server that nobody has used. */
 function NothingYet() {
-  const code = CURL.snippets.chat({ origin: window.location.origin, model: null, secret: null });
+  const { data: models } = useQuery(listedModelsQuery({ endpoint: "chat" }));
+  const model = models?.[0]?.id ?? null;
+  const code = CURL.snippets.chat({ origin: window.location.origin, model, secret: null });
   return (
     <EmptyState
       icon="requests"
       title="No request has come through yet"
       body={
         <div className="flex flex-col gap-3">
-          <p>With a key in LOCKPORT_KEY and the name of a model, this makes the first one:</p>
+          <p>
+            With a key in LOCKPORT_KEY{model === null && " and the name of a model"}, this makes the first
+            one:
+          </p>
           <div className="text-left">
             <CodeBlock code={code} language="curl" />
           </div>
@@ -70,9 +77,7 @@ function NothingYet() {
       }
       action={
         <>
-          <Link to="/" className={buttonClass()}>
-            What is left to set up
-          </Link>
+          <SetupLink />
           <Link to="/keys" className={buttonClass({ variant: "primary" })}>
             Create a key
           </Link>

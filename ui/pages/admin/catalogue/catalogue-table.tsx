@@ -78,7 +78,7 @@ function toColumns(
       header: "Model",
       rowHeader: true,
       wrap: true,
-      width: "w-[24.5rem]",
+      width: withAudio ? "w-64" : "w-76",
       sortValue: ({ model }) => model.alias,
       cell: ({ model, isProviderDisabled }) => (
         <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1">
@@ -96,7 +96,7 @@ function toColumns(
       id: "capabilities",
       header: "Can do",
       wrap: true,
-      width: "w-52",
+      width: withAudio ? "w-36" : "w-44",
       cell: ({ model }) =>
         model.capabilities.length === 0 ? (
           <Badge tone="warn" title="Every request is refused until it can do something">
@@ -114,7 +114,7 @@ function toColumns(
       id: "listed",
       header: "Listed",
       headerTitle: "Whether GET /v1/models shows it; it serves either way",
-      width: "w-22",
+      width: "w-20",
       sortValue: ({ model }) => (model.hidden ? 0 : 1),
       cell: (row) => (
         <SwitchField
@@ -129,7 +129,7 @@ function toColumns(
       id: "created",
       header: "Added, UTC",
       descendingFirst: true,
-      width: "w-32",
+      width: "w-26",
       sortValue: ({ model }) => model.created_at,
       cell: ({ model }) => (
         <span className="flex flex-col text-xs text-ink-soft">
@@ -154,7 +154,7 @@ function toPriceColumn(unit: Unit, header: string, actions: PriceCellActions): C
     header,
     headerTitle: PRICE_UNIT_TITLE[unit],
     align: "end",
-    width: "w-28",
+    width: "w-24",
     sortValue: ({ model }) => model.pricing[unit] ?? null,
     cell: (row) => <PriceCell row={row} unit={unit} actions={actions} />,
   };

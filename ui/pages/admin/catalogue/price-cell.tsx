@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { Unit } from "#kernel/units.ts";
+import { Absent } from "../../../components/absent.tsx";
 import { Icon } from "../../../components/icon.tsx";
 import { Unpriced } from "../../../components/money.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
@@ -22,9 +23,9 @@ export interface PriceCellProps {
   readonly actions: PriceCellActions;
 }
 
-/** A price in its three states: own, inherited, unpriced. Pressed, it becomes a field; Enter saves, Esc leaves. */
+/** A price in its three states: own, inherited, unpriced; a unit that such a model does not use has none of them. Pressed, it becomes a field; Enter saves, Esc leaves. */
 export function PriceCell({ row, unit, actions }: PriceCellProps) {
-  const { model, own, editing } = row;
+  const { model, own, used, editing } = row;
   const button = useRef<HTMLButtonElement>(null);
   // Only what the keyboard ended gives the focus back: a press elsewhere has put it there.
   const isReturning = useRef(false);
@@ -34,7 +35,7 @@ export function PriceCell({ row, unit, actions }: PriceCellProps) {
     isReturning.current = false;
     button.current?.focus();
   }, [isEditing]);
-  if (own === null) return <PriceText state={toPriceState(model, {}, unit)} row={row} />;
+  if (own === null) return <PriceText state={toPriceState(model, { own: {}, used }, unit)} row={row} />;
   if (isEditing) {
     return (
       <PriceEditor
@@ -49,7 +50,7 @@ export function PriceCell({ row, unit, actions }: PriceCellProps) {
       />
     );
   }
-  const state = toPriceState(model, own, unit);
+  const state = toPriceState(model, { own, used }, unit);
   return (
     <button
       ref={button}
@@ -67,6 +68,8 @@ function PriceText({ state, row }: { readonly state: PriceState; readonly row: C
   switch (state.kind) {
     case "unpriced":
       return <Unpriced />;
+    case "unused":
+      return <Absent />;
     case "own":
       return (
         <span title={`${formatMoneyExact(state.pricePerMillion)}, its own price`}>
@@ -87,8 +90,12 @@ function PriceText({ state, row }: { readonly state: PriceState; readonly row: C
 }
 
 function toWords(state: PriceState): string {
-  return state.kind === "unpriced" ? "unpriced" : `${formatMoney(state.pricePerMillion)}, ${state.kind}`;
+  return "pricePerMillion" in state
+    ? `${formatMoney(state.pricePerMillion)}, ${state.kind}`
+    : TO_WORDS[state.kind];
 }
+
+const TO_WORDS = { unpriced: "unpriced", unused: "not used" } as const;
 
 interface PriceEditorProps {
   readonly row: CatalogueRow;

@@ -89,7 +89,7 @@ const COLUMNS: readonly Column<Person>[] = [
     id: "used",
     header: "Last used",
     headerTitle: "The last use of a key or a relay token, noted at most once a minute",
-    width: "w-32",
+    width: "w-30",
     descendingFirst: true,
     sortValue: ({ lastUsedAt }) => lastUsedAt,
     cell: ({ lastUsedAt }) => <Instant value={lastUsedAt} format="relative" />,
@@ -97,7 +97,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "cost",
     header: "Cost, 30 days",
-    width: "w-32",
+    width: "w-30",
     align: "end",
     sortValue: ({ cost }) => cost,
     cell: ({ cost, requests, isCostPartial }) =>
@@ -106,7 +106,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "created",
     header: "Created",
-    width: "w-32",
+    width: "w-30",
     descendingFirst: true,
     sortValue: ({ createdAt }) => createdAt,
     cell: ({ createdAt }) => <Instant value={createdAt} format="date" />,

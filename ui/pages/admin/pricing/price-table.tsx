@@ -47,7 +47,7 @@ function toColumns(onEdit: (row: NamePrices) => void, hasAudio: boolean): readon
       id: "name",
       header: "Model",
       rowHeader: true,
-      width: "w-80",
+      width: hasAudio ? "w-64" : "w-80",
       sortValue: ({ name }) => name,
       cell: ({ name, kind }) => (
         <span className="flex min-w-0 items-center gap-2">
@@ -62,7 +62,7 @@ function toColumns(onEdit: (row: NamePrices) => void, hasAudio: boolean): readon
     {
       id: "source",
       header: "Source",
-      width: "w-56",
+      width: "w-52",
       sortValue: ({ versions }) => versions[0] ?? null,
       cell: ({ versions }) => <Source versions={versions} />,
     },
@@ -84,7 +84,7 @@ function toUnitColumn(unit: Unit): Column<NamePrices> {
     id: unit,
     header: UNIT_HEADER[unit],
     headerTitle: `${UNIT_LABEL[unit]}, per million`,
-    width: "w-28",
+    width: "w-26",
     align: "end",
     sortValue: ({ prices }) => prices[unit]?.price_per_million ?? null,
     cell: ({ prices }) => {

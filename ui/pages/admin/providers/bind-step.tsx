@@ -15,7 +15,7 @@ export function BindStep({ onEdit, ...props }: BindStepProps) {
   const provider = useQuery(providerQuery(props.provider));
   const discovery = useQuery(discoveryQuery(props.provider));
   const { data: found, error: failure } = discovery;
-  if (provider.error !== null)
+  if (provider.data === undefined && provider.error !== null)
     return <ErrorNotice failure={provider.error} onRetry={() => void provider.refetch()} />;
   if (provider.data === undefined || discovery.isFetching) {
     return (

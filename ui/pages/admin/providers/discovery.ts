@@ -4,13 +4,16 @@ import { ApiFailure } from "../../../api/failure.ts";
 import { findBaseUrlWarning } from "./base-url.ts";
 import { KEYS } from "../../../api/keys.ts";
 
-/** What a provider lists now: never an earlier answer, and asked once, since a failure is what one wants to read. */
+/**
+ * What a provider lists now: never an earlier answer, and asked once, since a failure is what one wants to read. A list that
+ * has come stays, whatever else is asked anew: what was ticked and typed in it would be lost.
+ */
 export function discoveryQuery(provider: string) {
   return queryOptions({
     queryKey: [...KEYS.discovery, provider],
     queryFn: ({ signal }) => discoverModels(provider, signal),
     retry: false,
-    staleTime: Infinity,
+    staleTime: "static",
     gcTime: 0,
   });
 }

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef, useState } from "react";
 import { createModel, type DiscoveredModels } from "../../../api/catalog.ts";
+import { ApiFailure } from "../../../api/failure.ts";
 import {
   changeBindRows,
   toBindRows,
@@ -29,7 +30,9 @@ export interface BindRun {
   readonly progress: BindProgress | null;
   /** Of the last run; null before the first. */
   readonly outcome: BindOutcome | null;
-  /** Binds what is ticked, one after the other; what fails stays ticked with its reason. */
+  /**
+   * Binds what is ticked, one after the other; what fails stays ticked with its reason. The end of the session ends the run.
+   */
   readonly start: () => void;
   /** Ends the run after the model that is under way. */
   readonly stop: () => void;
@@ -71,6 +74,8 @@ export function useBindRun(
         if (!(failure instanceof Error)) throw failure;
         change({ kind: "failed", upstreamName: row.upstreamName, failure });
         failed += 1;
+        // Nobody is signed in any more: the rest would be refused as well.
+        if (failure instanceof ApiFailure && failure.status === 401) isStopped.current = true;
       }
     }
     await createModel.refresh(client);

@@ -1,0 +1,33 @@
+import { useQuery } from "@tanstack/react-query";
+import { type Me, meQuery } from "../api/session.ts";
+import { TopDialog } from "../components/top-dialog.tsx";
+import { SignInWays } from "./sign-in-ways.tsx";
+
+/** Another tab, or another window beside this one, may be where somebody signs in. */
+const LOOK_MS = 2_000;
+
+export interface SignInAgainProps {
+  readonly me: Me;
+}
+
+/** A session has ended over a page that somebody works on: they sign in above it, and go on. */
+export function SignInAgain({ me }: SignInAgainProps) {
+  const { refetch } = useQuery({ ...meQuery(), refetchInterval: LOOK_MS });
+  return (
+    <TopDialog
+      title="Sign in again"
+      description="Your session has ended. You will come back to where you were."
+    >
+      <SignInWays
+        me={me}
+        onSignedIn={async () => void (await refetch())}
+        ssoLink={{ target: "_blank", rel: "noopener" }}
+      />
+      <p className="text-xs text-ink-faint">
+        What you have typed stays here as it is
+        {me.sso_enabled ? "; single sign-on opens in a tab of its own" : ""}. Once you are signed in in
+        another tab, this page goes on by itself.
+      </p>
+    </TopDialog>
+  );
+}
