@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import Anthropic, { APIError, NotFoundError, RateLimitError } from "@anthropic-ai/sdk";
 import { LLMock } from "@copilotkit/aimock";
 import { openCaller } from "../forward/caller.ts";
@@ -17,10 +17,12 @@ const USAGE = { input_tokens: 11, output_tokens: 7 };
 const COST = (11 * 3 + 7 * 15) / 1e6;
 
 let mock: LLMock;
-let upstream: ScriptedUpstream;
+let lockport: string;
 let installation: Installation;
-/** The relay before the mock, and another one before a scripted upstream. */
+/** The relay before the mock. */
 let server: RunningProcess;
+/** Of a test's own: a scripted upstream, and a relay before it. */
+let upstream: ScriptedUpstream;
 let scripted: {
   readonly server: RunningProcess;
   readonly installation: Installation;
@@ -46,8 +48,7 @@ beforeAll(async () => {
     error: { message: "Slow down.", type: "rate_limit_error", code: "rate_limit_exceeded" },
   });
   await mock.start();
-  upstream = await startUpstream();
-  const lockport = await executable();
+  lockport = await executable();
   installation = await makeInstallation(lockport);
   server = await installation.start({ env: { PROXY_MESSAGES_BASE_URL: mock.url } });
   token = await makeToken(server, installation);
@@ -58,20 +59,27 @@ beforeAll(async () => {
       { model: MODEL, unit: "output_tokens", price_per_million: 15 },
     ],
   });
-  const other = await makeInstallation(lockport);
-  const otherServer = await other.start({
-    env: { PROXY_MESSAGES_BASE_URL: `http://127.0.0.1:${upstream.port}/` },
-  });
-  scripted = { server: otherServer, installation: other, token: await makeToken(otherServer, other) };
 }, SETUP_MS_MAX);
 
 afterAll(async () => {
   await installation?.remove();
-  await scripted?.installation.remove();
-  await upstream?.stop();
   await mock?.stop();
   removeExecutable();
 });
+
+function startScriptedForEach(): void {
+  beforeEach(async () => {
+    upstream = await startUpstream();
+    const own = await makeInstallation(lockport);
+    const env = { PROXY_MESSAGES_BASE_URL: `http://127.0.0.1:${upstream.port}/` };
+    const running = await own.start({ env });
+    scripted = { server: running, installation: own, token: await makeToken(running, own) };
+  }, TEST_MS_MAX);
+  afterEach(async () => {
+    await scripted.installation.remove();
+    await upstream.stop();
+  });
+}
 
 async function makeToken(running: RunningProcess, { adminKey }: Installation): Promise<string> {
   const response = await callApi(running.url, adminKey, "POST", "/my/relay-tokens", { label: "tests" });
@@ -227,6 +235,7 @@ describe("the official SDK through the relay gets the bytes that it gets without
 
 /** Against an upstream of this project's tests: the mock serves no counting. */
 describe("the gateway contract of Claude Code", () => {
+  startScriptedForEach();
   const base = () => `${scripted.server.url}/transparent/messages/${scripted.token}`;
   const events = async () => requestLog(scripted.server.url, scripted.installation.adminKey);
   const newest = async () => (await events())[0];
@@ -328,12 +337,17 @@ describe("the gateway contract of Claude Code", () => {
 });
 
 describe("the relay's token", () => {
+  startScriptedForEach();
+
   test("fails on the very next request of an open connection once it is deleted, and is kept nowhere", async () => {
     const { server: running, installation: own } = scripted;
     const short = await makeToken(running, own);
     const url = `${running.url}/transparent/messages/${short}/v1/models`;
-    const first = fetch(url);
-    await (await upstream.nextCall()).reply({ body: "{}" });
+    const headers = { authorization: "Bearer sk-ant-oat-own", "anthropic-beta": "never-seen-2031-01-01" };
+    const first = fetch(url, { headers });
+    const call = await upstream.nextCall();
+    for (const [name, value] of Object.entries(headers)) expect(call.request.headers.get(name)).toBe(value);
+    await call.reply({ body: "{}" });
     expect((await first).status).toBe(200);
     const { relay_tokens: tokens } = JSON.parse(
       await (await callApi(running.url, own.adminKey, "GET", "/my/relay-tokens")).text(),
@@ -351,10 +365,10 @@ describe("the relay's token", () => {
     const files = new Bun.Glob("**/*").scan({ cwd: own.dataDir, dot: true });
     for await (const file of files) {
       const bytes = Buffer.from(await Bun.file(`${own.dataDir}/${file}`).bytes());
-      for (const secret of [short, scripted.token, CREDENTIAL, "sk-ant-oat-own", "never-seen-2031"])
+      for (const secret of [short, scripted.token, "sk-ant-oat-own", "never-seen-2031"])
         expect({ file, holds: bytes.includes(secret) }).toEqual({ file, holds: false });
     }
-    for (const secret of [short, scripted.token, CREDENTIAL]) {
+    for (const secret of [short, scripted.token, "sk-ant-oat-own"]) {
       expect(metrics).not.toContain(secret);
       expect(running.output()).not.toContain(secret);
     }
@@ -363,7 +377,7 @@ describe("the relay's token", () => {
   test(
     "with the relay off it is transparent_relay_disabled",
     async () => {
-      const own = await makeInstallation(await executable());
+      const own = await makeInstallation(lockport);
       const plain = await own.start();
       const response = await fetch(`${plain.url}/transparent/messages/${token}/v1/models`);
       expect(response.status).toBe(404);

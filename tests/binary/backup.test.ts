@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createChance } from "../support/chance.ts";
 import { callApi, makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { checkLedger, checkReports } from "../support/invariants.ts";
 import { executable, removeExecutable, runProcess, startProcess } from "../support/process.ts";
-import { startLoad, startMixedUpstream, type Ledger, type MixedUpstream } from "./mixed-load.ts";
+import { startLoad, startMixedUpstream, type Ledger, type Load, type MixedUpstream } from "./mixed-load.ts";
 import { startUpstream } from "../support/upstream.ts";
 
 const SETUP_MS_MAX = 120_000;
@@ -18,16 +18,21 @@ const PRICES = { input_tokens: 2.5, output_tokens: 10 };
 let lockport: string;
 let installation: Installation;
 let upstream: MixedUpstream;
+let load: Load | null;
 
 beforeAll(async () => {
   lockport = await executable();
+}, SETUP_MS_MAX);
+afterAll(removeExecutable);
+beforeEach(async () => {
+  load = null;
   upstream = await startMixedUpstream();
   installation = await makeInstallation(lockport);
-}, SETUP_MS_MAX);
-afterAll(async () => {
-  await installation?.remove();
-  await upstream?.stop();
-  removeExecutable();
+});
+afterEach(async () => {
+  await installation.remove();
+  await load?.stop();
+  await upstream.stop();
 });
 
 describe("a backup of a server under load", () => {
@@ -55,7 +60,7 @@ describe("a backup of a server under load", () => {
 
       const ledger: Ledger = { sent: new Set(), ended: new Map(), keys: new Set() };
       let waiting: { readonly count: number; readonly resolve: () => void } | null = null;
-      const load = startLoad({
+      load = startLoad({
         url: server.url,
         key: installation.adminKey,
         upstream,

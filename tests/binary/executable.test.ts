@@ -283,7 +283,7 @@ describe("SIGTERM", () => {
   );
 
   test(
-    "sent twice ends the waiting: the open stream is cut off, recorded, and the exit code is 0",
+    "sent twice ends the waiting: the open stream is cut off, recorded as unreachable, and the exit code is 0",
     async () => {
       const upstream = startHeldUpstream();
       const key = await setUp(upstream.baseUrl);
@@ -296,7 +296,7 @@ describe("SIGTERM", () => {
       expect(answer.text()).rejects.toThrow();
 
       const again = await startProcess([lockport], { env });
-      expect(await loggedRequests(again.url, key)).toMatchObject([{ outcome: "cancelled" }]);
+      expect(await loggedRequests(again.url, key)).toMatchObject([{ outcome: "unreachable" }]);
       expect(await again.stop()).toBe(0);
       upstream.stop();
     },
@@ -304,7 +304,7 @@ describe("SIGTERM", () => {
   );
 
   test(
-    "cuts a stream off that outlasts PROXY_DRAIN_TIMEOUT, records it and exits 0",
+    "cuts a stream off that outlasts PROXY_DRAIN_TIMEOUT, records it as unreachable, since its caller did not leave, and exits 0",
     async () => {
       const upstream = startHeldUpstream();
       const key = await setUp(upstream.baseUrl);
@@ -314,7 +314,9 @@ describe("SIGTERM", () => {
       expect(answer.text()).rejects.toThrow();
 
       const again = await startProcess([lockport], { env });
-      expect(await loggedRequests(again.url, key)).toMatchObject([{ outcome: "cancelled", streamed: true }]);
+      expect(await loggedRequests(again.url, key)).toMatchObject([
+        { outcome: "unreachable", error_kind: "connection_error", status_code: 502, streamed: true },
+      ]);
       expect(await again.stop()).toBe(0);
       upstream.stop();
     },

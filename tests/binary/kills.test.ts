@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createChance } from "../support/chance.ts";
 import { makeInstallation, provide, type Installation } from "../support/installation.ts";
@@ -12,6 +12,7 @@ import {
   TOKENS,
   type Kind,
   type Ledger,
+  type Load,
   type MixedUpstream,
 } from "./mixed-load.ts";
 
@@ -24,17 +25,24 @@ const ENDED_BEFORE_KILL_MAX = 150;
 const START_KILL_MS_MAX = 150;
 const PRICES = { input_tokens: 2.5, output_tokens: 10 };
 
+let lockport: string;
 let installation: Installation;
 let upstream: MixedUpstream;
+let load: Load | null;
 
 beforeAll(async () => {
-  upstream = await startMixedUpstream();
-  installation = await makeInstallation(await executable());
+  lockport = await executable();
 }, SETUP_MS_MAX);
-afterAll(async () => {
-  await installation?.remove();
-  await upstream?.stop();
-  removeExecutable();
+afterAll(removeExecutable);
+beforeEach(async () => {
+  load = null;
+  upstream = await startMixedUpstream();
+  installation = await makeInstallation(lockport);
+});
+afterEach(async () => {
+  await installation.remove();
+  await load?.stop();
+  await upstream.stop();
 });
 
 describe("20 kills at random moments under mixed load", () => {
@@ -75,7 +83,7 @@ async function loadUntilKilled(ledger: Ledger, chance: ReturnType<typeof createC
   const enough = Promise.withResolvers<void>();
   let ended = 0;
   if (target === 0) enough.resolve();
-  const load = startLoad({
+  load = startLoad({
     url: server.url,
     key: installation.adminKey,
     upstream,
@@ -97,7 +105,7 @@ async function loadUntilKilled(ledger: Ledger, chance: ReturnType<typeof createC
 
 async function killWhileStarting(afterMs: number): Promise<void> {
   const child = Bun.spawn({
-    cmd: [await executable(), "serve", "--port", "0"],
+    cmd: [lockport, "serve", "--port", "0"],
     env: { PROXY_DATA_DIR: installation.dataDir, HOME: installation.folder },
     stdio: ["ignore", "ignore", "ignore"],
   });

@@ -101,8 +101,13 @@ export interface LoadOptions {
   readonly onEnded: () => void;
 }
 
-/** Callers that send one request after the other until `stop` is called or the server is gone. */
-export function startLoad(options: LoadOptions): { stop(): Promise<void> } {
+export interface Load {
+  /** Waits for the requests that are under way. */
+  stop(): Promise<void>;
+}
+
+/** Callers that send one request after the other until `stop` is called, also while the server is gone. */
+export function startLoad(options: LoadOptions): Load {
   const stopping = new AbortController();
   const caller = async (number: number) => {
     while (!stopping.signal.aborted) {

@@ -105,14 +105,15 @@ function openSide(baseURL: string, apiKey: string, defaultHeaders: Record<string
 }
 
 let cases = 0;
+const toFreshTag = () => `case:${(cases += 1)}`;
+
 /** The same use of the SDK, straight to the upstream and through the executable. */
 async function runBothWays<Result>(
   upstreamUrl: string,
   models: { readonly direct: string; readonly proxied: string },
   use: (client: OpenAI, model: string) => Promise<Result>,
 ) {
-  cases += 1;
-  const tag = `case:${cases}`;
+  const tag = toFreshTag();
   const direct = openSide(upstreamUrl, CREDENTIAL);
   const proxied = openSide(`${server.url}/v1`, installation.adminKey, { "x-proxy-tags": tag });
   const results = {
@@ -382,9 +383,8 @@ describe("what reaches the upstream", () => {
   test(
     "a stream that did not ask for usage is told to report it, and nothing else of the request changes",
     async () => {
-      const { client } = openSide(`${server.url}/v1`, installation.adminKey, {
-        "x-proxy-tags": "case:forced",
-      });
+      const tag = toFreshTag();
+      const { client } = openSide(`${server.url}/v1`, installation.adminKey, { "x-proxy-tags": tag });
       const body = { messages: say("greet me"), max_tokens: 5 };
       const chunks = await collect(
         await client.chat.completions.create({ model: ALIAS, ...body, stream: true }),
@@ -396,7 +396,7 @@ describe("what reaches the upstream", () => {
         stream: true,
         stream_options: { include_usage: true },
       });
-      expect(await requestLog(server.url, installation.adminKey, "case:forced")).toMatchObject([
+      expect(await requestLog(server.url, installation.adminKey, tag)).toMatchObject([
         { outcome: "ok", units: { input_tokens: 11, output_tokens: 7 } },
       ]);
     },
@@ -471,7 +471,8 @@ describe("errors, with retries off", () => {
 
   test("an unknown alias is a NotFoundError of ours with code and param, and nothing reaches the upstream", async () => {
     const requestsBefore = mock.getRequests().length;
-    const side = openSide(`${server.url}/v1`, installation.adminKey, { "x-proxy-tags": "case:unknown" });
+    const tag = toFreshTag();
+    const side = openSide(`${server.url}/v1`, installation.adminKey, { "x-proxy-tags": tag });
     const error = await failure(
       side.client.chat.completions.create({ model: UPSTREAM_MODEL, messages: say("greet me") }),
     );
@@ -484,6 +485,6 @@ describe("errors, with retries off", () => {
     });
     expect(side.wire[0]?.headers.get("x-proxy-error-source")).toBe("proxy");
     expect(mock.getRequests()).toHaveLength(requestsBefore);
-    expect(await requestLog(server.url, installation.adminKey, "case:unknown")).toEqual([]);
+    expect(await requestLog(server.url, installation.adminKey, tag)).toEqual([]);
   });
 });

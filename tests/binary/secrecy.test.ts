@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openCaller } from "../forward/caller.ts";
@@ -25,6 +25,7 @@ function plant(
   return value;
 }
 
+let lockport: string;
 let upstream: ScriptedUpstream;
 let installation: Installation;
 let server: RunningProcess;
@@ -35,13 +36,18 @@ const refusals: string[] = [];
 const listings: string[] = [];
 
 beforeAll(async () => {
-  upstream = await startUpstream({ script: answer });
-  installation = await makeInstallation(await executable());
+  lockport = await executable();
 }, SETUP_MS_MAX);
-afterAll(async () => {
-  await installation?.remove();
-  await upstream?.stop();
-  removeExecutable();
+afterAll(removeExecutable);
+beforeEach(async () => {
+  planted.clear();
+  for (const kept of [outputs, refusals, listings]) kept.length = 0;
+  upstream = await startUpstream({ script: answer });
+  installation = await makeInstallation(lockport);
+});
+afterEach(async () => {
+  await installation.remove();
+  await upstream.stop();
 });
 
 describe("with PROXY_LOG=debug, after every kind of request, failure and bad input", () => {

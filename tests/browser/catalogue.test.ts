@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
+import { beforeEach, expect, test } from "bun:test";
+import type { Locator, Page } from "playwright-core";
 import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
@@ -7,24 +7,19 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import type { VisitorOptions } from "./support/visitor.ts";
 import { checkNoShift } from "./support/vitals.ts";
+import { waitForFocus } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-/** With 2,000 models. */
-let largeSite: Site;
 
 const MODELS_MANY = 2000;
 
-beforeAll(async () => {
-  site = await startSite({ demo: { days: 3 } });
-});
-afterAll(async () => {
-  await site?.stop();
-  await largeSite?.stop();
+beforeEach(async () => {
+  site = await browser.newSite({ demo: { days: 3 } });
 });
 
 async function visit(path: string, options: Partial<VisitorOptions> & { readonly at?: Site } = {}) {
@@ -49,10 +44,16 @@ async function addModel(model: Record<string, unknown>) {
   return await call("POST", "/models", { provider: "openai", upstream_name: "up", ...model });
 }
 
-function nextPatch(page: Page) {
-  return page
-    .waitForRequest((request) => request.method() === "PATCH")
-    .then((request) => request.postDataJSON());
+/** By the keyboard: what is typed next is its price. */
+async function edit(page: Page, price: Locator): Promise<void> {
+  await price.press("Enter");
+  await page.locator("td input:focus").waitFor();
+}
+
+/** What the page sends when this is done. Both are waited for at once: a wait that is left behind would fail the next try. */
+async function patchOf(page: Page, act: () => Promise<unknown>): Promise<unknown> {
+  const [request] = await Promise.all([page.waitForRequest((asked) => asked.method() === "PATCH"), act()]);
+  return request.postDataJSON();
 }
 
 describeInBrowser("the catalogue", () => {
@@ -71,22 +72,21 @@ describeInBrowser("the catalogue", () => {
     await addModel({ alias: "ab-own", pricing: { input_tokens: 2, output_tokens: 8 } });
     await call("POST", "/models", { alias: "ab-name", target: "ab-own" });
     const { page } = await visit("/catalogue?q=ab-");
-    await page.getByRole("button", { name: /^Cached input tokens of ab-own/ }).click();
-    let patch = nextPatch(page);
+    await edit(page, page.getByRole("button", { name: /^Cached input tokens of ab-own/ }));
     await page.keyboard.type("0.5");
-    await page.keyboard.press("Enter");
-    expect(await patch).toEqual({ pricing: { input_tokens: 2, output_tokens: 8, cached_input_tokens: 0.5 } });
+    expect(await patchOf(page, () => page.keyboard.press("Enter"))).toEqual({
+      pricing: { input_tokens: 2, output_tokens: 8, cached_input_tokens: 0.5 },
+    });
     await page.getByRole("button", { name: "Cached input tokens of ab-own: $0.50, own. Change" }).waitFor();
 
-    await page.getByRole("button", { name: /^Output tokens of ab-name/ }).click();
-    patch = nextPatch(page);
+    await edit(page, page.getByRole("button", { name: /^Output tokens of ab-name/ }));
     await page.keyboard.type("9");
-    await page.keyboard.press("Enter");
-    expect(await patch).toEqual({ pricing: { output_tokens: 9 } });
+    expect(await patchOf(page, () => page.keyboard.press("Enter"))).toEqual({
+      pricing: { output_tokens: 9 },
+    });
     const changed = page.getByRole("button", { name: "Output tokens of ab-name: $9.00, own. Change" });
-    await changed.waitFor();
     // The keyboard goes on from there.
-    expect(await changed.evaluate((element) => element === document.activeElement)).toBe(true);
+    await waitForFocus(changed);
     await page.getByRole("button", { name: "Input tokens of ab-name: $2.00, inherited. Change" }).waitFor();
     expect((await findModel("ab-name")).pricing).toEqual({
       input_tokens: 2,
@@ -95,13 +95,13 @@ describeInBrowser("the catalogue", () => {
     });
 
     // Esc leaves it as it was, and sends nothing.
-    await changed.press("Enter");
+    await edit(page, changed);
     await page.keyboard.type("777");
     await page.keyboard.press("Escape");
     await changed.waitFor();
     expect((await findModel("ab-name")).pricing.output_tokens).toBe(9);
     // Emptied, a name inherits again.
-    await changed.press("Enter");
+    await edit(page, changed);
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.press("Delete");
     await page.keyboard.press("Enter");
@@ -117,9 +117,9 @@ describeInBrowser("the catalogue", () => {
     const { page } = await visit("/catalogue?open=ac-own");
     await page.getByText("Inherited from ac-upstream: input tokens.").waitFor();
     await page.getByRole("textbox", { name: "Output tokens", exact: true }).fill("6");
-    const patch = nextPatch(page);
-    await page.getByRole("button", { name: "Save changes" }).click();
-    expect(await patch).toEqual({ pricing: { input_tokens: 3, output_tokens: 6 } });
+    expect(await patchOf(page, () => page.getByRole("button", { name: "Save changes" }).click())).toEqual({
+      pricing: { input_tokens: 3, output_tokens: 6 },
+    });
     await page.getByText("ac-own saved").waitFor();
   });
 
@@ -128,9 +128,9 @@ describeInBrowser("the catalogue", () => {
     await call("POST", "/models", { alias: "ad-name", target: "ad-old" });
     const { page } = await visit("/catalogue?open=ad-old");
     await page.getByRole("textbox", { name: "Alias" }).fill("ad-new");
-    const patch = nextPatch(page);
-    await page.getByRole("button", { name: "Save changes" }).click();
-    expect(await patch).toEqual({ alias: "ad-new" });
+    expect(await patchOf(page, () => page.getByRole("button", { name: "Save changes" }).click())).toEqual({
+      alias: "ad-new",
+    });
     await page.getByText("ad-old is now ad-new").waitFor();
     expect(await findModel("ad-name")).toMatchObject({ target: "ad-new", pricing: { input_tokens: 1 } });
     expect(await findModel("ad-old")).toBeUndefined();
@@ -145,7 +145,7 @@ describeInBrowser("the catalogue", () => {
     await alias.fill("gpt-5");
     await page.getByRole("button", { name: "Save changes" }).click();
     await page.getByRole("alert").getByText("alias_exists").waitFor();
-    expect(await alias.getAttribute("aria-invalid")).toBe("true");
+    await alias.and(page.locator("[aria-invalid=true]")).waitFor();
     expect(await alias.inputValue()).toBe("gpt-5");
     await checkAccessibility(page);
   });
@@ -155,9 +155,7 @@ describeInBrowser("the catalogue", () => {
     await call("POST", "/models", { alias: "af-name", target: "af-own" });
     const { page } = await visit("/catalogue?open=af-name");
     await page.getByRole("button", { name: "Routes to a provider" }).click();
-    const patch = nextPatch(page);
-    await page.getByRole("button", { name: "Save changes" }).click();
-    expect(await patch).toEqual({
+    expect(await patchOf(page, () => page.getByRole("button", { name: "Save changes" }).click())).toEqual({
       target: "",
       provider: "openai",
       upstream_name: "up",
@@ -193,9 +191,9 @@ describeInBrowser("the catalogue", () => {
   test("hides a model from the list with its switch alone", async () => {
     await addModel({ alias: "ah-own" });
     const { page } = await visit("/catalogue?q=ah-own");
-    const patch = nextPatch(page);
-    await page.getByRole("switch", { name: "ah-own listed" }).click();
-    expect(await patch).toEqual({ hidden: true });
+    expect(await patchOf(page, () => page.getByRole("switch", { name: "ah-own listed" }).click())).toEqual({
+      hidden: true,
+    });
     await page.getByText("ah-own saved").waitFor();
     expect((await call("GET", "/resolve?model=ah-own")).alias).toBe("ah-own");
   });
@@ -223,8 +221,7 @@ describeInBrowser("the catalogue", () => {
     await model.press("Enter");
     await page.getByText("POST https://openrouter.example.com/api/v1/chat/completions").waitFor();
     await page.getByRole("checkbox", { name: "Stream" }).click();
-    await page.waitForURL(/resolve=smart/);
-    expect(page.url()).toContain("stream=1");
+    await page.waitForURL(/resolve=smart.*stream=1/);
     await page.reload();
     const way = page.getByRole("status").getByRole("list", { name: "Route of smart" });
     await way.waitFor();
@@ -254,8 +251,8 @@ describeInBrowser("the catalogue", () => {
     await page.getByText("POST https://api.openai.example.com/v1/chat/completions").waitFor();
   });
 
-  test(`stays quick with ${MODELS_MANY} models, of which only those in sight are drawn`, async () => {
-    largeSite = await startSite();
+  test(`draws only the models in sight of ${MODELS_MANY}, and finds any of them`, async () => {
+    const largeSite = await browser.newSite();
     await call("POST", "/providers", { name: "large", base_url: "http://127.0.0.1:9/v1" }, largeSite);
     for (let begin = 0; begin < MODELS_MANY; begin += 50) {
       await Promise.all(
@@ -273,14 +270,12 @@ describeInBrowser("the catalogue", () => {
     await page.getByText("2,000 models").waitFor();
     const table = page.getByRole("region", { name: "Models of the catalogue" });
     expect(await table.getByRole("row").count()).toBeLessThan(60);
-    const beginMs = performance.now();
     await page.keyboard.press("/");
     await page.keyboard.type("model-1999");
     await page.getByText("1 of 2,000 models").waitFor();
     await table.getByRole("button", { name: "Change model-1999" }).waitFor();
-    expect(performance.now() - beginMs).toBeLessThan(3000);
     await shoot(page, "catalogue-large");
-  }, 120_000);
+  });
 
   test.each(["light", "dark"] as const)(
     "is accessible, fits, holds still and is reached by keyboard in the %s theme",

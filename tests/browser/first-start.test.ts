@@ -7,7 +7,7 @@ import { copiedBy } from "./support/clipboard.ts";
 import { checkFits } from "./support/layout.ts";
 import { runInShell } from "./support/shell.ts";
 import { makeLoginLink } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 
 const browser = useBrowser();
 
@@ -60,96 +60,92 @@ describeInBrowser("the first start", () => {
   test.each(ways)(
     "leads from an empty folder, by $way, to the first request and what it cost, in the $theme theme",
     async ({ theme, signIn, callFirst }) => {
-      const site = await startSite();
-      try {
-        const { page } = await browser.newVisitor({ baseUrl: site.url, theme });
-        await signIn(page, site);
-        await page.getByText("0 of 4 done").waitFor();
-        await look(page);
+      const site = await browser.newSite();
+      const { page } = await browser.newVisitor({ baseUrl: site.url, theme });
+      await signIn(page, site);
+      await page.getByText("0 of 4 done").waitFor();
+      await look(page);
 
-        await step(page).getByRole("link", { name: "Add a provider" }).click();
-        await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
-        await look(page);
-        await page.getByRole("button", { name: "Add a provider" }).first().click();
-        await page.getByRole("button", { name: /^Other/ }).click();
-        await page.getByRole("textbox", { name: "Name", exact: true }).fill("demo");
-        await page.getByRole("textbox", { name: "Base URL" }).fill(provider.baseUrl);
-        await look(page);
-        await page.getByRole("button", { name: "Add and look for models" }).click();
+      await step(page).getByRole("link", { name: "Add a provider" }).click();
+      await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
+      await look(page);
+      await page.getByRole("button", { name: "Add a provider" }).first().click();
+      await page.getByRole("button", { name: /^Other/ }).click();
+      await page.getByRole("textbox", { name: "Name", exact: true }).fill("demo");
+      await page.getByRole("textbox", { name: "Base URL" }).fill(provider.baseUrl);
+      await look(page);
+      await page.getByRole("button", { name: "Add and look for models" }).click();
 
-        await page.getByRole("checkbox", { name: "Bind demo-model-1" }).click();
-        await page
-          .getByRole("row", { name: /demo-model-1/ })
-          .getByRole("button", { name: "none set" })
-          .click();
-        const prices = page.getByRole("dialog", { name: "Prices of demo-model-1" });
-        await prices.getByRole("textbox", { name: "Input tokens", exact: true }).fill("2");
-        await prices.getByRole("textbox", { name: "Output tokens", exact: true }).fill("10");
-        await look(page);
-        await page.keyboard.press("Escape");
-        await prices.waitFor({ state: "detached" });
-        await page.getByRole("button", { name: "Bind 1 model" }).click();
-        await page.getByText("1 bound.").waitFor();
-        await look(page);
-        await page.getByRole("link", { name: "See them in the catalogue" }).click();
-        await page.getByRole("heading", { level: 1, name: "Catalogue" }).waitFor();
-        await page
-          .getByRole("button", { name: "Output tokens of demo-model-1: $10.00, own. Change" })
-          .waitFor();
-        await look(page);
+      await page.getByRole("checkbox", { name: "Bind demo-model-1" }).click();
+      await page
+        .getByRole("row", { name: /demo-model-1/ })
+        .getByRole("button", { name: "none set" })
+        .click();
+      const prices = page.getByRole("dialog", { name: "Prices of demo-model-1" });
+      await prices.getByRole("textbox", { name: "Input tokens", exact: true }).fill("2");
+      await prices.getByRole("textbox", { name: "Output tokens", exact: true }).fill("10");
+      await look(page);
+      await page.keyboard.press("Escape");
+      await prices.waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Bind 1 model" }).click();
+      await page.getByText("1 bound.").waitFor();
+      await look(page);
+      await page.getByRole("link", { name: "See them in the catalogue" }).click();
+      await page.getByRole("heading", { level: 1, name: "Catalogue" }).waitFor();
+      await page
+        .getByRole("button", { name: "Output tokens of demo-model-1: $10.00, own. Change" })
+        .waitFor();
+      await look(page);
 
-        await toOverview(page);
-        await page.getByText("2 of 4 done").waitFor();
-        await step(page).getByRole("link", { name: "Create a key" }).click();
-        await page.getByRole("heading", { level: 1, name: "My keys" }).waitFor();
-        await page.getByRole("region", { name: "curl" }).waitFor();
-        await look(page);
-        await page.getByRole("button", { name: "Create a key" }).click();
-        await page.getByRole("textbox", { name: "Label" }).fill("first");
-        await look(page);
-        await page.keyboard.press("Enter");
-        const key = await page.getByRole("textbox", { name: "Key", exact: true }).inputValue();
-        const dialog = page.getByRole("dialog", { name: "Your new key" });
-        await dialog.getByText('"model":"demo-model-1"').waitFor();
-        await look(page);
-        const snippet = await copiedBy(page, () =>
-          dialog.getByRole("button", { name: "Copy", exact: true }).click(),
-        );
-        expect(snippet).toContain(key);
-        await page.getByRole("button", { name: "Done" }).click();
-        await page.getByRole("rowheader", { name: "first" }).waitFor();
+      await toOverview(page);
+      await page.getByText("2 of 4 done").waitFor();
+      await step(page).getByRole("link", { name: "Create a key" }).click();
+      await page.getByRole("heading", { level: 1, name: "My keys" }).waitFor();
+      await page.getByRole("region", { name: "curl" }).waitFor();
+      await look(page);
+      await page.getByRole("button", { name: "Create a key" }).click();
+      await page.getByRole("textbox", { name: "Label" }).fill("first");
+      await look(page);
+      await page.keyboard.press("Enter");
+      const key = await page.getByRole("textbox", { name: "Key", exact: true }).inputValue();
+      const dialog = page.getByRole("dialog", { name: "Your new key" });
+      await dialog.getByText('"model":"demo-model-1"').waitFor();
+      await look(page);
+      const snippet = await copiedBy(page, () =>
+        dialog.getByRole("button", { name: "Copy", exact: true }).click(),
+      );
+      expect(snippet).toContain(key);
+      await page.getByRole("button", { name: "Done" }).click();
+      await page.getByRole("rowheader", { name: "first" }).waitFor();
 
-        await toOverview(page);
-        await page.getByText("3 of 4 done").waitFor();
-        await page.getByText("Waiting for the first request").waitFor();
-        await look(page);
-        const { usage, choices } = JSON.parse(await callFirst(snippet, page, key));
-        expect(choices[0].message.content).toStartWith("Hello!");
-        // At $2 and $10 per million.
-        expect(usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 20 });
-        await page.getByText("Lockport is set up").first().waitFor();
-        await page
-          .getByRole("group", { name: "Cost", exact: true })
-          .getByText("$0.00021", { exact: true })
-          .waitFor();
-        await page
-          .getByRole("group", { name: "Requests", exact: true })
-          .getByText("1", { exact: true })
-          .waitFor();
-        await look(page);
+      await toOverview(page);
+      await page.getByText("3 of 4 done").waitFor();
+      await page.getByText("Waiting for the first request").waitFor();
+      await look(page);
+      const { usage, choices } = JSON.parse(await callFirst(snippet, page, key));
+      expect(choices[0].message.content).toStartWith("Hello!");
+      // At $2 and $10 per million.
+      expect(usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 20 });
+      await page.getByText("Lockport is set up").first().waitFor();
+      await page
+        .getByRole("group", { name: "Cost", exact: true })
+        .getByText("$0.00021", { exact: true })
+        .waitFor();
+      await page
+        .getByRole("group", { name: "Requests", exact: true })
+        .getByText("1", { exact: true })
+        .waitFor();
+      await look(page);
 
-        await page.reload();
-        await page.getByRole("application").first().waitFor();
-        await page.getByRole("rowheader", { name: "demo-model-1" }).waitFor();
-        expect(await page.getByText(/Set up Lockport|Lockport is set up/).count()).toBe(0);
-        expect(await page.getByRole("group", { name: "Cost", exact: true }).innerText()).toContain(
-          "$0.00021",
-        );
-        expect(await page.content()).not.toContain(key);
-      } finally {
-        await site.stop();
-      }
+      await page.reload();
+      await page.getByRole("application").first().waitFor();
+      await page.getByRole("rowheader", { name: "demo-model-1" }).waitFor();
+      expect(await page.getByText(/Set up Lockport|Lockport is set up/).count()).toBe(0);
+      await page
+        .getByRole("group", { name: "Cost", exact: true })
+        .getByText("$0.00021", { exact: true })
+        .waitFor();
+      expect(await page.content()).not.toContain(key);
     },
-    120_000,
   );
 });

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { buildPage } from "../../contrib/build/page.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { openAtRest } from "./support/rest.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-beforeAll(async () => {
-  site = await startSite({ demo: { days: 3 } });
-}, 60_000);
-afterAll(() => site.stop());
+beforeEach(async () => {
+  site = await browser.newSite({ demo: { days: 3 } });
+});
 
 /** Paths of the page's own files that are asked for until the first page is at rest. */
 async function findFetched(viewport: { readonly width: number; readonly height: number }): Promise<string[]> {

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { fillHostile, type FilledHostile, type Planted } from "../../contrib/demo/hostile-fill.ts";
 import { HOSTILE_TEXTS } from "../../contrib/demo/hostile-texts.ts";
+import { makeFolder } from "../support/folder.ts";
 import { callApi } from "../support/installation.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { readCsv } from "./support/csv.ts";
@@ -9,21 +12,24 @@ import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { openAtRest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
 import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import { inBothThemes } from "./support/themes.ts";
+import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
-let site: Site;
+let folder: ReturnType<typeof makeFolder>;
 let hostile: FilledHostile;
+let site: Site;
 beforeAll(async () => {
-  site = await startSite({
-    prepare: async (dataDir) => {
-      hostile = await fillHostile(dataDir);
-    },
-  });
-}, 120_000);
-afterAll(() => site.stop());
+  folder = makeFolder();
+  hostile = await fillHostile(join(folder.path, "data"));
+});
+afterAll(() => folder.remove());
+beforeEach(async () => {
+  const prepare = async (dataDir: string) => cpSync(hostile.dataDir, dataDir, { recursive: true });
+  site = await browser.newSite({ prepare });
+});
 
 async function visit() {
   const visitor = await browser.newVisitor({ baseUrl: site.url });
@@ -124,15 +130,17 @@ describeInBrowser("texts of attackers", () => {
     await openAtRest(page, `/requests?range=24h&rows=500&open=${requests[0].id}`);
     for (const [index, row] of requests.entries()) {
       await page.waitForURL((url) => url.searchParams.get("open") === row.id);
-      const text = await readText(page, "[role=dialog]");
-      for (const part of [row.principal, row.model, row.client, row.error_kind, ...row.tags]) {
-        if (part !== null) expect(text).toContain(toRead(part));
-      }
+      await eventually(async () => {
+        const text = await readText(page, "[role=dialog]");
+        for (const part of [row.principal, row.model, row.client, row.error_kind, ...row.tags]) {
+          if (part !== null) expect(text).toContain(toRead(part));
+        }
+      });
       if (index % 15 === 0) await check(page);
       await page.keyboard.press("j");
     }
     await checkInert(page);
-  }, 90_000);
+  });
 
   test("stand in panels and dialogs, which they neither break nor widen", async () => {
     const { page } = await visit();
@@ -154,7 +162,7 @@ describeInBrowser("texts of attackers", () => {
       await openAtRest(page, `/people?open=${encodeURIComponent(principalName)}`);
       await inBothThemes(page, check);
     }
-  }, 120_000);
+  });
 
   test("are labels of keys, snippets and suggestions that are shown and copied as text", async () => {
     for (const name of ["script", "attribute break", "long word"]) {
@@ -191,7 +199,7 @@ describeInBrowser("texts of attackers", () => {
       await check(page);
     }
     await checkFitsSmall(page);
-  }, 60_000);
+  });
 
   test("leave in a CSV as text that no spreadsheet computes, and lose nothing else", async () => {
     const { page } = await visit();

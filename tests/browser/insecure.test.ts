@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
@@ -7,14 +7,15 @@ import { INSECURE_HOST } from "./support/chromium.ts";
 import { copiedBy } from "./support/clipboard.ts";
 import { ADMIN_PATHS, MEMBER_PATHS, openAtRest } from "./support/rest.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import type { Visitor } from "./support/visitor.ts";
+import { waitForFocus } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-beforeAll(async () => {
-  site = await startSite({
+beforeEach(async () => {
+  site = await browser.newSite({
     upstream: {
       script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1000,"completion_tokens":10}}' }),
       models: { fast: "upstream-fast" },
@@ -27,7 +28,6 @@ beforeAll(async () => {
   });
   await response.arrayBuffer();
 });
-afterAll(() => site.stop());
 
 /** By `http://vm.test:<port>`, as one comes to a machine of one's own network. */
 async function visit(): Promise<Visitor> {
@@ -38,9 +38,6 @@ async function visit(): Promise<Visitor> {
 
 const press = (page: Page, name: string | RegExp) =>
   copiedBy(page, () => page.getByRole("button", { name }).first().click());
-
-const focusedName = (page: Page) =>
-  page.locator(":focus").evaluate((element) => element.getAttribute("aria-label") ?? element.textContent);
 
 describeInBrowser("an insecure origin", () => {
   test("has no clipboard interface; one signs in with the password all the same, and stays signed in", async () => {
@@ -73,7 +70,7 @@ describeInBrowser("an insecure origin", () => {
     await shown.getByText('"model":"fast"').waitFor();
     const key = await press(page, "Copy key");
     expect(key).toMatch(/^lp_[A-Za-z0-9]{43}$/);
-    expect(await focusedName(page)).toBe("Copy key: Copied");
+    await waitForFocus(page.getByRole("button", { name: "Copy key: Copied", exact: true }));
     await checkAccessibility(page);
     const snippet = await copiedBy(page, () =>
       shown.getByRole("button", { name: "Copy", exact: true }).click(),
@@ -102,7 +99,7 @@ describeInBrowser("an insecure origin", () => {
     await dialog.getByText("provider_exists").first().waitFor();
     const copied = await copiedBy(page, () => dialog.getByRole("button", { name: "Copy the error" }).click());
     expect(copied).toMatch(/^provider_exists \(HTTP 409\): .+/);
-    expect(await dialog.isVisible()).toBe(true);
+    await dialog.waitFor();
   });
 
   test("gives a model's name and a request to the clipboard", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
@@ -7,17 +7,17 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import { checkNoShift } from "./support/vitals.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+import { eventually, waitForFocus } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-beforeAll(async () => {
-  site = await startSite();
+beforeEach(async () => {
+  site = await browser.newSite();
 });
-afterAll(() => site.stop());
 
 const KEY = /^lp_[A-Za-z0-9]{43}$/;
 const TOKEN = /^lpt_[A-Za-z0-9]{43}$/;
@@ -61,7 +61,7 @@ describeInBrowser("a new key", () => {
       expect(await page.content()).not.toContain(key);
       const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, history.state]));
       expect(kept).not.toContain(key);
-      await page.locator(":focus", { hasText: "Create a key" }).waitFor();
+      await waitForFocus(page.getByRole("button", { name: "Create a key" }));
     });
   }
 
@@ -108,7 +108,7 @@ describeInBrowser("a new key", () => {
     const key = await create(page, "");
     leaving.answer = "stay";
     await page.evaluate("location.reload()");
-    while (leaving.asked === 0) await page.evaluate("0");
+    await eventually(() => expect(leaving.asked).toBe(1));
     expect(await page.getByRole("textbox", { name: "Key", exact: true }).inputValue()).toBe(key);
     await copiedBy(page, () => page.getByRole("button", { name: "Copy key" }).click());
     await page.reload();
@@ -129,12 +129,13 @@ describeInBrowser("a key of one's own", () => {
     await question.getByRole("button", { name: "Cancel" }).click();
     await question.waitFor({ state: "detached" });
     expect(await list(key)).toBe(200);
-    expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Delete key to delete");
+    await waitForFocus(page.getByRole("button", { name: "Delete key to delete" }));
     await page.keyboard.press("Enter");
     await question.getByRole("button", { name: "Delete key" }).click();
     await page.getByText("Its next request is refused.").first().waitFor();
     expect(await list(key)).toBe(401);
-    expect(await page.getByRole("rowheader", { name: "to delete" }).count()).toBe(0);
+    // The message stands there before the list has been asked anew.
+    await page.getByRole("rowheader", { name: "to delete" }).waitFor({ state: "detached" });
   });
 
   test("with a label that looks like markup is shown as text", async () => {

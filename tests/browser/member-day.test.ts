@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
 import { LIVE_MODELS } from "../../contrib/demo/catalogue.ts";
@@ -11,8 +11,9 @@ import { checkFits } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
 import { runInShell } from "./support/shell.ts";
 import { makeLoginLink } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import { inBothThemes } from "./support/themes.ts";
+import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
@@ -35,15 +36,16 @@ beforeAll(async () => {
     embeddingModels: LIVE_MODELS.embeddings,
   });
   messages = await startUpstream({ script: (call) => call.reply({ body: MESSAGE }) });
-  site = await startSite({
+});
+afterAll(async () => {
+  await messages?.stop();
+  await models?.stop();
+});
+beforeEach(async () => {
+  site = await browser.newSite({
     demo: { days: 5, liveBaseUrl: models.baseUrl },
     env: { PROXY_MESSAGES_BASE_URL: messages.baseUrl.replace(/\/v1$/, "") },
   });
-}, 60_000);
-afterAll(async () => {
-  await site?.stop();
-  await messages?.stop();
-  await models?.stop();
 });
 
 /** By a link, as `linus`, who is no admin. */
@@ -119,7 +121,7 @@ describeInBrowser("a member's day", () => {
     const { total } = JSON.parse(await response.text());
     expect(total).toBeGreaterThan(20);
     const tile = page.getByRole("group", { name: "Requests", exact: true });
-    expect(await tile.innerText()).toContain(total.toLocaleString("en-US"));
+    await tile.getByText(total.toLocaleString("en-US"), { exact: true }).waitFor();
     await look(page);
     await page.getByRole("link", { name: "My requests" }).click();
     await page.getByRole("list", { name: "Active filters" }).getByText("person: linus").waitFor();
@@ -164,12 +166,12 @@ describeInBrowser("a member's day", () => {
     await rows(page).first().waitFor();
     await rest(page);
     expect(page.url()).toBe(address);
-    expect(await shown(page)).toEqual(before);
+    await eventually(async () => expect(await shown(page)).toEqual(before));
     const other = await visit("/", "America/Anchorage");
     await other.page.goto(address);
     await rows(other.page).first().waitFor();
     await rest(other.page);
-    expect(await shown(other.page)).toEqual(before);
+    await eventually(async () => expect(await shown(other.page)).toEqual(before));
     await page.goBack();
     await page.waitForURL((url) => !url.searchParams.has("range"));
     await page.goBack();
@@ -191,12 +193,13 @@ describeInBrowser("a member's day", () => {
     const tail = await context.newPage();
     await tail.goto("/requests?live=1&client=member-day&range=1h");
     await tail.getByText("Live: looks for new requests").waitFor();
+    await rest(tail);
     expect(await rows(tail).count()).toBe(0);
     expect((await ask(key)).status).toBe(200);
     await rows(tail).first().waitFor();
     expect(await rows(tail).count()).toBe(1);
-    const row = await rows(tail).first().innerText();
-    for (const part of ["linus", "qwen3-coder", "$0.00000"]) expect(row).toContain(part);
+    for (const part of ["linus", "qwen3-coder", "$0.00000"])
+      await rows(tail).first().getByText(part).first().waitFor();
     await look(tail);
     await tail.close();
 

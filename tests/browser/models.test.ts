@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
@@ -6,25 +6,17 @@ import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { copiedBy } from "./support/clipboard.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
+import { rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin, signInBySso } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import { checkNoShift } from "./support/vitals.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-let empty: Site;
-
-beforeAll(async () => {
-  site = await startSite({ demo: { days: 14, seed: 1 } });
-  empty = await startSite({ people: { grace: { preferred_username: "grace" } } });
-}, 120_000);
-afterAll(async () => {
-  await site?.stop();
-  await empty?.stop();
-});
 
 interface Listed {
   readonly id: string;
@@ -64,28 +56,32 @@ function rowOf(page: Page, id: string): Locator {
 }
 
 async function shownIds(page: Page): Promise<readonly (string | null)[]> {
-  const buttons = await rows(page).locator("[data-row-open]").all();
-  return await Promise.all(buttons.map((button) => button.getAttribute("data-row-id")));
+  return await rows(page)
+    .locator("[data-row-open]")
+    .evaluateAll((buttons) => buttons.map((button) => button.getAttribute("data-row-id")));
 }
 
 async function showsOnly(page: Page, expected: readonly string[]): Promise<void> {
-  await rows(page).nth(expected.length).waitFor({ state: "detached" });
-  expect(await shownIds(page)).toEqual([...expected]);
+  await eventually(async () => expect(await shownIds(page)).toEqual([...expected]));
 }
 
 describeInBrowser("the page of models", () => {
+  beforeEach(async () => {
+    site = await browser.newSite({ demo: { days: 14, seed: 1 } });
+  });
+
   test("lists what the server lists, and hidden models on request alone", async () => {
     const models = await listed();
     const open = models.filter(({ hidden }) => !hidden).map(({ id }) => id);
     expect(open.length).toBeLessThan(models.length);
     const { page } = await visit("/models");
-    expect(await shownIds(page)).toEqual(open);
+    await showsOnly(page, open);
     await page.getByRole("switch", { name: "Show hidden ones" }).click();
     await page.waitForURL((url) => url.searchParams.get("hidden") === "1");
-    await rows(page)
-      .nth(models.length - 1)
-      .waitFor();
-    expect(await shownIds(page)).toEqual(models.map(({ id }) => id));
+    await showsOnly(
+      page,
+      models.map(({ id }) => id),
+    );
     const hidden = models.find((model) => model.hidden);
     await rowOf(page, hidden?.id ?? "")
       .getByText("hidden", { exact: true })
@@ -106,8 +102,7 @@ describeInBrowser("the page of models", () => {
     await page.getByText("No model matches").waitFor();
     await page.reload();
     await page.getByRole("button", { name: "Clear filters" }).click();
-    await rows(page).first().waitFor();
-    expect(new URL(page.url()).search).toBe("");
+    await page.waitForURL((url) => url.search === "");
     await page.getByRole("button", { name: "Embeddings", exact: true }).click();
     await page.waitForURL((url) => url.searchParams.get("capability") === "embeddings");
     await showsOnly(
@@ -121,7 +116,7 @@ describeInBrowser("the page of models", () => {
     const name = await find("for another", ({ alias_of: target }) => target !== null);
     const { page } = await visit("/models");
     const row = rowOf(page, unpriced.id);
-    expect(await row.getByText("unpriced", { exact: true }).count()).toBe(3);
+    await eventually(async () => expect(await row.getByText("unpriced", { exact: true }).count()).toBe(3));
     expect(await row.textContent()).not.toContain("$");
     const named = rowOf(page, name.id);
     await named.getByText(`name for ${name.alias_of}`).waitFor();
@@ -189,6 +184,7 @@ describeInBrowser("the page of models", () => {
     expect(new URL(page.url()).searchParams.has("open")).toBe(false);
 
     const row = rowOf(page, embedding.id);
+    await row.waitFor();
     expect(await row.getByRole("link").count()).toBe(0);
     await row.getByRole("button", { name: `How to call ${embedding.id}` }).click();
     const vectors = page.getByRole("dialog", { name: `How to call ${embedding.id}` });
@@ -201,7 +197,7 @@ describeInBrowser("the page of models", () => {
   for (const theme of ["light", "dark"] as const) {
     test(`has no fault that axe finds in the ${theme} theme, fits, and does not shift`, async () => {
       const { page } = await visit("/models?hidden=1", { theme });
-      await rowOf(page, "gpt-5").locator("td svg rect").first().waitFor();
+      await rest(page);
       await checkNoShift(page);
       await checkAccessibility(page);
       await checkFits(page);
@@ -228,6 +224,7 @@ describeInBrowser("the page of models", () => {
 
 describeInBrowser("a server without models", () => {
   test("leads an admin to the providers and the catalogue, and a member to an admin", async () => {
+    const empty = await browser.newSite({ people: { grace: { preferred_username: "grace" } } });
     const admin = await browser.newVisitor({ baseUrl: empty.url });
     await signInAsAdmin(admin, empty);
     await admin.page.goto("/models");

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFits } from "./support/layout.ts";
 import { ADMIN_PATHS, MEMBER_PATHS, openAtRest, rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-beforeAll(async () => {
-  site = await startSite({ demo: { days: 3 } });
-}, 60_000);
-afterAll(() => site.stop());
+beforeEach(async () => {
+  site = await browser.newSite({ demo: { days: 3 } });
+});
 
 /** A small phone; and a window of 1280 × 800 at a zoom of 200 %. In CSS pixels. */
 const SIZES = [

@@ -1,18 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { rest } from "./support/rest.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
+import { waitForFocus, waitForValue } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-beforeAll(async () => {
-  site = await startSite();
+beforeEach(async () => {
+  site = await browser.newSite();
 });
-afterAll(() => site.stop());
 
 /** The chart of My usage is a file of its own, which comes after the page. */
 const CHART = "**/assets/series-chart-*.js";
@@ -75,9 +75,10 @@ describeInBrowser("the place of messages", () => {
       await page.getByRole("textbox", { name: "Name" }).fill(name);
       await page.getByRole("button", { name: "Add", exact: true }).click();
     };
-    const asked = page.waitForEvent("requestfailed", (request) => request.url().includes("toast-region"));
-    await add("first.person");
-    await asked;
+    await Promise.all([
+      page.waitForEvent("requestfailed", (request) => request.url().includes("toast-region")),
+      add("first.person"),
+    ]);
     const panel = page.getByRole("dialog", { name: "first.person" });
     await panel.waitFor();
     expect(await page.getByText("first.person is added").count()).toBe(0);
@@ -103,13 +104,13 @@ describeInBrowser("what opens from a button or a box", () => {
     await page.keyboard.press("Enter");
     const told = page.getByRole("alert").filter({ hasText: "This part of the page could not be loaded" });
     await told.waitFor();
-    expect(await button.evaluate((element) => element === document.activeElement)).toBeTrue();
+    await waitForFocus(button);
     expect(await page.getByRole("menu").count()).toBe(0);
     await page.getByRole("heading", { level: 1, name: "My keys" }).waitFor();
     await page.unroute(THEME_MENU);
     await told.getByRole("button", { name: "Try again" }).click();
     await page.getByRole("menuitemradio", { name: "Dark" }).waitFor();
-    expect(await told.count()).toBe(0);
+    await told.waitFor({ state: "detached" });
   });
 
   test("opens at the first press, closes at the next and by Esc, and the button has the focus again", async () => {
@@ -119,17 +120,17 @@ describeInBrowser("what opens from a button or a box", () => {
     await page.goto("/usage");
     const button = page.getByRole("button", { name: /^Window:/ });
     const popover = page.getByRole("dialog", { name: "Window" });
-    expect(await button.getAttribute("aria-expanded")).toBe("false");
+    await button.and(page.getByRole("button", { expanded: false })).waitFor();
     await button.click();
     await popover.waitFor();
-    expect(await button.getAttribute("aria-expanded")).toBe("true");
+    await button.and(page.getByRole("button", { expanded: true })).waitFor();
     await button.click();
     await popover.waitFor({ state: "detached" });
     await button.press("Enter");
     await popover.waitFor();
     await page.keyboard.press("Escape");
     await popover.waitFor({ state: "detached" });
-    expect(await button.evaluate((element) => element === document.activeElement)).toBeTrue();
+    await waitForFocus(button);
   });
 
   test("keeps what is typed while its list is on the way, and the focus, and then offers the first match to Enter", async () => {
@@ -142,14 +143,14 @@ describeInBrowser("what opens from a button or a box", () => {
     await box.waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("upstream e");
-    expect(await box.inputValue()).toBe("upstream e");
+    await waitForValue(box, "upstream e");
     await letGo();
     await page.getByRole("option", { name: "upstream error" }).waitFor();
-    expect(await box.inputValue()).toBe("upstream e");
-    expect(await box.evaluate((element) => element === document.activeElement)).toBeTrue();
+    await waitForValue(box, "upstream e");
+    await waitForFocus(box);
     await page.keyboard.press("Enter");
     await page.waitForURL(/outcome=upstream_error/);
-    expect(await box.inputValue()).toBe("");
+    await waitForValue(box, "");
   });
 
   test("keeps what is typed at the very moment when its list comes, behind what was typed before", async () => {
@@ -173,7 +174,7 @@ describeInBrowser("what opens from a button or a box", () => {
     });
     await letGo();
     await page.getByRole("option", { name: "upstream error" }).waitFor();
-    expect(await box.inputValue()).toBe("upstream e");
+    await waitForValue(box, "upstream e");
   });
 
   test("offers nothing that is only guessed before it is known what there is: Enter adds no filter then", async () => {
@@ -206,7 +207,7 @@ describeInBrowser("what opens from a button or a box", () => {
     await page.keyboard.press("Escape");
     await letGo();
     expect(await page.getByRole("menu").count()).toBe(0);
-    expect(await button.evaluate((element) => element === document.activeElement)).toBeTrue();
+    await waitForFocus(button);
     await page.keyboard.press("Enter");
     await page.getByRole("menuitemradio", { name: "Dark" }).waitFor();
     await page.keyboard.press("Escape");
@@ -218,11 +219,11 @@ describeInBrowser("what opens from a button or a box", () => {
     await page.keyboard.press("Tab");
     await letListGo();
     expect(await page.getByRole("listbox").count()).toBe(0);
-    expect(await box.inputValue()).toBe("upstream");
+    await waitForValue(box, "upstream");
     await box.press("End");
     await page.keyboard.type(" e");
     await page.getByRole("option", { name: "upstream error" }).waitFor();
-    expect(await box.inputValue()).toBe("upstream e");
+    await waitForValue(box, "upstream e");
   });
 
   test("that could not be loaded is told of until that is dismissed", async () => {
@@ -260,7 +261,7 @@ describeInBrowser("the menu of a small window and the help for the keyboard", ()
     await page.unroute(OVERLAYS);
     await opener.click();
     await page.getByRole("dialog", { name: "Menu" }).waitFor();
-    expect(await told.count()).toBe(0);
+    await told.waitFor({ state: "detached" });
     await page.keyboard.press("Escape");
     await page.getByRole("dialog", { name: "Menu" }).waitFor({ state: "detached" });
     await page.keyboard.press("?");

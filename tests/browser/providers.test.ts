@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
 import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
@@ -7,9 +7,10 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import type { VisitorOptions } from "./support/visitor.ts";
 import { checkNoShift } from "./support/vitals.ts";
+import { waitForFocus, waitForValue } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
@@ -22,14 +23,15 @@ let server: ModelServer;
 let largeServer: ModelServer;
 
 beforeAll(async () => {
-  site = await startSite();
   server = await startModelServer({ port: 0, chatModels: CHAT_MODELS, embeddingModels: EMBEDDING_MODELS });
   largeServer = await startModelServer({ port: 0, chatModels: MANY_MODELS });
 });
 afterAll(async () => {
   await server?.stop();
   await largeServer?.stop();
-  await site?.stop();
+});
+beforeEach(async () => {
+  site = await browser.newSite();
 });
 
 async function visit(path: string, options: Partial<VisitorOptions> = {}) {
@@ -55,7 +57,7 @@ describeInBrowser("the providers page", () => {
     await addProvider("elsewhere", server.baseUrl, ["taken"]);
     const visitor = await visit("/providers");
     const { page } = visitor;
-    await page.getByRole("button", { name: "Add a provider" }).click();
+    await page.getByRole("button", { name: "Add a provider" }).first().click();
     await page.getByRole("button", { name: /Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("lab");
     await page.getByRole("textbox", { name: "Base URL" }).fill(server.baseUrl);
@@ -63,7 +65,7 @@ describeInBrowser("the providers page", () => {
 
     const table = page.getByRole("region", { name: "Models of the provider" });
     await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("taken");
-    expect(await table.getByRole("textbox", { name: "Alias of two words" }).inputValue()).toBe("two-words");
+    await waitForValue(table.getByRole("textbox", { name: "Alias of two words" }), "two-words");
     await page.getByRole("button", { name: "Select all (4)" }).click();
     visitor.expect(/admin\/v1\/models answered 409/);
     await page.getByRole("button", { name: "Bind 4 models" }).click();
@@ -71,7 +73,7 @@ describeInBrowser("the providers page", () => {
     await table.getByText("A model of this name exists already.").waitFor();
     await table.getByText("alias_exists").waitFor();
     // Bound, it cannot be chosen again.
-    expect(await table.getByRole("checkbox", { name: "Bind bge-m3" }).isDisabled()).toBe(true);
+    await table.getByRole("checkbox", { name: "Bind bge-m3", disabled: true }).waitFor();
     expect(await table.getByRole("textbox", { name: "Alias of bge-m3" }).count()).toBe(0);
 
     await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("lab-qwen");
@@ -96,27 +98,27 @@ describeInBrowser("the providers page", () => {
 
   test("warns of a base URL without /v1, and adds it with one press", async () => {
     const { page } = await visit("/providers");
-    await page.getByRole("button", { name: "Add a provider" }).click();
+    await page.getByRole("button", { name: "Add a provider" }).first().click();
     const url = page.getByRole("textbox", { name: "Base URL" });
-    expect(await url.inputValue()).toBe("https://api.openai.com/v1");
+    await waitForValue(url, "https://api.openai.com/v1");
     expect(await page.getByText("no /v1 at the end").count()).toBe(0);
     await url.fill("http://127.0.0.1:9/");
     await page.getByText("There is no /v1 at the end").waitFor();
     await page.getByRole("button", { name: "Add /v1" }).click();
-    expect(await url.inputValue()).toBe("http://127.0.0.1:9/v1");
+    await waitForValue(url, "http://127.0.0.1:9/v1");
     await url.fill("http://127.0.0.1:9/v1/chat/completions");
     await page.getByRole("button", { name: "Leave out /chat/completions" }).click();
-    expect(await url.inputValue()).toBe("http://127.0.0.1:9/v1");
+    await waitForValue(url, "http://127.0.0.1:9/v1");
     await page.keyboard.press("Escape");
     // The focus is back where the dialog was opened from.
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Add a provider");
+    await waitForFocus(page.getByRole("button", { name: "Add a provider" }).first());
   });
 
   test("reads an unreachable provider as help, and binds by hand", async () => {
     const visitor = await visit("/providers");
     const { page } = visitor;
     visitor.expect(/discover answered 502/);
-    await page.getByRole("button", { name: "Add a provider" }).click();
+    await page.getByRole("button", { name: "Add a provider" }).first().click();
     await page.getByRole("button", { name: /Ollama/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("gone");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
@@ -174,13 +176,15 @@ describeInBrowser("the providers page", () => {
     await addProvider("edited", server.baseUrl);
     await call("PATCH", "/providers/edited", { api_key: "first-key", max_concurrency: 3 });
     const { page } = await visit("/providers?open=edited");
-    expect(await page.getByRole("button", { name: "Save changes" }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Save changes", disabled: true }).waitFor();
     await page.getByText("TLS, timeouts, limits and endpoints").click();
     await page.getByRole("textbox", { name: "Read timeout" }).fill("45");
     await page.getByRole("textbox", { name: "Requests at once" }).fill("");
-    const saved = page.waitForRequest((request) => request.method() === "PATCH");
-    await page.getByRole("button", { name: "Save changes" }).click();
-    expect((await saved).postDataJSON()).toEqual({ timeout_read: 45, max_concurrency: 0 });
+    const [saved] = await Promise.all([
+      page.waitForRequest((request) => request.method() === "PATCH"),
+      page.getByRole("button", { name: "Save changes" }).click(),
+    ]);
+    expect(saved.postDataJSON()).toEqual({ timeout_read: 45, max_concurrency: 0 });
     await page.getByText("edited saved").waitFor();
     expect(await call("GET", "/providers/edited")).toMatchObject({
       has_credential: true,
@@ -206,7 +210,7 @@ describeInBrowser("the providers page", () => {
     await question.getByRole("list", { name: "Models removed with it" }).getByText("doomed-model").waitFor();
     await question.getByRole("list", { name: "Names removed with it" }).getByText("doomed-name").waitFor();
     const confirm = question.getByRole("button", { name: "Delete provider" });
-    expect(await confirm.isDisabled()).toBe(true);
+    await confirm.and(page.getByRole("button", { disabled: true })).waitFor();
     await question.getByRole("textbox").fill("doomed");
     await confirm.click();
     await page.getByText("doomed deleted").waitFor();
@@ -226,7 +230,7 @@ describeInBrowser("the providers page", () => {
       await checkFitsSmall(page);
       await tabThrough(page);
       await shoot(page, `providers-${theme}`);
-      await page.getByRole("button", { name: "Add a provider" }).click();
+      await page.getByRole("button", { name: "Add a provider" }).first().click();
       await page.getByText("TLS, timeouts, limits and endpoints").click();
       await checkAccessibility(page);
       await checkFitsSmall(page);

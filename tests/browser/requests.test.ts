@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
-import { provide, callApi } from "../support/installation.ts";
-import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
+import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { copiedBy } from "./support/clipboard.ts";
@@ -10,9 +9,10 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import { checkNoShift } from "./support/vitals.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
@@ -24,22 +24,19 @@ const LAB_PRICES = { input_tokens: 2.5, output_tokens: 10, cached_input_tokens: 
 const FORMULA = "=1+1";
 
 let site: Site;
-let upstream: ScriptedUpstream;
 let key: string;
 
-beforeAll(async () => {
-  site = await startSite({ demo: { days: 3, seed: 1 } });
-  upstream = await startUpstream({
-    script: (call) => call.reply({ headers: ["content-type: application/json"], body: ANSWER }),
+async function startLab(): Promise<void> {
+  site = await browser.newSite({
+    demo: { days: 3, seed: 1 },
+    upstream: {
+      script: (call) => call.reply({ headers: ["content-type: application/json"], body: ANSWER }),
+      models: { "lab-model": "lab-upstream", "lab-other": "lab-upstream" },
+      pricing: LAB_PRICES,
+    },
   });
   key = await site.adminKey();
-  const models = { "lab-model": "lab-upstream", "lab-other": "lab-upstream" };
-  await provide(site.url, key, { name: "lab", baseUrl: upstream.baseUrl, models, pricing: LAB_PRICES });
-}, 120_000);
-afterAll(async () => {
-  await site?.stop();
-  await upstream?.stop();
-});
+}
 
 /** A request that is in the log when this is fulfilled. */
 async function ask(model: string, headers: Record<string, string> = {}): Promise<void> {
@@ -48,11 +45,7 @@ async function ask(model: string, headers: Record<string, string> = {}): Promise
   const response = await callApi(site.url, key, "POST", "/v1/chat/completions", body, headers);
   await response.text();
   expect(response.status).toBe(200);
-  const deadline = performance.now() + 10_000;
-  while ((await countRequests(model)) === before) {
-    if (performance.now() > deadline) throw new Error("the request is not in the log");
-    await Bun.sleep(20);
-  }
+  await eventually(async () => expect(await countRequests(model)).toBeGreaterThan(before));
 }
 
 async function countRequests(model: string): Promise<number> {
@@ -89,17 +82,23 @@ async function place(page: Page, pattern: RegExp): Promise<string> {
   return (await said.textContent()) ?? "";
 }
 
+async function showsRows(page: Page, count: number): Promise<void> {
+  await eventually(async () => expect(await rows(page).count()).toBe(count));
+}
+
 async function urlHas(page: Page, check: (url: URL) => boolean): Promise<void> {
   await page.waitForURL(check);
 }
 
 describeInBrowser("the requests page", () => {
+  beforeEach(startLab);
+
   test("shows one address: filter, window, rows and histogram agree, and a member's view is said to be the team's", async () => {
     await ask("lab-model");
     const { page } = await visit("/requests?model=lab-model");
     await page.getByText("The whole team sees them. Content is never stored.").waitFor();
     expect(await place(page, /of \d/)).toMatch(/^1–1 of 1 request, newest first$/);
-    expect(await rows(page).count()).toBe(1);
+    await showsRows(page, 1);
     await page.getByRole("button", { name: "Remove the filter model: lab-model" }).click();
     await urlHas(page, (url) => !url.searchParams.has("model"));
     const all = await place(page, /^1–100 of/);
@@ -118,6 +117,7 @@ describeInBrowser("the requests page", () => {
     await page.keyboard.press("Enter");
     const panel = page.getByRole("dialog", { name: "lab-model" });
     await panel.waitFor();
+    await urlHas(page, (url) => url.searchParams.has("open"));
     const opened = parameter(page, "open");
     const sum = panel.getByRole("table");
     expect(await sum.getByRole("row", { name: /^Input tokens/ }).textContent()).toBe(
@@ -144,9 +144,8 @@ describeInBrowser("the requests page", () => {
     await urlHas(page, (url) => url.searchParams.get("open") !== opened);
     await page.keyboard.press("Escape");
     await panel.waitFor({ state: "detached" });
-    expect(parameter(page, "open")).toBeNull();
-    const focused = page.locator(":focus");
-    expect(await focused.getAttribute("data-row-open")).toBe("1");
+    await urlHas(page, (url) => !url.searchParams.has("open"));
+    await page.locator("[data-row-open='1']:focus").waitFor();
   });
 
   test("filters by what an open request says, and copies the request without its content", async () => {
@@ -183,18 +182,19 @@ describeInBrowser("the requests page", () => {
   });
 
   test("follows the log live with its filters, says how many came, and rests while a row is open", async () => {
+    await ask("lab-model");
     const { page, context } = await visit("/requests?model=lab-model&range=1h");
     await page.getByRole("button", { name: "Live" }).click();
     await urlHas(page, (url) => url.searchParams.get("live") === "1");
     await page.getByText("Live: looks for new requests").waitFor();
-    const before = await rows(page).count();
+    await showsRows(page, 1);
     await ask("lab-other");
     await ask("lab-model");
     await page
       .getByRole("status")
       .filter({ hasText: /^1 new request$/ })
       .waitFor();
-    expect(await rows(page).count()).toBe(before + 1);
+    await showsRows(page, 2);
     expect(await rows(page).filter({ hasText: "lab-other" }).count()).toBe(0);
     expect(parameter(page, "model")).toBe("lab-model");
 
@@ -213,10 +213,7 @@ describeInBrowser("the requests page", () => {
     expect(asked).toBe(0);
     await page.bringToFront();
     await page.keyboard.press("Escape");
-    await page.waitForFunction(
-      (count) => document.querySelectorAll("tr[data-index]").length === count,
-      before + 2,
-    );
+    await showsRows(page, 3);
 
     await page.mouse.move(0, 0);
     const box = await table(page).boundingBox();
@@ -237,7 +234,7 @@ describeInBrowser("the requests page", () => {
     const [since, until] = [parameter(page, "since") ?? "", parameter(page, "until") ?? ""];
     expect(Date.parse(until) - Date.parse(since)).toBe(3 * 3_600_000);
     expect(parameter(page, "live")).toBeNull();
-    expect(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("false");
+    await page.getByRole("button", { name: "Live", pressed: false }).waitFor();
     await place(page, /of \d/);
     await page.goBack();
     await urlHas(page, (url) => url.searchParams.get("live") === "1");
@@ -278,7 +275,7 @@ describeInBrowser("the requests page", () => {
   test("keeps 500 rows within reach and few of them in the document", async () => {
     const { page } = await visit("/requests?range=all&rows=500");
     await place(page, /^1–500 of/);
-    expect(await table(page).getByRole("table").getAttribute("aria-rowcount")).toBe("501");
+    await table(page).locator("table[aria-rowcount='501']").waitFor();
     expect(await rows(page).count()).toBeLessThan(80);
     await rows(page).first().getByRole("button").focus();
     await page.keyboard.press("End");
@@ -286,7 +283,7 @@ describeInBrowser("the requests page", () => {
     expect(await rows(page).count()).toBeLessThan(80);
     await page.getByRole("button", { name: "Older" }).click();
     await place(page, /^501–/);
-    expect(parameter(page, "page")).toBe("1");
+    await urlHas(page, (url) => url.searchParams.get("page") === "1");
   });
 
   test("says what to do when there is nothing: clear the filters, look further back, or make the first request", async () => {
@@ -319,6 +316,7 @@ describeInBrowser("the requests page", () => {
   }
 
   test("is reached by Tab in every part, and in the panel as well", async () => {
+    await ask("lab-model");
     const { page } = await visit("/requests?model=lab-model");
     await rows(page).first().waitFor();
     await tabThrough(page);
@@ -331,20 +329,15 @@ describeInBrowser("the requests page", () => {
 describe("an installation that nobody has used", () => {
   describeInBrowser("its requests page", () => {
     test("shows how to make the first request, and the way to a key", async () => {
-      const fresh = await startSite();
-      try {
-        const visitor = await browser.newVisitor({ baseUrl: fresh.url });
-        await signInAsAdmin(visitor, fresh);
-        await visitor.page.goto("/requests");
-        await visitor.page.getByText("No request has come through yet").waitFor();
-        await visitor.page.getByText("/v1/chat/completions").waitFor();
-        await checkAccessibility(visitor.page);
-        await visitor.page.getByRole("link", { name: "Create a key" }).click();
-        await visitor.page.waitForURL("**/keys");
-        await visitor.close();
-      } finally {
-        await fresh.stop();
-      }
+      const fresh = await browser.newSite();
+      const visitor = await browser.newVisitor({ baseUrl: fresh.url });
+      await signInAsAdmin(visitor, fresh);
+      await visitor.page.goto("/requests");
+      await visitor.page.getByText("No request has come through yet").waitFor();
+      await visitor.page.getByText("/v1/chat/completions").waitFor();
+      await checkAccessibility(visitor.page);
+      await visitor.page.getByRole("link", { name: "Create a key" }).click();
+      await visitor.page.waitForURL("**/keys");
     });
   });
 });

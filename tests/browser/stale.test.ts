@@ -75,6 +75,12 @@ async function visit(): Promise<{ visitor: Visitor; loads: () => number }> {
   return { visitor, loads: () => loads };
 }
 
+/** Drawn, and its script has run. */
+async function shows({ page }: Visitor, word: string): Promise<void> {
+  await page.getByRole("heading", { name: word }).waitFor();
+  await page.waitForLoadState();
+}
+
 describeInBrowser("a page that stayed open while the server was upgraded", () => {
   for (const [element, how] of [
     ["#show", "and whoever wants it says so"],
@@ -87,7 +93,7 @@ describeInBrowser("a page that stayed open while the server was upgraded", () =>
       visitor.expect(/^request: GET .*later.* answered 404$/);
       if (element === "#uncaught") visitor.expect(/^page error: /);
       await visitor.page.locator(element).click();
-      await visitor.page.getByRole("heading", { name: "after" }).waitFor();
+      await shows(visitor, "after");
       await visitor.page.locator(element).click();
       await visitor.page.getByText("the part of after").waitFor();
       expect(loads()).toBe(2);
@@ -103,7 +109,7 @@ describeInBrowser("a page that stayed open while the server was upgraded", () =>
     await visitor.page.getByText("not to be had").waitFor();
     expect(loads()).toBe(1);
     await visitor.page.locator("#show").click();
-    await visitor.page.getByRole("heading", { name: "after" }).waitFor();
+    await shows(visitor, "after");
     expect(loads()).toBe(2);
   });
 
@@ -113,7 +119,7 @@ describeInBrowser("a page that stayed open while the server was upgraded", () =>
     table = withoutPart(await build("after"));
     visitor.expect(/^request: GET .*later.* answered 404$/);
     await visitor.page.locator("#show").click();
-    await visitor.page.getByRole("heading", { name: "after" }).waitFor();
+    await shows(visitor, "after");
     await visitor.page.locator("#show").click();
     await visitor.page.getByText("This part of the page could not be loaded").waitFor();
     expect(loads()).toBe(2);
@@ -126,10 +132,10 @@ describeInBrowser("a page that stayed open while the server was upgraded", () =>
     visitor.expect(/^request: GET .*later.* answered 404$/);
     table = other;
     await visitor.page.locator("#show").click();
-    await visitor.page.getByRole("heading", { name: "other" }).waitFor();
+    await shows(visitor, "other");
     table = one;
     await visitor.page.locator("#show").click();
-    await visitor.page.getByRole("heading", { name: "one" }).waitFor();
+    await shows(visitor, "one");
     table = other;
     await visitor.page.locator("#show").click();
     await visitor.page.getByText("This part of the page could not be loaded").waitFor();
@@ -182,7 +188,7 @@ describeInBrowser("a page in development", () => {
     await asked();
     expect(loads()).toBe(1);
     table = await build("second", "development");
-    await visitor.page.getByRole("heading", { name: "second" }).waitFor();
+    await shows(visitor, "second");
     expect(loads()).toBe(2);
   });
 });

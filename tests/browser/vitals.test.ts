@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, test } from "bun:test";
+import { test } from "bun:test";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { ADMIN_PATHS, MEMBER_PATHS, openAtRest } from "./support/rest.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import { startSite, type Site } from "./support/site.ts";
+import type { Site } from "./support/site.ts";
 import { checkNoShift, readVitals } from "./support/vitals.ts";
 
 const browser = useBrowser();
 
-let site: Site;
-let emptySite: Site;
-beforeAll(async () => {
-  [site, emptySite] = await Promise.all([startSite({ demo: { days: 3 } }), startSite()]);
-}, 60_000);
-afterAll(async () => {
-  await Promise.all([site.stop(), emptySite.stop()]);
-});
+const DEMO = { demo: { days: 3 } } as const;
 
 const VIEWPORTS = [
   { width: 1280, height: 800 },
@@ -38,6 +31,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
   test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
     "on %s, as its answers come one by one, in a wide window and on a telephone",
     async (path) => {
+      const site = await browser.newSite(DEMO);
       for (const viewport of VIEWPORTS) {
         const { page } = await visit(site, viewport, 80);
         await openAtRest(page, path);
@@ -55,6 +49,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
   test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
     "on %s of an installation without anything in it",
     async (path) => {
+      const emptySite = await browser.newSite();
       for (const viewport of VIEWPORTS) {
         const { page } = await visit(emptySite, viewport, 80);
         await openAtRest(page, path);
@@ -64,6 +59,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
   );
 
   test.each(["/", "/requests", "/errors"])("on %s under a filter that nothing matches", async (path) => {
+    const site = await browser.newSite(DEMO);
     for (const viewport of VIEWPORTS) {
       const { page } = await visit(site, viewport, 80);
       await openAtRest(page, `${path}?range=7d&model=none-of-that-name`);

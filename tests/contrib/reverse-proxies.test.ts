@@ -1,24 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 
 const root = join(import.meta.dir, "../..");
-const START_MS_MAX = 5_000;
+const START_MS_MAX = 20_000;
+const TEST_MS_MAX = 60_000;
 const POLL_MS = 25;
 /** The shape of a relay token; nobody's. */
 const TOKEN = `lpt_${"t0ken".repeat(8)}abc`;
 
-const folder = makeFolder();
+let folder: ReturnType<typeof makeFolder>;
 let app: TestApp;
 let upstream: ScriptedUpstream;
 /** Requests for a stream, for a test to feed. */
 const calls: UpstreamCall[] = [];
 let onCall: () => void = () => undefined;
 
-beforeAll(async () => {
+beforeEach(async () => {
+  folder = makeFolder();
+  calls.length = 0;
+  onCall = () => undefined;
   upstream = await startUpstream({
     script: (call) => {
       calls.push(call);
@@ -30,7 +34,7 @@ beforeAll(async () => {
   await app.api("POST", "/admin/v1/providers", { name: "up", base_url: upstream.baseUrl });
   await app.api("POST", "/admin/v1/models", { alias: "m", provider: "up", upstream_name: "m" });
 });
-afterAll(async () => {
+afterEach(async () => {
   await app.stop();
   await upstream.stop();
   folder.remove();
@@ -50,45 +54,37 @@ async function findPort(): Promise<number> {
   return port ?? 0;
 }
 
-/** The example as it is, but for the certificate, the address, and where it writes. */
+/** The example as it is, but for the certificate, the address, and where it writes: below its own folder. */
 async function startNginx(executable: string): Promise<Front> {
   const port = await findPort();
-  const place = join(folder.path, "nginx");
-  mkdirSync(place);
   const example = readFileSync(join(root, "contrib/nginx/lockport.conf"), "utf8")
     .replace("server 127.0.0.1:4000;", `server ${new URL(app.url).host};`)
     .replace("listen 443 ssl;", `listen 127.0.0.1:${port};`)
     .replaceAll(/^\s*ssl_certificate.*$/gm, "")
-    .replaceAll("/var/log/nginx", place);
-  const config = join(place, "nginx.conf");
+    .replaceAll("/var/log/nginx/", "");
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
-    (kind) => `${kind}_temp_path ${place}/${kind};`,
+    (kind) => `${kind}_temp_path ${kind};`,
   );
-  writeFileSync(config, `pid ${place}/pid;\nevents {}\nhttp {\n${temporary.join("\n")}\n${example}\n}\n`);
-  const command = [executable, "-p", place, "-c", config, "-e", `${place}/start.log`, "-g", "daemon off;"];
-  return await startFront(command, { port, log: join(place, "lockport.log") });
+  const config = `pid pid;\nevents {}\nhttp {\n${temporary.join("\n")}\n${example}\n}\n`;
+  writeFileSync(join(folder.path, "nginx.conf"), config);
+  const files = ["-p", folder.path, "-c", "nginx.conf", "-e", "start.log"];
+  return await startFront([executable, ...files, "-g", "daemon off;"], port);
 }
 
 async function startCaddy(executable: string): Promise<Front> {
   const port = await findPort();
-  const place = join(folder.path, "caddy");
-  mkdirSync(place);
   const example = readFileSync(join(root, "contrib/caddy/Caddyfile"), "utf8")
     .replace("127.0.0.1:4000", new URL(app.url).host)
     .replace(/^lockport\.example\.com \{/m, `http://127.0.0.1:${port} {`)
-    .replaceAll("/var/log/caddy", place);
-  const config = join(place, "Caddyfile");
-  writeFileSync(config, `{\n\tadmin off\n\tauto_https off\n}\n${example}`);
-  const command = [executable, "run", "--adapter", "caddyfile", "--config", config];
-  return await startFront(command, { port, log: join(place, "lockport.log") });
+    .replaceAll("/var/log/caddy/", "");
+  writeFileSync(join(folder.path, "Caddyfile"), `{\n\tadmin off\n\tauto_https off\n}\n${example}`);
+  return await startFront([executable, "run", "--adapter", "caddyfile", "--config", "Caddyfile"], port);
 }
 
-async function startFront(
-  cmd: readonly string[],
-  { port, log }: { readonly port: number; readonly log: string },
-): Promise<Front> {
+async function startFront(cmd: readonly string[], port: number): Promise<Front> {
   const child = Bun.spawn({
     cmd: [...cmd],
+    cwd: folder.path,
     env: { ...process.env, HOME: folder.path, XDG_DATA_HOME: folder.path, XDG_CONFIG_HOME: folder.path },
     stdout: "ignore",
     stderr: "pipe",
@@ -109,7 +105,7 @@ async function startFront(
   }
   return {
     url,
-    readLog: () => readFileSync(log, "utf8"),
+    readLog: () => readFileSync(join(folder.path, "lockport.log"), "utf8"),
     async stop() {
       child.kill("SIGTERM");
       await child.exited;
@@ -132,10 +128,10 @@ for (const { name, start } of FRONTS) {
   const executable = Bun.which(name);
   describe.skipIf(executable === null)(`behind ${name} as contrib shows it`, () => {
     let front: Front;
-    beforeAll(async () => {
+    beforeEach(async () => {
       front = await start(executable ?? "");
-    });
-    afterAll(() => front.stop());
+    }, TEST_MS_MAX);
+    afterEach(() => front.stop());
 
     test("a chunk of a stream arrives while the stream is open, and nothing is held back", async () => {
       const asked = fetch(`${front.url}/v1/chat/completions`, {

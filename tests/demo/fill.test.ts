@@ -189,8 +189,9 @@ describe("a filled folder", () => {
 test(
   "the same seed and end make the same reports under other secrets, and another seed does not",
   async () => {
-    const reportsOf = async (name: string, seed: number) => {
-      const other = await fillDemo(join(folder.path, name), { days: 3, untilUs: UNTIL_US, seed });
+    const reportsOf = async (seed: number) => {
+      const own = join(folder.path, crypto.randomUUID());
+      const other = await fillDemo(own, { days: 3, untilUs: UNTIL_US, seed });
       const server = await serve(other);
       try {
         const window = `since=${at(other.fromUs)}&until=${at(other.untilUs)}`;
@@ -213,11 +214,7 @@ test(
         await server.stop();
       }
     };
-    const [one, again, another] = [
-      await reportsOf("one", 9),
-      await reportsOf("again", 9),
-      await reportsOf("another", 10),
-    ];
+    const [one, again, another] = [await reportsOf(9), await reportsOf(9), await reportsOf(10)];
     expect(again.reports).toEqual(one.reports);
     expect(again.events).toBe(one.events);
     expect(again.key).not.toBe(one.key);
@@ -235,7 +232,8 @@ test(
       chatModels: LIVE_MODELS.chat,
       embeddingModels: LIVE_MODELS.embeddings,
     });
-    const live = await fillDemo(join(folder.path, "live"), { days: 3, liveBaseUrl: models.baseUrl });
+    const own = join(folder.path, crypto.randomUUID());
+    const live = await fillDemo(own, { days: 3, liveBaseUrl: models.baseUrl });
     const server = await startApp({ dataDir: live.dataDir });
     try {
       const asMember = { authorization: `Bearer ${live.memberKey}` };

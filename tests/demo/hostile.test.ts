@@ -92,16 +92,20 @@ describe("a folder of hostile texts", () => {
     expect(cells.has("one\u2028two\u2029three")).toBe(true);
   });
 
-  test("is planted into an installation that was filled before, without touching what was there", async () => {
-    const dataDir = join(folder.path, "both");
-    const untilUs = Date.now() * 1000;
-    const before = await fillDemo(dataDir, { days: 3, untilUs });
-    const after = await fillHostile(dataDir, { untilUs });
-    checkLedger(dataDir, { isAtRest: true, eventCount: before.events + after.events });
-    const refusal: unknown = await fillHostile(dataDir).catch((cause: unknown) => cause);
-    expect(refusal).toMatchObject({ code: "provider_exists" });
-    checkLedger(dataDir, { isAtRest: true, eventCount: before.events + after.events });
-  });
+  test(
+    "is planted into an installation that was filled before, without touching what was there",
+    async () => {
+      const dataDir = join(folder.path, crypto.randomUUID());
+      const untilUs = Date.now() * 1000;
+      const before = await fillDemo(dataDir, { days: 3, untilUs });
+      const after = await fillHostile(dataDir, { untilUs });
+      checkLedger(dataDir, { isAtRest: true, eventCount: before.events + after.events });
+      const refusal: unknown = await fillHostile(dataDir).catch((cause: unknown) => cause);
+      expect(refusal).toMatchObject({ code: "provider_exists" });
+      checkLedger(dataDir, { isAtRest: true, eventCount: before.events + after.events });
+    },
+    WAIT_MS_MAX,
+  );
 });
 
 type Row = { readonly [field: string]: unknown };

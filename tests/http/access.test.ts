@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
+import { createBodyRoom } from "#http/body-room.ts";
 import { createDoor, createGuard, toRouteTable, type Access } from "#http/guard.ts";
 import { connect } from "./open-connection.ts";
 import { call, createCaller, expectError, startHarness, type Harness } from "./support.ts";
@@ -7,10 +8,10 @@ import { call, createCaller, expectError, startHarness, type Harness } from "./s
 const UNKNOWN_KEY = `lp_${"a".repeat(43)}`;
 
 let harness: Harness;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness();
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const routesOf = (...accesses: readonly Access[]) =>
   harness.app.routes.filter(({ access }) => accesses.includes(access));
@@ -80,7 +81,7 @@ describe("the declaration", () => {
   });
 
   test("a route that declares nothing does not start", () => {
-    const guard = createGuard(door, 1000);
+    const guard = createGuard(door, 1000, createBodyRoom({ bytesMax: 1000 }));
     const declared = new Elysia().use(guard).get("/open", () => "open", { public: true });
     expect(toRouteTable(declared.routes)).toEqual([{ method: "GET", path: "/open", access: "public" }]);
     const forgotten = new Elysia()

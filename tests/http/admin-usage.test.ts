@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createCaller, expectError } from "./support.ts";
 import { bearer, CANCELLED, LIMITED, signedIn, startTeam, type Team } from "./team.ts";
 
 let team: Team;
 
-beforeAll(async () => {
+beforeEach(async () => {
   team = await startTeam();
   const { alice, bob } = team;
   await team.record(
@@ -15,7 +15,7 @@ beforeAll(async () => {
     { at: "2026-03-10T11:00:00Z", by: bob, model: "free", prices: {}, costPico: null, unpriced: true },
   );
 });
-afterAll(() => team.stop());
+afterEach(() => team.stop());
 
 const units = { input_tokens: 6, output_tokens: 2, cached_input_tokens: 4 };
 const row = {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { RouteEntry } from "#http/guard.ts";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
 import {
@@ -51,7 +51,7 @@ let goodToken: string;
 /** In the relay's path, by what they are. */
 let badTokens: ReadonlyMap<string, string>;
 
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness({
     relay: {
       relay: { send: async () => ({ kind: "relayed", response: new Response("relayed") }) },
@@ -210,7 +210,7 @@ beforeAll(async () => {
   ];
   credentials = rows.map(([name, worth, headers, foreign = null]) => ({ name, worth, headers, foreign }));
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 /** Who may call a path, by the specification's sections 4 and 5. */
 function audienceOf(path: string): "public" | "caller" | "admin" | "relay" {

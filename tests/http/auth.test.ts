@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "#http/app.ts";
 import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
@@ -15,10 +15,10 @@ import {
 } from "./support.ts";
 
 let harness: Harness;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness();
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const JSON_TYPE = { "content-type": "application/json" };
 

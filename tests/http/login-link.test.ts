@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createLoginLinks } from "#identity/login-links.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness();
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const JSON_TYPE = { "content-type": "application/json" };
 

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -24,12 +24,14 @@ let app: TestApp;
 const heldCalls: UpstreamCall[] = [];
 let onHeldCall: () => void = () => {};
 
-beforeAll(async () => {
+beforeEach(async () => {
+  heldCalls.length = 0;
+  onHeldCall = () => {};
   upstream = await startUpstream({ script: answer });
   app = await startApp();
   await addCatalog(app);
 });
-afterAll(async () => {
+afterEach(async () => {
   await app.stop();
   await upstream.stop();
 });
@@ -74,6 +76,14 @@ function chat(model: string, stream = false, signal?: AbortSignal): Promise<Resp
   });
 }
 
+/** Two requests for each model that answers at once, one of them streamed. */
+async function makeTraffic(): Promise<void> {
+  for (const model of ["priced", "team/free:1", "limited", "nobody"]) {
+    await (await chat(model)).text();
+    await (await chat(model, true)).text();
+  }
+}
+
 async function scrape(from = app): Promise<ReadonlyMap<string, ParsedFamily>> {
   const response = await fetch(`${from.url}/metrics`);
   expect(response.status).toBe(200);
@@ -113,10 +123,7 @@ const requestsOf = (model: string, provider: string, outcome: string) => ({
 
 describe("requests", () => {
   test("are counted once each, under the outcome that the request log has for them, and so are their seconds", async () => {
-    for (const model of ["priced", "team/free:1", "limited", "nobody"]) {
-      await (await chat(model)).text();
-      await (await chat(model, true)).text();
-    }
+    await makeTraffic();
     const leaving = new AbortController();
     const asked = chat("held", true, leaving.signal);
     const call = await takeHeldCall();
@@ -152,6 +159,7 @@ describe("requests", () => {
   });
 
   test("add their normalised units, and what had no price to the unpriced ones", async () => {
+    await makeTraffic();
     const families = await scrape();
     const valueOf = (name: string, labels: Record<string, string>) => findValue(families, name, labels);
     const units = { input_tokens: 60, cached_input_tokens: 40, output_tokens: 14 };
@@ -168,6 +176,7 @@ describe("requests", () => {
   });
 
   test("that are refused before they go to a provider are not counted", async () => {
+    await makeTraffic();
     const before = await scrape();
     expect((await chat("unknown")).status).toBe(404);
     expect((await fetch(`${app.url}/v1/chat/completions`, { method: "POST" })).status).toBe(401);
@@ -195,14 +204,16 @@ describe("requests", () => {
 
 describe("the server's own figures", () => {
   test("tell what the writer has committed; nothing stays uncommitted", async () => {
+    await makeTraffic();
     const families = await scrapeUntil((seen) => findValue(seen, "proxy_journal_uncommitted_bytes") === 0);
     const requests = families.get("proxy_requests_total")?.samples ?? [];
     const count = requests.reduce((sum, { value }) => sum + value, 0);
+    expect(count).toBe(8);
     expect(findValue(families, "proxy_writer_events_total")).toBe(count);
     expect(findValue(families, "proxy_writer_running")).toBe(1);
     expect(findValue(families, "proxy_writer_commits_total")).toBeGreaterThan(0);
     expect(findValue(families, "proxy_writer_last_commit_seconds")).toBeGreaterThan(0);
-    expect(findValue(families, "proxy_ledger_combinations")).toBeGreaterThan(4);
+    expect(findValue(families, "proxy_ledger_combinations")).toBe(4);
     expect(findValue(families, "proxy_journal_pending_bytes")).toBe(0);
   });
 
@@ -218,7 +229,7 @@ describe("the server's own figures", () => {
     expect(counted("+Inf")).toBeGreaterThan(counted("0.1"));
   });
 
-  test("tell of memory, files, processor and version", async () => {
+  test("tell of memory, files and processor, and not of a version", async () => {
     const families = await scrape();
     for (const name of [
       "process_resident_memory_bytes",
@@ -227,14 +238,15 @@ describe("the server's own figures", () => {
     ]) {
       expect(findValue(families, name)).toBeGreaterThan(0);
     }
-    expect(findValue(families, "proxy_build_info", { version: "1.0.0" })).toBe(1);
     expect(
       Math.abs((findValue(families, "process_start_time_seconds") ?? 0) - Date.now() / 1000),
     ).toBeLessThan(60);
     expect(families.get("process_open_fds")?.samples[0]?.value ?? 1).toBeGreaterThan(0);
+    expect(await (await fetch(`${app.url}/metrics`)).text()).not.toContain("1.0.0");
   });
 
   test("never name a principal, a key, a client, a credential or content", async () => {
+    await makeTraffic();
     const text = await (await fetch(`${app.url}/metrics`)).text();
     for (const secret of [CONTENT, CREDENTIAL, app.adminKey, "admin", "Bun/", upstream.baseUrl]) {
       expect(text).not.toContain(secret);
@@ -244,6 +256,7 @@ describe("the server's own figures", () => {
 
 describe("the page docs/metrics.md", () => {
   test("has each metric that is served, with its type, labels and meaning, and no other", async () => {
+    await makeTraffic();
     const families = await scrape();
     const page = await Bun.file(join(import.meta.dir, "../../docs/metrics.md")).text();
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));
@@ -261,7 +274,9 @@ describe("the page docs/metrics.md", () => {
 
 describe("a ledger that cannot write", () => {
   test("is seen in the figures, which are served on, and so is its recovery", async () => {
-    const database = new Database(join(app.dataDir, "usage.db"));
+    using database = new Database(join(app.dataDir, "usage.db"));
+    // The writer may be at its start.
+    database.run("PRAGMA busy_timeout = 5000");
     const before = await scrape();
     database.run("BEGIN IMMEDIATE");
     await (await chat("priced")).text();
@@ -277,7 +292,6 @@ describe("a ledger that cannot write", () => {
       findValue(before, "proxy_writer_events_total"),
     );
     database.run("ROLLBACK");
-    database.close();
     await scrapeUntil((seen) => findValue(seen, "proxy_journal_uncommitted_bytes") === 0);
   });
 

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { call, createCaller, expectError, signIn, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness();
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const CREDENTIAL = "sk-upstream-secret-word";
 let names = 0;
@@ -102,7 +102,10 @@ describe("POST /model/new", () => {
 
   test("what /model/info shows can be posted back as it is, and is the same deployment", async () => {
     await register(deployment({ model: "openai/gpt-4o" }));
-    for (const shown of await info()) expect(await register(shown)).toEqual(shown);
+    await register(deployment({ api_base: "http://models.example:8000/v1/", api_key: CREDENTIAL }));
+    const all = await info();
+    expect(all.length).toBe(2);
+    for (const shown of all) expect(await register(shown)).toEqual(shown);
   });
 
   test("another deployment under a used name is 409 alias_exists, and its credential is not stored", async () => {
@@ -155,7 +158,7 @@ describe("GET /model/info", () => {
     const { deps } = harness;
     const target = deployment({ api_base: "http://off.example/v1", api_key: CREDENTIAL });
     await register(target);
-    const hidden = await register(deployment());
+    const hidden = await register({ ...deployment(), model_name: "before-all-others" });
     await deps.catalog.updateModel(hidden.model_name, { hidden: true }, null);
     const name = await deps.catalog.createModel({ alias: freshName(), target: target.model_name }, null);
     await deps.catalog.updateProvider("off.example", { enabled: false }, null);

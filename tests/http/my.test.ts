@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness();
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/;
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

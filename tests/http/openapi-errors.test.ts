@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { toTemplate } from "#http/openapi/document.ts";
 import { toErrorCodes, type Operation } from "#http/openapi/operation.ts";
@@ -56,7 +56,7 @@ let adminSession: string;
 let relayToken: string;
 const seen = new Set<string>();
 
-beforeAll(async () => {
+beforeEach(async () => {
   upstream = await startUpstream({ script: (call) => call.reply({ body: "no JSON" }) });
   provider = await startIdentityProvider();
   app = await startApp({
@@ -108,7 +108,7 @@ beforeAll(async () => {
   const signedIn = await app.api("POST", "/auth/password", { password: app.adminPassword }, {});
   adminSession = signedIn.headers.get("set-cookie")!.split(";", 1)[0]!;
 });
-afterAll(async () => {
+afterEach(async () => {
   await Promise.all([app.stop(), off.stop(), broken.stop()]);
   await provider.stop();
   await upstream.stop();
@@ -267,6 +267,20 @@ test("sign-in refuses with each of its codes", async () => {
     path: `/auth/callback?state=${empty.state}`,
     headers: empty.headers,
   });
+});
+
+test("a browser whose sign-in is refused gets a page, which the document lists beside the envelope", async () => {
+  for (const name of ["GET /auth/login", "GET /auth/callback"]) {
+    const operation = find(name);
+    const response = await fetch(off.url + toPath(operation), { headers: { accept: "text/html" } });
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const place = [...stepsOf(operation), "responses", String(response.status)];
+    const ref: string = place.reduce((at: any, step) => at[step], openApi).$ref;
+    const { content } = openApi.components.responses[ref.split("/").at(-1)!];
+    expect(Object.keys(content)).toEqual([JSON_TYPE, "text/html"]);
+  }
+  const other = openApi.paths["/my/keys"].get.responses["401"].$ref.split("/").at(-1)!;
+  expect(Object.keys(openApi.components.responses[other].content)).toEqual([JSON_TYPE]);
 });
 
 test("what is made, changed or asked for is refused with each code of its own", async () => {

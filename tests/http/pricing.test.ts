@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { PRICES_MAX } from "#catalog/feed-plan.ts";
 import { FEED_ENTRIES_MAX } from "#catalog/feed.ts";
 import { startApp } from "../support/app.ts";
@@ -6,11 +6,11 @@ import { startUpstream } from "../support/upstream.ts";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
 
 let harness: Harness;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness({ config: { maxBodyBytes: 16 * 1024 * 1024 } });
   await harness.deps.catalog.createProvider({ name: "acme", baseUrl: "http://127.0.0.1:9/v1" }, null);
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const PRICING = "/admin/v1/pricing";
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/;
@@ -19,11 +19,29 @@ const inspect = async () => (await call(harness, "GET", PRICING)).json();
 const latestEvent = async () =>
   (await (await call(harness, "GET", "/admin/v1/events?limit=1")).json()).events[0];
 
+/** A model with a price of its own. */
+async function createPriced(): Promise<void> {
+  const body = { alias: "own", provider: "acme", upstream_name: "up", pricing: { input_tokens: 0.15 } };
+  expect((await call(harness, "POST", "/admin/v1/models", { body })).status).toBe(201);
+}
+const FEED = {
+  version: "2025-06",
+  entries: [
+    { model: "vendor/x", unit: "output_tokens", price_per_unit: 2.5e-6 },
+    { model: "vendor/x", unit: "input_tokens", price_per_million: 1.25 },
+    { model: "own", unit: "audio_seconds", price_per_unit: 0.0001 },
+  ],
+};
+/** A model whose prices are the feed's. */
+const createFed = () =>
+  call(harness, "POST", "/admin/v1/models", {
+    body: { alias: "fed", provider: "acme", upstream_name: "vendor/x" },
+  });
+
 describe("the pricing feed", () => {
   test("before the first load is null, and lists the prices written with models but no mark", async () => {
     expect(await inspect()).toEqual({ version: null, loaded_at: null, entries: [] });
-    const model = { alias: "own", provider: "acme", upstream_name: "up", pricing: { input_tokens: 0.15 } };
-    expect((await call(harness, "POST", "/admin/v1/models", { body: model })).status).toBe(201);
+    await createPriced();
     expect(await inspect()).toEqual({
       version: null,
       loaded_at: null,
@@ -40,14 +58,8 @@ describe("the pricing feed", () => {
   });
 
   test("is loaded, answered with its count, shown by name and unit, audited, and in force at once", async () => {
-    const response = await load({
-      version: "2025-06",
-      entries: [
-        { model: "vendor/x", unit: "output_tokens", price_per_unit: 2.5e-6 },
-        { model: "vendor/x", unit: "input_tokens", price_per_million: 1.25 },
-        { model: "own", unit: "audio_seconds", price_per_unit: 0.0001 },
-      ],
-    });
+    await createPriced();
+    const response = await load(FEED);
     const answer = await response.json();
     expect([response.status, answer]).toEqual([
       200,
@@ -82,10 +94,7 @@ describe("the pricing feed", () => {
       target_kind: "pricing_feed",
       target_ref: "2025-06",
     });
-    const bound = await call(harness, "POST", "/admin/v1/models", {
-      body: { alias: "fed", provider: "acme", upstream_name: "vendor/x" },
-    });
-    expect(await bound.json()).toMatchObject({
+    expect(await (await createFed()).json()).toMatchObject({
       pricing: { input_tokens: 1.25, output_tokens: 2.5 },
       pricing_inherited: true,
     });
@@ -97,7 +106,9 @@ describe("the pricing feed", () => {
   });
 
   test("may be loaded again under its version, and empty, which changes no price", async () => {
+    await load(FEED);
     const before = await inspect();
+    expect(before.entries.length).toBe(3);
     for (const version of ["2025-06", "2025-07"]) {
       const response = await load({ version, entries: [] });
       expect([response.status, await response.json()]).toEqual([
@@ -130,6 +141,8 @@ describe("the pricing feed", () => {
 });
 
 test("prices are listed with the models for a key or a session of anybody, and never without", async () => {
+  await load(FEED);
+  await createFed();
   const { principal, key } = await createCaller(harness, "reader");
   const credentials = [
     { authorization: `Bearer ${key}` },
@@ -154,6 +167,11 @@ test("prices are listed with the models for a key or a session of anybody, and n
 });
 
 describe("a feed that is refused changes nothing and is not audited", () => {
+  beforeEach(async () => {
+    await createPriced();
+    expect((await load(FEED)).status).toBe(200);
+  });
+
   const good = { model: "own", unit: "input_tokens", price_per_million: 9 };
   const withLast = (fields: Record<string, unknown>) => ({
     version: "bad",

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
 import { startApp } from "../support/app.ts";
 import { connect } from "./open-connection.ts";
@@ -6,12 +6,12 @@ import { call, createCaller, expectError, openSession, startHarness, type Harnes
 
 let harness: Harness;
 let relay: RelayAuthenticator;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness();
   const { identity, keyUse } = harness.deps;
   relay = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets });
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const MINE = "/my/relay-tokens";
 const ALL = "/admin/v1/relay-tokens";

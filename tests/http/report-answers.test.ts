@@ -53,6 +53,7 @@ describe("a report for another window than was asked for, or without all of its 
     ["/admin/v1/usage/series"],
   ])("%s says so in its headers", async (path) => {
     const none = { principals: [], keyIds: [], providers: [], models: [], clients: [], tags: [] };
+    const counts = { principals: [], keys: [], providers: [], models: [], clients: [], tags: [] };
     const cut = {
       principals: true,
       keys: false,
@@ -65,7 +66,7 @@ describe("a report for another window than was asked for, or without all of its 
       readSeries: async ({ bucket }) => ({ ...NOTES, bucket, buckets: [] }),
       readSummary: async () => ({ ...NOTES, chunks: encode("{}") }),
       readErrors: async () => ({ ...NOTES, chunks: encode("{}") }),
-      readFacets: async () => ({ ...NOTES, ...none, cut }),
+      readFacets: async () => ({ ...NOTES, ...none, counts, cut }),
     });
     const { headers } = await get(path);
     expect([headers.get("x-proxy-window"), headers.get("x-proxy-truncated")]).toEqual([

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { signSession } from "#identity/session-cookie.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
 import { connect } from "./open-connection.ts";
@@ -14,7 +14,7 @@ import {
 
 let harness: Harness;
 let runs: number;
-beforeAll(async () => {
+beforeEach(async () => {
   harness = await startHarness({
     exchange: {
       run: async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
 beforeEach(() => {
   runs = 0;
 });
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 const CHAT = ["POST", "/v1/chat/completions"] as const;
 

@@ -365,6 +365,34 @@ describe("GET /stats/requests/facets", () => {
     expect(JSON.stringify(facets)).not.toContain(deletedId);
   });
 
+  test("with counts=1 says beside all else how many requests have each value, in the order of the values", async () => {
+    const path = "/stats/requests/facets?until=2026-03-12";
+    const { counts, ...rest } = await team.read(`${path}&counts=1`);
+    const plain = await team.read(path);
+    expect(JSON.stringify(rest)).toBe(JSON.stringify(plain));
+    const keyCounts = plain.keys.map(({ principal }: { principal: string }) =>
+      principal === "alice" ? 3 : 6,
+    );
+    // Of eleven two came by the relay, without a key; one has no model, one no client.
+    expect(counts).toEqual({
+      principals: [5, 6],
+      keys: keyCounts,
+      providers: [2, 1, 2, 6],
+      models: [9, 1],
+      clients: [1, 1, 8],
+      tags: [3, 2, 1, 1],
+    });
+    const shop = await team.read(`${path}&counts=1&tag=app:shop&since=2026-03-03`);
+    expect([shop.principals, shop.counts.principals]).toEqual([["alice"], [2]]);
+    expect([shop.tags, shop.counts.tags]).toEqual([plain.tags, [2, 1, 1, 1]]);
+  });
+
+  test.each(["0", "true", "", "2"])("with counts=%s says nothing of counts", async (text) => {
+    const facets = await team.read(`/stats/requests/facets?counts=${text}`);
+    expect(Object.keys(facets)).toEqual(Object.keys(await team.read("/stats/requests/facets")));
+    expect(facets).not.toHaveProperty("counts");
+  });
+
   test("shows a deleted key by its id, with neither label nor suffix", async () => {
     const { id } = await deletedKey();
     const { keys } = await team.read(`/stats/requests/facets?key=${id}`);

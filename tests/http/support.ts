@@ -25,6 +25,7 @@ import { createLog } from "#kernel/log.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";
+import "../support/loopback.ts";
 
 export const PASSWORD = "correct horse battery";
 
@@ -296,6 +297,7 @@ const NO_STATS: StatsStore = {
     models: [],
     clients: [],
     tags: [],
+    counts: { principals: [], keys: [], providers: [], models: [], clients: [], tags: [] },
     cut: { principals: false, keys: false, providers: false, models: false, clients: false, tags: false },
     snapped: null,
     truncated: false,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ExchangeInput, ExchangeResult } from "#forward/exchange.ts";
 import { createApp } from "#http/app.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/connections.ts";
@@ -10,7 +10,9 @@ let harness: Harness;
 let runs: ExchangeInput[];
 let answer: (input: ExchangeInput) => ExchangeResult | Promise<ExchangeResult>;
 
-beforeAll(async () => {
+beforeEach(async () => {
+  runs = [];
+  answer = () => ({ kind: "relayed", response: new Response("as it came") });
   harness = await startHarness({
     exchange: {
       async run(input) {
@@ -20,11 +22,7 @@ beforeAll(async () => {
     },
   });
 });
-beforeEach(() => {
-  runs = [];
-  answer = () => ({ kind: "relayed", response: new Response("as it came") });
-});
-afterAll(() => harness.stop());
+afterEach(() => harness.stop());
 
 describe("a POST of the data plane", () => {
   test.each(INGRESS_ROUTES.map(({ path, endpoint }) => [path, endpoint] as const))(
@@ -158,7 +156,7 @@ describe("a POST of the data plane", () => {
 });
 
 describe("GET /v1/models", () => {
-  beforeAll(async () => {
+  beforeEach(async () => {
     const { catalog } = harness.deps;
     await catalog.createProvider({ name: "acme", baseUrl: "http://127.0.0.1:9/v1" }, null);
     await catalog.createProvider({ name: "off", baseUrl: "http://127.0.0.1:9/v1" }, null);

@@ -153,7 +153,7 @@ describe("the name of a principal", () => {
         },
       ),
     );
-  });
+  }, 60_000);
 
   test("gets a number from the second one on, and stays within its length", () => {
     expect([1, 2, 3].map((number) => toNumberedName("jane", number))).toEqual(["jane", "jane-2", "jane-3"]);

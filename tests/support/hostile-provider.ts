@@ -1,4 +1,5 @@
 import { createHmac, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import "./loopback.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Answer = Json | string | Response | Promise<Response>;

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildExecutable } from "../../build.ts";
+import "./loopback.ts";
 
 const START_WAIT_MS_MAX = 30_000;
 

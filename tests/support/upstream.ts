@@ -1,6 +1,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import net from "node:net";
 import tls from "node:tls";
+import "./loopback.ts";
 
 /** A request exactly as an upstream received it. */
 export interface ReceivedRequest {
@@ -232,6 +233,7 @@ function readBody(
     const lineEnd = received.indexOf("\r\n", at);
     if (lineEnd < 0) return null;
     const size = Number.parseInt(received.toString("latin1", at, lineEnd), 16);
+    if (Number.isNaN(size)) throw new Error("a chunk of the request has no size");
     if (received.length < lineEnd + 2 + size + 2) return null;
     if (size === 0) return { bytes: Buffer.concat(chunks), size: lineEnd + 4 };
     chunks.push(received.subarray(lineEnd + 2, lineEnd + 2 + size));

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, describe, setDefaultTimeout } from "bun:test";
 import type { Browser } from "playwright-core";
 import { findChromium, launchChromium } from "./chromium.ts";
+import { startSite, type Site, type SiteOptions } from "./site.ts";
 import { openVisitor, type Visitor, type VisitorOptions } from "./visitor.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -18,6 +19,11 @@ export const describeInBrowser = chromiumPath === null ? describe.skip : describ
 export interface TestBrowser {
   /** Somebody with a profile and a page of their own. After the test the page must have been silent, and is closed. */
   newVisitor(options: VisitorOptions): Promise<Visitor>;
+  /**
+   * An installation of the test's own, for `beforeEach` or the test itself: a test that is tried again begins anew, whatever
+   * its first try has made or broken. It ends after the test, when the visitors are gone.
+   */
+  newSite(options?: SiteOptions): Promise<Site>;
 }
 
 /**
@@ -28,11 +34,16 @@ export function useBrowser(): TestBrowser {
   setDefaultTimeout(TEST_MS_MAX);
   let launched: Promise<Browser> | null = null;
   const visitors: Visitor[] = [];
+  const sites: Site[] = [];
 
+  // One hook for both: a hook that throws keeps those after it from being run.
   afterEach(async () => {
-    const outcomes = await Promise.allSettled(visitors.splice(0).map((visitor) => visitor.close()));
-    const loud = outcomes.find((outcome) => outcome.status === "rejected");
-    if (loud !== undefined) throw loud.reason;
+    const outcomes = [
+      ...(await Promise.allSettled(visitors.splice(0).map((visitor) => visitor.close()))),
+      ...(await Promise.allSettled(sites.splice(0).map((site) => site.stop()))),
+    ];
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   });
   afterAll(async () => {
     const browser = await launched;
@@ -48,6 +59,11 @@ export function useBrowser(): TestBrowser {
       const visitor = await openVisitor(await launched, options);
       visitors.push(visitor);
       return visitor;
+    },
+    async newSite(options) {
+      const site = await startSite(options);
+      sites.push(site);
+      return site;
     },
   };
 }

@@ -59,12 +59,14 @@ export async function watchProblems(context: BrowserContext): Promise<ProblemWat
   context.on("dialog", (dialog) => {
     if (dialog.type() === "beforeunload") {
       leaving.asked += 1;
-      void (leaving.answer === "leave" ? dialog.accept() : dialog.dismiss());
+      const answered = leaving.answer === "leave" ? dialog.accept() : dialog.dismiss();
+      // A page that closes at once takes its question with it.
+      void answered.catch(() => undefined);
       return;
     }
     // The product has dialogs of its own: this is somebody's script.
     add("dialog", `${dialog.type()}: ${dialog.message()}`);
-    void dialog.dismiss();
+    void dialog.dismiss().catch(() => undefined);
   });
 
   const attachments = new Map<Page, Promise<void>>();

@@ -1,0 +1,76 @@
+import { beforeEach, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { callApi } from "../support/installation.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { checkFits } from "./support/layout.ts";
+import { openAtRest } from "./support/rest.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import type { Site } from "./support/site.ts";
+
+const browser = useBrowser();
+
+const LONG = "a-name-that-somebody-made-as-long-as-it-may-be-for-a-model-that-is-called-so";
+
+let site: Site;
+beforeEach(async () => {
+  site = await browser.newSite({ demo: { days: 3 } });
+  const provider = { name: "a-provider-with-quite-a-long-name", base_url: "http://127.0.0.1:9/v1" };
+  await call("/providers", provider);
+  const bound = {
+    provider: provider.name,
+    upstream_name: `vendor/${LONG}`,
+    capabilities: ["chat", "vision"],
+  };
+  await call("/models", { ...bound, alias: LONG, pricing: { input_tokens: 0.123456, audio_seconds: 12 } });
+  await call("/models", { alias: `${LONG}-2`, target: LONG });
+}, 60_000);
+
+async function call(path: string, body: unknown): Promise<void> {
+  const response = await callApi(site.url, await site.adminKey(), "POST", `/admin/v1${path}`, body);
+  expect(response.status).toBe(201);
+}
+
+/** Tables of which something can only be seen by scrolling sideways, with their widths. */
+async function findScrolled(page: Page): Promise<readonly string[]> {
+  return await page.evaluate(() =>
+    [...document.querySelectorAll("[role=region]:has(> table)")]
+      .filter((region) => region.scrollWidth > region.clientWidth)
+      .map((region) => `${region.getAttribute("aria-label")}: ${region.scrollWidth} > ${region.clientWidth}`),
+  );
+}
+
+describeInBrowser("in a window of 1280 pixels", () => {
+  test.each([
+    ["/", 1],
+    ["/requests", 1],
+    ["/errors", 2],
+    ["/models", 1],
+    ["/keys", 1],
+    ["/providers", 1],
+    ["/catalogue", 1],
+    ["/people", 1],
+    ["/pricing", 2],
+  ])(
+    "no table of %s scrolls sideways, also beside a scroll bar and with long names",
+    async (path, tables) => {
+      for (const theme of ["light", "dark"] as const) {
+        // What a scroll bar of the window leaves.
+        const viewport = { width: 1280 - 15, height: 900 };
+        const visitor = await browser.newVisitor({ baseUrl: site.url, theme, viewport });
+        await signInAsAdmin(visitor, site);
+        const { page } = visitor;
+        await openAtRest(page, path);
+        await page
+          .locator("[role=region] > table")
+          .nth(tables - 1)
+          .waitFor();
+        expect(await findScrolled(page)).toEqual([]);
+        await checkFits(page);
+        await checkAccessibility(page);
+        await shoot(page, `1280-${theme}-${path}`, { fullPage: true });
+      }
+    },
+  );
+});
