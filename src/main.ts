@@ -6,8 +6,8 @@ process.umask(0o077);
 // Before anything else is loaded: the server's process is replaced by one that may have more than 256 upstream requests.
 if (args[0] === "serve") await relaunchWithoutRequestCap(args);
 const { runCli } = await import("#cli/program.ts");
-const { createProcessTerminal } = await import("#cli/terminal.ts");
-const { EXIT } = await import("#cli/failure.ts");
+const { createProcessTerminal } = await import("#cli/screen/terminal.ts");
+const { EXIT } = await import("#cli/screen/failure.ts");
 const terminal = createProcessTerminal();
 const code = await runCli(args, terminal);
 const isWhole = await terminal.end();

@@ -1,9 +1,9 @@
 /** Writes docs/command-line.md from the commands themselves: `npm run docs`. */
 import type { Command, Option } from "commander";
 import { join } from "node:path";
-import { readCommandTree, type CommandNode } from "../../src/cli/command-tree.ts";
+import { readCommandTree, type CommandNode } from "../../src/cli/help/command-tree.ts";
 import { createProgram } from "../../src/cli/program.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
+import type { Terminal } from "../../src/cli/screen/terminal.ts";
 
 /** From the root of the repository. */
 export const COMMAND_LINE_PAGE = "docs/command-line.md";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { listNodes, readCommandTree, type CommandNode } from "#cli/command-tree.ts";
-import { SHELLS, type Shell } from "#cli/completion.ts";
+import { listNodes, readCommandTree, type CommandNode } from "#cli/help/command-tree.ts";
+import { SHELLS, type Shell } from "#cli/help/completion.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 import { makeFolder } from "../support/folder.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeChanges } from "#cli/changes.ts";
+import { makeChanges } from "#cli/commands/changes.ts";
 import { parseLitellmConfig } from "#interchange/litellm-config.ts";
 import { planImport } from "#interchange/litellm-plan.ts";
 import { openCatalog } from "../interchange/catalogs.ts";

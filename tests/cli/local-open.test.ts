@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { formatCommand } from "#cli/follow-up.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
 import { lockDataFolder, type FolderLock } from "#storage/sqlite/usage/folder-lock.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { openLogEnd } from "#cli/log-end.ts";
+import { openLogEnd } from "#cli/installation/log-end.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { parseInstant } from "#stats/window.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { toPrintable, toPrintableLines } from "#cli/printable.ts";
-import { toTable } from "#cli/table.ts";
+import { toPrintable, toPrintableLines } from "#cli/screen/printable.ts";
+import { toTable } from "#cli/screen/table.ts";
 
 // oxlint-disable-next-line no-control-regex
 const ACTIVE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { groupUsage, sumUsage } from "#cli/usage-groups.ts";
-import { RELAY_SENTINEL } from "#cli/filters.ts";
+import { groupUsage, sumUsage } from "#cli/commands/usage-groups.ts";
+import { RELAY_SENTINEL } from "#cli/input/filters.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { makeFolder } from "../support/folder.ts";

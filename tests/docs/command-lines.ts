@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { readCommandTree } from "#cli/command-tree.ts";
+import { readCommandTree } from "#cli/help/command-tree.ts";
 import { createProgram } from "#cli/program.ts";
-import { refuseSecrets } from "#cli/argv.ts";
+import { refuseSecrets } from "#cli/input/argv.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
 
 /** What may stand before a command: nothing, settings, or a program that runs it. */

@@ -227,7 +227,7 @@ describe("a build that fails", () => {
       "#http/app.ts",
       "#storage/storage.ts",
       "#boot/config.ts",
-      "#cli/table.ts",
+      "#cli/screen/table.ts",
       "#forward/relay.ts",
     ]) {
       const source = `import * as all from "${specifier}"; export const shared = Object.keys(all).join();`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { toPrintableLines } from "#cli/printable.ts";
+import { toPrintableLines } from "#cli/screen/printable.ts";
 import { parseCatalog } from "#interchange/catalog-parse.ts";
 import { toCatalogFile, type CatalogState } from "#interchange/catalog-state.ts";
 import { formatCatalog, toCatalogJson } from "#interchange/catalog-text.ts";

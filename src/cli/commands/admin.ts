@@ -1,0 +1,87 @@
+import type { Command } from "commander";
+import type { LocalServices } from "#boot/local.ts";
+import { ADMIN_PRINCIPAL_NAME, type Principal } from "#identity/principal.ts";
+import { parsePrincipalDraft, type PrincipalDraft } from "#identity/principals.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { toOwnedKeyView } from "#views/identity.ts";
+import { addAdminPasswordCommands } from "./admin-password.ts";
+import { addExamples, addLocalCommand, withNewLocal, type LocalOptions } from "./command.ts";
+import { checkTyped } from "#cli/screen/failure.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
+import { addLoginLinkCommand } from "./login-link.ts";
+import { writeJson } from "#cli/screen/output.ts";
+import { showSecret } from "#cli/screen/secret.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+
+const FIRST_KEY_LABEL = "first admin key";
+
+interface BootstrapOptions extends LocalOptions {
+  readonly name: string;
+  readonly ifMissing?: true;
+}
+
+export function addAdminCommands(program: Command, terminal: Terminal): void {
+  const admin = program.command("admin").description("first admin key, password, login link");
+
+  const bootstrap = addLocalCommand(
+    admin,
+    "bootstrap",
+    "make an admin and its first API key, and print the key, once",
+  )
+    .option("--name <name>", "the admin's name", ADMIN_PRINCIPAL_NAME)
+    .option("--if-missing", "do nothing, and succeed, when this admin has a key already")
+    .action((options: BootstrapOptions) => {
+      const draft = toAdmin(options.name);
+      checkTyped(() => parsePrincipalDraft(draft));
+      return withNewLocal(terminal, options, async (installation) => {
+        const found = await findAdmin(installation, draft.name);
+        if (found === null || !(await hasKey(installation, found))) {
+          // Only now: beside a server of an older version nothing can be written, but nothing has to be.
+          const local = await installation.forWriting();
+          const principal = found ?? (await local.principals.create(draft, null));
+          const { key, plaintext } = await local.keys.create(
+            { principalId: principal.id, label: FIRST_KEY_LABEL },
+            null,
+          );
+          const view = { ...toOwnedKeyView(key, principal.name, null), key: plaintext };
+          const takeBack = () => local.keys.delete({ id: key.id }, null);
+          const what = `key of ${principal.name}`;
+          await showSecret(terminal, options, { view, field: "key", what, takeBack });
+        } else if (options.ifMissing === true) {
+          terminal.writeMessage(`${found.name} has a key already: nothing to do\n`);
+          if (options.json === true) writeJson(terminal, null);
+        } else {
+          throw new ProxyError(
+            "principal_exists",
+            `${found.name} has a key already. For another one: ${formatCommand(["key", "create", "--principal", found.name], options)}`,
+          );
+        }
+      });
+    });
+  addExamples(bootstrap, [
+    "export PROXY_API_KEY=$(lockport admin bootstrap)",
+    "lockport admin bootstrap --name ada --if-missing",
+  ]);
+
+  addAdminPasswordCommands(admin, terminal);
+  addLoginLinkCommand(admin, terminal);
+}
+
+function toAdmin(name: string): PrincipalDraft {
+  return { name, kind: "user", role: "admin" };
+}
+
+/** Null when nobody has the name. Throws a `ProxyError` when it is somebody else's than an enabled admin's. */
+async function findAdmin({ identity }: LocalServices, name: string): Promise<Principal | null> {
+  const found = await identity.findPrincipalByName(name);
+  if (found === null || (found.role === "admin" && found.enabled)) return found;
+  throw new ProxyError(
+    "principal_exists",
+    `${name} exists and is not an enabled admin: choose another --name.`,
+  );
+}
+
+async function hasKey({ keys }: LocalServices, { id }: Principal): Promise<boolean> {
+  const { total } = await keys.list({ principalId: id }, { limit: 1, offset: 0 });
+  return total > 0;
+}

@@ -1,0 +1,91 @@
+import type { Command } from "commander";
+import { statSync } from "node:fs";
+import { createSystem } from "#boot/system.ts";
+import { addExamples, addLocalCommand, configWith, type LocalOptions } from "./command.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { toSize } from "#cli/screen/figures.ts";
+import { writeDone } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { withTransfer } from "#cli/screen/transfer.ts";
+
+interface BackupOptions extends LocalOptions {
+  readonly withSecretKey?: true;
+}
+
+const STDOUT = "-";
+
+/** `lockport backup FILE`: both databases and the open end of the journal in one file, also while the server runs. */
+export function addBackupCommand(program: Command, terminal: Terminal): void {
+  const command = addLocalCommand(program, "backup", "copy the installation into one file, online")
+    .argument("<file>", "where to; - is stdout")
+    .option("--with-secret-key", "put the secret key in: whoever has the file then has the credentials")
+    .action(async (file: string, options: BackupOptions) => {
+      if (file === STDOUT) requirePipe(terminal, options);
+      const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
+      const deps = { config, system: createSystem(config) };
+      // Loaded here and not above: no other command has a need of it.
+      const { backUpToFile, backUpToStream } = await import("#boot/backup-file.ts");
+      const withSecretKey = options.withSecretKey === true;
+      const manifest = await withTransfer(terminal, (watch) => {
+        const request = { withSecretKey, watch };
+        if (file !== STDOUT) return backUpToFile(file, request, deps);
+        const write = (bytes: Uint8Array) => writeToPipe(terminal, bytes);
+        return backUpToStream(write, request, deps);
+      });
+      const advice = withSecretKey
+        ? "The secret key is in it: keep it where nobody else can read it."
+        : "The secret key is not in it: keep secret.key (or PROXY_SECRET_KEY) elsewhere, it is needed to restore.";
+      if (file === STDOUT) {
+        terminal.writeMessage(`${advice}\n`);
+        return;
+      }
+      const sizeBytes = statSync(file).size;
+      writeDone(terminal, options, {
+        view: {
+          file,
+          size_bytes: sizeBytes,
+          created_at: manifest.createdAt,
+          has_secret_key: withSecretKey,
+          catalog_schema: manifest.catalogSchema,
+          usage_schema: manifest.usageSchema,
+          parts: manifest.parts.map((part) => ({
+            name: part.name,
+            size_bytes: part.sizeBytes,
+            sha256: part.sha256,
+          })),
+        },
+        sentence: `Wrote ${file} (${toSize(sizeBytes)}), the installation as of ${manifest.createdAt}. ${advice}`,
+      });
+    });
+  command.addHelpText(
+    "after",
+    "\nAn earlier backup of that name is replaced, unless it holds the secret key and the new one would not. Any other file is\nleft alone, and so is the data folder.",
+  );
+  addExamples(command, [
+    "lockport backup /backups/lockport-$(date +%F).tar.zst",
+    "lockport backup --with-secret-key - | age -p > lockport.tar.zst.age",
+  ]);
+}
+
+function requirePipe(terminal: Terminal, options: BackupOptions): void {
+  if (terminal.screens.data) {
+    throw new CommandError(
+      "usage",
+      "A backup is no text for a screen: name a file, or send stdout to a pipe.",
+    );
+  }
+  if (options.json === true) {
+    throw new CommandError("usage", "With - stdout is the backup itself: leave --json out, or name a file.");
+  }
+}
+
+async function writeToPipe(terminal: Terminal, bytes: Uint8Array): Promise<void> {
+  try {
+    await terminal.writeBytes(bytes);
+  } catch {
+    throw new CommandError(
+      "failure",
+      "The backup on stdout is incomplete: whoever took it has gone, or could take no more.",
+    );
+  }
+}

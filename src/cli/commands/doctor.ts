@@ -1,0 +1,146 @@
+import type { Command } from "commander";
+import type { Config } from "#boot/config.ts";
+import { toFailure, toOk, toWarning, type Check } from "#boot/doctor/check.ts";
+import type { UsageFound } from "#boot/doctor/databases.ts";
+import { checkSettings, type SettingSource } from "#boot/doctor/settings.ts";
+import { findLoss } from "#boot/loss.ts";
+import { createSystem } from "#boot/system.ts";
+import { toCounted } from "#kernel/text.ts";
+import { addExamples, addLocalCommand, withLocal, type LocalOptions } from "./command.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { createLocalInstallation } from "#cli/installation/installation-local.ts";
+import { writeJson } from "#cli/screen/output.ts";
+import { findMissing } from "./pricing-missing.ts";
+import { toPrintable } from "#cli/screen/printable.ts";
+import { withSteps } from "#cli/screen/progress.ts";
+import { createStyle } from "#cli/screen/style.ts";
+import { toTable } from "#cli/screen/table.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { readText } from "#cli/installation/wire.ts";
+
+const MODELS_NAMED_MAX = 5;
+/** They need the catalog, and are named where there is none to be read. */
+const LIVE_CHECKS = ["providers", "clock", "prices"];
+
+/** `lockport doctor`: looks at everything that an installation depends on, and changes nothing. */
+export function addDoctorCommand(program: Command, terminal: Terminal): void {
+  const command = addLocalCommand(program, "doctor", "look for what is wrong, and say what to do").action(
+    async (options: LocalOptions) => {
+      const settings = checkSettings(terminal.env, { PROXY_DATA_DIR: options.dataDir });
+      const { config } = settings;
+      const checks = [
+        settings.check,
+        ...(config === null ? [] : await examine(terminal, { config, options })),
+      ];
+      const failed = checks.filter(({ status }) => status === "fail").length;
+      if (options.json === true) {
+        writeJson(terminal, { ok: failed === 0, checks, settings: settings.sources });
+      } else {
+        writeChecks(terminal, checks);
+        writeSources(terminal, settings.sources);
+      }
+      if (failed > 0) throw new CommandError("failure", `${toCounted(failed, "check")} failed.`);
+    },
+  );
+  command.addHelpText("after", "\nIt ends with 1 when a check fails; a warning alone ends with 0.");
+  addExamples(command, [
+    "lockport doctor",
+    "lockport doctor --json | jq '.checks[] | select(.status != \"ok\")'",
+  ]);
+}
+
+interface Examination {
+  readonly config: Config;
+  readonly options: LocalOptions;
+}
+
+async function examine(terminal: Terminal, { config, options }: Examination): Promise<readonly Check[]> {
+  // Loaded here and not above: no other command has a need of them.
+  const { checkDisk, checkFolder, checkKeyFile } = await import("#boot/doctor/folder.ts");
+  const { checkCatalog, checkJournal, checkLock, checkUsage } = await import("#boot/doctor/databases.ts");
+  const { checkPort } = await import("#boot/doctor/port.ts");
+  const folder = checkFolder(config);
+  const { check: lock, isServing } = checkLock(config);
+  const around = [await checkDisk(config), await checkPort(config, { isServing, env: terminal.env })];
+  if (!folder.isOpen) return [folder.check, ...around];
+  return withSteps(terminal, async (step) => {
+    const key = await checkKeyFile(config);
+    step("checking catalog.db", null);
+    const catalog = checkCatalog(config);
+    step("checking usage.db", null);
+    const usage = checkUsage(config);
+    const { log } = createSystem({ logLevel: "error" });
+    const journal = await checkJournal(config, { facts: usage.facts, isServing, log });
+    step("asking the providers", null);
+    const live =
+      catalog.isUsable && findLoss(config) === null
+        ? await examineCatalog(terminal, { config, options }, usage.facts)
+        : LIVE_CHECKS.map((name) => toOk(name, "not looked at: see what is said of catalog.db and usage.db"));
+    return [folder.check, lock, key, catalog.check, usage.check, journal, ...around, ...live];
+  });
+}
+
+async function examineCatalog(
+  terminal: Terminal,
+  { config, options }: Examination,
+  facts: UsageFound["facts"],
+): Promise<readonly Check[]> {
+  const { checkProviders } = await import("#boot/doctor/providers.ts");
+  const { toTrouble } = await import("#boot/doctor/trouble.ts");
+  try {
+    return await withLocal(terminal, options, async (local) => {
+      const { clock } = createSystem(config);
+      const { catalog, secrets } = local;
+      const newestAtUs = facts?.newestAtUs ?? null;
+      const providers = await checkProviders({ catalog, secrets, clock, env: terminal.env, newestAtUs });
+      return [...providers, await checkPrices(local, facts)];
+    });
+  } catch (cause) {
+    const advice = "See what is said of catalog.db and of the data folder.";
+    return [toTrouble({ name: "providers", needs: [[config.databasePath, "change"]], advice }, cause)];
+  }
+}
+
+async function checkPrices(
+  local: Parameters<typeof createLocalInstallation>[0],
+  facts: UsageFound["facts"],
+): Promise<Check> {
+  const name = "prices";
+  if (facts?.isCurrent === false) return toOk(name, "not looked at: usage.db is of an older version");
+  try {
+    const { views } = await findMissing(createLocalInstallation(local));
+    if (views.length === 0) return toOk(name, "every unit used in the last 30 days has a price");
+    const models = [...new Set(views.map((view) => readText(view, "model")))];
+    const more = models.length > MODELS_NAMED_MAX ? ", …" : "";
+    const finding = `used in the last 30 days without a price: ${models.slice(0, MODELS_NAMED_MAX).join(", ")}${more}`;
+    return toWarning(
+      name,
+      finding,
+      "lockport pricing missing lists them; set prices with lockport pricing load.",
+    );
+  } catch (cause) {
+    if (!(cause instanceof Error)) throw cause;
+    return toFailure(name, "the usage reports cannot be read", "See what is said of usage.db.");
+  }
+}
+
+function writeChecks(terminal: Terminal, checks: readonly Check[]): void {
+  const style = createStyle(terminal.env, terminal.screens.data);
+  const marks = { ok: style.good("ok  "), warn: style.warn("warn"), fail: style.bad("FAIL") };
+  const width = Math.max(...checks.map(({ name }) => Bun.stringWidth(name)));
+  for (const { name, status, finding, advice } of checks) {
+    const label = toPrintable(name) + " ".repeat(width - Bun.stringWidth(name));
+    terminal.writeData(`${marks[status]}  ${style.bold(label)}  ${toPrintable(finding)}\n`);
+    if (advice !== null)
+      terminal.writeData(`      ${" ".repeat(width)}  ${style.dim(`→ ${toPrintable(advice)}`)}\n`);
+  }
+}
+
+/** Those that somebody has set: a value by default is in `--json` and in docs/configuration.md. */
+function writeSources(terminal: Terminal, sources: readonly SettingSource[]): void {
+  const style = createStyle(terminal.env, terminal.screens.data);
+  const rows = sources
+    .filter(({ source }) => source !== "default")
+    .map(({ name, source, value }) => [name, source, value === null ? "(secret)" : toPrintable(value)]);
+  terminal.writeData(`\n${toTable(["SETTING", "SOURCE", "VALUE"], rows, { styleHeading: style.bold })}`);
+}

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import { toCatalogFile } from "#interchange/catalog-state.ts";
+import { formatCatalog, toCatalogJson } from "#interchange/catalog-text.ts";
+import { readCatalogState } from "./catalog-state.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { writeJson } from "#cli/screen/output.ts";
+import { toPrintableLines } from "#cli/screen/printable.ts";
+import { withProgress } from "#cli/screen/progress.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+
+export function addExportCommand(program: Command, terminal: Terminal): void {
+  const command = addCommand(program, "export", "write the catalog as one file, without keys").action(
+    (options: InstallationOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        const state = await withProgress(terminal, "reading the catalog", () =>
+          readCatalogState(installation),
+        );
+        const file = toCatalogFile(state);
+        if (options.json === true) writeJson(terminal, toCatalogJson(file));
+        // Text that a screen could act on stands in double quotes, where YAML has the same escapes as JSON.
+        else terminal.writeData(toPrintableLines(formatCatalog(file)));
+      }),
+  );
+  command.addHelpText(
+    "after",
+    `
+YAML on stdout: providers, models, names, prices and pricing feeds, the same bytes for the same catalog.
+Of an API key it holds the name of an environment variable, of a trust root the name of a file.
+Principals, keys and usage are not part of it.`,
+  );
+  addExamples(command, [
+    "lockport export > catalog.yaml",
+    "lockport export --url https://models.example.org | diff catalog.yaml -",
+  ]);
+}

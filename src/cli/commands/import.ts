@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import { parseLitellmConfig } from "#interchange/litellm-config.ts";
+import { planImport } from "#interchange/litellm-plan.ts";
+import { toCounted } from "#kernel/text.ts";
+import { readCatalogState } from "./catalog-state.ts";
+import { countChanges, makeChanges, refuseFile, toPlanView, writeChanges, writeNotes } from "./changes.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { readTextInput } from "#cli/input/input.ts";
+import { writeJson } from "#cli/screen/output.ts";
+import { withProgress } from "#cli/screen/progress.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+
+interface LitellmOptions extends InstallationOptions {
+  readonly dryRun?: true;
+  readonly strict?: true;
+}
+
+export function addImportCommands(program: Command, terminal: Terminal): void {
+  const importing = program.command("import").description("bring a catalog over from another program");
+
+  const litellm = addCommand(
+    importing,
+    "litellm-config <file>",
+    "add the providers and models of a LiteLLM config.yaml",
+  )
+    .option("--dry-run", "show what would be added, and change nothing")
+    .option("--strict", "add nothing when a key is missing or a model cannot be carried over")
+    .action(async (path: string, options: LitellmOptions) => {
+      const parsed = parseLitellmConfig(await readTextInput(terminal, path), terminal.env);
+      if (parsed.kind === "refused") throw refuseFile(path, parsed.problems);
+      await withInstallation(terminal, options, async (installation) => {
+        const plan = await withProgress(terminal, "comparing", async () =>
+          planImport(parsed.config, await readCatalogState(installation), await installation.openKeyMatch()),
+        );
+        const { changes, notes, gapCount } = plan;
+        const isRefused = options.strict === true && gapCount > 0;
+        const isDone = isRefused || changes.length === 0 || options.dryRun === true;
+        if (options.json !== true) {
+          writeChanges(terminal, changes);
+          writeNotes(terminal, notes);
+        }
+        if (!isDone) {
+          const end = terminal.watchEnd({ withOutput: false });
+          await withProgress(terminal, "importing", () => makeChanges(installation, changes, { end }));
+        }
+        if (options.json === true) writeJson(terminal, toPlanView(plan, { applied: !isDone }));
+        if (isRefused) {
+          throw new CommandError(
+            "failure",
+            `Nothing was changed: ${toCounted(gapCount, "line")} cannot be carried over as --strict asks.`,
+          );
+        }
+        if (options.json === true) return;
+        const counted = countChanges(changes);
+        const end = isDone ? `${counted} to make; nothing was changed` : `made ${counted}`;
+        terminal.writeMessage(`${changes.length === 0 ? "nothing to change" : end}\n`);
+      });
+    });
+  litellm.addHelpText(
+    "after",
+    `
+os.environ/NAME is read from the environment of this command (- reads FILE from stdin). What cannot
+be carried over is listed with its line. It only adds: what is there already stays as it is, so that
+a second run changes nothing but fills in API keys that were missing.`,
+  );
+  addExamples(litellm, [
+    "lockport import litellm-config config.yaml --dry-run",
+    "lockport import litellm-config config.yaml --strict",
+    "lockport import litellm-config config.yaml --url https://models.example.org",
+  ]);
+}

@@ -1,0 +1,58 @@
+import type { Command } from "commander";
+import { requireLabel } from "#identity/keys.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { checkTyped } from "#cli/screen/failure.ts";
+import { writeDone, writeList } from "#cli/screen/output.ts";
+import { showSecret } from "#cli/screen/secret.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { readText } from "#cli/installation/wire.ts";
+
+interface ListOptions extends InstallationOptions {
+  readonly principal?: string;
+}
+
+interface CreateOptions extends InstallationOptions {
+  readonly principal: string;
+  readonly label?: string;
+}
+
+export function addKeyCommands(program: Command, terminal: Terminal): void {
+  const key = program.command("key").description("API keys");
+
+  const list = addCommand(key, "list", "list keys")
+    .option("--principal <name>", "only this principal's")
+    .action((options: ListOptions) =>
+      withInstallation(terminal, options, async (installation) =>
+        writeList(terminal, options, {
+          views: await installation.listKeys({ principal: options.principal }),
+          columns: ["id", "principal", "key_suffix", "label", "created_at", "last_used_at"],
+        }),
+      ),
+    );
+  addExamples(list, ["lockport key list", "lockport key list --principal ada --json"]);
+
+  const create = addCommand(key, "create", "make a key and print it, once")
+    .requiredOption("--principal <name>", "whose key it is")
+    .option("--label <text>", "what it is for")
+    .action((options: CreateOptions) => {
+      const { principal, label } = options;
+      checkTyped(() => requireLabel(label ?? ""));
+      return withInstallation(terminal, options, async (installation) => {
+        const view = await installation.createKey({ principal, label });
+        const takeBack = () => installation.deleteKey(readText(view, "id"));
+        await showSecret(terminal, options, { view, field: "key", what: `key of ${principal}`, takeBack });
+      });
+    });
+  addExamples(create, [
+    "lockport key create --principal ada --label laptop",
+    "KEY=$(lockport key create --principal nightly-build)",
+  ]);
+
+  const remove = addCommand(key, "delete <id>", "delete a key; it stops working at once").action(
+    (id: string, options: InstallationOptions) =>
+      withInstallation(terminal, options, async (installation) =>
+        writeDone(terminal, options, { view: await installation.deleteKey(id), sentence: `deleted ${id}` }),
+      ),
+  );
+  addExamples(remove, ["lockport key delete 019cdd2a-7c00-7000-8000-000000000004"]);
+}

@@ -1,0 +1,82 @@
+import type { Command } from "commander";
+import { LOGIN_LINK_TTL_SECONDS, type LoginLinks } from "#identity/login-links.ts";
+import { ADMIN_PRINCIPAL_NAME, type Principal } from "#identity/principal.ts";
+import { formatInstant } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { LocalServices } from "#boot/local.ts";
+import { addExamples, addLocalCommand, readOrigin, withLocal, type LocalOptions } from "./command.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { findOrigin, findServingOrigin } from "#cli/installation/origin.ts";
+import { writeJson } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+
+interface LoginLinkOptions extends LocalOptions {
+  readonly name: string;
+  readonly server?: string;
+}
+
+export const LOGIN_LINK_MINUTES = LOGIN_LINK_TTL_SECONDS / 60;
+
+export function addLoginLinkCommand(admin: Command, terminal: Terminal): void {
+  const command = addLocalCommand(
+    admin,
+    "login-link",
+    `print a link that signs a browser in, once, within ${LOGIN_LINK_MINUTES} minutes`,
+  )
+    .option("--name <name>", "whom it signs in", ADMIN_PRINCIPAL_NAME)
+    .option("--server <origin>", "address of the server in the link (before PROXY_PUBLIC_URL)", (text) =>
+      readOrigin(text, "--server"),
+    )
+    .action((options: LoginLinkOptions) =>
+      withLocal(terminal, options, async (local, config) => {
+        const known = options.server ?? config.publicUrl ?? findServingOrigin(config);
+        const origin = known ?? findOrigin(config);
+        if (origin === null) {
+          throw new CommandError(
+            "usage",
+            "No server is known to run from this folder, and PROXY_PORT is 0: say where it is with --server ORIGIN.",
+          );
+        }
+        const services = await local.forWriting();
+        const principal = await findPrincipal(services, options.name);
+        const { url, expiresAt } = await makeLoginLink(services.loginLinks, principal, origin);
+        if (options.json === true) {
+          writeJson(terminal, { url, principal: principal.name, expires_at: expiresAt });
+          return;
+        }
+        terminal.writeMessage(
+          `This link signs in as ${principal.name}, once, within ${LOGIN_LINK_MINUTES} minutes:\n`,
+        );
+        terminal.writeData(`${url}\n`);
+        if (known === null) {
+          terminal.writeMessage(
+            `No server is known to run from ${config.dataDir}: the link is for one at the address of the settings.\n`,
+          );
+        }
+      }),
+    );
+  addExamples(command, [
+    "lockport admin login-link",
+    "lockport admin login-link --name ada --server https://models.example.org",
+  ]);
+}
+
+/** The token stands in the fragment, which a browser sends to no server and no log. */
+export async function makeLoginLink(
+  loginLinks: LoginLinks,
+  principal: Principal,
+  origin: string,
+): Promise<{ readonly url: string; readonly expiresAt: string }> {
+  const { token, expiresAtUs } = await loginLinks.create(principal);
+  return { url: `${origin}/#login=${token}`, expiresAt: formatInstant(expiresAtUs) };
+}
+
+/** `admin` is made at the server's first start, which may be still to come. */
+async function findPrincipal({ principals }: LocalServices, name: string): Promise<Principal> {
+  const principal =
+    name === ADMIN_PRINCIPAL_NAME ? await principals.ensureAdmin() : await principals.getByName(name);
+  if (principal.enabled) return principal;
+  throw new ProxyError("principal_not_found", `${name} is disabled: nobody can sign in as it.`, {
+    param: "name",
+  });
+}

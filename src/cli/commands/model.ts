@@ -1,0 +1,163 @@
+import { Option, type Command } from "commander";
+import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
+import { parseAlias, type ModelDraft } from "#catalog/model-draft.ts";
+import { parseDraftRoute } from "#catalog/model-route.ts";
+import { parsePricing } from "#catalog/price-plan.ts";
+import { UNITS } from "#kernel/units.ts";
+import { choiceOption, choicesOption, pairsOption } from "#cli/input/choice.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { checkTyped } from "#cli/screen/failure.ts";
+import { collectNumbers } from "#cli/input/input.ts";
+import { writeDone, writeFields, writeList } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { readText } from "#cli/installation/wire.ts";
+
+interface ListOptions extends InstallationOptions {
+  readonly provider?: string;
+}
+
+interface AliasOptions extends InstallationOptions {
+  readonly price?: { readonly [unit: string]: number };
+  readonly hidden?: true;
+}
+
+interface AddOptions extends AliasOptions {
+  readonly provider?: string;
+  readonly upstreamName?: string;
+  readonly target?: string;
+  readonly capability?: readonly string[];
+}
+
+interface ResolveOptions extends InstallationOptions {
+  readonly endpoint: string;
+  readonly stream?: true;
+}
+
+export function addModelCommands(program: Command, terminal: Terminal): void {
+  const model = program.command("model").description("the catalog of public aliases");
+
+  const list = addCommand(model, "list", "list models")
+    .option("--provider <name>", "only this provider's")
+    .action((options: ListOptions) =>
+      withInstallation(terminal, options, async (installation) =>
+        writeList(terminal, options, {
+          views: await installation.listModels({ provider: options.provider }),
+          columns: ["alias", "provider", "upstream_name", "target", "capabilities", "pricing", "hidden"],
+        }),
+      ),
+    );
+  addExamples(list, ["lockport model list", "lockport model list --provider openai --json"]);
+
+  const add = addNameOptions(
+    addCommand(
+      model,
+      "add [alias]",
+      "bind an alias to a provider's model; without an alias it serves under its upstream name",
+    )
+      .option("--provider <name>", "the provider that serves it")
+      .option("--upstream-name <name>", "what the provider calls it")
+      .addOption(
+        new Option(
+          "--target <alias>",
+          "the model that this alias is a name for, in place of the two above",
+        ).conflicts(["provider", "upstreamName", "capability"]),
+      )
+      .addOption(
+        choicesOption("--capability <capability>", "default: chat and chat_stream; repeatable", CAPABILITIES),
+      ),
+  ).action((alias: string | undefined, options: AddOptions) => {
+    const { provider, upstreamName, target, capability: capabilities, price: pricing, hidden } = options;
+    const draft = { alias, provider, upstreamName, target, capabilities, pricing, hidden };
+    checkDraft(draft);
+    return withInstallation(terminal, options, async (installation) => {
+      const view = await installation.createModel(draft);
+      writeDone(terminal, options, { view, sentence: `added model ${readText(view, "alias")}` });
+    });
+  });
+  addExamples(add, [
+    "lockport model add fast --provider openai --upstream-name gpt-5-mini",
+    "lockport model add embed --provider vllm --upstream-name bge-m3 --capability embeddings",
+    "lockport model add big --provider openai --upstream-name gpt-5 --price input_tokens=1.25 --price output_tokens=10",
+  ]);
+
+  const alias = addNameOptions(
+    addCommand(model, "alias <name> <target>", "make a name for another model"),
+  ).action((name: string, target: string, options: AliasOptions) => {
+    const draft = { alias: name, target, pricing: options.price, hidden: options.hidden };
+    checkDraft(draft);
+    return withInstallation(terminal, options, async (installation) => {
+      const view = await installation.createModel(draft);
+      writeDone(terminal, options, { view, sentence: `made ${name} a name for ${target}` });
+    });
+  });
+  addExamples(alias, ["lockport model alias default fast"]);
+
+  for (const hidden of [true, false]) {
+    const verb = hidden ? "hide" : "show";
+    const effect = hidden
+      ? "keep it off the public list; it still serves"
+      : "put it on the public list again";
+    const command = addCommand(model, `${verb} <alias>`, effect).action(
+      (name: string, options: InstallationOptions) =>
+        withInstallation(terminal, options, async (installation) => {
+          const view = await installation.updateModel(name, { hidden });
+          writeDone(terminal, options, { view, sentence: `${name} is ${hidden ? "hidden" : "shown"}` });
+        }),
+    );
+    addExamples(command, [`lockport model ${verb} fast`]);
+  }
+
+  const rename = addCommand(
+    model,
+    "rename <alias> <new-alias>",
+    "give it another name; prices follow, and names for it keep pointing at it",
+  ).action((from: string, to: string, options: InstallationOptions) => {
+    checkTyped(() => parseAlias(to));
+    return withInstallation(terminal, options, async (installation) => {
+      const view = await installation.updateModel(from, { alias: to });
+      writeDone(terminal, options, { view, sentence: `renamed ${from} to ${to}` });
+    });
+  });
+  addExamples(rename, ["lockport model rename fast small"]);
+
+  const remove = addCommand(model, "remove <alias>", "remove a model; its usage stays").action(
+    (name: string, options: InstallationOptions) =>
+      withInstallation(terminal, options, async (installation) =>
+        writeDone(terminal, options, {
+          view: await installation.deleteModel(name),
+          sentence: `removed model ${name}`,
+        }),
+      ),
+  );
+  addExamples(remove, ["lockport model remove fast"]);
+
+  const resolve = addCommand(model, "resolve <alias>", "show what a request for this alias would call")
+    .addOption(choiceOption("--endpoint <endpoint>", "that is called", ENDPOINTS).default("chat"))
+    .option("--stream", "as for a streamed request")
+    .action((name: string, options: ResolveOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        const stream = options.stream === true;
+        const view = await installation.resolveModel({ alias: name, endpoint: options.endpoint, stream });
+        writeFields(terminal, options, view);
+      }),
+    );
+  addExamples(resolve, ["lockport model resolve fast", "lockport model resolve embed --endpoint embeddings"]);
+}
+
+function checkDraft(draft: ModelDraft): void {
+  checkTyped(() => [parseDraftRoute(draft), parsePricing(draft.pricing ?? {})]);
+}
+
+/** Of any name on the list, a binding's or another's. */
+function addNameOptions(command: Command): Command {
+  return command
+    .addOption(
+      pairsOption({
+        flags: "--price <unit=price>",
+        description: `price per million of ${UNITS.join(", ")}, such as input_tokens=2.5; repeatable`,
+        keys: UNITS,
+        collect: collectNumbers,
+      }),
+    )
+    .option("--hidden", "keep it off the public list");
+}

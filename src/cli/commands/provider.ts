@@ -1,0 +1,160 @@
+import { Option, type Command } from "commander";
+import { findBaseUrlWarning } from "#catalog/base-url-warning.ts";
+import { parseProviderDraft, parseProviderPatch } from "#catalog/provider-draft.ts";
+import { confirm } from "#cli/input/confirm.ts";
+import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { addDiscoverCommand } from "./discover.ts";
+import { checkTyped, CommandError } from "#cli/screen/failure.ts";
+import type { Installation } from "#cli/installation/installation.ts";
+import { writeDone, writeList } from "#cli/screen/output.ts";
+import {
+  addProviderOptions,
+  readProviderKey,
+  toProviderSettings,
+  toSetCommand,
+  type ProviderOptions,
+} from "#cli/input/provider-options.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { readBoolean, readText, type WireObject } from "#cli/installation/wire.ts";
+
+interface AddOptions extends ProviderOptions {
+  readonly baseUrl: string;
+}
+
+interface SetOptions extends ProviderOptions {
+  /** False with `--no-ca`. */
+  readonly ca?: boolean;
+  /** False with `--no-endpoints`. */
+  readonly endpoints?: boolean;
+}
+
+interface RemoveOptions extends InstallationOptions {
+  readonly yes?: true;
+}
+
+export function addProviderCommands(program: Command, terminal: Terminal): void {
+  const provider = program.command("provider").description("upstream providers");
+
+  const list = addCommand(provider, "list", "list providers").action((options: InstallationOptions) =>
+    withInstallation(terminal, options, async (installation) =>
+      writeList(terminal, options, {
+        views: await installation.listProviders(),
+        columns: ["name", "base_url", "enabled", "has_credential", "max_concurrency"],
+        figures: ["max_concurrency"],
+      }),
+    ),
+  );
+  addExamples(list, ["lockport provider list", "lockport provider list --url https://models.example.org"]);
+
+  const add = addProviderOptions(
+    addCommand(provider, "add <name>", "register a provider; on a terminal, asks for its API key")
+      .requiredOption("--base-url <url>", "full URL including /v1")
+      .addOption(new Option("--no-api-key", "the provider needs no API key").conflicts("apiKeyFile"))
+      .option("--no-verify-tls", "accept any certificate"),
+  ).action(async (name: string, options: AddOptions) => {
+    const typed = { name, baseUrl: options.baseUrl, ...(await toProviderSettings(options)) };
+    checkTyped(() => parseProviderDraft({ ...typed, caPem: undefined }));
+    const draft = { ...typed, apiKey: await readProviderKey(terminal, options, { ask: true }) };
+    await withInstallation(terminal, options, async (installation) => {
+      const view = await installation.createProvider(draft);
+      writeDone(terminal, options, { view, sentence: `added provider ${readText(view, "name")}` });
+      if (options.json === true) return;
+      writeUrlWarning(terminal, view, options);
+      if (options.apiKey === false || readBoolean(view, "has_credential")) return;
+      const command = toSetCommand(name, ["--api-key-file", "PATH"], options);
+      terminal.writeMessage(`Requests to it go without a credential. To set one: ${command}\n`);
+    });
+  });
+  addExamples(add, [
+    "lockport provider add openai --base-url https://api.openai.com/v1",
+    "lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file key.txt",
+    "pass show openai | lockport provider add openai --base-url https://api.openai.com/v1 --api-key-file -",
+    "lockport provider add vllm --base-url http://10.0.0.7:8000/v1 --no-api-key --max-concurrency 8",
+  ]);
+
+  const set = addProviderOptions(
+    addCommand(provider, "set <name>", "change what is said here, and leave the rest")
+      .option("--base-url <url>", "full URL including /v1")
+      .addOption(new Option("--no-api-key", "remove the stored API key").conflicts("apiKeyFile"))
+      .addOption(new Option("--no-ca", "trust the system's roots again").conflicts("caFile"))
+      .addOption(new Option("--no-endpoints", "no URL of its own for any endpoint").conflicts("endpoint"))
+      .option("--verify-tls", "hold certificates to their rules")
+      .option("--no-verify-tls", "accept any certificate"),
+  ).action(async (name: string, options: SetOptions) => {
+    const patch = await toPatch(terminal, options);
+    if (Object.values(patch).every((value) => value === undefined)) {
+      throw new CommandError("usage", "Say what to change: lockport provider set --help lists what can be.");
+    }
+    await withInstallation(terminal, options, async (installation) => {
+      const view = await installation.updateProvider(name, patch);
+      writeDone(terminal, options, { view, sentence: `changed provider ${name}` });
+      if (options.baseUrl !== undefined && options.json !== true) writeUrlWarning(terminal, view, options);
+    });
+  });
+  addExamples(set, [
+    "lockport provider set openai --api-key-file -",
+    "lockport provider set vllm --base-url http://10.0.0.8:8000/v1 --max-concurrency 0",
+  ]);
+
+  for (const enabled of [true, false]) {
+    const verb = enabled ? "enable" : "disable";
+    const effect = enabled ? "serve its models again" : "its models stop resolving and leave the public list";
+    const command = addCommand(provider, `${verb} <name>`, effect).action(
+      (name: string, options: InstallationOptions) =>
+        withInstallation(terminal, options, async (installation) => {
+          const view = await installation.updateProvider(name, { enabled });
+          writeDone(terminal, options, { view, sentence: `${verb}d provider ${name}` });
+        }),
+    );
+    addExamples(command, [`lockport provider ${verb} openai`]);
+  }
+
+  const remove = addCommand(provider, "remove <name>", "remove a provider and the models bound to it")
+    .option("--yes", "do not ask, also when models go with it")
+    .action((name: string, options: RemoveOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        if (options.yes !== true) await confirmRemoval(terminal, installation, name);
+        const view = await installation.deleteProvider(name);
+        writeDone(terminal, options, { view, sentence: `removed provider ${name}` });
+      }),
+    );
+  addExamples(remove, ["lockport provider remove vllm", "lockport provider remove vllm --yes"]);
+
+  addDiscoverCommand(provider, terminal);
+}
+
+async function toPatch(terminal: Terminal, options: SetOptions) {
+  const typed = { baseUrl: options.baseUrl, ...(await toProviderSettings(options)) };
+  checkTyped(() => parseProviderPatch({ ...typed, caPem: undefined }));
+  return {
+    ...typed,
+    apiKey: await readProviderKey(terminal, options, { ask: false }),
+    removeCredential: options.apiKey === false ? true : undefined,
+    ...(options.ca === false && { caPem: "" }),
+    ...(options.endpoints === false && { endpoints: {} }),
+  };
+}
+
+function writeUrlWarning(terminal: Terminal, view: WireObject, options: InstallationOptions): void {
+  const warning = findBaseUrlWarning(readText(view, "base_url"));
+  if (warning === null) return;
+  const command = toSetCommand(readText(view, "name"), ["--base-url", warning.suggestion], options);
+  terminal.writeMessage(`Is its base URL right? In it ${warning.text}. To change it: ${command}\n`);
+}
+
+/** Models that go with a provider are named first: on a terminal a person is asked, elsewhere it takes `--yes`. */
+async function confirmRemoval(terminal: Terminal, installation: Installation, name: string): Promise<void> {
+  const models = await installation.listModels({ provider: name });
+  if (models.length === 0) return;
+  const aliases = models.map((model) => readText(model, "alias"));
+  const sentence = `${name} serves ${models.length === 1 ? "a model that goes" : `${models.length} models that go`} with it: ${toShortList(aliases)}.`;
+  const question = `${sentence} Remove them all?`;
+  await confirm(terminal, { facts: sentence, question, otherwise: "Nothing was removed" });
+}
+
+const NAMES_SHOWN_MAX = 10;
+
+function toShortList(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_SHOWN_MAX).join(", ");
+  return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
+}

@@ -1,0 +1,80 @@
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { createSystemClock } from "#kernel/clock.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { addCommand, addExamples, withInstallation } from "./command.ts";
+import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
+import { followRequests, POLL_MS } from "./follow.ts";
+import type { Installation } from "#cli/installation/installation.ts";
+import { createRequestWriter } from "#cli/screen/request-lines.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { readObjects } from "#cli/installation/wire.ts";
+
+const LINES_DEFAULT = 20;
+
+interface TailOptions extends FilterOptions {
+  readonly follow?: true;
+  readonly lines: number;
+}
+
+export function addRequestsCommands(program: Command, terminal: Terminal): void {
+  const requests = program.command("requests").description("the request log: metadata, never content");
+
+  const tail = addFilterOptions(
+    addCommand(requests, "tail", "show the newest requests, the newest last")
+      .addOption(
+        new Option("-f, --follow", "go on with what ends from now on, until Ctrl-C").conflicts("until"),
+      )
+      .option("-n, --lines <count>", `how many, at most ${PAGE_LIMIT_MAX}`, readLines, LINES_DEFAULT),
+    { outcomes: true },
+  ).action((options: TailOptions) => {
+    const query = toQuery(options, createSystemClock());
+    if (options.follow !== true) {
+      query.set("limit", String(Math.max(1, options.lines)));
+      return withInstallation(terminal, options, async (installation) => {
+        const rows = await readTail(terminal, installation, { query, options });
+        createRequestWriter(terminal, options)(rows);
+        if (rows.length === 0 && options.lines > 0 && options.json !== true)
+          terminal.writeMessage("No requests in this window.\n");
+      });
+    }
+    const end = terminal.watchEnd();
+    return withInstallation(
+      terminal,
+      options,
+      async (installation) => {
+        const write = createRequestWriter(terminal, options);
+        await followRequests({ terminal, installation, query, end, write, lines: options.lines });
+      },
+      end,
+    );
+  });
+  tail.addHelpText(
+    "after",
+    `
+With --json each request is one line of JSON. Times are the arrival, in UTC; a request is shown when it has ended.
+With -f the log is looked at every ${POLL_MS / 1000} s; a server that cannot be reached for a while is waited for.`,
+  );
+  addExamples(tail, [
+    "lockport requests tail",
+    "lockport requests tail -f --outcome failed",
+    "lockport requests tail -n 500 --person ada --json | jq .duration_ms",
+  ]);
+}
+
+async function readTail(
+  terminal: Terminal,
+  installation: Installation,
+  { query, options }: { readonly query: URLSearchParams; readonly options: TailOptions },
+) {
+  const { body, notices } = await installation.readRequests(query);
+  for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+  return options.lines === 0 ? [] : readObjects(body, "requests").toReversed();
+}
+
+function readLines(text: string): number {
+  const count = /^[0-9]{1,3}$/.test(text) ? Number(text) : -1;
+  if (count < 0 || count > PAGE_LIMIT_MAX) {
+    throw new InvalidArgumentError(`It must be a whole number from 0 to ${PAGE_LIMIT_MAX}.`);
+  }
+  return count;
+}

@@ -1,0 +1,63 @@
+import type { Command } from "commander";
+import { createSystem } from "#boot/system.ts";
+import { addExamples, addLocalCommand, configWith, type LocalOptions } from "./command.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
+import { writeDone } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { withTransfer } from "#cli/screen/transfer.ts";
+
+interface RestoreOptions extends LocalOptions {
+  readonly force?: true;
+}
+
+const STDIN = "-";
+
+const KEY_SENTENCES = {
+  backup: "The secret key is the backup's.",
+  folder: "The secret key is the one that lay in the folder.",
+  environment: "The secret key is that of PROXY_SECRET_KEY, which the server needs as well.",
+} as const;
+
+/** `lockport restore FILE`: the installation of a backup, checked in full before anything is put in place. */
+export function addRestoreCommand(program: Command, terminal: Terminal): void {
+  const command = addLocalCommand(program, "restore", "put the installation of a backup into the data folder")
+    .argument("<file>", "what lockport backup wrote; - is stdin")
+    .option("--force", "put aside what the data folder holds")
+    .action(async (file: string, options: RestoreOptions) => {
+      if (file === STDIN && terminal.interactive) {
+        throw new CommandError("usage", "A backup cannot be typed: name a file, or send one to stdin.");
+      }
+      const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
+      const { restoreBackup } = await import("#boot/restore.ts");
+      const source = file === STDIN ? Bun.stdin.stream() : file;
+      const force = options.force === true;
+      const { manifest, secretKeyFrom, asidePaths } = await withTransfer(terminal, (watch) =>
+        restoreBackup({ source, force, watch }, { config, system: createSystem(config) }),
+      );
+      writeDone(terminal, options, {
+        view: {
+          file,
+          created_at: manifest.createdAt,
+          data_dir: config.dataDir,
+          secret_key_from: secretKeyFrom,
+          aside: asidePaths,
+        },
+        sentence: [
+          `Restored the installation as of ${manifest.createdAt} into ${config.dataDir}.`,
+          KEY_SENTENCES[secretKeyFrom],
+          ...(asidePaths.length === 0 ? [] : [`What was there is in ${asidePaths.join(" and ")}.`]),
+          `Start the server: ${formatCommand(["serve"], options)}`,
+        ].join(" "),
+      });
+    });
+  command.addHelpText(
+    "after",
+    "\nThe server of that folder must be stopped. What was changed after the backup is as it was before: keys that were deleted\nsince work again. The password file is not in a backup: the next start makes one where there is none.",
+  );
+  addExamples(command, [
+    "lockport restore /backups/lockport-2026-03-01.tar.zst --data-dir /srv/lockport",
+    "lockport restore lockport.tar.zst --force",
+    "age -d -i key.txt lockport.tar.zst.age | lockport restore -",
+  ]);
+}

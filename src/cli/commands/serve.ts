@@ -1,0 +1,96 @@
+import { Option, type Command } from "commander";
+import { toReachable } from "#boot/listen-address.ts";
+import type { RunningServer } from "#boot/server.ts";
+import { SETTINGS, type Setting } from "#boot/settings.ts";
+import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
+import { openBrowser } from "./browser.ts";
+import { addDataDirOption, addExamples, configWith, refuseUrl } from "./command.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
+import { LOGIN_LINK_MINUTES, makeLoginLink } from "./login-link.ts";
+import { findNextStep } from "./next-step.ts";
+import { writeJsonLine } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+
+interface ServeOptions {
+  readonly host?: string;
+  readonly port?: string;
+  readonly dataDir?: string;
+  readonly open?: true;
+  readonly json?: true;
+}
+
+export function addServeCommand(program: Command, terminal: Terminal): void {
+  const command = refuseUrl(addDataDirOption(program.command("serve").description("start the server")))
+    .addOption(
+      new Option("--host <address>", "address to listen on (before PROXY_HOST)").argParser(
+        toParser("--host", SETTINGS.host),
+      ),
+    )
+    .addOption(
+      new Option("--port <port>", "port to listen on (before PROXY_PORT)").argParser(
+        toParser("--port", SETTINGS.port),
+      ),
+    )
+    .option("--open", "open the page in the browser of this machine, signed in as admin")
+    .option("--json", "say where it listens as a line of JSON")
+    .action(async (options: ServeOptions) => {
+      const config = configWith(terminal.env, {
+        PROXY_HOST: options.host,
+        PROXY_PORT: options.port,
+        PROXY_DATA_DIR: options.dataDir,
+      });
+      // Loaded here and not above: a local command has no need of the server.
+      const { serve } = await import("#boot/serve.ts");
+      await serve(config, (server) => greet(terminal, options, server));
+    });
+  addExamples(command, [
+    "lockport serve --open",
+    "lockport serve --host 0.0.0.0 --port 8080",
+    "PROXY_PUBLIC_URL=https://models.example.org lockport serve",
+  ]);
+}
+
+/** The variable's rule; but a wrong word of a command line is a usage error. Throws a `CommandError` without the value. */
+function toParser(flag: string, { parse }: Setting<unknown>): (text: string) => string {
+  return (text) => {
+    try {
+      parse(text);
+      return text;
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause;
+      throw new CommandError("usage", `${flag} must be ${cause.message}.`);
+    }
+  };
+}
+
+/** Says where the server is. A link that signs in is written to a screen only: anything else may be a log. */
+async function greet(terminal: Terminal, options: ServeOptions, server: RunningServer): Promise<void> {
+  const { adminPasswordPath, app, isFirstStart } = server.services;
+  if (options.json === true) {
+    writeJsonLine(terminal, { url: server.url, admin_password_file: adminPasswordPath });
+  } else {
+    const next = await findNextStep(app);
+    const lines = [
+      `Lockport listens on ${server.url}`,
+      ...(adminPasswordPath === null ? [] : [`Admin password: in the file ${adminPasswordPath}`]),
+      ...(isFirstStart && terminal.screens.data
+        ? [`Sign in, once, within ${LOGIN_LINK_MINUTES} minutes: ${await makeLink(server)}`]
+        : []),
+      ...(next === null ? [] : [`Next: ${formatCommand(next.words, options)}   (${next.purpose})`]),
+    ];
+    terminal.writeData(`${lines.join("\n")}\n`);
+  }
+  if (options.open === true && !(await openBrowser(await makeLink(server)))) {
+    terminal.writeMessage(
+      `No browser could be opened. Open ${toReachable(server.url)}/ yourself; ${formatCommand(["admin", "login-link"], options)} signs you in.\n`,
+    );
+  }
+}
+
+async function makeLink({ services, url }: RunningServer): Promise<string> {
+  const { config, principals } = services.app;
+  const admin = (await principals.findByName(ADMIN_PRINCIPAL_NAME)) ?? (await principals.ensureAdmin());
+  const link = await makeLoginLink(services.loginLinks, admin, config.publicUrl ?? toReachable(url));
+  return link.url;
+}

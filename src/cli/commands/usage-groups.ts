@@ -1,0 +1,95 @@
+import { picoToNumber, UNITS, type Pico } from "#kernel/units.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import {
+  findNumber,
+  findText,
+  readNumber,
+  readNumbers,
+  readTexts,
+  type WireObject,
+} from "#cli/installation/wire.ts";
+
+/** What usage can be summed up by: the word on the command line, and the field that says it in each row. */
+export const DIMENSIONS = {
+  model: "model",
+  person: "principal",
+  provider: "provider",
+  tag: "tag",
+  app: "app",
+  client: "client",
+  endpoint: "endpoint",
+} as const;
+export type Dimension = keyof typeof DIMENSIONS;
+export const DIMENSION_WORDS = ["model", "person", "provider", "tag", "app", "client", "endpoint"] as const;
+
+/** Sums of usage. */
+export interface Sums {
+  readonly requests: number;
+  readonly cancelled: number;
+  /** Null when nothing in it was priced. */
+  readonly cost: number | null;
+  /** Only units that were reported. */
+  readonly units: { readonly [unit: string]: number };
+}
+
+export interface UsageGroup extends Sums {
+  /** Null is "none", such as no User-Agent or no tag. */
+  readonly name: string | null;
+}
+
+/** Summary rows put together, the most expensive first. By tag a request counts under each of its tags. */
+export function groupUsage(rows: readonly WireObject[], by: Dimension): readonly UsageGroup[] {
+  const groups = new Map<string | null, WireObject[]>();
+  for (const row of rows) {
+    for (const name of toNames(row, by)) {
+      const group = groups.get(name);
+      if (group === undefined) groups.set(name, [row]);
+      else group.push(row);
+    }
+  }
+  return [...groups]
+    .map(([name, members]) => Object.assign({ name }, sumUsage(members)))
+    .sort(
+      (left, right) =>
+        (right.cost ?? -1) - (left.cost ?? -1) ||
+        right.requests - left.requests ||
+        compareCodeUnits(left.name ?? "", right.name ?? ""),
+    );
+}
+
+export function sumUsage(rows: readonly WireObject[]): Sums {
+  let requests = 0;
+  let cancelled = 0;
+  let cost: Pico | null = null;
+  const units = new Map<string, number>();
+  for (const row of rows) {
+    requests += readNumber(row, "requests");
+    cancelled += readNumber(row, "cancelled");
+    const rowCost = findNumber(row, "cost");
+    if (rowCost !== null) cost = (cost ?? 0n) + toPico(rowCost);
+    for (const [unit, quantity] of readNumbers(row, "units"))
+      units.set(unit, (units.get(unit) ?? 0) + quantity);
+  }
+  return {
+    requests,
+    cancelled,
+    cost: cost === null ? null : picoToNumber(cost),
+    units: Object.fromEntries(
+      UNITS.flatMap((unit) => {
+        const quantity = units.get(unit);
+        return quantity === undefined ? [] : [[unit, quantity]];
+      }),
+    ),
+  };
+}
+
+function toNames(row: WireObject, by: Dimension): readonly (string | null)[] {
+  if (by !== "tag") return [findText(row, DIMENSIONS[by])];
+  const tags = readTexts(row, "tags");
+  return tags.length === 0 ? [null] : tags;
+}
+
+/** The exact amount behind a JSON number, so that sums are exact; `toFixed` spells out the twelve decimals that there are. */
+function toPico(amount: number): Pico {
+  return BigInt(amount.toFixed(12).replace(".", ""));
+}

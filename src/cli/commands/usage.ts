@@ -1,0 +1,147 @@
+import type { Command } from "commander";
+import { createSystemClock, DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { parseInstant } from "#stats/window.ts";
+import { choiceOption } from "#cli/input/choice.ts";
+import { addCommand, addExamples, withInstallation } from "./command.ts";
+import { toAmount, toCount, toMoment } from "#cli/screen/figures.ts";
+import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
+import type { Installation } from "#cli/installation/installation.ts";
+import { writeJson } from "#cli/screen/output.ts";
+import { toPrintable } from "#cli/screen/printable.ts";
+import { createStyle } from "#cli/screen/style.ts";
+import { toTable } from "#cli/screen/table.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import {
+  DIMENSIONS,
+  DIMENSION_WORDS,
+  groupUsage,
+  sumUsage,
+  type Dimension,
+  type Sums,
+  type UsageGroup,
+} from "./usage-groups.ts";
+import { readNumber, readObjects } from "#cli/installation/wire.ts";
+
+const DAYS_DEFAULT = 30;
+
+interface UsageOptions extends FilterOptions {
+  readonly by: Dimension;
+}
+
+export function addUsageCommand(program: Command, terminal: Terminal): void {
+  const command = addFilterOptions(
+    addCommand(program, "usage", "sum up what was used and what it cost").addOption(
+      choiceOption("--by <dimension>", "one row for each of these", DIMENSION_WORDS).default("model"),
+    ),
+    { outcomes: false },
+  ).action((options: UsageOptions) => {
+    const clock = createSystemClock();
+    const query = toQuery(options, clock, DAYS_DEFAULT);
+    return withInstallation(terminal, options, async (installation) => {
+      const { body, notices } = await installation.readSummary(query);
+      const rows = readObjects(body, "usage");
+      const counts = await countRequests((series) => installation.readSeries(series), {
+        query,
+        nowUs: clock.nowUs(),
+      });
+      const groups = groupUsage(rows, options.by);
+      const total = { ...sumUsage(rows), unpriced_requests: counts.unpriced };
+      for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+      if (options.json === true) {
+        const field = DIMENSIONS[options.by];
+        const views = groups.map(({ name, ...sums }) => ({ [field]: name, ...sums }));
+        const [since, until] = [query.get("since"), query.get("until")];
+        writeJson(terminal, { by: field, since, until, usage: views, total });
+        return;
+      }
+      writeUsage(terminal, options.by, { groups, total });
+      if (groups.length === 0) terminal.writeMessage(toNothing(counts.all));
+      terminal.writeMessage(toFooter(query, counts.unpriced));
+    });
+  });
+  command.addHelpText(
+    "after",
+    `
+Answered and cancelled requests that name a model; failed ones cost nothing and are left out.
+Without --since it is the last ${DAYS_DEFAULT} days, or those before --until. By tag a request counts under each of its tags.
+With --url any API key does: what the team used is for all of it to see.`,
+  );
+  addExamples(command, [
+    "lockport usage",
+    "lockport usage --by person --since 2026-03-01 --until 2026-04-01",
+    "lockport usage --by tag --since 7d --provider openai --json",
+  ]);
+}
+
+interface RequestCounts {
+  /** Failed ones too. */
+  readonly all: number;
+  /** Those with a unit that has no price. */
+  readonly unpriced: number;
+}
+
+/** What is counted lies between these, and every month of a series is a bucket, of which it has a limited number. */
+const EARLIEST_US = 0;
+const LATEST_AHEAD_US = DAY_US;
+
+/** Months are the fewest buckets that a series comes in. */
+async function countRequests(
+  readSeries: Installation["readSeries"],
+  { query, nowUs }: { readonly query: URLSearchParams; readonly nowUs: InstantUs },
+): Promise<RequestCounts> {
+  const asked = new URLSearchParams(query);
+  asked.set("bucket", "month");
+  const [sinceUs, untilUs] = [query.get("since"), query.get("until")].map((text) => parseInstant(text ?? ""));
+  asked.set("since", formatInstant(Math.max(sinceUs ?? EARLIEST_US, EARLIEST_US)));
+  if (typeof untilUs === "number")
+    asked.set("until", formatInstant(Math.min(untilUs, nowUs + LATEST_AHEAD_US)));
+  const { body } = await readSeries(asked);
+  const buckets = readObjects(body, "series");
+  const sum = (field: string) => buckets.reduce((total, bucket) => total + readNumber(bucket, field), 0);
+  return { all: sum("requests"), unpriced: sum("unpriced_requests") };
+}
+
+const COLUMNS = ["requests", "cancelled", "input", "output", "cached", "audio s", "cost"];
+
+function writeUsage(
+  terminal: Terminal,
+  by: Dimension,
+  { groups, total }: { readonly groups: readonly UsageGroup[]; readonly total: Sums },
+): void {
+  const rows = groups.map((group) => [toPrintable(group.name ?? toNobody(by)), ...toCells(group)]);
+  const style = createStyle(terminal.env, terminal.screens.data);
+  terminal.writeData(
+    toTable(
+      [by.toUpperCase(), ...COLUMNS.map((column) => column.toUpperCase())],
+      [...rows, ["total", ...toCells(total)]],
+      { right: new Set(COLUMNS.map((_, index) => index + 1)), styleHeading: style.bold },
+    ),
+  );
+}
+
+function toCells({ requests, cancelled, cost, units }: Sums): string[] {
+  const shown = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"].map((unit) =>
+    toCount(units[unit]),
+  );
+  return [toCount(requests), toCount(cancelled), ...shown, requests === 0 ? "-" : toAmount(cost)];
+}
+
+function toNobody(by: Dimension): string {
+  return by === "tag" ? "(untagged)" : "(none)";
+}
+
+function toNothing(requestCount: number): string {
+  return requestCount === 0
+    ? "No requests in this window.\n"
+    : "No request in this window was answered: lockport requests tail --outcome failed\n";
+}
+
+function toFooter(query: URLSearchParams, unpricedRequests: number): string {
+  const [since, until] = [query.get("since") ?? "the first request", query.get("until") ?? "now"];
+  const window = `${toMoment(since)} to ${toMoment(until)}, UTC`;
+  const unpriced =
+    unpricedRequests === 0
+      ? ""
+      : `${toCount(unpricedRequests)} ${unpricedRequests === 1 ? "request has" : "requests have"} units without a price, which the cost leaves out: lockport pricing missing\n`;
+  return `${window}\n${unpriced}`;
+}

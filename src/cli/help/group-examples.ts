@@ -1,0 +1,32 @@
+import type { Command } from "commander";
+import { addExamples, toPath } from "#cli/commands/command.ts";
+
+/** What a group of commands is mostly used for, by its path. */
+const EXAMPLES: { readonly [path: string]: readonly string[] } = {
+  admin: ["lockport admin bootstrap", "lockport admin login-link"],
+  "admin password": ["lockport admin password show", "lockport admin password rotate"],
+  service: ["lockport service print | sudo tee /etc/systemd/system/lockport.service"],
+  provider: [
+    "lockport provider add openai --base-url https://api.openai.com/v1",
+    "lockport provider discover openai --bind",
+  ],
+  model: [
+    "lockport model add fast --provider openai --upstream-name gpt-5-mini",
+    "lockport model alias default fast",
+  ],
+  pricing: ["lockport pricing missing", "lockport pricing load prices.json"],
+  import: ["lockport import litellm-config config.yaml --dry-run"],
+  principal: ["lockport principal create ada", "lockport principal list"],
+  key: ["lockport key create --principal ada --label laptop", "lockport key list --principal ada"],
+  "relay-token": ["lockport relay-token create --principal ada --label editor"],
+  requests: ["lockport requests tail -f --outcome failed"],
+};
+
+/** Gives the help of each group beneath this command its examples. */
+export function addGroupExamples(parent: Command): void {
+  for (const group of parent.commands) {
+    const examples = EXAMPLES[toPath(group)];
+    if (examples !== undefined) addExamples(group, examples);
+    addGroupExamples(group);
+  }
+}

@@ -1,0 +1,95 @@
+import { readCommandTree, type CommandNode } from "./command-tree.ts";
+import { Help, type Command, type Option } from "commander";
+import type { Style } from "#cli/screen/style.ts";
+
+export const COLUMNS_MAX = 80;
+const GAP = "  ";
+const EXAMPLES_HEADING = "\nExamples:\n";
+/** The indent of an example's later lines and the blank and backslash at the end of one. */
+const CONTINUED_COLUMNS = 6;
+/** An option stays with its value. */
+const BEFORE_OPTION = /\s+(?=--|\|)/;
+
+/** What most commands have in common comes after what is their own. */
+const COMMON_OPTIONS: ReadonlySet<string | undefined> = new Set(["--data-dir", "--url", "--json", "--help"]);
+
+/** The options that a command's help lists, its own first. */
+export function listOptions(command: Command): Option[] {
+  const options = new Help().visibleOptions(command);
+  const isCommon = ({ long }: Option) => COMMON_OPTIONS.has(long);
+  return [...options.filter((option) => !isCommon(option)), ...options.filter(isCommon)];
+}
+
+/**
+ * What stands after a command's options, brought to 80 columns: a longer line is broken where its paragraph is filled anew, a
+ * longer example goes on behind a backslash.
+ */
+export function foldHelp(text: string): string {
+  const [notes = "", examples] = text.split(EXAMPLES_HEADING, 2);
+  const filled = notes.split("\n\n").map(fillParagraph).join("\n\n");
+  return examples === undefined ? filled : [filled, continueLines(examples)].join(EXAMPLES_HEADING);
+}
+
+function fillParagraph(paragraph: string): string {
+  const isLong = paragraph.split("\n").some((line) => Bun.stringWidth(line) > COLUMNS_MAX);
+  if (!isLong || /^ /m.test(paragraph)) return paragraph;
+  const [, start = "", body = "", end = ""] = /^(\s*)(.*?)(\s*)$/s.exec(paragraph) ?? [];
+  const filled = breakLine(body.split(/\s+/), { columns: COLUMNS_MAX, between: "\n" });
+  return `${start}${filled}${end}`;
+}
+
+function continueLines(examples: string): string {
+  return examples
+    .split("\n")
+    .map((line) =>
+      Bun.stringWidth(line) <= COLUMNS_MAX
+        ? line
+        : `  ${breakLine(line.trim().split(BEFORE_OPTION), { columns: COLUMNS_MAX - CONTINUED_COLUMNS, between: " \\\n    " })}`,
+    )
+    .join("\n");
+}
+
+/** Words on as few lines as they fit on. */
+function breakLine(
+  words: readonly string[],
+  { columns, between }: { readonly columns: number; readonly between: string },
+): string {
+  const lines: string[] = [];
+  for (const word of words) {
+    const line = lines.at(-1);
+    if (line === undefined || Bun.stringWidth(line) + 1 + Bun.stringWidth(word) > columns) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines.join(between);
+}
+
+/**
+ * The program's own help on one screen of 24 lines and 80 columns: each command in one line, with its verbs, beside what it
+ * belongs to.
+ */
+export function formatRootHelp(program: Command, style: Style): string {
+  const tree = readCommandTree(program);
+  const groupWidth = Math.max(...tree.commands.map(({ group }) => group.length));
+  const nameWidth = Math.max(...tree.commands.map(({ name }) => name.length));
+  const lines = tree.commands.map((command, index) => {
+    const isFirst = tree.commands[index - 1]?.group !== command.group;
+    const group = (isFirst ? command.group : "").padEnd(groupWidth);
+    const start = [style.dim(group), style.bold(command.name.padEnd(nameWidth))].join(GAP);
+    const width = COLUMNS_MAX - groupWidth - nameWidth - 2 * GAP.length;
+    return `${start}${GAP}${toEffect(command).slice(0, width)}\n`;
+  });
+  return [
+    `Usage: lockport <command> [options]   ${program.description()}\n`,
+    ...lines,
+    "lockport <command> --help tells more, with examples. lockport --version\n",
+  ].join("");
+}
+
+function toEffect({ commands, description }: CommandNode): string {
+  return commands.length === 0 ? description : commands.flatMap(toVerbs).join(", ");
+}
+
+/** `password show|rotate` for a verb that has verbs of its own. */
+function toVerbs({ name, commands }: CommandNode): readonly string[] {
+  return [commands.length === 0 ? name : `${name} ${commands.map((each) => each.name).join("|")}`];
+}

@@ -1,0 +1,74 @@
+import type { Command } from "commander";
+import { ENDPOINTS } from "#catalog/capability.ts";
+import { pairsOption } from "./choice.ts";
+import type { InstallationOptions } from "#cli/commands/command.ts";
+import { formatCommand } from "#cli/help/follow-up.ts";
+import { collectPairs, readCaFile, readNumber, readSecretInput } from "./input.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+
+/** What `provider add` and `provider set` have in common. */
+export interface ProviderOptions extends InstallationOptions {
+  readonly baseUrl?: string;
+  readonly apiKeyFile?: string;
+  /** False with `--no-api-key`. */
+  readonly apiKey?: boolean;
+  readonly verifyTls?: boolean;
+  readonly caFile?: string;
+  readonly timeoutConnect?: number;
+  readonly timeoutRead?: number;
+  readonly maxConcurrency?: number;
+  readonly endpoint?: { readonly [endpoint: string]: string };
+}
+
+const API_KEY_QUESTION = "API key of the provider: ";
+const OPTIONAL_API_KEY_QUESTION = "API key of the provider (empty for none): ";
+
+export function addProviderOptions(command: Command): Command {
+  return command
+    .option("--api-key-file <path>", "read the provider's API key from a file; - is stdin or a prompt")
+    .option("--ca-file <path>", "PEM file that is trusted instead of the system's roots")
+    .option("--timeout-connect <seconds>", "default: 10", readNumber)
+    .option("--timeout-read <seconds>", "default: 300; also the deadline of unary requests", readNumber)
+    .option("--max-concurrency <requests>", "default: unlimited, which is also 0", readNumber)
+    .addOption(
+      pairsOption({
+        flags: "--endpoint <endpoint=url>",
+        description: "URL of its own for chat, completions or embeddings; repeatable",
+        keys: ENDPOINTS,
+        collect: collectPairs,
+      }),
+    );
+}
+
+/** To be typed next, on the same installation. */
+export function toSetCommand(name: string, change: readonly string[], options: InstallationOptions): string {
+  const where = options.url === undefined ? [] : ["--url", options.url];
+  return formatCommand(["provider", "set", name, ...change, ...where], options);
+}
+
+/** The fields of a draft or a patch that these options say; what is not said is undefined. */
+export async function toProviderSettings(options: ProviderOptions) {
+  return {
+    verifyTls: options.verifyTls,
+    caPem: options.caFile === undefined ? undefined : await readCaFile(options.caFile),
+    timeoutConnectSeconds: options.timeoutConnect,
+    timeoutReadSeconds: options.timeoutRead,
+    maxConcurrency: options.maxConcurrency,
+    endpoints: options.endpoint,
+  };
+}
+
+/**
+ * The provider's API key, from a file, from stdin or asked for: never from the arguments, which every user of the machine
+ * can list. Undefined when none was given; `ask` is whether a person is asked for one that was not.
+ */
+export async function readProviderKey(
+  terminal: Terminal,
+  options: ProviderOptions,
+  { ask }: { readonly ask: boolean },
+): Promise<string | undefined> {
+  const { apiKeyFile: path } = options;
+  if (path !== undefined) return readSecretInput(terminal, { path, question: API_KEY_QUESTION });
+  if (!ask || options.apiKey === false || !terminal.interactive) return undefined;
+  return (await terminal.askHidden(OPTIONAL_API_KEY_QUESTION)).trim();
+}

@@ -1,0 +1,41 @@
+import { CommandError, toFailure } from "./failure.ts";
+import { toJsonText, type OutputOptions } from "./output.ts";
+import type { Terminal } from "./terminal.ts";
+import { readText, type WireObject } from "#cli/installation/wire.ts";
+
+export interface ShownSecret {
+  readonly view: WireObject;
+  /** Of the view; holds the plaintext. */
+  readonly field: string;
+  /** Such as `key of ada`. */
+  readonly what: string;
+  /** Deletes it: nobody has it when its output is lost. */
+  readonly takeBack: () => Promise<unknown>;
+}
+
+/**
+ * The one time that a secret is shown: alone on stdout, so that `KEY=$(lockport key create …)` works. Throws a
+ * `CommandError` when it could not be shown, which has taken it back.
+ */
+export async function showSecret(
+  terminal: Terminal,
+  options: OutputOptions,
+  { view, field, what, takeBack }: ShownSecret,
+): Promise<void> {
+  if (options.json !== true) terminal.writeMessage(`This ${what} is shown once and cannot be read again:\n`);
+  const text = options.json === true ? toJsonText(view) : `${readText(view, field)}\n`;
+  if (await terminal.deliverData(text)) return;
+  try {
+    await takeBack();
+  } catch (cause) {
+    const { kind, sentence } = toFailure(cause);
+    throw new CommandError(
+      kind,
+      `The ${what} was made, nobody has seen it, and it could not be deleted again: ${sentence} Delete it by its id, ${readText(view, "id")}.`,
+    );
+  }
+  throw new CommandError(
+    "failure",
+    `The ${what} was deleted again, since nobody has seen it: run the command once more where its output can be written.`,
+  );
+}
