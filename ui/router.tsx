@@ -132,10 +132,7 @@ const catalogue = createRoute({
   getParentRoute: () => admin,
   path: "/catalogue",
   validateSearch: readCatalogueSearch,
-  component: lazyRouteComponent(
-    () => importPart(() => import("./pages/admin/catalogue.tsx")),
-    "CataloguePage",
-  ),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/models/edit.tsx")), "CataloguePage"),
 });
 const people = createRoute({
   getParentRoute: () => admin,
@@ -147,7 +144,7 @@ const pricing = createRoute({
   getParentRoute: () => admin,
   path: "/pricing",
   validateSearch: readListSearch,
-  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/pricing.tsx")), "PricingPage"),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/models/prices.tsx")), "PricingPage"),
 });
 const audit = createRoute({
   getParentRoute: () => admin,

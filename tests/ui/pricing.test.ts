@@ -6,11 +6,11 @@ import { UNITS } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Model, Pricing } from "../../ui/api/catalog.ts";
 import type { TeamUsageRow } from "../../ui/api/reports.ts";
-import { toFeedDiff, toUsedNames } from "../../ui/pages/admin/pricing/feed-diff.ts";
-import { FeedTextError, readFeedText, type FeedReading } from "../../ui/pages/admin/pricing/feed-file.ts";
-import { planLoad, toFeed } from "../../ui/pages/admin/pricing/load-plan.ts";
-import { toMissingPrices } from "../../ui/pages/admin/pricing/missing.ts";
-import { planPriceWrite, type PriceWrite } from "../../ui/pages/admin/pricing/price-write.ts";
+import { toFeedDiff, toUsedNames } from "../../ui/pages/models/prices/feed-diff.ts";
+import { FeedTextError, readFeedText, type FeedReading } from "../../ui/pages/models/prices/feed-file.ts";
+import { planLoad, toFeed } from "../../ui/pages/models/prices/load-plan.ts";
+import { toMissingPrices } from "../../ui/pages/models/prices/missing.ts";
+import { planPriceWrite, type PriceWrite } from "../../ui/pages/models/prices/price-write.ts";
 
 const ALL = { version: "v", leavesOutBad: false, onlyUsed: false };
 const NOBODY: ReadonlySet<string> = new Set();

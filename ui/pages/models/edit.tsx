@@ -12,15 +12,15 @@ import { PageHead } from "../../components/page-head.tsx";
 import { useMinute } from "../../search/now.ts";
 import type { CatalogueSearch } from "../../search/pages.ts";
 import { toTimeWindow } from "../../search/window.ts";
-import { AddModelDialog } from "./catalogue/add-model-dialog.tsx";
-import { CatalogueFilters } from "./catalogue/catalogue-filters.tsx";
-import { matchesRow, toCatalogueRows } from "./catalogue/catalogue-row.ts";
-import { CatalogueTable } from "./catalogue/catalogue-table.tsx";
-import { ModelPanel } from "./catalogue/model-panel.tsx";
-import type { ModelForm } from "./catalogue/model-form.ts";
-import { NoModels } from "./catalogue/no-models.tsx";
-import { ResolveBox } from "./catalogue/resolve-box.tsx";
-import { useInlineChanges } from "./catalogue/use-inline-changes.ts";
+import { AddModelDialog } from "./edit/add-model-dialog.tsx";
+import { CatalogueFilters } from "./edit/catalog-filters.tsx";
+import { matchesRow, toCatalogueRows } from "./edit/catalog-row.ts";
+import { CatalogueTable } from "./edit/catalog-table.tsx";
+import { ModelPanel } from "./edit/edit-panel.tsx";
+import type { ModelForm } from "./edit/model-form.ts";
+import { NoModels } from "./edit/no-models.tsx";
+import { ResolveBox } from "./resolve/resolve-box.tsx";
+import { useInlineChanges } from "./edit/use-inline-changes.ts";
 
 const route = getRouteApi("/shell/admin/catalogue");
 

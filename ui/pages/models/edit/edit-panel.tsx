@@ -10,7 +10,7 @@ import { focusInvalid } from "../../../components/invalid-field.ts";
 import { SidePanel } from "../../../components/panel.tsx";
 import { useToast } from "../../../components/toast.tsx";
 import { UNIT_LABEL } from "../../../components/units.tsx";
-import type { CatalogueRow } from "./catalogue-row.ts";
+import type { CatalogueRow } from "./catalog-row.ts";
 import { DeleteModelDialog } from "./delete-model-dialog.tsx";
 import { ModelFields } from "./model-fields.tsx";
 import { toKindPrices, toModelForm, toModelPatch, type ModelForm } from "./model-form.ts";

@@ -8,7 +8,7 @@ import type { Column } from "../../../components/column.ts";
 import { Instant } from "../../../components/instant.tsx";
 import { DataTable } from "../../../components/table.tsx";
 import { VirtualBody } from "../../../components/virtual-body.tsx";
-import type { CatalogueRow } from "./catalogue-row.ts";
+import type { CatalogueRow } from "./catalog-row.ts";
 import { PriceCell, type PriceCellActions } from "./price-cell.tsx";
 
 export interface CatalogueTableProps {

@@ -8,7 +8,7 @@ import { CapabilityChips } from "../../../components/capability.tsx";
 import { CopyButton } from "../../../components/copy.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
 import type { CatalogueSearch } from "../../../search/pages.ts";
-import type { CatalogueRow } from "./catalogue-row.ts";
+import type { CatalogueRow } from "../edit/catalog-row.ts";
 
 export interface WayProps {
   readonly way: Resolution;

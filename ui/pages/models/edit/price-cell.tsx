@@ -6,7 +6,7 @@ import { Unpriced } from "../../../components/money.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { UNIT_LABEL } from "../../../components/units.tsx";
 import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
-import type { CatalogueRow } from "./catalogue-row.ts";
+import type { CatalogueRow } from "./catalog-row.ts";
 import { toPriceFields, toPriceState, type PriceState } from "../../../catalog/price-set.ts";
 
 /** What a cell can ask of its table. */

@@ -8,13 +8,13 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
-import { toUsedNames } from "./pricing/feed-diff.ts";
-import { KeptCard } from "./pricing/kept-card.tsx";
-import { LoadDialog } from "./pricing/load-dialog.tsx";
-import { toMissingPrices, type MissingPrice } from "./pricing/missing.ts";
-import { MissingCard } from "./pricing/missing-card.tsx";
-import { toNamePrices, type NamePrices } from "./pricing/price-list.ts";
-import { SetPriceDialog, toPricedName, type PricedName } from "./pricing/set-price-dialog.tsx";
+import { toUsedNames } from "./prices/feed-diff.ts";
+import { KeptCard } from "./prices/kept-card.tsx";
+import { LoadDialog } from "./prices/load-dialog.tsx";
+import { toMissingPrices, type MissingPrice } from "./prices/missing.ts";
+import { MissingCard } from "./prices/missing-card.tsx";
+import { toNamePrices, type NamePrices } from "./prices/price-list.ts";
+import { SetPriceDialog, toPricedName, type PricedName } from "./prices/set-price-dialog.tsx";
 
 const route = getRouteApi("/shell/admin/pricing");
 

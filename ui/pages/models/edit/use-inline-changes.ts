@@ -3,7 +3,7 @@ import { useCallback } from "react";
 import type { Unit } from "#kernel/units.ts";
 import { modelsQuery, pricingQuery, updateModel, type Model } from "../../../api/catalog.ts";
 import { useToast } from "../../../components/toast.tsx";
-import type { CatalogueRow } from "./catalogue-row.ts";
+import type { CatalogueRow } from "./catalog-row.ts";
 import { toOwnPrices, toPriceFields, toPricing } from "../../../catalog/price-set.ts";
 
 export interface InlineChanges {

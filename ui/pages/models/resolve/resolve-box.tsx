@@ -9,7 +9,7 @@ import { ComboField } from "../../../components/combo-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
 import type { CatalogueSearch } from "../../../search/pages.ts";
-import type { CatalogueRow } from "./catalogue-row.ts";
+import type { CatalogueRow } from "../edit/catalog-row.ts";
 import { Refusal, Way } from "./resolve-answer.tsx";
 
 export interface ResolveBoxProps {
