@@ -7,8 +7,8 @@ import { priceUsage } from "#usage/cost.ts";
 import type { UsageEnding, UsageSubject } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
-import type { AccountEnding } from "./judgement.ts";
-import { judge } from "./judgement.ts";
+import type { AccountEnding } from "./outcome.ts";
+import { classifyOutcome } from "./outcome.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
 export interface Account {
@@ -105,7 +105,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       const prices = await pricesInForce(pricing);
       const cost = priceUsage(metered?.usage ?? null, prices);
       const ended: UsageEnding = {
-        ...judge(ending, upstreamStatus),
+        ...classifyOutcome(ending, upstreamStatus),
         durationUs,
         timeToFirstByteUs,
         usage: metered?.usage ?? null,

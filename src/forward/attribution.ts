@@ -1,4 +1,4 @@
-import { holdsHouseSecret } from "#identity/house-secret.ts";
+import { containsOwnToken } from "#identity/own-token.ts";
 import type { UsageSubject } from "#usage/event.ts";
 import { toClient } from "#usage/client.ts";
 import { parseTags } from "#usage/tags.ts";
@@ -10,9 +10,9 @@ import { parseTags } from "#usage/tags.ts";
 export function toAttribution(headers: Headers): Pick<UsageSubject, "client" | "tags"> {
   const userAgent = headers.get("user-agent");
   // The whole of it is looked at: what is stored is cut, perhaps inside of a token.
-  const isClean = userAgent === null || !holdsHouseSecret(userAgent);
+  const isClean = userAgent === null || !containsOwnToken(userAgent);
   return {
     client: isClean ? toClient(userAgent) : null,
-    tags: parseTags(headers.get("x-proxy-tags")).filter((tag) => !holdsHouseSecret(tag)),
+    tags: parseTags(headers.get("x-proxy-tags")).filter((tag) => !containsOwnToken(tag)),
   };
 }

@@ -9,18 +9,18 @@ import type { UsageSubject } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import type { SubjectPricing } from "./account.ts";
-import type { Answer, OpenExchange } from "./answer.ts";
-import { giveUp, relay } from "./answer.ts";
+import type { ForwardResult, OpenExchange } from "./respond.ts";
+import { giveUp, respond } from "./respond.ts";
 import { toAttribution } from "./attribution.ts";
-import { createCutoff } from "./cutoff.ts";
-import type { Slot } from "./gate.ts";
-import { createGate } from "./gate.ts";
-import type { HeldShare } from "./held-budget.ts";
-import { createHeldBudget, HELD_BYTES_TOTAL_MAX } from "./held-budget.ts";
-import { free } from "./hold.ts";
+import { createCancellation } from "#kernel/cancellation.ts";
+import type { Permit } from "./concurrency-limiter.ts";
+import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
+import type { Reservation } from "#kernel/memory-semaphore.ts";
+import { createMemorySemaphore, BUFFERED_BYTES_TOTAL_MAX } from "#kernel/memory-semaphore.ts";
+import { free } from "#kernel/bytes.ts";
 import { toUpstreamHeaders } from "./headers.ts";
-import type { Ingress } from "./ingress.ts";
-import { cutBody, parseIngress, spliceBody } from "./ingress.ts";
+import type { ParsedRequestBody } from "./request-body.ts";
+import { cutBody, parseRequestBody, spliceBody } from "./request-body.ts";
 import { createRoutes } from "./route.ts";
 import type { Shared } from "./shared.ts";
 import { createShared } from "./shared.ts";
@@ -39,7 +39,7 @@ export interface ExchangeDeps {
   /** Bytes of a response that is held until it is complete. */
   readonly maxResponseBytes: number;
   /** Of all of them together; at least as much as one may have. */
-  readonly heldBytesTotalMax?: number;
+  readonly bufferedBytesTotalMax?: number;
 }
 
 export interface ExchangeInput {
@@ -56,7 +56,7 @@ export interface ExchangeInput {
    * What a large body keeps of the room for all of them, closed when the upstream has taken it, or when the exchange has
    * ended; who called closes it when this throws.
    */
-  readonly share?: Pick<HeldShare, "close"> | null;
+  readonly reservation?: Pick<Reservation, "close"> | null;
   readonly arrivedAtUs: InstantUs;
   readonly arrivedAtMs: number;
   /** Aborts when the caller hangs up, until its response has ended. */
@@ -65,7 +65,7 @@ export interface ExchangeInput {
   readonly onSettled?: () => void;
 }
 
-export type ExchangeResult = Answer;
+export type ExchangeResult = ForwardResult;
 
 export interface Exchange {
   /**
@@ -77,7 +77,7 @@ export interface Exchange {
   activeCount(): number;
   /** Of those, the ones whose request asked for a stream. */
   activeStreamCount(): number;
-  /** Of those, the ones that wait for a slot of their provider. */
+  /** Of those, the ones that wait for a permit of their provider. */
   waitingCount(): number;
   /** Fulfilled as soon as there are none. */
   drained(): Promise<void>;
@@ -91,17 +91,17 @@ export interface Exchange {
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
   const { accounts, deadlines, upstream, stalls, isHalting } = shared;
-  const gate = createGate();
-  const held = createHeldBudget({
+  const limiter = createConcurrencyLimiter();
+  const buffered = createMemorySemaphore({
     bytesMax: deps.maxResponseBytes,
-    totalBytesMax: deps.heldBytesTotalMax ?? HELD_BYTES_TOTAL_MAX,
+    totalBytesMax: deps.bufferedBytesTotalMax ?? BUFFERED_BYTES_TOTAL_MAX,
   });
   const routeTo = createRoutes(deps.secrets);
   return {
     run,
     activeCount: () => accounts.openCount(),
     activeStreamCount: () => accounts.openStreamCount(),
-    waitingCount: () => gate.waitingCount(),
+    waitingCount: () => limiter.waitingCount(),
     drained: () => accounts.settled(),
     halt: () => shared.halt(),
   };
@@ -110,38 +110,38 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     if (input.headers.has("content-encoding")) {
       throw new ProxyError("invalid_json", "The request body must not be encoded.");
     }
-    const ingress = parseIngress(input.body, input.endpoint);
-    const resolved = resolveModel(await deps.catalog.snapshot(), ingress.model);
-    requireCapability(resolved, input.endpoint, ingress.stream);
-    refuseLargeBatch(ingress, deps.maxEmbeddingBatch);
+    const parsed = parseRequestBody(input.body, input.endpoint);
+    const resolved = resolveModel(await deps.catalog.snapshot(), parsed.model);
+    requireCapability(resolved, input.endpoint, parsed.stream);
+    refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
 
     const { provider, upstreamName } = resolved;
     const account = accounts.open(input.arrivedAtMs, {
-      subject: toSubject(input, ingress, resolved),
+      subject: toSubject(input, parsed, resolved),
       providerName: provider.name,
       pricing: toPricing(resolved),
     });
     if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
-    const share = input.share ?? null;
-    const cutoff = createCutoff(input.signal, deadlines, isHalting);
-    if (share !== null) {
+    const reservation = input.reservation ?? null;
+    const cancellation = createCancellation(input.signal, deadlines, isHalting);
+    if (reservation !== null) {
       account.whenSettled(() => {
         // An upstream that answered early may still be taking it; one that was cut off takes no more.
-        if (cutoff.signal.aborted) free(input.body);
-        share.close();
+        if (cancellation.signal.aborted) free(input.body);
+        reservation.close();
       });
     }
     try {
-      return await forward(input, ingress, resolved, {
+      return await forward(input, parsed, resolved, {
         proxiedBy: { providerName: provider.name, upstreamName },
         idleMs: provider.timeoutReadSeconds * 1000,
         account,
-        cutoff,
+        cancellation,
         stalls,
       });
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
-      cutoff.cut("cancelled");
+      cancellation.cancel("cancelled");
       await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
       throw failure;
     }
@@ -149,22 +149,23 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
 
   async function forward(
     input: ExchangeInput,
-    ingress: Ingress,
+    parsed: ParsedRequestBody,
     { provider, upstreamName }: ResolvedModel,
     open: OpenExchange,
   ): Promise<ExchangeResult> {
-    const { account, cutoff } = open;
+    const { account, cancellation } = open;
     const route = routeTo(provider, input.endpoint);
     const readMs = provider.timeoutReadSeconds * 1000;
     const deadlineMs = deps.clock.monotonicMs() + readMs;
     const leftMs = () => deadlineMs - deps.clock.monotonicMs();
 
-    const slot =
-      gate.tryEnter({ lane: route.lane, maxConcurrency: provider.maxConcurrency }) ?? (await waitInLine());
-    if (slot === null) return giveUp(open, "timeout");
-    account.whenSettled(() => slot.release());
+    const permit =
+      limiter.tryAcquire({ queueName: route.queueName, maxConcurrency: provider.maxConcurrency }) ??
+      (await waitForPermit());
+    if (permit === null) return giveUp(open, "timeout");
+    account.whenSettled(() => permit.release());
 
-    const body = toUpstreamBody(input, ingress, upstreamName);
+    const body = toUpstreamBody(input, parsed, upstreamName);
     const answer = await upstream.call({
       method: "POST",
       url: route.url,
@@ -175,41 +176,44 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
       }),
       body,
-      cutoff,
-      headLimitMs: ingress.stream ? () => readMs : leftMs,
+      cancellation,
+      headLimitMs: parsed.stream ? () => readMs : leftMs,
     });
     if (answer.kind === "failed") {
       free(input.body);
       return giveUp(open, answer.error);
     }
-    return relay(open, answer, { streamed: ingress.stream, held });
+    return respond(open, answer, { streamed: parsed.stream, buffered });
 
     /** For as long as reading may take, or until the caller leaves. */
-    function waitInLine(): Promise<Slot | null> {
-      cutoff.arm(readMs);
-      return gate.wait({ lane: route.lane, maxConcurrency: provider.maxConcurrency }, cutoff.signal);
+    function waitForPermit(): Promise<Permit | null> {
+      cancellation.arm(readMs);
+      return limiter.acquire(
+        { queueName: route.queueName, maxConcurrency: provider.maxConcurrency },
+        cancellation.signal,
+      );
     }
   }
 }
 
 /** A large body is not copied, and keeps its room no longer than it has to: a model may think for minutes. */
 function toUpstreamBody(
-  { body, share = null }: ExchangeInput,
-  ingress: Ingress,
+  { body, reservation = null }: ExchangeInput,
+  parsed: ParsedRequestBody,
   upstreamName: string,
 ): Uint8Array<ArrayBuffer> | Upload {
-  if (share === null) {
-    const spliced = spliceBody(ingress, upstreamName);
+  if (reservation === null) {
+    const spliced = spliceBody(parsed, upstreamName);
     free(body);
     return spliced;
   }
-  return createUpload(cutBody(ingress, upstreamName), () => {
+  return createUpload(cutBody(parsed, upstreamName), () => {
     free(body);
-    share.close();
+    reservation.close();
   });
 }
 
-function refuseLargeBatch({ inputItemCount }: Ingress, itemsMax: number): void {
+function refuseLargeBatch({ inputItemCount }: ParsedRequestBody, itemsMax: number): void {
   if (inputItemCount === null || inputItemCount <= itemsMax) return;
   throw new ProxyError(
     "embedding_batch_too_large",
@@ -227,7 +231,7 @@ function toPricing({ model, prices }: ResolvedModel): SubjectPricing {
 
 function toSubject(
   input: ExchangeInput,
-  ingress: Ingress,
+  parsed: ParsedRequestBody,
   { model, provider, upstreamName }: ResolvedModel,
 ): UsageSubject {
   return {
@@ -241,6 +245,6 @@ function toSubject(
     upstreamName,
     endpoint: input.endpoint,
     ...toAttribution(input.headers),
-    streamed: ingress.stream,
+    streamed: parsed.stream,
   };
 }

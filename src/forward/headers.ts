@@ -1,4 +1,4 @@
-import { holdsHouseSecret } from "#identity/house-secret.ts";
+import { containsOwnToken } from "#identity/own-token.ts";
 
 /**
  * What of a header block crosses the proxy (decisions, "Data plane"). Hop-by-hop fields and those that `Connection`
@@ -103,7 +103,7 @@ export function toRelayHeaders(
   if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);
   caller.forEach((value, name) => {
     if (RELAY_DROPPED.has(name) || named?.has(name) === true) return;
-    if (value.includes(token) || holdsHouseSecret(value)) return;
+    if (value.includes(token) || containsOwnToken(value)) return;
     headers.push([name, value]);
   });
   return headers;

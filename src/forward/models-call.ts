@@ -4,10 +4,11 @@ import type { Provider } from "#catalog/provider.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
-import type { Cutoff } from "./cutoff.ts";
-import { createCutoff } from "./cutoff.ts";
+import type { Cancellation } from "#kernel/cancellation.ts";
+import { createCancellation } from "#kernel/cancellation.ts";
 import { USER_AGENT_DEFAULT } from "./headers.ts";
-import { holdBody, joinPieces } from "./hold.ts";
+import { joinPieces } from "#kernel/bytes.ts";
+import { bufferBody } from "./response-buffer.ts";
 import { tlsOptions } from "./upstream.ts";
 
 export interface ModelsCallDeps {
@@ -30,30 +31,30 @@ export function createModelsCall({ clock, secrets, maxResponseBytes }: ModelsCal
   const deadlines = createDeadlines(() => clock.monotonicMs());
   const bytesMax = Math.min(maxResponseBytes, MODELS_BYTES_MAX);
   return async (provider, signal) => {
-    const cutoff = createCutoff(signal, deadlines);
+    const cancellation = createCancellation(signal, deadlines);
     // One limit for the whole call: without a body nothing tells when the connection stands (docs/decisions.md).
     const limitMs = (provider.timeoutConnectSeconds + provider.timeoutReadSeconds) * 1000;
-    cutoff.arm(Math.min(limitMs, MODELS_CALL_MS_MAX));
-    const answer = await call(provider, openCredential(secrets, provider), { cutoff, bytesMax });
+    cancellation.arm(Math.min(limitMs, MODELS_CALL_MS_MAX));
+    const answer = await call(provider, openCredential(secrets, provider), { cancellation, bytesMax });
     // Whatever was not read, of a refusal or of a body that is too large, is not waited for.
-    cutoff.cut("cancelled");
+    cancellation.cancel("cancelled");
     return answer;
   };
 }
 
 interface CallBounds {
-  readonly cutoff: Cutoff;
+  readonly cancellation: Cancellation;
   readonly bytesMax: number;
 }
 
 async function call(
   provider: Provider,
   credential: string | null,
-  { cutoff, bytesMax }: CallBounds,
+  { cancellation, bytesMax }: CallBounds,
 ): Promise<FetchedModels> {
   const failed = (): FetchedModels => ({
     kind: "failed",
-    error: cutoff.cause === "timeout" ? "timeout" : "connection_error",
+    error: cancellation.cause === "timeout" ? "timeout" : "connection_error",
   });
   try {
     const response = await fetch(`${provider.baseUrl}/models`, {
@@ -63,11 +64,11 @@ async function call(
       decompress: false,
       redirect: "manual",
       timeout: false,
-      signal: cutoff.signal,
+      signal: cancellation.signal,
       ...tlsOptions(provider),
     });
     if (response.status < 200 || response.status > 299) return { kind: "refused", status: response.status };
-    const held = await holdBody(response, { bytesMax });
+    const held = await bufferBody(response, { bytesMax });
     if (held.kind === "too_large") return { kind: "failed", error: "response_too_large" };
     return held.kind === "broken" ? failed() : { kind: "answered", body: joinPieces(held.pieces) };
   } catch {

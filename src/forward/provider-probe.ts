@@ -7,7 +7,8 @@ import type { Provider } from "#catalog/provider.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { USER_AGENT_DEFAULT } from "./headers.ts";
-import { holdBody, joinPieces } from "./hold.ts";
+import { joinPieces } from "#kernel/bytes.ts";
+import { bufferBody } from "./response-buffer.ts";
 import { MODELS_BYTES_MAX } from "./models-call.ts";
 import { tlsOptions } from "./upstream.ts";
 
@@ -100,7 +101,7 @@ async function hold(response: Response): Promise<FetchedModels> {
     await response.body?.cancel();
     return { kind: "refused", status };
   }
-  const held = await holdBody(response, { bytesMax: MODELS_BYTES_MAX });
+  const held = await bufferBody(response, { bytesMax: MODELS_BYTES_MAX });
   if (held.kind === "too_large") return { kind: "failed", error: "response_too_large" };
   return held.kind === "broken"
     ? { kind: "failed", error: "connection_error" }

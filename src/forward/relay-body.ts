@@ -1,7 +1,7 @@
-import { holdsHouseSecret } from "#identity/house-secret.ts";
+import { containsOwnToken } from "#identity/own-token.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { codePointLength, hasControlCharacter, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { free, moveIntoOne } from "./hold.ts";
+import { free, moveIntoOne } from "#kernel/bytes.ts";
 import { readString, scanJson } from "./json-scan.ts";
 
 /** What a relayed request asked for, as far as its body tells. */
@@ -134,6 +134,6 @@ function toModelName(text: string): string | null {
     text.isWellFormed() &&
     !hasControlCharacter(text) &&
     codePointLength(text) <= UPSTREAM_NAME_LENGTH_MAX &&
-    !holdsHouseSecret(text);
+    !containsOwnToken(text);
   return isName ? text : null;
 }

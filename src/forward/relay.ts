@@ -2,9 +2,9 @@ import { ProxyError } from "#kernel/errors.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Account } from "./account.ts";
 import { createUnrecordedAccount } from "./account.ts";
-import type { Answer, OpenExchange } from "./answer.ts";
-import { giveUp, passOn } from "./answer.ts";
-import { createCutoff } from "./cutoff.ts";
+import type { ForwardResult, OpenExchange } from "./respond.ts";
+import { giveUp, passOn } from "./respond.ts";
+import { createCancellation } from "#kernel/cancellation.ts";
 import { toRelayHeaders } from "./headers.ts";
 import { createRelayMetering } from "./metering.ts";
 import type { Asked } from "./relay-body.ts";
@@ -19,7 +19,7 @@ export interface Relay {
    * One request in and one out, both unchanged but for the headers of section 4.5, and exactly one usage event, unless it
    * is a HEAD or OPTIONS. Throws the refusal that a streamed body ends with; its upstream call has been broken off by then.
    */
-  send(input: RelayInput): Promise<Answer>;
+  send(input: RelayInput): Promise<ForwardResult>;
 }
 
 export interface RelayOptions {
@@ -60,7 +60,7 @@ export function createRelay(
     },
   };
 
-  function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<Answer> {
+  function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<ForwardResult> {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
     const account = isRecorded(input)
       ? accounts.open(input.arrivedAtMs, toAccountSubject(input, asked))
@@ -73,7 +73,7 @@ export function createRelay(
   }
 
   /** What it asks for is known at its end, so its event begins there, or with its own end when that comes first. */
-  async function sendStreamed(input: RelayInput, source: BodySource): Promise<Answer> {
+  async function sendStreamed(input: RelayInput, source: BodySource): Promise<ForwardResult> {
     const passage: Passage = { asked: NOTHING_ASKED, refusal: null };
     const account = isRecorded(input)
       ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
@@ -96,13 +96,13 @@ export function createRelay(
           return null;
         } catch (failure) {
           if (failure instanceof ProxyError) passage.refusal = failure;
-          open.cutoff.cut("cancelled");
+          open.cancellation.cancel("cancelled");
           throw failure;
         }
       },
     };
     const answer = await forward(input, watched, open);
-    if (passage.refusal !== null && answer.kind !== "relayed") throw passage.refusal;
+    if (passage.refusal !== null && answer.kind !== "responded") throw passage.refusal;
     return answer;
   }
 
@@ -115,14 +115,14 @@ export function createRelay(
       },
       idleMs,
       account,
-      cutoff: createCutoff(input.signal, deadlines, isHalting),
+      cancellation: createCancellation(input.signal, deadlines, isHalting),
       stalls,
     };
   }
 
-  async function forward(input: RelayInput, body: UpstreamBody, open: OpenExchange): Promise<Answer> {
+  async function forward(input: RelayInput, body: UpstreamBody, open: OpenExchange): Promise<ForwardResult> {
     const { method, path, query, token, headers } = input;
-    const { account, cutoff } = open;
+    const { account, cancellation } = open;
     try {
       const head = await upstream.call({
         method,
@@ -131,18 +131,18 @@ export function createRelay(
         provider,
         headers: toRelayHeaders(headers, { token, bodyBytes: toSizeBytes(body) }),
         body,
-        cutoff,
+        cancellation,
         headLimitMs: () => idleMs,
       });
       if (head.kind === "failed") return await giveUp(open, head.error);
       account.answered(head.response.status);
       const counting = COUNTING_PATH.test(path);
       const answer = await passOn(open, head, createRelayMetering(head.response, { counting }));
-      if (method === "HEAD" && answer.kind === "relayed") keepLength(head.response, answer.response);
+      if (method === "HEAD" && answer.kind === "responded") keepLength(head.response, answer.response);
       return answer;
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
-      cutoff.cut("cancelled");
+      cancellation.cancel("cancelled");
       await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
       throw failure;
     }

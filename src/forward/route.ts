@@ -8,7 +8,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 export interface UpstreamRoute {
   readonly url: string;
   /** The line that it waits in: `max_concurrency` counts per provider and host. */
-  readonly lane: string;
+  readonly queueName: string;
   readonly credential: string | null;
 }
 
@@ -31,7 +31,7 @@ export function createRoutes(
       const url = upstreamUrl(provider, endpoint);
       route = {
         url,
-        lane: `${provider.id} ${new URL(url).host}`,
+        queueName: `${provider.id} ${new URL(url).host}`,
         credential: openCredential(secrets, provider),
       };
       routes.set(endpoint, route);

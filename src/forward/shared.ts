@@ -2,8 +2,8 @@ import type { Deadlines } from "#kernel/deadlines.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import type { Accounts, AccountsDeps } from "./account.ts";
 import { createAccounts } from "./account.ts";
-import type { Stalls } from "./stalls.ts";
-import { createStalls } from "./stalls.ts";
+import type { SlowConsumers } from "./slow-consumers.ts";
+import { createSlowConsumers } from "./slow-consumers.ts";
 import type { Upstream } from "./upstream.ts";
 import { createUpstream } from "./upstream.ts";
 
@@ -12,7 +12,7 @@ export interface Shared {
   readonly accounts: Accounts;
   readonly deadlines: Deadlines;
   readonly upstream: Upstream;
-  readonly stalls: Stalls;
+  readonly stalls: SlowConsumers;
   readonly isHalting: () => boolean;
   /** From now on whoever's connection ends was cut off by the server, and has not left. */
   halt(): void;
@@ -25,7 +25,7 @@ export function createShared(deps: AccountsDeps): Shared {
     accounts: createAccounts(deps),
     deadlines: createDeadlines(() => clock.monotonicMs()),
     upstream: createUpstream(clock),
-    stalls: createStalls({ monotonicMs: () => clock.monotonicMs() }),
+    stalls: createSlowConsumers({ monotonicMs: () => clock.monotonicMs() }),
     isHalting: () => halting,
     halt() {
       halting = true;

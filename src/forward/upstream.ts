@@ -1,7 +1,7 @@
 import type { Provider } from "#catalog/provider.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { TransportError } from "#usage/event.ts";
-import type { Cutoff } from "./cutoff.ts";
+import type { Cancellation } from "#kernel/cancellation.ts";
 import { createWarmConnections } from "./warm.ts";
 
 /** A body that goes on as it comes. */
@@ -24,7 +24,7 @@ export interface UpstreamRequest {
   readonly headers: [string, string][];
   readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
-  readonly cutoff: Cutoff;
+  readonly cancellation: Cancellation;
   /** How long, from now, the head of the response may take. Asked before connecting, when connected and for each piece of a `BodySource`. */
   readonly headLimitMs: () => number;
 }
@@ -62,13 +62,13 @@ const RESENT_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "
 export function createUpstream(clock: Clock): Upstream {
   const warm = createWarmConnections(clock);
   return {
-    async call({ method, url, route, provider, headers, body, cutoff, headLimitMs }) {
+    async call({ method, url, route, provider, headers, body, cancellation, headLimitMs }) {
       const isKept = !RESENT_METHODS.has(method);
       const isWarm = isKept && warm.take(route);
       const connectMs = provider.timeoutConnectSeconds * 1000;
       // Without a body nothing tells when the connection stands: one limit for both.
-      if (body === null) cutoff.arm(isWarm ? headLimitMs() : connectMs + headLimitMs());
-      else cutoff.arm(isWarm ? headLimitMs() : Math.min(connectMs, headLimitMs()));
+      if (body === null) cancellation.arm(isWarm ? headLimitMs() : connectMs + headLimitMs());
+      else cancellation.arm(isWarm ? headLimitMs() : Math.min(connectMs, headLimitMs()));
       try {
         const response = await fetch(url, {
           method,
@@ -80,7 +80,7 @@ export function createUpstream(clock: Clock): Upstream {
           redirect: "manual",
           // The runtime's own timer is coarse and does not run while connecting.
           timeout: false,
-          signal: cutoff.signal,
+          signal: cancellation.signal,
           ...tlsOptions(provider),
         });
         if (!isRelayable(response)) {
@@ -95,11 +95,11 @@ export function createUpstream(clock: Clock): Upstream {
           },
         };
       } catch {
-        return { kind: "failed", error: cutoff.cause === "timeout" ? "timeout" : "connection_error" };
+        return { kind: "failed", error: cancellation.cause === "timeout" ? "timeout" : "connection_error" };
       }
 
       function toBody(bytes: Uint8Array<ArrayBuffer> | BodySource) {
-        const onMoved = () => cutoff.arm(headLimitMs());
+        const onMoved = () => cancellation.arm(headLimitMs());
         if (!(bytes instanceof Uint8Array)) return toStreamedBody(bytes, onMoved);
         return isWarm ? bytes : toConnectedBody(bytes, onMoved);
       }

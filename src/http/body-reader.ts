@@ -1,4 +1,4 @@
-import { free } from "#forward/hold.ts";
+import { free } from "#kernel/bytes.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 

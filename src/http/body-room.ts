@@ -1,5 +1,5 @@
-import { createCutoff } from "#forward/cutoff.ts";
-import { createHeldBudget, UNCOUNTED_BYTES_MAX } from "#forward/held-budget.ts";
+import { createCancellation } from "#kernel/cancellation.ts";
+import { createMemorySemaphore, UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { deadlines } from "./body-reader.ts";
 
 /** Memory that all large bodies which are read whole keep together. */
@@ -48,24 +48,24 @@ export interface BodyRoomOptions {
   readonly waitingMax?: number;
 }
 
-/** A body of known length waits once, before its first byte is read; another one grows (`createHeldBudget`). */
+/** A body of known length waits once, before its first byte is read; another one grows (`createMemorySemaphore`). */
 export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
   const { bytesMax, totalBytesMax = BODY_BYTES_TOTAL_MAX } = options;
   const { waitMsMax = BODY_WAIT_MS_MAX, waitingMax = BODIES_WAITING_MAX } = options;
-  const budget = createHeldBudget({ bytesMax, totalBytesMax });
+  const budget = createMemorySemaphore({ bytesMax, totalBytesMax });
 
   return {
     waitingCount: () => budget.waitingCount(),
     open(request, lengthBytes) {
       if (lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX) return null;
-      const cutoff = createCutoff(request.signal, deadlines);
-      const share = budget.open({ lengthBytes, signal: cutoff.signal });
+      const cancellation = createCancellation(request.signal, deadlines);
+      const share = budget.reserve({ lengthBytes, signal: cancellation.signal });
       let leftMs = waitMsMax;
       let isNew = true;
 
       const wait = async (entering: Promise<void>): Promise<boolean> => {
         const startedMs = performance.now();
-        cutoff.arm(leftMs);
+        cancellation.arm(leftMs);
         try {
           await entering;
           return true;
@@ -73,7 +73,7 @@ export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
           return false;
         } finally {
           leftMs -= performance.now() - startedMs;
-          cutoff.disarm();
+          cancellation.disarm();
         }
       };
       return {
@@ -82,16 +82,16 @@ export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
           // Who keeps something already goes on: what it keeps comes free when it is done.
           if (isNew && budget.waitingCount() >= waitingMax) return Promise.resolve(false);
           isNew = false;
-          const entering = share.cover(Math.max(sizeBytes, COUNTED_BYTES_MIN));
+          const entering = share.acquire(Math.max(sizeBytes, COUNTED_BYTES_MIN));
           return entering === null ? null : wait(entering);
         },
         complete(sizeBytes) {
-          cutoff.release();
+          cancellation.release();
           share.complete();
           return sizeBytes > UNCOUNTED_BYTES_MAX;
         },
         close() {
-          cutoff.release();
+          cancellation.release();
           share.close();
         },
       };

@@ -1,4 +1,5 @@
-import { free, moveIntoOne, readLength } from "#forward/hold.ts";
+import { readLength } from "#forward/response-buffer.ts";
+import { free, moveIntoOne } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import {
   BodyRefusal,

@@ -1,4 +1,4 @@
-import { free } from "#forward/hold.ts";
+import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseJson, readBody, toBodyLimits } from "./body.ts";
 import type { BodyRoom } from "./body-room.ts";

@@ -1,4 +1,4 @@
-import { holdsHouseSecret } from "#identity/house-secret.ts";
+import { containsOwnToken } from "#identity/own-token.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 export const RELAY_PREFIX = "/transparent/messages/";
@@ -48,7 +48,7 @@ export function refusePath({ token, path, query }: Target, segments: readonly st
   }
   if (path.includes("#") || query.includes("#")) throw unknownPath("a fragment is not relayed");
   // As of a client whose base URL was put together twice: the token would leave, and be read in the request log.
-  if (path.includes(token) || query.includes(token) || holdsHouseSecret(path + query)) {
+  if (path.includes(token) || query.includes(token) || containsOwnToken(path + query)) {
     throw unknownPath(
       "a relay token stands once in a path, behind /transparent/messages, and an API key in none",
     );

@@ -1,5 +1,5 @@
-import { createCutoff } from "#forward/cutoff.ts";
-import { createTap, WRITE_STALL_MS_MAX, type BodyReader } from "#forward/tap.ts";
+import { createCancellation } from "#kernel/cancellation.ts";
+import { createTee, WRITE_STALL_MS_MAX, type BodyReader } from "#forward/tee.ts";
 import type { Deadlines } from "#kernel/deadlines.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { ReportNotes, RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
@@ -30,8 +30,8 @@ export async function streamRequestCsv(
   options: RequestCsvOptions,
 ): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly notes: ReportNotes }> {
   const { asked, stats, join, caller, deadlines, log } = options;
-  const cutoff = createCutoff(caller, deadlines);
-  const { signal } = cutoff;
+  const cancellation = createCancellation(caller, deadlines);
+  const { signal } = cancellation;
   const encoder = new TextEncoder();
   let untilUs = asked.window.untilUs;
   let hasMore = true;
@@ -54,20 +54,20 @@ export async function streamRequestCsv(
       try {
         return { done: false, value: encoder.encode(toRequestCsvRows((await readSlice()).rows)) };
       } catch (cause) {
-        if (cutoff.cause !== "cancelled") log.error("a request log broke off", describeCause(cause));
+        if (cancellation.cause !== "cancelled") log.error("a request log broke off", describeCause(cause));
         throw cause;
       }
     },
-    // The signal of the cutoff has told whoever reads.
+    // The signal of the cancellation has told whoever reads.
     cancel: () => Promise.resolve(),
   };
 
   try {
     const { rows, notes } = await readSlice();
-    const body = createTap({
+    const body = createTee({
       reader,
       first: encoder.encode(toRequestCsv(rows)),
-      cutoff,
+      cancellation,
       idleMs: SLICE_MS_MAX,
       stallMs: WRITE_STALL_MS_MAX,
       watch: () => null,
@@ -75,7 +75,7 @@ export async function streamRequestCsv(
     });
     return { body, notes };
   } catch (cause) {
-    cutoff.release();
+    cancellation.release();
     throw cause;
   }
 }

@@ -1,6 +1,6 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import type { Exchange } from "#forward/exchange.ts";
-import { free } from "#forward/hold.ts";
+import { free } from "#kernel/bytes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
@@ -71,7 +71,7 @@ export function createIngress(deps: IngressDeps): Ingress {
           },
           headers: request.headers,
           body: body.bytes,
-          share: body.share,
+          reservation: body.share,
           arrivedAtUs,
           arrivedAtMs,
           signal: request.signal,

@@ -37,15 +37,15 @@ export interface BoundedRequest {
 export function createBoundedFetch({ allowHttp, requestMsMax }: BoundedFetchOptions) {
   return async (url: string, request: BoundedRequest): Promise<Response> => {
     checkProviderUrl(new URL(url), allowHttp);
-    const cutoff = new AbortController();
+    const cancellation = new AbortController();
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => late.reject(new ProviderFetchError("timeout")), requestMsMax);
     try {
-      return await Promise.race([send(url, request, cutoff.signal), late.promise]);
+      return await Promise.race([send(url, request, cancellation.signal), late.promise]);
     } finally {
       clearTimeout(timer);
       // Whatever was not read is not waited for.
-      cutoff.abort();
+      cancellation.abort();
     }
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { createCutoff } from "#forward/cutoff.ts";
+import { createCancellation } from "#kernel/cancellation.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
-import { createTap, type TapEnding } from "#forward/tap.ts";
+import { createTee, type TeeEnding } from "#forward/tee.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";
 import { openCaller, withinASecond } from "./caller.ts";
@@ -142,7 +142,7 @@ describe("a caller that hangs up closes the upstream within a second and leaves 
 
 describe("a tap", () => {
   test("gives up a caller that takes nothing for the time allowed, as cancelled", async () => {
-    const endings: TapEnding[] = [];
+    const endings: TeeEnding[] = [];
     let cancelled = false;
     const ended = Promise.withResolvers<void>();
     const server = Bun.serve({
@@ -151,7 +151,7 @@ describe("a tap", () => {
       idleTimeout: 0,
       development: false,
       fetch(request) {
-        const tap = createTap({
+        const tap = createTee({
           reader: {
             read: () => Promise.resolve({ done: false, value: new Uint8Array(1 << 20) }),
             cancel() {
@@ -160,7 +160,7 @@ describe("a tap", () => {
             },
           },
           first: new Uint8Array(1 << 20),
-          cutoff: createCutoff(request.signal, deadlines),
+          cancellation: createCancellation(request.signal, deadlines),
           idleMs: 60_000,
           stallMs: 200,
           watch: () => null,
@@ -185,15 +185,15 @@ describe("a tap", () => {
 
   test("that nobody ever reads ends when its caller leaves", async () => {
     const leaving = new AbortController();
-    const endings: TapEnding[] = [];
+    const endings: TeeEnding[] = [];
     const tapOf = (signal: AbortSignal) =>
-      createTap({
+      createTee({
         reader: {
           read: () => Promise.resolve({ done: true }),
           cancel: () => Promise.reject(new Error("gone")),
         },
         first: Uint8Array.of(1),
-        cutoff: createCutoff(signal, deadlines),
+        cancellation: createCancellation(signal, deadlines),
         idleMs: 60_000,
         stallMs: 60_000,
         watch: () => null,

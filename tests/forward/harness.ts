@@ -99,7 +99,7 @@ export function startProxy(setup: Setup): Proxy {
           arrivedAtMs: clock.monotonicMs(),
           signal: request.signal,
         });
-        if (result.kind === "relayed") return result.response;
+        if (result.kind === "responded") return result.response;
         if (result.kind === "cancelled") return new Response(null, { status: 499 });
         const response = Response.json({ unreachable: result.error }, { status: 502 });
         setProxiedBy(response.headers, { providerName: result.provider, upstreamName: result.upstreamName });

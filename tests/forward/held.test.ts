@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { UNCOUNTED_BYTES_MAX } from "#forward/held-budget.ts";
+import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { openCaller } from "./caller.ts";
 import { CHAT, COMPLETION } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 /** More than the buffers of two connections take up. */
 const LARGE_BYTES = 24 * MIB;
 const WORDS = "of many words no two of which are in the same place ";
-const roomForOne = { exchange: { maxResponseBytes: 32 * MIB, heldBytesTotalMax: 32 * MIB } };
+const roomForOne = { exchange: { maxResponseBytes: 32 * MIB, bufferedBytesTotalMax: 32 * MIB } };
 const used = { input_tokens: 7, output_tokens: 3 };
 
 describe("a large unary answer", () => {
@@ -76,7 +76,7 @@ test.each(["with a length", "in chunks"])(
         await call.sendChunk(body);
         return call.endStream();
       },
-      { exchange: { maxResponseBytes: MIB, heldBytesTotalMax: MIB } },
+      { exchange: { maxResponseBytes: MIB, bufferedBytesTotalMax: MIB } },
     );
     for (let round = 0; round < 4; round += 1) {
       const response = await proxy.post(CHAT);

@@ -21,7 +21,7 @@ function toInput(body: string, onClose: () => void, changes: Partial<ExchangeInp
     caller: { principalId: "principal-1", principalName: "ada", keyId: "key-1" },
     headers: new Headers({ "content-type": "application/json" }),
     body: new Uint8Array(Buffer.from(body)),
-    share: { close: onClose },
+    reservation: { close: onClose },
     arrivedAtUs: clock.nowUs(),
     arrivedAtMs: clock.monotonicMs(),
     signal: new AbortController().signal,
@@ -57,8 +57,8 @@ describe("a large request body", () => {
       expect(input.body.length).toBe(0);
       await call.reply({ body: COMPLETION });
       const result = await answer;
-      expect(result.kind).toBe("relayed");
-      expect(result.kind === "relayed" && (await result.response.text())).toBe(COMPLETION);
+      expect(result.kind).toBe("responded");
+      expect(result.kind === "responded" && (await result.response.text())).toBe(COMPLETION);
     },
   );
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { createCutoff } from "#forward/cutoff.ts";
+import { createCancellation } from "#kernel/cancellation.ts";
 import type { BodySource } from "#forward/upstream.ts";
 import { createUpstream } from "#forward/upstream.ts";
 import { createSystemClock } from "#kernel/clock.ts";
@@ -21,7 +21,7 @@ function callWith(body: BodySource) {
     provider: { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 },
     headers: [],
     body,
-    cutoff: createCutoff(new AbortController().signal, deadlines),
+    cancellation: createCancellation(new AbortController().signal, deadlines),
     headLimitMs: () => 5_000,
   });
 }

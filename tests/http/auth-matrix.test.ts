@@ -54,7 +54,7 @@ let badTokens: ReadonlyMap<string, string>;
 beforeEach(async () => {
   harness = await startHarness({
     relay: {
-      relay: { send: async () => ({ kind: "relayed", response: new Response("relayed") }) },
+      relay: { send: async () => ({ kind: "responded", response: new Response("relayed") }) },
       // The store is the harness's own, which does not exist yet.
       authenticator: { authenticate: (token) => relayAuthenticator.authenticate(token) },
     },

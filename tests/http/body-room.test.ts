@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
-import { UNCOUNTED_BYTES_MAX } from "#forward/held-budget.ts";
+import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { openBody, toPassageLimits } from "#http/body.ts";
 import { createBodyRoom, BODY_WAIT_MS_MAX, type BodyRoomOptions } from "#http/body-room.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/connections.ts";
@@ -37,13 +37,13 @@ async function openDoor({ bytesMax, ...options }: BodyRoomOptions) {
     maxBodyBytes: bytesMax,
     room,
     exchange: {
-      async run({ body, share = null }) {
+      async run({ body, reservation = null }) {
         const taken = Promise.withResolvers<void>();
         passing.push({ body, take: taken.resolve });
-        if (share !== null) await taken.promise;
+        if (reservation !== null) await taken.promise;
         const answer = `${body.length} ${Bun.hash(body)}`;
-        share?.close();
-        return { kind: "relayed", response: new Response(answer) };
+        reservation?.close();
+        return { kind: "responded", response: new Response(answer) };
       },
     },
   });

@@ -18,7 +18,7 @@ describe("a body of the data plane", () => {
       exchange: {
         run: async ({ body }) => {
           bodies.push(body);
-          return { kind: "relayed", response: new Response(String(body.length)) };
+          return { kind: "responded", response: new Response(String(body.length)) };
         },
       },
     });

@@ -19,7 +19,7 @@ beforeEach(async () => {
     exchange: {
       run: async () => {
         runs += 1;
-        return { kind: "relayed", response: new Response("relayed") };
+        return { kind: "responded", response: new Response("relayed") };
       },
     },
   });

@@ -109,7 +109,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     catalog,
     discovery: createDiscovery({ catalog, fetchModels, clock }),
     relay: null,
-    exchange: { run: async () => ({ kind: "relayed", response: new Response("relayed") }) },
+    exchange: { run: async () => ({ kind: "responded", response: new Response("relayed") }) },
     audit: database.audit,
     assets: null,
     stats: NO_STATS,

@@ -37,7 +37,7 @@ beforeAll(async () => {
       relay: {
         async send(input) {
           sent.push(input);
-          return { kind: "relayed", response: answer() };
+          return { kind: "responded", response: answer() };
         },
       },
     },
@@ -67,7 +67,7 @@ describe("a relayed path", () => {
       body: { model: "m" },
       headers: { "x-api-key": "sk-own" },
     });
-    expect(await response.text()).toBe("relayed");
+    expect(await response.text()).toBe("responded");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
     expect(asked).toEqual([TOKEN]);
     expect(sent).toHaveLength(1);

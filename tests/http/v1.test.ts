@@ -12,7 +12,7 @@ let answer: (input: ExchangeInput) => ExchangeResult | Promise<ExchangeResult>;
 
 beforeEach(async () => {
   runs = [];
-  answer = () => ({ kind: "relayed", response: new Response("as it came") });
+  answer = () => ({ kind: "responded", response: new Response("as it came") });
   harness = await startHarness({
     exchange: {
       async run(input) {
@@ -68,7 +68,7 @@ describe("a POST of the data plane", () => {
 
   test("an answer that was relayed is passed on as it is: nothing of ours is added to it", async () => {
     answer = () => ({
-      kind: "relayed",
+      kind: "responded",
       response: new Response("nope", {
         status: 429,
         headers: { "x-proxy-error-source": "upstream", "x-any": "1" },
@@ -141,7 +141,7 @@ describe("a POST of the data plane", () => {
     answer = (input) => {
       expect(timeouts).toEqual([0]);
       input.onSettled?.();
-      return { kind: "relayed", response: new Response("x") };
+      return { kind: "responded", response: new Response("x") };
     };
     await app.serve("chat", request(), connections);
     expect(timeouts).toEqual([0, IDLE_TIMEOUT_SECONDS]);

@@ -1,4 +1,4 @@
-import { holdsHouseSecret } from "#identity/house-secret.ts";
+import { containsOwnToken } from "#identity/own-token.ts";
 import { LOGIN_LINK_PREFIX } from "#identity/login-links.ts";
 import { SECRET_LENGTH } from "#identity/secret.ts";
 import { CommandError } from "#cli/screen/failure.ts";
@@ -33,7 +33,7 @@ const LOGIN_TOKEN = new RegExp(`${LOGIN_LINK_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH}
 /** What an argument holds that belongs into none, and what to do about it. */
 const SECRETS: readonly (readonly [isHeld: (arg: string) => boolean, sentence: string])[] = [
   [
-    holdsHouseSecret,
+    containsOwnToken,
     "One of the arguments is an API key or a relay token, which the shell's history keeps now: delete it by its id (lockport key list, lockport relay-token list) and make another. Commands take ids and names only.",
   ],
   [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { parseIngress, spliceBody } from "#forward/ingress.ts";
+import { parseRequestBody, spliceBody } from "#forward/request-body.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { NAMED_MEMBERS_MAX } from "#forward/json-scan.ts";
 
@@ -348,7 +348,7 @@ describe("what goes upstream", () => {
 });
 
 function parse(body: Uint8Array | string, endpoint: ServedEndpoint = "chat") {
-  return parseIngress(typeof body === "string" ? Buffer.from(body) : body, endpoint);
+  return parseRequestBody(typeof body === "string" ? Buffer.from(body) : body, endpoint);
 }
 
 function spliced(body: string, endpoint: ServedEndpoint = "chat"): string {

@@ -8,7 +8,7 @@ export type AccountEnding =
   | { readonly kind: "unreachable"; readonly error: TransportError; readonly metered: MeterReading | null }
   | { readonly kind: "cancelled"; readonly metered: MeterReading | null };
 
-export interface Judgement {
+export interface ClassifiedOutcome {
   readonly outcome: Outcome;
   readonly statusCode: number;
   readonly errorKind: string | null;
@@ -19,7 +19,7 @@ const STATUS_CANCELLED = 499;
 const STATUS_UNREACHABLE = 502;
 
 /** Outcome, status and error kind (specification, section 2.10; decisions, "Usage and prices" and "Reports"). */
-export function judge(ending: AccountEnding, upstreamStatus: number | null): Judgement {
+export function classifyOutcome(ending: AccountEnding, upstreamStatus: number | null): ClassifiedOutcome {
   const { kind, metered } = ending;
   if (kind === "unreachable")
     return { outcome: kind, statusCode: STATUS_UNREACHABLE, errorKind: ending.error };

@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { createCutoff, type Cutoff } from "#forward/cutoff.ts";
-import { createStalls } from "#forward/stalls.ts";
-import type { TapEnding } from "#forward/tap.ts";
-import { createTap } from "#forward/tap.ts";
+import { createCancellation, type Cancellation } from "#kernel/cancellation.ts";
+import { createSlowConsumers } from "#forward/slow-consumers.ts";
+import type { TeeEnding } from "#forward/tee.ts";
+import { createTee } from "#forward/tee.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { openCaller } from "./caller.ts";
 import { SSE_DONE, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 
 const deadlines = createDeadlines(() => performance.now());
-const openCutoff = () => createCutoff(new AbortController().signal, deadlines);
+const openCutoff = () => createCancellation(new AbortController().signal, deadlines);
 
 const running: { stop(force: true): Promise<void> }[] = [];
 afterEach(async () => {
@@ -24,18 +24,25 @@ const CROWDED_MS = 20;
 
 function openStalls(crowd: number, streamsMax = 100) {
   let nowMs = 0;
-  const stalls = createStalls({ monotonicMs: () => nowMs, crowd, streamsMax, crowdedMsMax: CROWDED_MS });
+  const stalls = createSlowConsumers({
+    monotonicMs: () => nowMs,
+    crowd,
+    streamsMax,
+    crowdedMsMax: CROWDED_MS,
+  });
   const begin = () => {
-    const cutoff = openCutoff();
-    cutoff.arm(MINUTE_MS, "cancelled");
-    stalls.begin(cutoff);
-    return cutoff;
+    const cancellation = openCutoff();
+    cancellation.arm(MINUTE_MS, "cancelled");
+    stalls.begin(cancellation);
+    return cancellation;
   };
   return { stalls, begin, pass: (ms: number) => void (nowMs += ms) };
 }
 
-const cut = (cutoff: Cutoff) =>
-  new Promise<void>((resolve) => cutoff.signal.addEventListener("abort", () => resolve(), { once: true }));
+const cut = (cancellation: Cancellation) =>
+  new Promise<void>((resolve) =>
+    cancellation.signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
 
 describe("streams whose callers take nothing", () => {
   test("in a crowd the one that has waited longest is cut off as cancelled once its shorter time is up, and only that one", async () => {
@@ -79,8 +86,8 @@ describe("streams whose callers take nothing", () => {
   });
 
   test("a caller that never reads makes room for the next one, and one that reads is left alone", async () => {
-    const stalls = createStalls({ monotonicMs: () => performance.now(), crowd: 1, crowdedMsMax: 100 });
-    const endings = new Map<string, TapEnding>();
+    const stalls = createSlowConsumers({ monotonicMs: () => performance.now(), crowd: 1, crowdedMsMax: 100 });
+    const endings = new Map<string, TeeEnding>();
     const cutOff = Promise.withResolvers<string>();
     const stalledOnce = new Map<string, () => void>();
     const server = Bun.serve({
@@ -97,18 +104,18 @@ describe("streams whose callers take nothing", () => {
             leftBytes < 0 ? { done: true } : { done: false, value: new Uint8Array(1 << 20) },
           );
         };
-        const tap = createTap({
+        const tap = createTee({
           reader: { read: next, cancel: () => Promise.resolve() },
           first: Uint8Array.of(1),
-          cutoff: createCutoff(request.signal, deadlines),
+          cancellation: createCancellation(request.signal, deadlines),
           idleMs: 60_000,
           stallMs: 60_000,
           stalls: {
-            begin(cutoff) {
-              stalls.begin(cutoff);
+            begin(cancellation) {
+              stalls.begin(cancellation);
               stalledOnce.get(name)?.();
             },
-            end: (cutoff) => stalls.end(cutoff),
+            end: (cancellation) => stalls.end(cancellation),
           },
           watch: () => null,
           finish(ending) {

@@ -1,8 +1,8 @@
-import type { Cutoff } from "./cutoff.ts";
-import type { Stalls } from "./stalls.ts";
+import type { Cancellation } from "#kernel/cancellation.ts";
+import type { SlowConsumers } from "./slow-consumers.ts";
 
 /** How a tapped body ended: to its end, by its caller's leaving, or by its upstream's (a break, or silence past the limit). */
-export type TapEnding = "complete" | "cancelled" | "broken";
+export type TeeEnding = "complete" | "cancelled" | "broken";
 
 /** The reader of a body; all that is asked of one here. */
 export interface BodyReader {
@@ -10,23 +10,23 @@ export interface BodyReader {
   cancel(): Promise<void>;
 }
 
-export interface TapOptions {
+export interface TeeOptions {
   readonly reader: BodyReader;
   /** Already read, since the server sends a response's head together with its first bytes. Null when the body is empty. */
   readonly first: Uint8Array | null;
-  readonly cutoff: Cutoff;
+  readonly cancellation: Cancellation;
   /** The longest silence between bytes. */
   readonly idleMs: number;
   /** The longest time that the caller may take nothing. */
   readonly stallMs: number;
   /** Of all bodies whose upstream is read ahead while their caller takes nothing. */
-  readonly stalls?: Stalls;
+  readonly stalls?: SlowConsumers;
   /** Sees every chunk before it is passed on; a promise holds back the next one. */
   readonly watch: (chunk: Uint8Array) => Promise<void> | null;
   /** Told of each chunk that has left: nothing is read from it here any more. */
   readonly left?: (chunk: Uint8Array) => void;
   /** Called exactly once, and awaited before the response ends. Must not throw. */
-  readonly finish: (ending: TapEnding) => Promise<void>;
+  readonly finish: (ending: TeeEnding) => Promise<void>;
 }
 
 /** A caller that takes nothing for so long has gone, whatever its connection says. */
@@ -39,24 +39,24 @@ const PIECE_BYTES_MAX = 64 * 1024;
  * A body passed on as it comes, chunk by chunk and byte by byte, with a meter watching. Back pressure goes through: a
  * chunk is read only when the one before it has left. An upstream that breaks off breaks the caller's connection too.
  */
-export function createTap(options: TapOptions): ReadableStream<Uint8Array> {
-  const { reader, first, cutoff, idleMs, stallMs, stalls, watch, left, finish } = options;
+export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
+  const { reader, first, cancellation, idleMs, stallMs, stalls, watch, left, finish } = options;
   let sink: ReadableStreamDirectController | null = null;
   let ending: Promise<void> | null = null;
-  const end = (how: TapEnding) => (ending ??= settle(how));
-  const settle = async (how: TapEnding) => {
-    cutoff.signal.removeEventListener("abort", onCut);
-    cutoff.release();
-    stalls?.end(cutoff);
+  const end = (how: TeeEnding) => (ending ??= settle(how));
+  const settle = async (how: TeeEnding) => {
+    cancellation.signal.removeEventListener("abort", onCut);
+    cancellation.release();
+    stalls?.end(cancellation);
     if (how !== "complete") reader.cancel().catch(() => undefined);
     await finish(how);
     // Also a write that waits for a caller who takes nothing ends with this.
     close(how);
   };
   // A response whose caller left early is dropped without being pulled. Nothing else would end it.
-  const onCut = () => void end(cutoff.cause === "cancelled" ? "cancelled" : "broken");
+  const onCut = () => void end(cancellation.cause === "cancelled" ? "cancelled" : "broken");
 
-  if (cutoff.cause === null) cutoff.signal.addEventListener("abort", onCut, { once: true });
+  if (cancellation.cause === null) cancellation.signal.addEventListener("abort", onCut, { once: true });
   else onCut();
 
   return new ReadableStream<Uint8Array>({
@@ -68,43 +68,47 @@ export function createTap(options: TapOptions): ReadableStream<Uint8Array> {
       close(how);
     },
     cancel() {
-      cutoff.cut("cancelled");
+      cancellation.cancel("cancelled");
     },
   });
 
-  function close(how: TapEnding): void {
+  function close(how: TeeEnding): void {
     const open = sink;
     sink = null;
     if (open !== null) closeQuietly(open, how);
   }
 
-  async function passOn(controller: ReadableStreamDirectController): Promise<TapEnding> {
+  async function passOn(controller: ReadableStreamDirectController): Promise<TeeEnding> {
     try {
-      cutoff.arm(idleMs);
+      cancellation.arm(idleMs);
       let chunk = first;
-      while (chunk !== null && cutoff.cause === null) {
+      while (chunk !== null && cancellation.cause === null) {
         const lagging = watch(chunk);
         if (lagging !== null) await lagging;
-        for (let at = 0; at < chunk.length && cutoff.cause === null; at += PIECE_BYTES_MAX) {
+        for (let at = 0; at < chunk.length && cancellation.cause === null; at += PIECE_BYTES_MAX) {
           const written = controller.write(chunk.subarray(at, at + PIECE_BYTES_MAX));
           if (typeof written === "number") {
-            cutoff.rearm();
+            cancellation.rearm();
           } else {
             // Awaiting the write itself is what holds back the upstream; after a flush alone, chunks pile up in memory.
-            cutoff.arm(stallMs, "cancelled");
-            stalls?.begin(cutoff);
+            cancellation.arm(stallMs, "cancelled");
+            stalls?.begin(cancellation);
             await written;
-            stalls?.end(cutoff);
-            cutoff.arm(idleMs);
+            stalls?.end(cancellation);
+            cancellation.arm(idleMs);
           }
         }
         left?.(chunk);
         chunk = await readChunk(reader);
       }
     } catch {
-      return cutoff.cause === "cancelled" ? "cancelled" : "broken";
+      return cancellation.cause === "cancelled" ? "cancelled" : "broken";
     }
-    return cutoff.cause === null ? "complete" : cutoff.cause === "cancelled" ? "cancelled" : "broken";
+    return cancellation.cause === null
+      ? "complete"
+      : cancellation.cause === "cancelled"
+        ? "cancelled"
+        : "broken";
   }
 }
 
@@ -118,7 +122,7 @@ export async function readChunk(reader: BodyReader): Promise<Uint8Array | null> 
 }
 
 /** Anything but a complete body resets the caller's connection. A destination that has gone may refuse to be closed. */
-function closeQuietly(controller: ReadableStreamDirectController, how: TapEnding): void {
+function closeQuietly(controller: ReadableStreamDirectController, how: TeeEnding): void {
   try {
     if (how === "complete") controller.close();
     else controller.close(new Error("the response broke off"));

@@ -1,22 +1,23 @@
 import type { TransportError } from "#usage/event.ts";
 import { SHORT_BODY_BYTES_MAX } from "#usage/meter.ts";
 import type { Account } from "./account.ts";
-import type { Cutoff } from "./cutoff.ts";
+import type { Cancellation } from "#kernel/cancellation.ts";
 import type { ProxiedBy } from "./headers.ts";
 import { toCallerHeaders } from "./headers.ts";
-import type { HeldBudget, HeldShare } from "./held-budget.ts";
-import { UNCOUNTED_BYTES_MAX } from "./held-budget.ts";
-import { free, holdBody, joinPieces, readLength } from "./hold.ts";
+import type { MemorySemaphore, Reservation } from "#kernel/memory-semaphore.ts";
+import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
+import { free, joinPieces } from "#kernel/bytes.ts";
+import { bufferBody, readLength } from "./response-buffer.ts";
 import type { Metering } from "./metering.ts";
 import { createMetering, isEventStream } from "./metering.ts";
-import type { Stalls } from "./stalls.ts";
-import type { BodyReader } from "./tap.ts";
-import { WRITE_STALL_MS_MAX, createTap, readChunk } from "./tap.ts";
+import type { SlowConsumers } from "./slow-consumers.ts";
+import type { BodyReader } from "./tee.ts";
+import { WRITE_STALL_MS_MAX, createTee, readChunk } from "./tee.ts";
 import type { UpstreamHead } from "./upstream.ts";
 
 /** What became of an exchange, for whoever holds its caller's connection. */
-export type Answer =
-  | { readonly kind: "relayed"; readonly response: Response }
+export type ForwardResult =
+  | { readonly kind: "responded"; readonly response: Response }
   /** The upstream gave no answer that could be relayed: a 502 that names `error`. */
   | {
       readonly kind: "unreachable";
@@ -33,34 +34,38 @@ export interface OpenExchange {
   /** The longest silence of an upstream whose response is passed on. */
   readonly idleMs: number;
   readonly account: Account;
-  readonly cutoff: Cutoff;
-  readonly stalls: Stalls;
+  readonly cancellation: Cancellation;
+  readonly stalls: SlowConsumers;
 }
 
-export interface RelayOptions {
+export interface ResponseOptions {
   /** Whether the request asked for a stream. */
   readonly streamed: boolean;
   /** Of responses that are held until they are complete. */
-  readonly held: HeldBudget;
+  readonly buffered: MemorySemaphore;
 }
 
 /** The upstream's answer to its caller: a stream chunk by chunk, anything else whole. The event is written before it ends. */
-export function relay(open: OpenExchange, head: UpstreamHead, options: RelayOptions): Promise<Answer> {
+export function respond(
+  open: OpenExchange,
+  head: UpstreamHead,
+  options: ResponseOptions,
+): Promise<ForwardResult> {
   open.account.answered(head.response.status);
   return isPassedOn(head.response, options.streamed)
     ? passOn(open, head, createMetering(head.response, true))
-    : answerWhole(open, head, options.held);
+    : respondWhole(open, head, options.buffered);
 }
 
 /** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
 export async function giveUp(
-  { proxiedBy, account, cutoff }: OpenExchange,
+  { proxiedBy, account, cancellation }: OpenExchange,
   error: TransportError,
-): Promise<Answer> {
-  const { cause } = cutoff;
+): Promise<ForwardResult> {
+  const { cause } = cancellation;
   const left = cause === "cancelled";
-  const broke = cause === "halted" ? toBreak(cutoff) : error;
-  cutoff.cut("cancelled");
+  const broke = cause === "halted" ? toBreak(cancellation) : error;
+  cancellation.cancel("cancelled");
   await account.settle(
     left ? { kind: "cancelled", metered: null } : { kind: "unreachable", error: broke, metered: null },
   );
@@ -74,41 +79,49 @@ export async function giveUp(
 }
 
 /** A unary response is held until it is complete, so that whatever goes wrong with it is a clean 502. */
-async function answerWhole(open: OpenExchange, head: UpstreamHead, budget: HeldBudget): Promise<Answer> {
-  const { account, cutoff } = open;
+async function respondWhole(
+  open: OpenExchange,
+  head: UpstreamHead,
+  semaphore: MemorySemaphore,
+): Promise<ForwardResult> {
+  const { account, cancellation } = open;
   const metering = createMetering(head.response, false);
   const lengthBytes = readLength(head.response);
   const isShort = lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX;
-  const share = isShort ? null : budget.open({ lengthBytes, signal: cutoff.signal });
-  const held = await holdBody(head.response, {
-    bytesMax: budget.bytesMax,
+  const reservation = isShort ? null : semaphore.reserve({ lengthBytes, signal: cancellation.signal });
+  const held = await bufferBody(head.response, {
+    bytesMax: semaphore.bytesMax,
     onFirstByte: () => account.firstByte(),
     watch: (piece) => metering.push(piece),
-    room: share,
+    reservation,
   });
   if (held.kind !== "whole") {
-    share?.close();
-    return giveUp(open, held.kind === "too_large" ? "response_too_large" : toBreak(cutoff));
+    reservation?.close();
+    return giveUp(open, held.kind === "too_large" ? "response_too_large" : toBreak(cancellation));
   }
   head.readToEnd();
-  share?.complete();
-  const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? share : null;
+  reservation?.complete();
+  const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
   // A caller who takes nothing of it must not keep its room.
-  if (counted !== null) cutoff.arm(WRITE_STALL_MS_MAX, "cancelled");
-  else cutoff.release();
+  if (counted !== null) cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
+  else cancellation.release();
   await account.settle({ kind: "answered", metered: await metering.finish() });
-  const body = counted === null ? joinPieces(held.pieces) : handOut(held.pieces, counted, cutoff);
-  return { kind: "relayed", response: toResponse(head, open, body) };
+  const body = counted === null ? joinPieces(held.pieces) : handOut(held.pieces, counted, cancellation);
+  return { kind: "responded", response: toResponse(head, open, body) };
 }
 
 /** Held pieces, each of which gives its room back when it has left. What the caller does with them is no longer recorded. */
-function handOut(pieces: Uint8Array[], share: HeldShare, cutoff: Cutoff): ReadableStream<Uint8Array> {
+function handOut(
+  pieces: Uint8Array[],
+  reservation: Reservation,
+  cancellation: Cancellation,
+): ReadableStream<Uint8Array> {
   let leaving = pieces.shift();
   const first = leaving ?? null;
   const reader: BodyReader = {
     read() {
       if (leaving !== undefined) {
-        share.giveBack(leaving.length);
+        reservation.release(leaving.length);
         free(leaving);
       }
       leaving = pieces.shift();
@@ -120,15 +133,15 @@ function handOut(pieces: Uint8Array[], share: HeldShare, cutoff: Cutoff): Readab
       return Promise.resolve();
     },
   };
-  return createTap({
+  return createTee({
     reader,
     first,
-    cutoff,
+    cancellation,
     idleMs: WRITE_STALL_MS_MAX,
     stallMs: WRITE_STALL_MS_MAX,
     watch: () => null,
     finish() {
-      share.close();
+      reservation.close();
       return Promise.resolve();
     },
   });
@@ -138,28 +151,32 @@ function handOut(pieces: Uint8Array[], share: HeldShare, cutoff: Cutoff): Readab
 const FREED_BYTES_MIN = 2 * SHORT_BODY_BYTES_MAX;
 
 /** Passed on from its first byte. Until then nothing was sent, and what goes wrong is still a clean 502. */
-export async function passOn(open: OpenExchange, head: UpstreamHead, metering: Metering): Promise<Answer> {
-  const { idleMs, account, cutoff, stalls } = open;
+export async function passOn(
+  open: OpenExchange,
+  head: UpstreamHead,
+  metering: Metering,
+): Promise<ForwardResult> {
+  const { idleMs, account, cancellation, stalls } = open;
   const { response } = head;
   const reader = response.body?.getReader() ?? null;
-  cutoff.arm(idleMs);
+  cancellation.arm(idleMs);
   let first: Uint8Array | null;
   try {
     first = reader === null ? null : await readChunk(reader);
   } catch {
-    return giveUp(open, toBreak(cutoff));
+    return giveUp(open, toBreak(cancellation));
   }
   if (reader === null || first === null) {
     head.readToEnd();
-    cutoff.release();
+    cancellation.release();
     await account.settle({ kind: "answered", metered: await metering.finish() });
-    return { kind: "relayed", response: toResponse(head, open, null) };
+    return { kind: "responded", response: toResponse(head, open, null) };
   }
   account.firstByte();
-  const body = createTap({
+  const body = createTee({
     reader,
     first,
-    cutoff,
+    cancellation,
     idleMs,
     stallMs: WRITE_STALL_MS_MAX,
     stalls,
@@ -177,15 +194,15 @@ export async function passOn(open: OpenExchange, head: UpstreamHead, metering: M
         const complete = metered.complete && isEventStream(response.headers);
         await account.settle({ kind: "cancelled", metered: { ...metered, complete } });
       } else {
-        await account.settle({ kind: "unreachable", error: toBreak(cutoff), metered });
+        await account.settle({ kind: "unreachable", error: toBreak(cancellation), metered });
       }
     },
   });
-  return { kind: "relayed", response: toResponse(head, open, body) };
+  return { kind: "responded", response: toResponse(head, open, body) };
 }
 
-function toBreak(cutoff: Cutoff): TransportError {
-  return cutoff.cause === "timeout" ? "timeout" : "connection_error";
+function toBreak(cancellation: Cancellation): TransportError {
+  return cancellation.cause === "timeout" ? "timeout" : "connection_error";
 }
 
 /** What is a stream is never held: an event stream, and what was asked for as a stream and is neither an error nor JSON. */

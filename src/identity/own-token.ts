@@ -8,6 +8,6 @@ const HOUSE_SECRET = new RegExp(`(?:${API_KEY_PREFIX}|${RELAY_TOKEN_PREFIX})[0-9
  * Whether a text holds what looks like an API key or a relay token of this server, living or not: neither is ever sent
  * upstream or stored (specification, section 2.7). It is told by its form alone, without asking the store.
  */
-export function holdsHouseSecret(text: string): boolean {
+export function containsOwnToken(text: string): boolean {
   return HOUSE_SECRET.test(text);
 }

@@ -4,7 +4,7 @@ import type { Member, ScannedObject, Span } from "./json-scan.ts";
 import { readString, scanJson } from "./json-scan.ts";
 
 /** What the data plane knows of a request body: the fields it may read, and where they stand. Content is never looked at. */
-export interface Ingress {
+export interface ParsedRequestBody {
   readonly body: Uint8Array;
   /** The public alias that the caller asked for; never empty. */
   readonly model: string;
@@ -26,7 +26,7 @@ const FALSE = Buffer.from("false");
  * Reads the four fields of section 1 out of a request body and checks the whole of it.
  * Throws `invalid_json`, and `model_required` (param `model`) for a body that is not an object or names no model.
  */
-export function parseIngress(body: Uint8Array, endpoint: ServedEndpoint): Ingress {
+export function parseRequestBody(body: Uint8Array, endpoint: ServedEndpoint): ParsedRequestBody {
   const scanned = scanJson(body, endpoint === "embeddings" ? EMBEDDING_FIELDS : CHAT_FIELDS);
   if (scanned.kind !== "object") throw modelRequired("The request body must be a JSON object with a model.");
   let model: Member | null = null;
@@ -44,8 +44,8 @@ export function parseIngress(body: Uint8Array, endpoint: ServedEndpoint): Ingres
 }
 
 /** The body that goes upstream. */
-export function spliceBody(ingress: Ingress, upstreamName: string): Uint8Array<ArrayBuffer> {
-  return Buffer.concat(cutBody(ingress, upstreamName));
+export function spliceBody(parsed: ParsedRequestBody, upstreamName: string): Uint8Array<ArrayBuffer> {
+  return Buffer.concat(cutBody(parsed, upstreamName));
 }
 
 /**
@@ -53,8 +53,8 @@ export function spliceBody(ingress: Ingress, upstreamName: string): Uint8Array<A
  * which become the upstream model name, and on a streamed request `stream_options.include_usage`, which becomes true
  * (section 1, rule 2).
  */
-export function cutBody(ingress: Ingress, upstreamName: string): Uint8Array[] {
-  const { body, scanned, stream } = ingress;
+export function cutBody(parsed: ParsedRequestBody, upstreamName: string): Uint8Array[] {
+  const { body, scanned, stream } = parsed;
   const edits: Edit[] = [];
   const name = Buffer.from(JSON.stringify(upstreamName));
   let lastStream: Edit | null = null;

@@ -1,34 +1,34 @@
-import type { HeldShare } from "./held-budget.ts";
-import type { BodyReader } from "./tap.ts";
-import { readChunk } from "./tap.ts";
+import type { Reservation } from "#kernel/memory-semaphore.ts";
+import type { BodyReader } from "./tee.ts";
+import { readChunk } from "./tee.ts";
 
-export type HeldBody =
+export type BufferedBody =
   /** All of it, in the pieces in which it came. */
   | { readonly kind: "whole"; readonly pieces: Uint8Array[]; readonly sizeBytes: number }
   | { readonly kind: "too_large" }
   | { readonly kind: "broken" };
 
-export interface HoldOptions {
+export interface BufferOptions {
   readonly bytesMax: number;
   readonly onFirstByte?: () => void;
   /** Sees each piece; a promise holds back the next one. */
   readonly watch?: (piece: Uint8Array) => Promise<void> | null;
-  /** Asked before the first piece is read and after each: nothing more is read before there is room. Null or absent: there is. */
-  readonly room?: Pick<HeldShare, "cover"> | null;
+  /** Asked before the first piece is read and after each: nothing more is read before the memory is acquired. Null or absent: no limit. */
+  readonly reservation?: Pick<Reservation, "acquire"> | null;
 }
 
 /** A body known to be so short comes with its head or shortly after, and is read at once: 4 µs cheaper (measured). */
 const SHORT_BODY_BYTES_MAX = 16 * 1024;
 
 /** Reads a body to its end; one that is, or says that it is, larger than allowed is left where it stands. Never throws. */
-export async function holdBody(response: Response, options: HoldOptions): Promise<HeldBody> {
+export async function bufferBody(response: Response, options: BufferOptions): Promise<BufferedBody> {
   const lengthBytes = readLength(response);
   if (lengthBytes !== null && lengthBytes > options.bytesMax) return { kind: "too_large" };
   try {
     if (lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX)
-      return await holdShortBody(response, options);
+      return await bufferShortBody(response, options);
     if (response.body === null) return { kind: "whole", pieces: [], sizeBytes: 0 };
-    return await holdLongBody(response.body.getReader(), options);
+    return await bufferLongBody(response.body.getReader(), options);
   } catch {
     return { kind: "broken" };
   }
@@ -44,33 +44,10 @@ export function readLength({ headers }: Pick<Response, "headers">): number | nul
   return Number(length);
 }
 
-/** In one piece; without a copy when it came so. */
-export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
-  const [only] = pieces;
-  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
-}
-
-/** The same in memory that is not shared with anything; the pieces are used up, so that no two copies are kept. */
-export function moveIntoOne(pieces: readonly Uint8Array[], sizeBytes: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(sizeBytes);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-    free(piece);
-  }
-  return whole;
-}
-
-/**
- * At once: what waits for the next collection of garbage is as much again (measured). Nothing can be read from it any more.
- * A part of a larger buffer is left alone, as is what was freed already.
- */
-export function free({ buffer, byteLength }: Uint8Array): void {
-  if (byteLength > 0 && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
-}
-
-async function holdShortBody(response: Response, { onFirstByte, watch }: HoldOptions): Promise<HeldBody> {
+async function bufferShortBody(
+  response: Response,
+  { onFirstByte, watch }: BufferOptions,
+): Promise<BufferedBody> {
   const bytes = await response.bytes();
   if (bytes.length > 0) onFirstByte?.();
   const lagging = watch?.(bytes) ?? null;
@@ -78,14 +55,14 @@ async function holdShortBody(response: Response, { onFirstByte, watch }: HoldOpt
   return { kind: "whole", pieces: [bytes], sizeBytes: bytes.length };
 }
 
-async function holdLongBody(
+async function bufferLongBody(
   reader: BodyReader,
-  { bytesMax, onFirstByte, watch, room }: HoldOptions,
-): Promise<HeldBody> {
+  { bytesMax, onFirstByte, watch, reservation }: BufferOptions,
+): Promise<BufferedBody> {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   for (;;) {
-    const waiting = room?.cover(sizeBytes) ?? null;
+    const waiting = reservation?.acquire(sizeBytes) ?? null;
     if (waiting !== null) await waiting;
     const piece = await readChunk(reader);
     if (piece === null) return { kind: "whole", pieces, sizeBytes };

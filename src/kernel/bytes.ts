@@ -1,0 +1,25 @@
+/** One array of all pieces; without a copy when there is only one. */
+export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
+  const [only] = pieces;
+  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
+}
+
+/** One array of all pieces, in memory of its own. Each piece is freed once it is copied, so that no two copies are kept. */
+export function moveIntoOne(pieces: readonly Uint8Array[], sizeBytes: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(sizeBytes);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+    free(piece);
+  }
+  return whole;
+}
+
+/**
+ * Frees the memory at once: what waits for the next garbage collection is as much again (measured). Nothing can be read
+ * from the array any more. A part of a larger buffer is left alone, as is an array that was freed already.
+ */
+export function free({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength > 0 && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+}

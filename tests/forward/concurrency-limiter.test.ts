@@ -1,0 +1,117 @@
+import { describe, expect, test } from "bun:test";
+import type { Permit } from "#forward/concurrency-limiter.ts";
+import { createConcurrencyLimiter, QUEUE_LENGTH_MAX } from "#forward/concurrency-limiter.ts";
+
+const never = new AbortController().signal;
+const lane = (maxConcurrency: number | null, name = "provider host") => ({ queueName: name, maxConcurrency });
+
+describe("the limiter", () => {
+  test("lets as many in as the cap says and serves who waits in order", async () => {
+    const limiter = createConcurrencyLimiter();
+    const first = mustEnter(limiter.tryAcquire(lane(2)));
+    const second = mustEnter(limiter.tryAcquire(lane(2)));
+    expect(limiter.tryAcquire(lane(2))).toBeNull();
+    const order: string[] = [];
+    const a = note(limiter.acquire(lane(2), never), "a", order);
+    const b = note(limiter.acquire(lane(2), never), "b", order);
+    const c = note(limiter.acquire(lane(2), never), "c", order);
+    expect(order).toEqual([]);
+    second.release();
+    mustEnter(await a).release();
+    mustEnter(await b);
+    expect(order).toEqual(["a", "b"]);
+    first.release();
+    await c;
+    expect(order).toEqual(["a", "b", "c"]);
+  });
+
+  test("nobody overtakes those who wait", async () => {
+    const limiter = createConcurrencyLimiter();
+    const permit = mustEnter(limiter.tryAcquire(lane(1)));
+    const waiting = limiter.acquire(lane(1), never);
+    permit.release();
+    // The permit is given on at once, so that somebody new finds none.
+    expect(limiter.tryAcquire(lane(1))).toBeNull();
+    mustEnter(await waiting).release();
+    expect(limiter.tryAcquire(lane(1))).not.toBeNull();
+  });
+
+  test("who leaves the line is passed over and takes no permit along", async () => {
+    const limiter = createConcurrencyLimiter();
+    const permit = mustEnter(limiter.tryAcquire(lane(1)));
+    const impatient = new AbortController();
+    const left = limiter.acquire(lane(1), impatient.signal);
+    const stayed = limiter.acquire(lane(1), never);
+    impatient.abort();
+    expect(await left).toBeNull();
+    permit.release();
+    mustEnter(await stayed).release();
+    const aborted = new AbortController();
+    aborted.abort();
+    expect(await limiter.acquire(lane(1), aborted.signal)).toBeNull();
+    expect(limiter.tryAcquire(lane(1))).not.toBeNull();
+  });
+
+  test("releasing twice gives back one permit only", () => {
+    const limiter = createConcurrencyLimiter();
+    const first = mustEnter(limiter.tryAcquire(lane(2)));
+    mustEnter(limiter.tryAcquire(lane(2)));
+    first.release();
+    first.release();
+    expect(limiter.tryAcquire(lane(2))).not.toBeNull();
+    expect(limiter.tryAcquire(lane(2))).toBeNull();
+  });
+
+  test("lanes do not hinder one another", () => {
+    const limiter = createConcurrencyLimiter();
+    expect(limiter.tryAcquire(lane(1, "one host"))).not.toBeNull();
+    expect(limiter.tryAcquire(lane(1, "other host"))).not.toBeNull();
+    expect(limiter.tryAcquire(lane(1, "one host"))).toBeNull();
+  });
+
+  test("a raised cap that the next request brings lets the line move at once, a lowered one is reached as permits come back", async () => {
+    const limiter = createConcurrencyLimiter();
+    const permits = [mustEnter(limiter.tryAcquire(lane(1)))];
+    const waiting = [limiter.acquire(lane(1), never), limiter.acquire(lane(1), never)];
+    expect(limiter.tryAcquire(lane(3))).toBeNull();
+    for (const wait of waiting) permits.push(mustEnter(await wait));
+    expect(limiter.tryAcquire(lane(1))).toBeNull();
+    permits.pop()?.release();
+    permits.pop()?.release();
+    expect(limiter.tryAcquire(lane(1))).toBeNull();
+    permits.pop()?.release();
+    expect(limiter.tryAcquire(lane(1))).not.toBeNull();
+  });
+
+  test("who entered while there was no cap counts when there is one", () => {
+    const limiter = createConcurrencyLimiter();
+    const permits = [1, 2, 3].map(() => mustEnter(limiter.tryAcquire(lane(null))));
+    expect(limiter.tryAcquire(lane(3))).toBeNull();
+    permits[0]?.release();
+    expect(limiter.tryAcquire(lane(3))).not.toBeNull();
+  });
+
+  test("a line that is full takes nobody more, and moves on for those who are in it", async () => {
+    const limiter = createConcurrencyLimiter();
+    const request = { queueName: "a", maxConcurrency: 1 };
+    const permit = limiter.tryAcquire(request);
+    const { signal } = new AbortController();
+    const waiting = Array.from({ length: QUEUE_LENGTH_MAX }, () => limiter.acquire(request, signal));
+    expect(await limiter.acquire(request, signal)).toBeNull();
+    permit?.release();
+    expect(await waiting[0]).not.toBeNull();
+    const second = waiting[1]?.then(() => "entered");
+    expect(await Promise.race([second, Bun.sleep(0).then(() => "still waiting")])).toBe("still waiting");
+  });
+});
+
+function mustEnter(permit: Permit | null): Permit {
+  if (permit === null) throw new Error("no permit");
+  return permit;
+}
+
+async function note(wait: Promise<Permit | null>, name: string, order: string[]): Promise<Permit | null> {
+  const permit = await wait;
+  order.push(name);
+  return permit;
+}
