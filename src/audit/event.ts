@@ -41,7 +41,7 @@ export interface AuditEntry {
   readonly targetRef: string;
 }
 
-/** Who asks for a mutation; null is a local command, which is not audited. */
+/** The principal that asks for a mutation; null for a local command, which is not audited. */
 export type Actor = { readonly principalId: string } | null;
 
 /** The entry of one mutation by this actor, or null for a local command. */

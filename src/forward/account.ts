@@ -30,16 +30,16 @@ export interface LateAccount extends Account {
 
 export interface AccountSubject {
   readonly subject: UsageSubject;
-  /** As metrics name it. */
+  /** The provider's name in metrics. */
   readonly providerName: string;
   readonly pricing: SubjectPricing;
 }
 
 /** What the quantities of a request cost. */
 export interface SubjectPricing {
-  /** As of now; null when the catalog no longer knows what was asked for. */
+  /** Prices in force now; null when the catalog no longer knows what was asked for. */
   readonly findIn: (catalog: CatalogSnapshot) => PriceSet | null;
-  /** As of when the request came. */
+  /** Prices in force when the request came. */
   readonly known: PriceSet;
 }
 
@@ -49,7 +49,7 @@ export interface Accounts {
   /** For a request whose subject comes with its body. `findSubject` is asked once. */
   openLate(arrivedAtMs: number, findSubject: () => AccountSubject): LateAccount;
   openCount(): number;
-  /** Of those, the ones whose request asked for a stream. */
+  /** Open accounts whose request asked for a stream. */
   openStreamCount(): number;
   /** Fulfilled as soon as no account is open. */
   settled(): Promise<void>;
@@ -151,18 +151,18 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     };
   }
 
-  /** As of now, not of when the request came. */
+  /** Reads the prices in force now, since a request may run for minutes after it came. */
   async function pricesInForce({ findIn, known }: SubjectPricing): Promise<PriceSet> {
     try {
       return findIn(await catalog.snapshot()) ?? known;
     } catch (failure) {
-      log.warn("prices could not be read anew", describeCause(failure));
+      log.warn("prices could not be read again", describeCause(failure));
       return known;
     }
   }
 }
 
-/** For a request that leaves no event. */
+/** An account of a request that leaves no event. */
 export function createUnrecordedAccount(): LateAccount {
   let settled = false;
   const callbacks: (() => void)[] = [];

@@ -9,7 +9,7 @@ export interface Decoder {
   finish(): Promise<void>;
 }
 
-/** Of one body, decoded: a small compressed body can stand for gigabytes, and only its usage is looked for. */
+/** Limit of one body once decoded: a small compressed body can stand for gigabytes, and only its usage is looked for. */
 export const DECODED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Content codings of RFC 9110, section 8.4.1, and of RFC 8878. */
@@ -55,7 +55,7 @@ export function createDecoder(contentEncoding: string, sink: (bytes: Uint8Array)
 
   return {
     push(chunk) {
-      // A copy: it is read from another thread, and whoever passes the chunk on uses it up.
+      // The decoder gets a copy: it reads on another thread, and the chunk itself is freed once it has been passed on.
       if (stopped || stream.write(Buffer.from(chunk))) return null;
       return new Promise((resolve) => {
         drained = resolve;

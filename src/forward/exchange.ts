@@ -36,9 +36,9 @@ export interface ExchangeDeps {
   readonly log: Log;
   /** Items of an array `input`. */
   readonly maxEmbeddingBatch: number;
-  /** Bytes of a response that is held until it is complete. */
+  /** Bytes of one response that is buffered until it is complete. */
   readonly maxResponseBytes: number;
-  /** Of all of them together; at least as much as one may have. */
+  /** Bytes of all buffered responses together; at least as much as one may have. */
   readonly bufferedBytesTotalMax?: number;
 }
 
@@ -50,11 +50,11 @@ export interface ExchangeInput {
     readonly keyId: string | null;
   };
   readonly headers: Headers;
-  /** Memory of its own, which nobody else reads: it is freed as soon as it is not needed any more. */
+  /** Memory that no other part reads: the exchange frees it as soon as the body is no longer needed. */
   readonly body: Uint8Array;
   /**
-   * What a large body keeps of the room for all of them, closed when the upstream has taken it, or when the exchange has
-   * ended; who called closes it when this throws.
+   * Memory that a large body has reserved. It is closed when the upstream has taken the body, or when the exchange has ended;
+   * the caller of this function closes it when this throws.
    */
   readonly reservation?: Pick<Reservation, "close"> | null;
   readonly arrivedAtUs: InstantUs;
@@ -75,9 +75,9 @@ export interface Exchange {
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */
   activeCount(): number;
-  /** Of those, the ones whose request asked for a stream. */
+  /** Active exchanges whose request asked for a stream. */
   activeStreamCount(): number;
-  /** Of those, the ones that wait for a permit of their provider. */
+  /** Active exchanges that wait for a permit of their provider. */
   waitingCount(): number;
   /** Fulfilled as soon as there are none. */
   drained(): Promise<void>;
@@ -126,7 +126,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const cancellation = createCancellation(input.signal, deadlines, isHalting);
     if (reservation !== null) {
       account.whenSettled(() => {
-        // An upstream that answered early may still be taking it; one that was cut off takes no more.
+        // An upstream that answered early may still be taking it; a cancelled one takes no more.
         if (cancellation.signal.aborted) free(input.body);
         reservation.close();
       });
@@ -196,7 +196,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
   }
 }
 
-/** A large body is not copied, and keeps its room no longer than it has to: a model may think for minutes. */
+/** A large body is not copied, and its memory is released once it is sent: a model may think for minutes. */
 function toUpstreamBody(
   { body, reservation = null }: ExchangeInput,
   parsed: ParsedRequestBody,

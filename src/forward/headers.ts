@@ -132,7 +132,7 @@ export function toCallerHeaders(upstream: Response, { providerName, upstreamName
   return headers;
 }
 
-/** `x-proxy-provider` and `x-proxy-model`; also for a 502 that stands in for an upstream's answer. */
+/** `x-proxy-provider` and `x-proxy-model`; also for a 502 in place of an upstream's answer. */
 export function setProxiedBy(headers: Headers, { providerName, upstreamName }: ProxiedBy): void {
   headers.set("x-proxy-provider", providerName);
   if (upstreamName !== null) headers.set("x-proxy-model", toFieldValue(upstreamName));

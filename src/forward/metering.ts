@@ -23,13 +23,13 @@ const UNMETERED: Metering = {
   finish: () => Promise.resolve({ usage: null, errorKind: null, complete: false }),
 };
 
-/** `passedOn`: the body is not held, so that only a stream of events is worth watching. */
+/** `passedOn`: the body is not buffered, so that only a stream of events is worth watching. */
 export function createMetering({ status, headers }: Response, passedOn: boolean): Metering {
   if (passedOn && !isEventStream(headers)) return UNMETERED;
   return watch(createChatMeter({ streamed: isEventStream(headers), statusCode: status }), headers);
 }
 
-/** Of a relayed response, which is never held: a stream of events, or JSON. `counting`: it counts tokens, and uses none. */
+/** Metering of a relayed response, which is never buffered: a stream of events, or JSON. `counting`: the call counts tokens and uses none. */
 export function createRelayMetering(
   { status, headers }: Response,
   { counting }: { readonly counting: boolean },

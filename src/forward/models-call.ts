@@ -14,17 +14,17 @@ import { tlsOptions } from "./upstream.ts";
 export interface ModelsCallDeps {
   readonly clock: Clock;
   readonly secrets: SecretBox;
-  /** Bytes of a response that is held until it is complete. */
+  /** Bytes of a response that is buffered until it is complete. */
   readonly maxResponseBytes: number;
 }
 
-/** Somebody waits for it in front of a page, and a list of models takes no thinking. */
+/** A person waits for the answer in front of a page, and a provider lists its models at once. */
 export const MODELS_CALL_MS_MAX = 30_000;
 /** The largest public list is under 1 MiB; it is parsed on the thread that serves. */
 export const MODELS_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * The one upstream call that is not a caller's request: it takes no slot of `max_concurrency` and leaves no usage event.
+ * The one upstream call that is not a caller's request: it takes no permit of `max_concurrency` and leaves no usage event.
  * What holds for the others holds for it: no redirect is followed, no byte is decoded, the provider's TLS settings apply.
  */
 export function createModelsCall({ clock, secrets, maxResponseBytes }: ModelsCallDeps): FetchModels {
@@ -36,7 +36,7 @@ export function createModelsCall({ clock, secrets, maxResponseBytes }: ModelsCal
     const limitMs = (provider.timeoutConnectSeconds + provider.timeoutReadSeconds) * 1000;
     cancellation.arm(Math.min(limitMs, MODELS_CALL_MS_MAX));
     const answer = await call(provider, openCredential(secrets, provider), { cancellation, bytesMax });
-    // Whatever was not read, of a refusal or of a body that is too large, is not waited for.
+    // Closes the connection of a refusal, or of a body that is too large, instead of reading the rest.
     cancellation.cancel("cancelled");
     return answer;
   };

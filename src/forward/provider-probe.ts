@@ -139,7 +139,7 @@ async function reach(open: () => Reaching, ready: "connect" | "secureConnect"): 
     await promise;
   } finally {
     clearTimeout(timer);
-    // One that comes after the limit has nobody left to hear it.
+    // A failure that comes after the limit has no listener left.
     socket.once("error", () => undefined);
     socket.destroy();
   }

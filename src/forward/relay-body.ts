@@ -35,7 +35,7 @@ export interface ScanBudget {
 export const SCANNED_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Of all uploads that stream at once: four of the largest. A body that finds it used up is passed on as any other, and
+ * Limit of all uploads that stream at once: four of the largest. A body that finds it used up is passed on as any other, and
  * nothing is known of it.
  */
 export const SCANNED_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
@@ -60,7 +60,7 @@ const TRUE_LEAD = 0x74;
 
 /**
  * Reads `model` and `stream` off the top level of a body. Never refuses: what is no JSON object says nothing, and whether
- * it is one is the upstream's to judge. Of a repeated field the last one counts.
+ * it is one is the upstream's to judge. The last occurrence of a repeated field counts.
  */
 export function readAsked(body: Uint8Array): Asked {
   if (!beginsObject(body)) return NOTHING_ASKED;

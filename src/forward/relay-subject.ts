@@ -14,9 +14,9 @@ export interface RelayInput {
   readonly method: string;
   /** What follows the token, as it came: begins with a slash, and holds neither query nor dot segments. */
   readonly path: string;
-  /** As it came, with its question mark; empty when there was none. */
+  /** The query as it came, with its question mark; empty when there was none. */
   readonly query: string;
-  /** So that no header carries it along. */
+  /** The relay token, which no forwarded header may carry. */
   readonly token: string;
   readonly caller: {
     readonly principalId: string;
@@ -33,10 +33,10 @@ export interface RelayInput {
   readonly onSettled?: () => void;
 }
 
-/** Of a usage event, in code points. Longer than any path of the API. */
+/** Limit of a usage event's endpoint, in code points. Longer than any path of the API. */
 export const ENDPOINT_LENGTH_MAX = 256;
 
-/** Who asked for what, and what that costs. */
+/** The subject of a relayed request, with the prices that hold for it. */
 export function toAccountSubject(input: RelayInput, { model, streamed }: Asked): AccountSubject {
   const { caller, headers } = input;
   return {

@@ -27,16 +27,16 @@ export interface RelayOptions {
   readonly baseUrl: string;
   readonly connectSeconds?: number;
   readonly silenceSeconds?: number;
-  /** Of request bodies that stream, kept beside their passage. */
+  /** Bytes of streaming request bodies that are kept for their scan. */
   readonly scannedBytesTotalMax?: number;
 }
 
-/** Decisions, "Sign-in". */
+/** Limits of the relay (decisions, "Sign-in"). */
 const CONNECT_SECONDS = 10;
 const SILENCE_SECONDS = 300;
 
 const UNRECORDED_METHODS: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
-/** Its answer is a count, and nothing that was used. */
+/** The answer of this path is a count of tokens; none are used. */
 const COUNTING_PATH = /\/messages\/count_tokens\/?$/;
 
 /** The transparent relay to a messages API (specification, section 4.5). */
@@ -80,7 +80,7 @@ export function createRelay(
       : createUnrecordedAccount();
     const open = begin(input, account, () => passage.asked);
     const scan = createAskedScan(budget);
-    // Also when the upload is never read to its end.
+    // Runs as well when the upload is never read to its end.
     account.whenSettled(() => scan.release());
     const watched: BodySource = {
       sizeBytes: source.sizeBytes,
@@ -109,7 +109,7 @@ export function createRelay(
   function begin(input: RelayInput, account: Account, findAsked: () => Asked): OpenExchange {
     if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
     return {
-      // Of a streamed body the model comes to be known while it is being sent.
+      // A getter, since the model of a streamed body becomes known while it is being sent.
       get proxiedBy() {
         return { providerName: RELAY_PROVIDER, upstreamName: findAsked().model };
       },
@@ -149,7 +149,7 @@ export function createRelay(
   }
 }
 
-/** What is known of a body while it passes. */
+/** State of a streamed body while it passes. */
 interface Passage {
   asked: Asked;
   refusal: ProxyError | null;

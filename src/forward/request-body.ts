@@ -49,7 +49,7 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: string): Uin
 }
 
 /**
- * The same in pieces, most of which are parts of the body that came: every byte as it came, but for the values of `model`,
+ * The body that goes upstream, in pieces, most of which are parts of the body that came: every byte stays but for the values of `model`,
  * which become the upstream model name, and on a streamed request `stream_options.include_usage`, which becomes true
  * (section 1, rule 2).
  */
@@ -60,7 +60,7 @@ export function cutBody(parsed: ParsedRequestBody, upstreamName: string): Uint8A
   let lastStream: Edit | null = null;
   let lastOptions: Edit | null = null;
   for (const { name: field, start, end } of scanned.members) {
-    // Of a repeated field the last one counts. The others are made to say the same, for a reader that takes the first.
+    // The last occurrence of a repeated field counts. The others are made equal to it, for an upstream that reads the first.
     if (field === "model") {
       edits.push({ start, end, bytes: name });
     } else if (field === "stream") {

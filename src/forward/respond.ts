@@ -15,7 +15,7 @@ import type { BodyReader } from "./tee.ts";
 import { WRITE_STALL_MS_MAX, createTee, readChunk } from "./tee.ts";
 import type { UpstreamHead } from "./upstream.ts";
 
-/** What became of an exchange, for whoever holds its caller's connection. */
+/** The end of an exchange, as the caller's connection is to be told. */
 export type ForwardResult =
   | { readonly kind: "responded"; readonly response: Response }
   /** The upstream gave no answer that could be relayed: a 502 that names `error`. */
@@ -25,7 +25,7 @@ export type ForwardResult =
       readonly provider: string;
       readonly upstreamName: string | null;
     }
-  /** Nobody is left to answer. */
+  /** The caller has gone: there is no one left to answer. */
   | { readonly kind: "cancelled" };
 
 /** One exchange between its checks and its end. */
@@ -41,7 +41,7 @@ export interface OpenExchange {
 export interface ResponseOptions {
   /** Whether the request asked for a stream. */
   readonly streamed: boolean;
-  /** Of responses that are held until they are complete. */
+  /** Memory of responses that are buffered until they are complete. */
   readonly buffered: MemorySemaphore;
 }
 
@@ -78,7 +78,7 @@ export async function giveUp(
   };
 }
 
-/** A unary response is held until it is complete, so that whatever goes wrong with it is a clean 502. */
+/** A unary response is buffered until it is complete, so that any failure on the way is a clean 502. */
 async function respondWhole(
   open: OpenExchange,
   head: UpstreamHead,
@@ -102,7 +102,7 @@ async function respondWhole(
   head.readToEnd();
   reservation?.complete();
   const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
-  // A caller who takes nothing of it must not keep its room.
+  // A caller that reads nothing of it must not keep its memory reserved.
   if (counted !== null) cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
   else cancellation.release();
   await account.settle({ kind: "answered", metered: await metering.finish() });
@@ -110,7 +110,7 @@ async function respondWhole(
   return { kind: "responded", response: toResponse(head, open, body) };
 }
 
-/** Held pieces, each of which gives its room back when it has left. What the caller does with them is no longer recorded. */
+/** Buffered pieces, each of which releases its memory when it has left. What the caller does with them is no longer recorded. */
 function handOut(
   pieces: Uint8Array[],
   reservation: Reservation,
@@ -150,7 +150,7 @@ function handOut(
 /** A meter may keep a shorter chunk; such ones are left to the collection of garbage. */
 const FREED_BYTES_MIN = 2 * SHORT_BODY_BYTES_MAX;
 
-/** Passed on from its first byte. Until then nothing was sent, and what goes wrong is still a clean 502. */
+/** Passes a body on from its first byte. Until then nothing was sent, and any failure is still a clean 502. */
 export async function passOn(
   open: OpenExchange,
   head: UpstreamHead,
@@ -190,7 +190,7 @@ export async function passOn(
         head.readToEnd();
         await account.settle({ kind: "answered", metered });
       } else if (ending === "cancelled") {
-        // What is no event stream has no last event: only its end tells that it was had whole.
+        // A body that is no event stream has no last event: only its end tells that the caller had all of it.
         const complete = metered.complete && isEventStream(response.headers);
         await account.settle({ kind: "cancelled", metered: { ...metered, complete } });
       } else {
@@ -205,13 +205,13 @@ function toBreak(cancellation: Cancellation): TransportError {
   return cancellation.cause === "timeout" ? "timeout" : "connection_error";
 }
 
-/** What is a stream is never held: an event stream, and what was asked for as a stream and is neither an error nor JSON. */
+/** A stream is never buffered: an event stream, and what was asked for as a stream and is neither an error nor JSON. */
 function isPassedOn({ status, headers }: Response, streamed: boolean): boolean {
   if (isEventStream(headers)) return true;
   return streamed && status < 400 && !/\bjson\b/i.test(headers.get("content-type") ?? "json");
 }
 
-/** These carry no body, and a `Response` refuses one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5). */
+/** Statuses without a body: a `Response` refuses one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5). */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
 function toResponse(
@@ -228,8 +228,8 @@ function toResponse(
 }
 
 /**
- * The runtime calls bytes without a type `application/octet-stream`, but nothing that it takes for a stream. One whose room
- * is larger than the bytes leaves in one piece, with its `content-length` (seen).
+ * The runtime adds `application/octet-stream` to bytes without a type, but not to a stream. A stream whose high-water mark
+ * is above its length leaves in one piece, with its `content-length` (measured).
  */
 function toUntyped(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(

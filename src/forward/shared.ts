@@ -7,14 +7,14 @@ import { createSlowConsumers } from "./slow-consumers.ts";
 import type { Upstream } from "./upstream.ts";
 import { createUpstream } from "./upstream.ts";
 
-/** What all requests that go upstream have in common, by whichever door they came. */
+/** What the data plane and the relay have in common. */
 export interface Shared {
   readonly accounts: Accounts;
   readonly deadlines: Deadlines;
   readonly upstream: Upstream;
   readonly stalls: SlowConsumers;
   readonly isHalting: () => boolean;
-  /** From now on whoever's connection ends was cut off by the server, and has not left. */
+  /** From now on a connection that ends was closed by the server, and its caller did not hang up. */
   halt(): void;
 }
 

@@ -1,10 +1,10 @@
 import type { Cancellation } from "#kernel/cancellation.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 
-/** How a tapped body ended: to its end, by its caller's leaving, or by its upstream's (a break, or silence past the limit). */
+/** How a body ended: complete, by its caller's hang-up, or by its upstream (a break, or silence past the limit). */
 export type TeeEnding = "complete" | "cancelled" | "broken";
 
-/** The reader of a body; all that is asked of one here. */
+/** The part of a stream reader that a tee needs. */
 export interface BodyReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
   cancel(): Promise<void>;
@@ -17,26 +17,26 @@ export interface TeeOptions {
   readonly cancellation: Cancellation;
   /** The longest silence between bytes. */
   readonly idleMs: number;
-  /** The longest time that the caller may take nothing. */
+  /** The longest time that the caller may read nothing. */
   readonly stallMs: number;
-  /** Of all bodies whose upstream is read ahead while their caller takes nothing. */
+  /** All streams whose callers read nothing at the moment; absent where the body is complete already. */
   readonly stalls?: SlowConsumers;
   /** Sees every chunk before it is passed on; a promise holds back the next one. */
   readonly watch: (chunk: Uint8Array) => Promise<void> | null;
-  /** Told of each chunk that has left: nothing is read from it here any more. */
+  /** Called with each chunk that has left; the tee reads nothing from it any more. */
   readonly left?: (chunk: Uint8Array) => void;
   /** Called exactly once, and awaited before the response ends. Must not throw. */
   readonly finish: (ending: TeeEnding) => Promise<void>;
 }
 
-/** A caller that takes nothing for so long has gone, whatever its connection says. */
+/** A caller that reads nothing for so long counts as gone, whatever its connection says. */
 export const WRITE_STALL_MS_MAX = 120_000;
 
-/** Chunks come with up to 512 KiB, and the runtime copies what of a piece the connection does not take at once. */
+/** Chunks have up to 512 KiB, and the runtime copies the part of a piece that the connection does not take at once. */
 const PIECE_BYTES_MAX = 64 * 1024;
 
 /**
- * A body passed on as it comes, chunk by chunk and byte by byte, with a meter watching. Back pressure goes through: a
+ * A body passed on as it comes, chunk by chunk and byte by byte, while a meter reads along. Back pressure goes through: a
  * chunk is read only when the one before it has left. An upstream that breaks off breaks the caller's connection too.
  */
 export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
@@ -50,10 +50,10 @@ export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
     stalls?.end(cancellation);
     if (how !== "complete") reader.cancel().catch(() => undefined);
     await finish(how);
-    // Also a write that waits for a caller who takes nothing ends with this.
+    // Ends a write as well that waits for a caller which reads nothing.
     close(how);
   };
-  // A response whose caller left early is dropped without being pulled. Nothing else would end it.
+  // The runtime never pulls a response whose caller left early, so that only the signal ends it.
   const onCut = () => void end(cancellation.cause === "cancelled" ? "cancelled" : "broken");
 
   if (cancellation.cause === null) cancellation.signal.addEventListener("abort", onCut, { once: true });

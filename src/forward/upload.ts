@@ -1,9 +1,9 @@
 import type { BodySource } from "./upstream.ts";
 
-/** Of one write: what the connection does not take of it at once is kept a second time. */
+/** Limit of one write: the runtime keeps a second copy of the part that the connection does not take at once. */
 const WRITE_BYTES_MAX = 256 * 1024;
 
-/** A body in memory that goes on write by write. */
+/** A body in memory that is sent write by write. */
 export interface Upload extends BodySource {
   readonly sizeBytes: number;
 }

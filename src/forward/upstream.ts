@@ -4,7 +4,7 @@ import type { TransportError } from "#usage/event.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import { createWarmConnections } from "./warm.ts";
 
-/** A body that goes on as it comes. */
+/** A body that is passed on as it comes. */
 export interface BodySource {
   /** Null when it is not known beforehand. */
   readonly sizeBytes: number | null;
@@ -17,10 +17,10 @@ export type UpstreamBody = Uint8Array<ArrayBuffer> | BodySource | null;
 export interface UpstreamRequest {
   readonly method: string;
   readonly url: string;
-  /** The same object for each request to one host with one set of TLS settings: connections that came free are counted by it. */
+  /** One object for all requests to a host with one set of TLS settings: idle connections are counted by it. */
   readonly route: object;
   readonly provider: Pick<Provider, "verifyTls" | "caPem" | "timeoutConnectSeconds">;
-  /** With the body's length, where it is known. */
+  /** Includes the body's length, where it is known. */
   readonly headers: [string, string][];
   readonly body: UpstreamBody;
   /** Cutting it closes the connection in every phase, also while the body of the response is being read. */
@@ -33,7 +33,7 @@ export interface UpstreamRequest {
 export interface UpstreamHead {
   readonly kind: "head";
   readonly response: Response;
-  /** To be called when its body was read to its end. */
+  /** Call it when the body was read to its end: the connection counts as idle from then on. */
   readToEnd(): void;
 }
 
@@ -50,7 +50,7 @@ export interface Upstream {
   call(request: UpstreamRequest): Promise<UpstreamAnswer>;
 }
 
-/** Of one response: names and values together. The runtime itself lets 600 KB of one header pass. */
+/** Limit of a response's header names and values together. The runtime itself lets 600 KB of one header pass. */
 export const RESPONSE_HEAD_BYTES_MAX = 64 * 1024;
 
 /**
@@ -122,7 +122,7 @@ function toConnectedBody(body: Uint8Array, onConnected: () => void): ReadableStr
   });
 }
 
-/** The same for a body that goes on piece by piece. `onMoved` is called for each of them as well. */
+/** A body that is sent piece by piece. `onMoved` is called when its connection stands and for each piece. */
 function toStreamedBody(source: BodySource, onMoved: () => void): ReadableStream<Uint8Array> {
   let isTaken = true;
   return new ReadableStream<Uint8Array>({

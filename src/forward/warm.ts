@@ -1,9 +1,9 @@
 import type { Clock } from "#kernel/clock.ts";
 
 /**
- * Counts, per route (an object for each host and its settings), the upstream connections that have just come free. Timing a connection's making costs a request
- * about 11 µs of 65 (measured), and under load there is hardly ever one to make. A wrong count harms little: when the
- * connection was closed within the second after all, the new one's making is bounded by the time to read only.
+ * Counts, per route (an object for each host and its settings), the upstream connections that have just become idle. Timing
+ * the connect phase costs a request about 11 µs of 65 (measured), and under load there is hardly ever one. A wrong count
+ * harms little: when the connection was closed within the second after all, only the time to read bounds the new one.
  */
 export interface WarmConnections {
   /** True when a connection is there to be used, which is then no longer counted. */

@@ -8,7 +8,7 @@ import { findSessionCookie } from "./session-cookie.ts";
 import { toSessionHash } from "./sessions.ts";
 import type { IdentityStore } from "./store.ts";
 
-/** Who calls, and by what. A mutation by session has its origin checked; one by key has not. */
+/** The principal that calls, and its credential. Only a mutation by session has its origin checked. */
 export interface Caller {
   readonly principal: Principal;
   readonly credential:

@@ -3,7 +3,7 @@ import type { KeyUseStore } from "./store.ts";
 
 /** `last_used_at` is coarse (specification, sections 2.7 and 8): refreshed at most once a minute. */
 export const KEY_USE_REFRESH_US = 60_000_000;
-/** Past this many keys and relay tokens the longest known are forgotten, and their next use is written again. */
+/** Beyond this many keys and relay tokens the oldest entries are forgotten, and their next use is written again. */
 export const KEY_USE_REMEMBERED_KEYS_MAX = 100_000;
 
 /** When keys and relay tokens, whose ids never coincide, were last used. */

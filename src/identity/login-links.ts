@@ -5,7 +5,7 @@ import type { Principal } from "./principal.ts";
 import { createSecretText } from "./secret.ts";
 import { issueSession, type IssuedSession, type SessionsDeps } from "./sessions.ts";
 
-/** Of a login link's token; no other secret begins so. */
+/** Prefix of a login link's token; no other secret begins so. */
 export const LOGIN_LINK_PREFIX = "lpl_";
 /** From the terminal to the browser is a matter of seconds; a link that was left lying about opens nothing. */
 export const LOGIN_LINK_TTL_SECONDS = 600;
@@ -39,7 +39,7 @@ export interface LoginLinkSignIn {
   signIn(token: string): Promise<IssuedSession>;
 }
 
-/** For whoever may write to the database itself, which is more than any sign-in gives. */
+/** Made only by a process that may write to the database itself, which is more than any sign-in gives. */
 export function createLoginLinks({
   store,
   secrets,

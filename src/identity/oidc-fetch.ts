@@ -1,6 +1,6 @@
 import { isLoopback } from "#kernel/loopback.ts";
 
-/** From the first byte sent to the last one read: somebody waits for it in front of a page. */
+/** Limit from the first byte sent to the last one read: a person waits for it in front of a page. */
 export const PROVIDER_REQUEST_MS_MAX = 10_000;
 /** Thousands of groups fit. It is parsed on the thread that serves. */
 export const PROVIDER_RESPONSE_BYTES_MAX = 1024 * 1024;
@@ -44,7 +44,7 @@ export function createBoundedFetch({ allowHttp, requestMsMax }: BoundedFetchOpti
       return await Promise.race([send(url, request, cancellation.signal), late.promise]);
     } finally {
       clearTimeout(timer);
-      // Whatever was not read is not waited for.
+      // Closes the connection instead of reading the rest.
       cancellation.abort();
     }
   };

@@ -19,7 +19,7 @@ import type { Log } from "#kernel/log.ts";
 import { describeProviderFailure } from "./oidc-failure.ts";
 import { checkProviderUrl, createBoundedFetch, PROVIDER_REQUEST_MS_MAX } from "./oidc-fetch.ts";
 
-/** How long the provider's metadata is believed; after a failure it is read anew at once. */
+/** How long the provider's metadata is cached; after a failure it is read again at once. */
 export const DISCOVERY_AGE_MS_MAX = 3_600_000;
 /** Each waits for the provider, which may hang. */
 export const EXCHANGES_MAX = 32;
@@ -37,7 +37,7 @@ export interface AuthorizationRequest {
   readonly codeVerifier: string;
 }
 
-/** Who has signed in, as the provider has proved it. */
+/** The account that signed in, as the provider has proved it. */
 export interface ProvenIdentity {
   /** `iss` of the ID token. */
   readonly issuer: string;
@@ -66,7 +66,7 @@ export interface OpenIdProviderDeps {
   readonly scopes: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of each request to the provider. Default `PROVIDER_REQUEST_MS_MAX`. */
+  /** Time limit of each request to the provider. Default `PROVIDER_REQUEST_MS_MAX`. */
   readonly requestMsMax?: number;
 }
 
@@ -188,7 +188,7 @@ export function createOpenIdProvider(deps: OpenIdProviderDeps): OpenIdProvider {
   };
 }
 
-/** As the provider's metadata asks (OpenID Connect Discovery 1.0, section 3: `client_secret_basic` when it says nothing). */
+/** Client authentication that the provider's metadata asks for (OpenID Connect Discovery 1.0, section 3: `client_secret_basic` when it says nothing). */
 function toClientAuth(secret: string | null): ClientAuth {
   if (secret === null) return None();
   const basic = ClientSecretBasic(secret);

@@ -9,7 +9,7 @@ export type Role = (typeof ROLES)[number];
 /** The name that the admin password signs in as; made at first start. */
 export const ADMIN_PRINCIPAL_NAME = "admin";
 
-/** Somebody or something that calls (specification, section 2.8). */
+/** A user or a service that calls (specification, section 2.8). */
 export interface Principal {
   readonly id: string;
   /** Unique among living principals, and never changed once given. */

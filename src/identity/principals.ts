@@ -46,7 +46,7 @@ export interface PrincipalsDeps {
   readonly ids: Ids;
 }
 
-/** Who may call (specification, section 2.8). */
+/** The principals (specification, section 2.8). */
 export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Principals {
   const birth = () => ({ id: ids.uuid(), enabled: true, createdAtUs: clock.nowUs() });
   return {

@@ -35,7 +35,7 @@ export function createSsoAccounts({ store, clock, ids, log }: SsoAccountsDeps): 
       try {
         return await store.createPrincipalForSubject({ ...draft, name }, subject);
       } catch (refusal) {
-        // Somebody took the name in this very moment.
+        // Another sign-in took the name meanwhile.
         if (!(refusal instanceof ProxyError) || refusal.code !== "principal_exists") throw refusal;
       }
     }
@@ -62,7 +62,7 @@ export function createSsoAccounts({ store, clock, ids, log }: SsoAccountsDeps): 
   };
 }
 
-/** The name `admin` is the password's: nobody becomes it by being called so elsewhere. */
+/** The name `admin` belongs to the password sign-in: an account of that name elsewhere does not become it. */
 function* toCandidates(name: string, id: string): Generator<string> {
   for (let number = 1; number <= NUMBERED_NAMES_MAX; number += 1) {
     const candidate = toNumberedName(name, number);

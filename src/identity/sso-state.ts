@@ -6,7 +6,7 @@ export const STATE_COOKIE_NAME = "proxy_sso_state";
 export const STATE_SECONDS = 600;
 /** 256 bits, of which nonce and code verifier are derived. */
 export const STATE_SECRET_BYTES = 32;
-/** Of the last ten minutes; of more sign-ins than that the oldest are forgotten, and the provider's own memory remains. */
+/** Limit of remembered states. Beyond it the oldest are forgotten, and only the provider refuses their second use. */
 const USED_STATES_MAX = 10_000;
 
 /** One way to the identity provider and back, bound to the browser that holds its cookie. */

@@ -34,7 +34,7 @@ export interface SsoDeparture {
 
 export interface SsoCallback {
   readonly query: URLSearchParams;
-  /** As the browser sent it; null when it sent none. */
+  /** The cookie as the browser sent it; null when it sent none. */
   readonly stateCookie: string | null;
 }
 

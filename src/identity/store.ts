@@ -7,11 +7,11 @@ import type { LoginLink } from "./login-links.ts";
 import type { NewRelayToken, OwnedRelayToken, RelayToken } from "./relay-token.ts";
 import type { Session } from "./session.ts";
 
-/** Who somebody is to an identity provider (decisions, "Sign-in"): nobody else's subject is ever taken for it. */
+/** An account at an identity provider (decisions, "Sign-in"): issuer and subject together identify it. */
 export interface OidcSubject {
-  /** As the ID token has it in `iss`. */
+  /** The ID token's `iss`. */
   readonly issuer: string;
-  /** As the ID token has it in `sub`. */
+  /** The ID token's `sub`. */
   readonly subject: string;
 }
 
@@ -33,11 +33,11 @@ export interface IdentityStore {
   updatePrincipal(id: string, change: PrincipalChange, audit: AuditEntry | null): Promise<Principal>;
   /** Its keys, relay tokens, sessions and subjects go with it. Throws `principal_not_found` and `last_admin`. */
   deletePrincipal(id: string, audit: AuditEntry | null): Promise<void>;
-  /** Enabled or not; null when nobody has signed in as this subject. */
+  /** Enabled or not; null when no principal has signed in as this subject. */
   findPrincipalBySubject(issuer: string, subject: string): Promise<Principal | null>;
   /**
    * Makes the principal together with its subject, unless the subject has one already; returns the subject's principal
-   * as it is afterwards. Throws `principal_exists`, and writes nothing, when the name belongs to somebody else.
+   * as it is afterwards. Throws `principal_exists`, and writes nothing, when the name belongs to another principal.
    */
   createPrincipalForSubject(principal: Principal, subject: OidcSubject): Promise<Principal>;
 

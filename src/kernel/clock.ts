@@ -12,7 +12,7 @@ export interface Clock {
   monotonicMs(): number;
 }
 
-/** `Date.now()` counts milliseconds; past this difference the wall clock was set and the microseconds are anchored anew. */
+/** `Date.now()` counts milliseconds; beyond this difference the wall clock was set, and the microseconds are anchored again. */
 const ANCHOR_DRIFT_MS_MAX = 2;
 
 /** The machine's clock, in microseconds: the wall clock's milliseconds refined by the monotonic clock. */

@@ -1,8 +1,8 @@
 /** A time limit that can be set, moved and lifted for next to nothing: one per exchange, thousands at once. */
 export interface Deadline {
-  /** `onDue` is called once, `limitMs` from now and up to SWEEP_INTERVAL_MS later, unless set anew or lifted before. */
+  /** `onDue` is called once, `limitMs` from now and up to SWEEP_INTERVAL_MS later, unless set again or lifted before. */
   set(limitMs: number, onDue: () => void): void;
-  /** Starts the limit that runs anew. */
+  /** Starts the running limit again from now. */
   restart(): void;
   lift(): void;
 }

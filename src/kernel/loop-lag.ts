@@ -10,7 +10,7 @@ export interface LoopLag {
 }
 
 export interface LagHistogram {
-  /** As many as `LAG_BOUNDS_MS`: how often the lag was at most each of them. */
+  /** One count for each of `LAG_BOUNDS_MS`: how often the lag was at most that. */
   readonly counts: readonly number[];
   readonly count: number;
   readonly sumMs: number;

@@ -1,7 +1,7 @@
 const DISTANCE_MAX = 3;
 /** A suggestion shares more than this much with what was typed, as commander's own do. */
 const SIMILARITY_MIN = 0.4;
-/** The same where there is more than one slip: four letters of which two are others may be any word. */
+/** Shortest name for which two slips are accepted: four letters of which two differ may be any word. */
 const SIMILARITY_OF_SEVERAL_MIN = 0.5;
 
 /**

@@ -1,4 +1,4 @@
-/** What the system answers when the user, not the setting, is what stands in the way. */
+/** Codes of the system for a missing permission, as opposed to a wrong setting. */
 const RIGHTS_CODES = new Set(["EACCES", "EPERM", "EROFS"]);
 const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT", "SQLITE_FULL"]);
 
@@ -7,7 +7,7 @@ export function systemCode(cause: unknown): string | null {
   return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : null;
 }
 
-/** The same of a failure or of what caused it. */
+/** The system's code of a failure, or of the failure that caused it. */
 export function findCode(cause: unknown): string | null {
   if (!(cause instanceof Error)) return null;
   return systemCode(cause) ?? findCode(cause.cause);
@@ -18,7 +18,7 @@ export function isRightsCode(code: string | null): boolean {
   return code !== null && RIGHTS_CODES.has(code);
 }
 
-/** Whether it was for want of room, here or in what caused it. */
+/** Whether a failure, or its cause, is a full disk. */
 export function isDiskFull(cause: unknown): boolean {
   return DISK_FULL_CODES.has(findCode(cause) ?? "");
 }

@@ -10,7 +10,7 @@ export interface Unsupported {
   readonly calls: readonly string[];
 }
 
-/** Clients and features that cannot work with this server, so that nobody has to find out. */
+/** Clients and features that cannot work with this server, each with its reason. */
 export const UNSUPPORTED: readonly Unsupported[] = [
   {
     id: "responses",
