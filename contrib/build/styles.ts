@@ -3,7 +3,11 @@ import { Scanner } from "@tailwindcss/oxide";
 import { dirname, join } from "node:path";
 
 /** The one page that is made by the server itself. */
-const SERVER_PAGE = { base: join(import.meta.dir, "../../src/http"), pattern: "sso-page.ts", negated: false };
+const SERVER_PAGE = {
+  base: join(import.meta.dir, "../../src/http/api"),
+  pattern: "sso-page.ts",
+  negated: false,
+};
 
 /** A style sheet with the Tailwind classes that the code beside it uses, minified. Throws when it would load another file. */
 export async function compileStyles(path: string): Promise<string> {

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { toAssetTable, type Asset, type AssetTable } from "#http/assets.ts";
+import { toAssetTable, type Asset, type AssetTable } from "#http/page/assets.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 
 /** A file of the page as it lies in the built page, which is a JSON array of them. */

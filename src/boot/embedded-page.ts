@@ -1,4 +1,4 @@
-import type { Coding } from "#http/accept-encoding.ts";
+import type { Coding } from "#http/page/accept-encoding.ts";
 
 export interface EmbeddedVariant {
   readonly coding: Coding;

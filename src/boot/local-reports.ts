@@ -1,7 +1,7 @@
 import type { Catalog } from "#catalog/catalog.ts";
-import { parseTeamQuery } from "#http/report.ts";
-import { createRequestLog } from "#http/request-log.ts";
-import { createUsageReports } from "#http/usage-reports.ts";
+import { parseTeamQuery } from "#http/reports/report.ts";
+import { createRequestLog } from "#http/reports/request-log.ts";
+import { createUsageReports } from "#http/reports/usage-reports.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { System } from "./system.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { toAssetTable, type AssetTable } from "#http/assets.ts";
+import { toAssetTable, type AssetTable } from "#http/page/assets.ts";
 import { openBuiltPage } from "./built-page.ts";
 import { EMBEDDED_FILES } from "./embedded-page.ts";
 

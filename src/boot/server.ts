@@ -1,5 +1,5 @@
 import { createApp } from "#http/app.ts";
-import type { AssetTable } from "#http/assets.ts";
+import type { AssetTable } from "#http/page/assets.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Config } from "./config.ts";

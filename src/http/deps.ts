@@ -14,21 +14,10 @@ import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { StatsStore } from "#stats/store.ts";
-import type { AssetTable } from "./assets.ts";
-import type { MetricsSources } from "./metrics.ts";
-import type { RelayDoor } from "./transparent.ts";
-
-/** The settings that this room reads; the process's whole configuration fits. */
-export interface HttpConfig {
-  /** The address that the server is bound to. */
-  readonly host: string;
-  /** An origin without a path; null when none was set. */
-  readonly publicUrl: string | null;
-  /** Host names and addresses without a port, as they were set. */
-  readonly allowedHosts: readonly string[];
-  readonly maxBodyBytes: number;
-  readonly adminPasswordEnabled: boolean;
-}
+import type { HttpConfig } from "#http/door/host.ts";
+import type { AssetTable } from "#http/page/assets.ts";
+import type { MetricsSources } from "#http/metrics/metrics.ts";
+import type { RelayDoor } from "#http/ingress/transparent.ts";
 
 /** Everything that the interface stands on, made by whoever starts the process. */
 export interface AppDeps {

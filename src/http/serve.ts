@@ -1,7 +1,7 @@
 import type { App } from "./app.ts";
-import { IDLE_TIMEOUT_SECONDS, type Connections } from "./connections.ts";
-import { toRelayRoutes } from "./transparent.ts";
-import { INGRESS_ROUTES } from "./v1.ts";
+import { IDLE_TIMEOUT_SECONDS, type Connections } from "#http/door/connections.ts";
+import { toRelayRoutes } from "#http/ingress/transparent.ts";
+import { INGRESS_ROUTES } from "#http/ingress/v1.ts";
 
 export interface Binding {
   readonly hostname: string;

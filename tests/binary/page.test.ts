@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import { PAGE_POLICY } from "#http/page.ts";
+import { PAGE_POLICY } from "#http/page/page.ts";
 import { checkHtml } from "../../contrib/build/html.ts";
 import { FIRST_LOAD_BYTES_MAX } from "../../contrib/build/budget.ts";
 import { makeFolder } from "../support/folder.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:te
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openBuiltPage } from "#boot/built-page.ts";
-import type { AssetTable } from "#http/assets.ts";
+import type { AssetTable } from "#http/page/assets.ts";
 import { writeBuiltPage } from "../../contrib/build/cache.ts";
 import { buildPage, type PageOptions } from "../../contrib/build/page.ts";
 import { startHarness, type Harness } from "../http/support.ts";

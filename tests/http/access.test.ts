@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
-import { createBodyRoom } from "#http/body-room.ts";
-import { createDoor, createGuard, toRouteTable, type Access } from "#http/guard.ts";
+import { createBodyRoom } from "#http/door/body-memory.ts";
+import { createDoor, createGuard, toRouteTable, type Access } from "#http/door/guard.ts";
 import { connect } from "./open-connection.ts";
 import { call, createCaller, expectError, startHarness, type Harness } from "./support.ts";
 

@@ -2,10 +2,10 @@ import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { describe, expect, test } from "bun:test";
 import type { Api } from "#http/app.ts";
 import { OPERATIONS } from "#http/openapi/operations.ts";
-import * as catalog from "#http/schemas-catalog.ts";
-import * as identity from "#http/schemas-identity.ts";
-import * as reports from "#http/schemas-reports.ts";
-import { Deleted, fields, listOf, pageOf } from "#http/schemas-shared.ts";
+import * as catalog from "#http/schemas/catalog.ts";
+import * as identity from "#http/schemas/identity.ts";
+import * as reports from "#http/schemas/reports.ts";
+import { Deleted, fields, listOf, pageOf } from "#http/schemas/shared.ts";
 import type { toFacetsView, toRequestView, toSeriesView } from "#views/reports.ts";
 
 /**

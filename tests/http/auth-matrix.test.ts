@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { RouteEntry } from "#http/guard.ts";
+import type { RouteEntry } from "#http/door/guard.ts";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
 import {
   createCaller,

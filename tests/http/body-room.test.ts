@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
-import { openBody, toPassageLimits } from "#http/body.ts";
-import { createBodyRoom, BODY_WAIT_MS_MAX, type BodyRoomOptions } from "#http/body-room.ts";
-import { IDLE_TIMEOUT_SECONDS } from "#http/connections.ts";
-import { createDoor } from "#http/guard.ts";
-import { createHostRule } from "#http/host.ts";
-import { readJsonBody } from "#http/json-body.ts";
-import { createIngress } from "#http/v1.ts";
+import { openBody, toPassageLimits } from "#http/door/body.ts";
+import { createBodyRoom, BODY_WAIT_MS_MAX, type BodyRoomOptions } from "#http/door/body-memory.ts";
+import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
+import { createDoor } from "#http/door/guard.ts";
+import { createHostRule } from "#http/door/host.ts";
+import { readJsonBody } from "#http/door/json-body.ts";
+import { createIngress } from "#http/ingress/v1.ts";
 import { expectError, sendRaw, startHarness, toResponse } from "./support.ts";
 
 const MIB = 1024 * 1024;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import net from "node:net";
-import { parseJson, PUBLIC_BODY_BYTES_MAX, readBody } from "#http/body.ts";
-import { BodyRefusal, closesUnread, type BodyLimits } from "#http/body-reader.ts";
-import { createBodyRoom } from "#http/body-room.ts";
-import { toErrorResponse } from "#http/envelope.ts";
+import { parseJson, PUBLIC_BODY_BYTES_MAX, readBody } from "#http/door/body.ts";
+import { BodyRefusal, closesUnread, type BodyLimits } from "#http/door/body-reader.ts";
+import { createBodyRoom } from "#http/door/body-memory.ts";
+import { toErrorResponse } from "#http/door/envelope.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { call, expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { HttpConfig } from "#http/deps.ts";
-import { createHostRule } from "#http/host.ts";
+import { createHostRule, type HttpConfig } from "#http/door/host.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import { CODINGS, negotiateCoding, type Coding } from "#http/accept-encoding.ts";
-import { toAssetTable, type Asset } from "#http/assets.ts";
-import { PAGE_POLICY } from "#http/page.ts";
+import { CODINGS, negotiateCoding, type Coding } from "#http/page/accept-encoding.ts";
+import { toAssetTable, type Asset } from "#http/page/assets.ts";
+import { PAGE_POLICY } from "#http/page/page.ts";
 import { encodeFiles } from "../../contrib/build/codings.ts";
 import { call, expectError, startHarness, type Harness } from "./support.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createPathIndex } from "#http/unknown-endpoint.ts";
+import { createPathIndex } from "#http/door/unknown-endpoint.ts";
 import { call, expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 
 let harness: Harness;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ExchangeInput, ExchangeResult } from "#forward/exchange.ts";
 import { createApp } from "#http/app.ts";
-import { IDLE_TIMEOUT_SECONDS } from "#http/connections.ts";
-import { INGRESS_ROUTES } from "#http/v1.ts";
+import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
+import { INGRESS_ROUTES } from "#http/ingress/v1.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PAGE_POLICY } from "#http/page.ts";
+import { PAGE_POLICY } from "#http/page/page.ts";
 import { compileStyles } from "../../contrib/build/styles.ts";
 
 const root = join(import.meta.dir, "../..");

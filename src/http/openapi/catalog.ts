@@ -10,8 +10,8 @@ import {
   ProviderListEntry,
   ProviderView,
   ResolveResult,
-} from "#http/schemas-catalog.ts";
-import { Deleted, oneOf, pageOf } from "#http/schemas-shared.ts";
+} from "#http/schemas/catalog.ts";
+import { Deleted, oneOf, pageOf } from "#http/schemas/shared.ts";
 import {
   DeploymentDeleteRequest,
   DeploymentRequest,
@@ -20,7 +20,7 @@ import {
   PricingFeed,
   ProviderCreateRequest,
   ProviderPatchRequest,
-} from "#http/schemas.ts";
+} from "#http/schemas/requests.ts";
 import { ID, INSTANT, MODEL, PAGE, PRICING, PROVIDER } from "./examples.ts";
 import { json, type Operation } from "./operation.ts";
 import { PAGE_QUERY } from "./report-parts.ts";

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { CAPABILITIES } from "#catalog/capability.ts";
-import { ModelList } from "#http/schemas-catalog.ts";
-import { oneOf } from "#http/schemas-shared.ts";
-import { ProxyRequestBody } from "#http/schemas.ts";
+import { ModelList } from "#http/schemas/catalog.ts";
+import { oneOf } from "#http/schemas/shared.ts";
+import { ProxyRequestBody } from "#http/schemas/requests.ts";
 import { MODEL } from "./examples.ts";
 import { json, type Content, type Operation, type QueryParam } from "./operation.ts";
 import { EVENT_STREAM, toJson, upstreamError } from "./upstream-parts.ts";

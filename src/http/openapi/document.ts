@@ -1,5 +1,5 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import { ErrorEnvelope } from "#http/schemas-shared.ts";
+import { ErrorEnvelope } from "#http/schemas/shared.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { ANSWER_HEADERS, type Answer, type Operation, type QueryParam } from "./operation.ts";
 import { OPERATIONS } from "./operations.ts";

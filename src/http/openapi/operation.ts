@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { Access } from "#http/guard.ts";
+import type { Access } from "#http/door/guard.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 
 /** One route as the document shows it. Examples are requests that can be sent, and answers that come. */

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { fields } from "#http/schemas-shared.ts";
+import { fields } from "#http/schemas/shared.ts";
 import { json, type Operation } from "./operation.ts";
 
 const Document = Type.Object({}, { additionalProperties: true, description: "An OpenAPI 3.1 document." });

@@ -8,14 +8,14 @@ import {
   PrincipalListEntry,
   PrincipalView,
   SessionsRevoked,
-} from "#http/schemas-identity.ts";
-import { Deleted, pageOf } from "#http/schemas-shared.ts";
+} from "#http/schemas/identity.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import {
   AdminKeyCreateRequest,
   NoRequest,
   PrincipalCreateRequest,
   PrincipalPatchRequest,
-} from "#http/schemas.ts";
+} from "#http/schemas/requests.ts";
 import { ALICE_KEY, ID, INSTANT, PAGE, PROVIDER, RELAY_TOKEN } from "./examples.ts";
 import { json, type Operation, type QueryParam } from "./operation.ts";
 import { PAGE_QUERY } from "./report-parts.ts";

@@ -3,7 +3,7 @@ import { BUCKETS } from "#stats/bucket.ts";
 import { FILTER_TAGS_MAX } from "#stats/filter.ts";
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { OUTCOMES } from "#usage/event.ts";
-import { oneOf } from "#http/schemas-shared.ts";
+import { oneOf } from "#http/schemas/shared.ts";
 import { CLIENT, ID, MODEL, SINCE, UNITS } from "./examples.ts";
 import type { Answer, QueryParam } from "./operation.ts";
 

@@ -1,7 +1,7 @@
-import { KeyCreated, KeyView, RelayTokenCreated, RelayTokenView } from "#http/schemas-identity.ts";
-import { OwnUsage, UsageSeries } from "#http/schemas-reports.ts";
-import { Deleted, listOf } from "#http/schemas-shared.ts";
-import { KeyCreateRequest, RelayTokenCreateRequest } from "#http/schemas.ts";
+import { KeyCreated, KeyView, RelayTokenCreated, RelayTokenView } from "#http/schemas/identity.ts";
+import { OwnUsage, UsageSeries } from "#http/schemas/reports.ts";
+import { Deleted, listOf } from "#http/schemas/shared.ts";
+import { KeyCreateRequest, RelayTokenCreateRequest } from "#http/schemas/requests.ts";
 import { ID, INSTANT, MODEL, OWN_KEY, RELAY_TOKEN, UNITS } from "./examples.ts";
 import { json, type Operation } from "./operation.ts";
 import { SERIES_EXAMPLE, SERIES_QUERY, summaryAnswer, seriesAnswer, WINDOW_QUERY } from "./report-parts.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { Me, SignedIn } from "#http/schemas-identity.ts";
-import { oneOf } from "#http/schemas-shared.ts";
-import { LoginLinkRequest, PasswordRequest } from "#http/schemas.ts";
+import { Me, SignedIn } from "#http/schemas/identity.ts";
+import { oneOf } from "#http/schemas/shared.ts";
+import { LoginLinkRequest, PasswordRequest } from "#http/schemas/requests.ts";
 import { LOGIN_TOKEN, PASSWORD } from "./examples.ts";
 import { json, type Answer, type AnswerHeader, type Operation } from "./operation.ts";
 

@@ -5,8 +5,8 @@ import {
   TeamUsage,
   UsageByPrincipal,
   UsageSeries,
-} from "#http/schemas-reports.ts";
-import { oneOf } from "#http/schemas-shared.ts";
+} from "#http/schemas/reports.ts";
+import { oneOf } from "#http/schemas/shared.ts";
 import { CLIENT, ID, MODEL, PAGE, TAGS, UNITS } from "./examples.ts";
 import type { Operation, QueryParam } from "./operation.ts";
 import {

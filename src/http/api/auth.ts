@@ -1,0 +1,92 @@
+import { Elysia } from "elysia";
+import type { Authenticator, Caller } from "#identity/caller.ts";
+import type { LoginLinkSignIn } from "#identity/login-links.ts";
+import type { PasswordSignIn } from "#identity/password.ts";
+import { buildClearedSessionCookie, buildSessionCookie } from "#identity/session-cookie.ts";
+import type { IssuedSession } from "#identity/sessions.ts";
+import type { SingleSignOn } from "#identity/sso.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { HttpConfig } from "#http/door/host.ts";
+import type { Guard } from "#http/door/guard.ts";
+import { LoginLinkRequest, PasswordRequest } from "#http/schemas/requests.ts";
+
+export interface AuthDeps {
+  readonly config: HttpConfig;
+  readonly clock: Clock;
+  readonly authenticator: Authenticator;
+  readonly passwordSignIn: PasswordSignIn;
+  readonly loginLinkSignIn: LoginLinkSignIn;
+  /** Null: single sign-on is not configured. */
+  readonly sso: SingleSignOn | null;
+}
+
+/** Browser sign-in (specification, sections 4.1 and 5). */
+export function authRoutes(guard: Guard, deps: AuthDeps) {
+  const { config, clock, authenticator, passwordSignIn, loginLinkSignIn, sso } = deps;
+  const secure = config.publicUrl?.startsWith("https:") ?? false;
+  const findCaller = async (headers: Headers): Promise<Caller | null> => {
+    try {
+      return await authenticator.authenticate(headers);
+    } catch (refusal) {
+      if (refusal instanceof ProxyError && refusal.status === 401) return null;
+      throw refusal;
+    }
+  };
+  /** The session's cookie. The browser forgets the session that it had: nobody could end it any more. */
+  const takeOver = async (request: Request, { cookieValue, expiresAtUs }: IssuedSession): Promise<string> => {
+    await authenticator.endSession(request.headers);
+    const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
+    return buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
+  };
+  const refusePasswordWhenOff = () => {
+    if (config.adminPasswordEnabled) return;
+    throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
+  };
+
+  return new Elysia({ prefix: "/auth" })
+    .use(guard)
+    .get(
+      "/me",
+      async ({ request }) => {
+        const caller = await findCaller(request.headers);
+        return {
+          authenticated: caller !== null,
+          ...(caller !== null && { name: caller.principal.name, role: caller.principal.role }),
+          sso_enabled: sso !== null,
+          password_enabled: config.adminPasswordEnabled,
+        };
+      },
+      { public: true },
+    )
+    .post(
+      "/password",
+      async ({ body, request, set }) => {
+        const issued = await passwordSignIn.signIn(body.password);
+        set.headers["set-cookie"] = await takeOver(request, issued);
+        return { name: issued.principal.name, role: issued.principal.role };
+      },
+      // Nothing is asked of a sign-in that does not exist, not even a body.
+      { public: true, body: PasswordRequest, parse: refusePasswordWhenOff },
+    )
+    .post(
+      "/login-link",
+      async ({ body, request, set }) => {
+        const issued = await loginLinkSignIn.signIn(body.token);
+        set.headers["set-cookie"] = await takeOver(request, issued);
+        return { name: issued.principal.name, role: issued.principal.role };
+      },
+      { public: true, body: LoginLinkRequest },
+    )
+    .get(
+      "/logout",
+      async ({ request }) => {
+        await authenticator.endSession(request.headers);
+        return new Response(null, {
+          status: 303,
+          headers: { location: "/", "set-cookie": buildClearedSessionCookie({ secure }) },
+        });
+      },
+      { public: true },
+    );
+}

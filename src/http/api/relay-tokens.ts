@@ -1,0 +1,45 @@
+import { Elysia } from "elysia";
+import { toActor, type Guard } from "#http/door/guard.ts";
+import { pageView } from "#http/door/paging.ts";
+import { toOwnedRelayTokenView } from "#views/identity.ts";
+import type { KeyUse } from "#identity/key-use.ts";
+import type { Principals } from "#identity/principals.ts";
+import type { RelayTokens } from "#identity/relay-tokens.ts";
+import { parsePage } from "#kernel/page.ts";
+
+export interface AdminRelayTokensDeps {
+  readonly relayTokens: RelayTokens;
+  readonly keyUse: KeyUse;
+  readonly principals: Principals;
+}
+
+/** Relay tokens of any principal (decisions, "Admin"): looked through and deleted here, made by their owners. */
+export function relayTokenRoutes(guard: Guard, { relayTokens, keyUse, principals }: AdminRelayTokensDeps) {
+  return new Elysia({ prefix: "/admin/v1" })
+    .use(guard)
+    .get(
+      "/relay-tokens",
+      async ({ query }) => {
+        const page = parsePage(query);
+        const name = query["principal"] ?? "";
+        const owner = name === "" ? null : await principals.findByName(name);
+        // A filter that matches nobody is an empty list, as everywhere.
+        if (name !== "" && owner === null) return { relay_tokens: [], ...pageView(page, 0) };
+        const { rows, total } = await relayTokens.list(owner === null ? {} : { principalId: owner.id }, page);
+        const lastUsed = await keyUse.lastUsed(rows.map((token) => token.id));
+        const views = rows.map((token) =>
+          toOwnedRelayTokenView(token, token.principalName, lastUsed.get(token.id) ?? null),
+        );
+        return { relay_tokens: views, ...pageView(page, total) };
+      },
+      { access: "admin" },
+    )
+    .delete(
+      "/relay-tokens/:id",
+      async ({ params, caller }) => {
+        await relayTokens.delete({ id: params.id }, toActor(caller));
+        return { deleted: params.id };
+      },
+      { access: "admin" },
+    );
+}

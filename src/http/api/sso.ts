@@ -1,0 +1,98 @@
+import { Elysia } from "elysia";
+import type { Authenticator } from "#identity/caller.ts";
+import { buildSessionCookie, findCookie } from "#identity/session-cookie.ts";
+import { buildStateCookie, STATE_COOKIE_NAME } from "#identity/sso-state.ts";
+import type { SingleSignOn } from "#identity/sso.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { AssetTable } from "#http/page/assets.ts";
+import type { HttpConfig } from "#http/door/host.ts";
+import { toErrorResponse } from "#http/door/envelope.ts";
+import type { Guard } from "#http/door/guard.ts";
+import { isNavigation } from "#http/page/navigation.ts";
+import { toSignInErrorPage } from "./sso-page.ts";
+
+export interface SsoDeps {
+  readonly config: HttpConfig;
+  readonly clock: Clock;
+  readonly authenticator: Pick<Authenticator, "endSession">;
+  /** Null: not configured. */
+  readonly sso: SingleSignOn | null;
+  /** Null: the page was not built. */
+  readonly assets: AssetTable | null;
+}
+
+/** To the identity provider and back (specification, sections 4.1 and 5, point 6). */
+export function ssoRoutes(guard: Guard, deps: SsoDeps) {
+  const { config, clock, authenticator, sso, assets } = deps;
+  const secure = config.publicUrl?.startsWith("https:") ?? false;
+  const clearedStateCookie = buildStateCookie("", { secure });
+
+  const begin = async ({ url }: Request): Promise<Response> => {
+    const isRetry = new URL(url).searchParams.get("retry") === "1";
+    const { authorizationUrl, cookieValue } = await requireSso(sso).begin({ isRetry });
+    const stateCookie = buildStateCookie(cookieValue, { secure });
+    return redirect(302, authorizationUrl, [stateCookie]);
+  };
+  const finish = async ({ url, headers }: Request): Promise<Response> => {
+    const outcome = await requireSso(sso).finish({
+      query: new URL(url).searchParams,
+      stateCookie: findCookie(headers, STATE_COOKIE_NAME),
+    });
+    if (outcome.kind === "retry") return redirect(303, "/auth/login?retry=1", [clearedStateCookie]);
+    // The browser forgets the session that it had: nobody could end it any more.
+    await authenticator.endSession(headers);
+    const { cookieValue, expiresAtUs } = outcome.session;
+    const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
+    const sessionCookie = buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
+    return redirect(303, "/", [clearedStateCookie, sessionCookie]);
+  };
+
+  return new Elysia({ prefix: "/auth" })
+    .use(guard)
+    .get("/login", ({ request }) => answer(request, { assets, step: () => begin(request) }), { public: true })
+    .get(
+      "/callback",
+      // The cookie is good for one callback, whichever way that ends.
+      ({ request }) =>
+        answer(request, {
+          assets,
+          step: () => finish(request),
+          headersOfRefusal: { "set-cookie": clearedStateCookie },
+        }),
+      { public: true },
+    );
+}
+
+interface Step {
+  readonly assets: AssetTable | null;
+  readonly step: () => Promise<Response>;
+  readonly headersOfRefusal?: Readonly<Record<string, string>>;
+}
+
+/** Refusals are the envelope, and a page of the same status for a browser (decisions, "Sign-in"). */
+async function answer(request: Request, { assets, step, headersOfRefusal = {} }: Step): Promise<Response> {
+  try {
+    return await step();
+  } catch (refusal) {
+    if (!(refusal instanceof ProxyError)) throw refusal;
+    const response = isNavigation(request.headers)
+      ? toSignInErrorPage(refusal, assets?.getStylesheets() ?? [])
+      : toErrorResponse(refusal, request);
+    // Where nothing is configured there is no cookie to clear either.
+    if (refusal.code === "sso_not_configured") return response;
+    for (const [name, value] of Object.entries(headersOfRefusal)) response.headers.set(name, value);
+    return response;
+  }
+}
+
+function requireSso(sso: SingleSignOn | null): SingleSignOn {
+  if (sso !== null) return sso;
+  throw new ProxyError("sso_not_configured", "Single sign-on is not configured on this server.");
+}
+
+function redirect(status: 302 | 303, location: string, cookies: readonly string[]): Response {
+  const headers = new Headers({ location });
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
+  return new Response(null, { status, headers });
+}

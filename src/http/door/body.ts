@@ -1,0 +1,186 @@
+import { readLength } from "#forward/response-buffer.ts";
+import { free, moveIntoOne } from "#kernel/bytes.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import {
+  BodyRefusal,
+  closesUnread,
+  countBody,
+  deadlines,
+  drain,
+  tooLarge,
+  tooSlow,
+  type BodyLimits,
+} from "./body-reader.ts";
+import type { BodyRoom, BodyShare } from "./body-memory.ts";
+
+/** JSON bodies of the admin and self-service routes; a CA bundle of every public root is a quarter of it. */
+export const JSON_BODY_BYTES_MAX = 1024 * 1024;
+/** Those of routes that ask for no credentials: a password, or the code of a link. Anybody may send as many as he likes. */
+export const PUBLIC_BODY_BYTES_MAX = 16 * 1024;
+/** Up to here a body is read in one piece, which is cheaper than chunk by chunk. */
+const WHOLE_READ_BYTES_MAX = 64 * 1024;
+const BODY_GRACE_MS = 20_000;
+const BODY_MS_PER_BYTE = 1;
+const WHOLE_BODY_MS_MAX = 600_000;
+
+/** Of a body that is read whole. */
+export function toBodyLimits(maxBytes: number): BodyLimits {
+  return { ...toPassageLimits(maxBytes), maxMs: WHOLE_BODY_MS_MAX };
+}
+
+/** Of a body that is passed on as it comes, and keeps nobody waiting. */
+export function toPassageLimits(maxBytes: number): BodyLimits {
+  return {
+    maxBytes,
+    graceMs: BODY_GRACE_MS,
+    msPerByte: BODY_MS_PER_BYTE,
+    maxMs: Number.POSITIVE_INFINITY,
+  };
+}
+
+export interface WholeBody {
+  /** As they came. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** To be closed when the bytes are kept no longer; null for a body that is not counted. */
+  readonly share: BodyShare | null;
+}
+
+/**
+ * The whole body. A large one waits for room, and nothing is read from its connection meanwhile, nor does that time count
+ * as its sender's. Throws `request_too_large` (at once when Content-Length says so, else as soon as the bytes do),
+ * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `internal_error` when there is no room
+ * within BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up.
+ */
+export async function readBody(request: Request, limits: BodyLimits, room: BodyRoom): Promise<WholeBody> {
+  const { headers } = request;
+  if (headers.has("content-encoding")) {
+    throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
+  }
+  const declaredBytes = readDeclared(request, limits);
+  if (isReadAtOnce(request, declaredBytes)) {
+    return { bytes: await readAtOnce(request, limits, declaredBytes), share: null };
+  }
+  const share = room.open(request, declaredBytes);
+  try {
+    const bytes = await readPieces(request, limits, { declaredBytes, share });
+    if (share === null || share.complete(bytes.length)) return { bytes, share };
+    share.close();
+    return { bytes, share: null };
+  } catch (cause) {
+    share?.close();
+    throw cause;
+  }
+}
+
+/** A body that is read as it comes, within the same limits. */
+export interface CountedBody {
+  /** What Content-Length says; null without one. */
+  readonly sizeBytes: number | null;
+  /** The next bytes, or null at the end. Throws as `readBody` does. */
+  next(): Promise<Uint8Array | null>;
+}
+
+/**
+ * The body of a request that is passed on, encoded or not: whole when its length is known and at most `wholeBytesMax`, to
+ * be read piece by piece when it is longer or tells no length, and null when there is none. Throws as `readBody` does.
+ */
+export async function openBody(
+  request: Request,
+  limits: BodyLimits,
+  wholeBytesMax: number,
+): Promise<Uint8Array<ArrayBuffer> | CountedBody | null> {
+  const sizeBytes = readDeclared(request, limits);
+  if (request.body === null) return null;
+  if (isReadAtOnce(request, sizeBytes)) return await readAtOnce(request, limits, sizeBytes);
+  if (sizeBytes !== null && sizeBytes <= wholeBytesMax)
+    return await readPieces(request, limits, { declaredBytes: sizeBytes, share: null });
+  return { sizeBytes, next: countBody(request, request.body.getReader(), limits) };
+}
+
+function isReadAtOnce(request: Request, declaredBytes: number | null): boolean {
+  return request.body === null || (declaredBytes !== null && declaredBytes <= WHOLE_READ_BYTES_MAX);
+}
+
+async function readAtOnce(
+  request: Request,
+  { graceMs, msPerByte }: BodyLimits,
+  declaredBytes: number | null,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (request.body === null) return new Uint8Array(0);
+  return await readWhole(request, graceMs + (declaredBytes ?? 0) * msPerByte);
+}
+
+async function readPieces(
+  request: Request,
+  limits: BodyLimits,
+  { declaredBytes, share }: { readonly declaredBytes: number | null; readonly share: BodyShare | null },
+): Promise<Uint8Array<ArrayBuffer>> {
+  const entering = share?.cover(0) ?? null;
+  if (entering !== null && !(await entering)) throw toNoRoom(request, closesUnread(request.headers));
+  if (request.body === null) return new Uint8Array(0);
+  const reader = request.body.getReader();
+  const next = countBody(request, reader, limits);
+  // Memory that is not written to is not resident, so it is taken at once where it is known how much.
+  const whole = declaredBytes === null ? null : new Uint8Array(declaredBytes);
+  const pieces: Uint8Array[] = [];
+  const letGo = () => {
+    for (const kept of whole === null ? pieces : [whole]) free(kept);
+    share?.close();
+  };
+  let sizeBytes = 0;
+  try {
+    for (let piece = await next(); piece !== null; piece = await next()) {
+      whole?.set(piece, sizeBytes);
+      sizeBytes += piece.byteLength;
+      if (whole === null) pieces.push(piece);
+      else free(piece);
+      const waiting = share?.cover(sizeBytes) ?? null;
+      if (waiting === null || (await waiting)) continue;
+      letGo();
+      const isRead = !request.signal.aborted && (await drain(reader));
+      reader.cancel().catch(() => undefined);
+      throw toNoRoom(request, !isRead);
+    }
+  } catch (cause) {
+    letGo();
+    throw cause;
+  }
+  return whole ?? moveIntoOne(pieces, sizeBytes);
+}
+
+function readDeclared(request: Request, limits: BodyLimits): number | null {
+  const declaredBytes = readLength(request);
+  if (declaredBytes !== null && declaredBytes > limits.maxBytes)
+    throw tooLarge(limits, closesUnread(request.headers));
+  return declaredBytes;
+}
+
+/** Throws `invalid_json` for what is not UTF-8 (RFC 8259, section 8.1), starts with a byte-order mark or is not JSON. */
+export function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (cause) {
+    throw new ProxyError("invalid_json", "The body is not valid JSON in UTF-8.", { cause });
+  }
+}
+
+async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Array<ArrayBuffer>> {
+  const late = Promise.withResolvers<never>();
+  const deadline = deadlines.create();
+  deadline.set(deadlineMs, () => late.reject(tooSlow()));
+  try {
+    return new Uint8Array(await Promise.race([request.arrayBuffer(), late.promise]));
+  } finally {
+    deadline.lift();
+  }
+}
+
+/** Nobody reads what a caller is told that has gone. */
+function toNoRoom(request: Request, closesConnection: boolean): Error {
+  if (request.signal.aborted) return new DOMException("The caller hung up.", "AbortError");
+  return new BodyRefusal(
+    "internal_error",
+    "The server has no room for another large request body at present. Try again.",
+    closesConnection,
+  );
+}

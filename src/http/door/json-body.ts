@@ -1,0 +1,51 @@
+import { free } from "#kernel/bytes.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { parseJson, readBody, toBodyLimits } from "./body.ts";
+import type { BodyRoom } from "./body-memory.ts";
+
+/** What an absent body is read as: an object without fields, told apart from a `{}` that was sent. */
+const EMPTY_BODY: object = Object.freeze({});
+
+/** No request goes deeper than 2 levels; what validates a body and describes what is wrong with it works by recursion. */
+const JSON_DEPTH_MAX = 128;
+
+/** The JSON value of a request's body of at most `maxBytes`. Throws `invalid_json` and what `readBody` does. */
+export async function readJsonBody(request: Request, maxBytes: number, room: BodyRoom): Promise<unknown> {
+  const { bytes, share } = await readBody(request, toBodyLimits(maxBytes), room);
+  try {
+    if (bytes.byteLength > 0) return parseShallow(bytes);
+  } finally {
+    free(bytes);
+    share?.close();
+  }
+  // A change without a body changes nothing: it is a mistake, not a wish.
+  if (request.method === "PATCH") throw emptyBody();
+  return EMPTY_BODY;
+}
+
+function parseShallow(bytes: Uint8Array): unknown {
+  const value = parseJson(bytes);
+  if (!isDeep(value)) return value;
+  throw new ProxyError("invalid_json", `The body is nested deeper than ${JSON_DEPTH_MAX} levels.`);
+}
+
+export function isEmptyBody(value: unknown): boolean {
+  return value === EMPTY_BODY;
+}
+
+/** For a body that was needed and did not come. */
+export function emptyBody(): ProxyError {
+  return new ProxyError("invalid_json", "The body is empty; send a JSON object.");
+}
+
+/** Level by level, without recursion. */
+function isDeep(value: unknown): boolean {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; depth <= JSON_DEPTH_MAX; depth += 1) {
+    level = level.flatMap((member): readonly unknown[] =>
+      typeof member === "object" && member !== null ? Object.values(member) : [],
+    );
+    if (level.length === 0) return false;
+  }
+  return true;
+}

@@ -1,0 +1,149 @@
+import type { Relay } from "#forward/relay.ts";
+import type { RelayAuthenticator } from "#identity/relay-caller.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import { toAnswerResponse } from "./exchange-response.ts";
+import { openBody, toPassageLimits } from "#http/door/body.ts";
+import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
+import { toFailureResponse } from "#http/door/envelope.ts";
+import type { RouteEntry } from "#http/door/guard.ts";
+import type { HostRule } from "#http/door/host.ts";
+import { DEPTH_MAX, isOfRouter, refusePath, RELAY_PREFIX, toTarget, unknownPath } from "./relay-target.ts";
+
+/** The methods that are relayed; TRACE and CONNECT never are (RFC 9110, sections 9.3.6 and 9.3.8). */
+const RELAY_METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
+
+export const RELAY_ROUTES: readonly RouteEntry[] = RELAY_METHODS.map((method) => ({
+  method,
+  path: `${RELAY_PREFIX}:token/*`,
+  access: "relay",
+}));
+
+/** Where a client sends at once, waiting for a body costs nothing, and its model is known before anything goes upstream. */
+const WHOLE_BODY_BYTES_MAX = 1024 * 1024;
+
+export interface RelayDoor {
+  readonly relay: Relay;
+  readonly authenticator: RelayAuthenticator;
+}
+
+export interface TransparentDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hosts: HostRule;
+  /** Null: the relay is off. */
+  readonly relay: RelayDoor | null;
+  readonly maxBodyBytes: number;
+}
+
+export interface Transparent {
+  /** Whether this is a path of the relay. */
+  readonly matches: (url: string) => boolean;
+  /** `segments`: those of the path behind the token as it was sent, decoded, where they are known. Never throws. */
+  readonly serve: (
+    request: Request,
+    connections: Connections | null,
+    segments: readonly string[] | null,
+  ) => Promise<Response>;
+}
+
+/**
+ * The transparent relay's door (specification, section 4.5): `transparent_relay_disabled`, then `unknown_relay_token`, then
+ * `unknown_endpoint` for a path that cannot be relayed as it came, then the body. No refusal repeats the token.
+ */
+export function createTransparent(deps: TransparentDeps): Transparent {
+  const { clock, log, hosts, relay } = deps;
+  const limits = toPassageLimits(deps.maxBodyBytes);
+
+  const send = async (
+    request: Request,
+    connections: Connections | null,
+    segments: readonly string[] | null,
+  ): Promise<Response> => {
+    const arrivedAtUs = clock.nowUs();
+    const arrivedAtMs = clock.monotonicMs();
+    hosts.check(request.headers);
+    if (!RELAY_METHODS.some((method) => method === request.method)) {
+      throw new ProxyError("unknown_endpoint", `This path answers ${RELAY_METHODS.join(", ")} only.`);
+    }
+    if (relay === null) {
+      throw new ProxyError("transparent_relay_disabled", "The relay is not enabled on this server.");
+    }
+    const target = toTarget(request.url);
+    if (target === null) throw unknownPath("it leaves the relay's own path");
+    const { token, path, query } = target;
+    const { principal, relayTokenId } = await relay.authenticator.authenticate(token);
+    refusePath(target, segments);
+    if (connections !== null && segments === null && isOfRouter(target)) {
+      throw unknownPath("a path with dot segments or backslashes is not relayed");
+    }
+    refuseBodyOfGet(request);
+    const body = await openBody(request, limits, WHOLE_BODY_BYTES_MAX);
+    const onSettled = liftIdleTimeout(request, connections);
+    const answer = await relay.relay.send({
+      method: request.method,
+      path,
+      query,
+      token,
+      caller: { principalId: principal.id, principalName: principal.name, relayTokenId },
+      headers: request.headers,
+      body,
+      arrivedAtUs,
+      arrivedAtMs,
+      signal: request.signal,
+      onSettled,
+    });
+    return toAnswerResponse(answer, request);
+  };
+
+  return {
+    matches: (url) => toTarget(url) !== null,
+    async serve(request, connections, segments) {
+      let response: Response;
+      try {
+        response = await send(request, connections, segments);
+      } catch (failure) {
+        restoreIdleTimeout(request, connections);
+        response = toFailureResponse(failure, request, log);
+      }
+      // The token is in the address.
+      response.headers.set("referrer-policy", "no-referrer");
+      return response;
+    },
+  };
+}
+
+/** A request that the server's own router has matched. */
+export interface RoutedRequest extends Request {
+  /** Decoded. */
+  readonly params: { readonly [name: string]: string };
+}
+
+/**
+ * Routes for the server's own router, which cuts a path into its segments before `Request.url` has its dot segments taken
+ * out: a pattern for each number of segments. It matches no path that is deeper or has empty segments.
+ */
+export function toRelayRoutes(serve: Transparent["serve"]) {
+  const routes: {
+    [pattern: string]: (request: RoutedRequest, connections: Connections) => Promise<Response>;
+  } = {};
+  let pattern = `${RELAY_PREFIX}:token`;
+  for (let depth = 1; depth <= DEPTH_MAX; depth += 1) {
+    pattern += `/:step${depth}`;
+    routes[pattern] = (request, connections) => {
+      const { token: _token, ...segments } = request.params;
+      return serve(request, connections, Object.values(segments));
+    };
+  }
+  return routes;
+}
+
+/** The runtime's client sends none with these, and to leave it away would not be the request that came. */
+function refuseBodyOfGet({ method, headers }: Request): void {
+  if (method !== "GET" && method !== "HEAD") return;
+  const length = headers.get("content-length");
+  if (headers.has("transfer-encoding") || (length !== null && Number(length) > 0)) {
+    throw new ProxyError("invalid_request", `A ${method} is relayed without a body only.`);
+  }
+}

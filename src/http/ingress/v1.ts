@@ -1,0 +1,94 @@
+import type { ServedEndpoint } from "#catalog/capability.ts";
+import type { Exchange } from "#forward/exchange.ts";
+import { free } from "#kernel/bytes.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import { toAnswerResponse } from "./exchange-response.ts";
+import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
+import type { BodyRoom } from "#http/door/body-memory.ts";
+import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
+import { toFailureResponse } from "#http/door/envelope.ts";
+import type { Door, RouteEntry } from "#http/door/guard.ts";
+import type { HostRule } from "#http/door/host.ts";
+
+export interface IngressRoute extends RouteEntry {
+  readonly method: "POST";
+  readonly access: "caller";
+  readonly endpoint: ServedEndpoint;
+}
+
+/** The POST routes of the data plane; the ones without the prefix are the same, not redirects. */
+export const INGRESS_ROUTES: readonly IngressRoute[] = [
+  toIngressRoute("/v1/chat/completions", "chat"),
+  toIngressRoute("/v1/completions", "completions"),
+  toIngressRoute("/v1/embeddings", "embeddings"),
+  toIngressRoute("/chat/completions", "chat"),
+  toIngressRoute("/completions", "completions"),
+  toIngressRoute("/embeddings", "embeddings"),
+];
+
+export interface IngressDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hosts: HostRule;
+  readonly door: Door;
+  readonly exchange: Pick<Exchange, "run">;
+  readonly maxBodyBytes: number;
+  readonly room: BodyRoom;
+}
+
+export interface Ingress {
+  /** Never throws. `connections` is null where there is no connection, as in a test in process. */
+  serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
+}
+
+/**
+ * One request of the data plane, from its head to its answer: who calls, then the body, then the exchange. Runs on the
+ * server's native routes, without a framework in between, since every request to a model pays for it.
+ */
+export function createIngress(deps: IngressDeps): Ingress {
+  const { clock, log, hosts, door, exchange, room } = deps;
+  const limits = toBodyLimits(deps.maxBodyBytes);
+
+  return {
+    async serve(endpoint, request, connections) {
+      const arrivedAtUs = clock.nowUs();
+      const arrivedAtMs = clock.monotonicMs();
+      let body: WholeBody | null = null;
+      try {
+        hosts.check(request.headers);
+        const caller = await door.admit(request, "caller");
+        body = await readBody(request, limits, room);
+        const onSettled = liftIdleTimeout(request, connections);
+        const { principal, credential } = caller;
+        const result = await exchange.run({
+          endpoint,
+          caller: {
+            principalId: principal.id,
+            principalName: principal.name,
+            keyId: credential.kind === "key" ? credential.keyId : null,
+          },
+          headers: request.headers,
+          body: body.bytes,
+          reservation: body.share,
+          arrivedAtUs,
+          arrivedAtMs,
+          signal: request.signal,
+          onSettled,
+        });
+        return toAnswerResponse(result, request);
+      } catch (failure) {
+        // A refusal comes before anything goes upstream.
+        if (failure instanceof ProxyError && body !== null) free(body.bytes);
+        body?.share?.close();
+        restoreIdleTimeout(request, connections);
+        return toFailureResponse(failure, request, log);
+      }
+    },
+  };
+}
+
+function toIngressRoute(path: string, endpoint: ServedEndpoint): IngressRoute {
+  return { method: "POST", path, access: "caller", endpoint };
+}

@@ -1,0 +1,28 @@
+import { Elysia } from "elysia";
+import { ASSET_PREFIX, toAssetAnswer, type AssetTable } from "./assets.ts";
+import type { Guard } from "#http/door/guard.ts";
+import type { Page } from "./page.ts";
+import type { PathIndex } from "#http/door/unknown-endpoint.ts";
+
+export interface UiDeps {
+  /** Null: the page was not built. */
+  readonly assets: AssetTable | null;
+  readonly page: Page;
+  /** Asked per request: it knows every route. */
+  readonly findPaths: () => PathIndex;
+}
+
+/** `GET /`, the files under `/assets/`, and the page again at every GET path that nothing else serves (single-page fallback). */
+export function uiRoutes(guard: Guard, { assets, page, findPaths }: UiDeps) {
+  return new Elysia().use(guard).get(
+    "/*",
+    ({ request }) => {
+      const { pathname } = new URL(request.url);
+      if (pathname.startsWith(ASSET_PREFIX)) return toAssetAnswer(request, assets, pathname);
+      const paths = findPaths();
+      if (!paths.isPagePath(pathname)) throw paths.toUnknownEndpoint(pathname);
+      return page(request);
+    },
+    { public: true },
+  );
+}

@@ -1,0 +1,88 @@
+import type { Catalog } from "#catalog/catalog.ts";
+import type { IdentityStore } from "#identity/store.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { createDeadlines } from "#kernel/deadlines.ts";
+import type { Log } from "#kernel/log.ts";
+import { parsePage, type Paged } from "#kernel/page.ts";
+import { toProviderName } from "#stats/grouping.ts";
+import type { ReportContext, ReportNotes, RequestLogRow, StatsStore } from "#stats/store.ts";
+import { negotiateFormat } from "./accept.ts";
+import { pageView } from "#http/door/paging.ts";
+import { parseTeamQuery, queryOf, toReportContext, toReportHeaders } from "./report.ts";
+import { toRequestView, type NamedRequestRow } from "#views/reports.ts";
+import { toRequestCsv } from "./request-csv.ts";
+import { streamRequestCsv } from "./request-stream.ts";
+
+export interface RequestLogDeps {
+  readonly catalog: Catalog;
+  readonly identity: Pick<IdentityStore, "findKeyNames">;
+  readonly stats: Pick<StatsStore, "listRequests">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface RequestLog {
+  /** Throws `invalid_outcome`, `invalid_date` and `invalid_request`. */
+  answer(request: Request): Promise<Response>;
+}
+
+const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
+const FILENAME = "requests.csv";
+
+/**
+ * The request metadata log, newest first, failures included, never content (specification, sections 4.4 and 4.6; rows from
+ * the decisions, "Reports"). As CSV it is the page that `limit` or `offset` ask for, or without them every row.
+ */
+export function createRequestLog({ catalog, identity, stats, clock, log }: RequestLogDeps): RequestLog {
+  const deadlines = createDeadlines(() => clock.monotonicMs());
+
+  return {
+    async answer(request) {
+      const query = queryOf(request);
+      const snapshot = await catalog.snapshot();
+      const asked = parseTeamQuery(query, snapshot);
+      const [limit, offset] = [query.get("limit"), query.get("offset")];
+      const page = parsePage({ limit, offset });
+      const format = negotiateFormat(request.headers);
+      const context = toReportContext(snapshot, clock.nowUs());
+      const toHeaders = (notes: ReportNotes) => toReportHeaders({ notes, format, filename: FILENAME });
+
+      if (format === "csv" && !limit && !offset) {
+        // Else the whole log would be read, only to tell its length.
+        if (request.method === "HEAD") return new Response(null, { headers: toHeaders(NO_NOTES) });
+        const { body, notes } = await streamRequestCsv({
+          asked,
+          stats,
+          join: (rows) => joinNames(rows, context, identity),
+          caller: request.signal,
+          deadlines,
+          log,
+        });
+        return new Response(body, { headers: toHeaders(notes) });
+      }
+      const report: Paged<RequestLogRow> & ReportNotes = await stats.listRequests(asked, page, {
+        signal: request.signal,
+      });
+      const rows = await joinNames(report.rows, context, identity);
+      const body =
+        format === "csv"
+          ? toRequestCsv(rows)
+          : JSON.stringify({ requests: rows.map(toRequestView), ...pageView(page, report.total) });
+      return new Response(body, { headers: toHeaders(report) });
+    },
+  };
+}
+
+/** A provider that is gone is `(deleted)`, a key that is gone has no label. */
+async function joinNames(
+  rows: readonly RequestLogRow[],
+  context: ReportContext,
+  identity: RequestLogDeps["identity"],
+): Promise<readonly NamedRequestRow[]> {
+  const names = await identity.findKeyNames([...new Set(rows.flatMap(({ keyId }) => keyId ?? []))]);
+  return rows.map((row) => ({
+    row,
+    providerName: toProviderName(row.providerId, context),
+    keyLabel: row.keyId === null ? null : (names.get(row.keyId)?.label ?? null),
+  }));
+}

@@ -1,0 +1,108 @@
+import { Type } from "@sinclair/typebox";
+import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
+import { ORIGINS } from "#catalog/model.ts";
+import { UNITS } from "#kernel/units.ts";
+import { fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
+
+/** Wire shapes of answers about providers, models and prices (specification, sections 2.3 to 2.6 and 2.9). */
+
+const providerFields = {
+  name: Type.String(),
+  wire_format: Type.Literal("openai"),
+  base_url: Type.String(),
+  has_credential: Type.Boolean(),
+  verify_tls: Type.Boolean(),
+  has_custom_ca: Type.Boolean(),
+  timeout_connect: Type.Number({ description: "Seconds." }),
+  timeout_read: Type.Number({ description: "Seconds; also the deadline of a unary request." }),
+  max_concurrency: nullable(Type.Integer({ minimum: 1 })),
+  enabled: Type.Boolean(),
+  created_at: Instant,
+};
+
+/** As lists show it. */
+export const ProviderListEntry = view("ProviderListEntry", providerFields);
+export const ProviderView = view("ProviderView", {
+  ...providerFields,
+  endpoints: someOf(ENDPOINTS, Type.String(), { description: "URLs that override the base URL." }),
+});
+
+export const DiscoveredModels = view("DiscoveredModels", {
+  provider: Type.String(),
+  discovered_at: Instant,
+  models: Type.Array(fields({ upstream_name: Type.String(), bound_alias: nullable(Type.String()) })),
+});
+
+const Capabilities = Type.Array(oneOf(CAPABILITIES));
+/** Per million units; a unit without a price is left out. */
+export const ModelPricing = someOf(UNITS, Type.Number({ minimum: 0 }), {
+  title: "ModelPricing",
+  description: "Per million units; units without a price are left out.",
+});
+
+export const ModelView = view("ModelView", {
+  alias: Type.String(),
+  provider: Type.String(),
+  upstream_name: Type.String(),
+  capabilities: Capabilities,
+  origin: oneOf(ORIGINS),
+  created_at: Instant,
+  target: nullable(Type.String()),
+  pricing: ModelPricing,
+  pricing_inherited: Type.Boolean(),
+  hidden: Type.Boolean(),
+});
+
+const ModelListEntry = view("ModelListEntry", {
+  id: Type.String(),
+  object: Type.Literal("model"),
+  created: Type.Integer({ minimum: 0, description: "Unix seconds." }),
+  owned_by: Type.String(),
+  capabilities: Capabilities,
+  alias_of: nullable(Type.String()),
+  hidden: Type.Boolean(),
+  pricing: Type.Optional(ModelPricing),
+  pricing_inherited: Type.Optional(Type.Boolean()),
+});
+export const ModelList = view("ModelList", {
+  object: Type.Literal("list"),
+  data: Type.Array(ModelListEntry),
+});
+
+export const ResolveResult = view("ResolveResult", {
+  alias: Type.String(),
+  provider: Type.String(),
+  upstream_name: Type.String(),
+  url: Type.String(),
+  capabilities: Capabilities,
+});
+
+export const ModelDeployment = view("ModelDeployment", {
+  model_name: Type.String(),
+  compat_params: fields({
+    model: Type.String(),
+    api_base: Type.String(),
+    custom_llm_provider: Type.Literal("openai"),
+  }),
+  model_info: fields({ id: Id }),
+});
+export const ModelDeploymentList = view("ModelDeploymentList", { data: Type.Array(ModelDeployment) });
+
+export const PricingLoad = view("PricingLoad", {
+  version: Type.String(),
+  loaded_at: Instant,
+  entries: Type.Integer({ minimum: 0, description: "How many the feed had." }),
+});
+export const PricingList = view("PricingList", {
+  version: nullable(Type.String()),
+  loaded_at: nullable(Instant),
+  entries: Type.Array(
+    fields({
+      model: Type.String(),
+      unit: oneOf(UNITS),
+      price_per_unit: Type.Number({ minimum: 0 }),
+      price_per_million: Type.Number({ minimum: 0 }),
+      version: nullable(Type.String({ description: "Null for a price that was written with a model." })),
+    }),
+  ),
+});

@@ -1,0 +1,69 @@
+import { Type } from "@sinclair/typebox";
+import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
+import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { Count, Id, Instant, nullable, oneOf, view } from "./shared.ts";
+
+/** Wire shapes of answers about who may use the server (specification, sections 2.7, 2.8, 2.11 and 4.1). */
+
+const principalFields = {
+  id: Id,
+  name: Type.String(),
+  kind: oneOf(PRINCIPAL_KINDS),
+  role: oneOf(ROLES),
+};
+export const PrincipalView = view("Principal", principalFields);
+export const PrincipalListEntry = view("PrincipalListEntry", {
+  ...principalFields,
+  created_at: Instant,
+  enabled: Type.Optional(Type.Literal(false, { description: "Only there when the principal is disabled." })),
+});
+export const PrincipalChanged = view("PrincipalChanged", {
+  ...principalFields,
+  created_at: Instant,
+  enabled: Type.Boolean(),
+});
+export const SessionsRevoked = view("SessionsRevoked", { revoked: Count });
+
+const lastCharacters = Type.String({ description: "The last 4 characters of the plaintext." });
+const common = {
+  id: Id,
+  label: Type.String(),
+  created_at: Instant,
+  last_used_at: nullable(Instant),
+};
+const owner = { principal: Type.String({ description: "The owner's name." }) };
+
+const keyFields = { ...common, key_suffix: lastCharacters };
+const plaintextKey = {
+  key: Type.String({ description: "The plaintext, `lp_…`: shown here and never again." }),
+};
+export const KeyView = view("KeyView", keyFields);
+export const KeyCreated = view("KeyCreated", { ...keyFields, ...plaintextKey });
+export const AdminKeyView = view("AdminKeyView", { ...keyFields, ...owner });
+export const AdminKeyCreated = view("AdminKeyCreated", { ...keyFields, ...plaintextKey, ...owner });
+
+const tokenFields = { ...common, token_suffix: lastCharacters };
+export const RelayTokenView = view("RelayTokenView", tokenFields);
+export const RelayTokenCreated = view("RelayTokenCreated", {
+  ...tokenFields,
+  token: Type.String({ description: "The plaintext, `lpt_…`: shown here and never again." }),
+});
+export const AdminRelayTokenView = view("AdminRelayTokenView", { ...tokenFields, ...owner });
+
+export const SignedIn = view("SignedIn", { name: Type.String(), role: oneOf(ROLES) });
+export const Me = view("Me", {
+  authenticated: Type.Boolean(),
+  name: Type.Optional(Type.String()),
+  role: Type.Optional(oneOf(ROLES)),
+  sso_enabled: Type.Boolean(),
+  password_enabled: Type.Boolean(),
+});
+
+export const AdminEvent = view("AdminEvent", {
+  ts: Instant,
+  actor_principal_id: Id,
+  actor: nullable(Type.String({ description: "Null when that principal is gone." })),
+  action: oneOf(AUDIT_ACTIONS),
+  target_kind: oneOf(AUDIT_TARGET_KINDS),
+  target_ref: Type.String(),
+});

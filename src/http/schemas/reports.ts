@@ -1,0 +1,141 @@
+import { Type } from "@sinclair/typebox";
+import { BUCKETS } from "#stats/bucket.ts";
+import { DURATION_BANDS } from "#stats/errors.ts";
+import { FACET_NAMES } from "#stats/store.ts";
+import { UNITS } from "#kernel/units.ts";
+import { OUTCOMES } from "#usage/event.ts";
+import {
+  Cost,
+  Count,
+  eachOf,
+  fields,
+  Id,
+  Instant,
+  nullable,
+  oneOf,
+  pageOf,
+  someOf,
+  Tags,
+  Units,
+  view,
+} from "./shared.ts";
+
+/** Wire shapes of reports (specification, sections 2.10, 4.3 and 4.4; exact keys from the decisions, "Reports"). */
+
+const figures = { requests: Count, cancelled: Count, cost: Cost, units: Units };
+const used = { model: Type.String(), endpoint: Type.String() };
+const by = { principal: Type.String() };
+
+const OwnUsageRow = view("OwnUsageRow", { ...used, ...figures });
+const UsageSummaryRow = view("UsageSummaryRow", { ...by, ...used, ...figures });
+const TeamUsageRow = view("TeamUsageRow", {
+  ...by,
+  provider: Type.String(),
+  ...used,
+  client: nullable(Type.String()),
+  tags: Tags,
+  app: Type.String({ description: "The value of the tag `app`, or `untagged`." }),
+  ...figures,
+});
+export const OwnUsage = fields({ usage: Type.Array(OwnUsageRow) });
+export const UsageByPrincipal = fields({ usage: Type.Array(UsageSummaryRow) });
+export const TeamUsage = fields({ usage: Type.Array(TeamUsageRow) });
+
+export const UsageSeries = view("UsageSeries", {
+  bucket: oneOf(BUCKETS),
+  series: Type.Array(
+    view("UsageSeriesBucket", {
+      start: Instant,
+      requests: Count,
+      ok: Count,
+      cancelled: Count,
+      failed: Count,
+      unpriced_requests: Count,
+      cost: Cost,
+      units: Units,
+    }),
+  ),
+});
+
+export const RequestRow = view("RequestRow", {
+  id: Id,
+  ts: Instant,
+  principal: Type.String(),
+  key_id: nullable(Id),
+  key_label: nullable(Type.String()),
+  relay_token_id: nullable(Id),
+  provider: Type.String(),
+  model: nullable(Type.String()),
+  upstream_name: nullable(Type.String()),
+  endpoint: Type.String(),
+  client: nullable(Type.String()),
+  status_code: Type.Integer(),
+  outcome: oneOf(OUTCOMES),
+  error_kind: nullable(Type.String()),
+  cancelled: Type.Boolean(),
+  streamed: Type.Boolean(),
+  duration_ms: Type.Number({ minimum: 0 }),
+  time_to_first_byte_ms: nullable(Type.Number({ minimum: 0 })),
+  cost: Cost,
+  units: Units,
+  unit_prices: someOf(UNITS, nullable(Type.Number({ minimum: 0 })), {
+    description: "Per million; null for a unit without a price.",
+  }),
+  tags: Tags,
+});
+
+/** A page of the request log. */
+export const RequestPage = pageOf("requests", RequestRow);
+
+const Names = Type.Array(Type.String());
+export const Facets = view("Facets", {
+  principals: Names,
+  keys: Type.Array(
+    fields({
+      id: Id,
+      label: nullable(Type.String({ description: "Null for a key that was deleted." })),
+      key_suffix: nullable(Type.String()),
+      principal: Type.String(),
+    }),
+  ),
+  providers: Names,
+  models: Names,
+  clients: Names,
+  tags: Names,
+  truncated: eachOf(FACET_NAMES, Type.Boolean()),
+  counts: Type.Optional(
+    eachOf(
+      FACET_NAMES,
+      Type.Array(Count, { description: "Requests that have each value, in the order of the values." }),
+    ),
+  ),
+});
+
+export const ErrorsReport = view("ErrorsReport", {
+  bucket: oneOf(BUCKETS),
+  series: Type.Array(
+    fields({
+      start: Instant,
+      ok: Count,
+      upstream_error: Count,
+      unreachable: Count,
+      cancelled: Count,
+    }),
+  ),
+  breakdown: Type.Array(
+    fields({
+      provider: Type.String(),
+      model: nullable(Type.String()),
+      endpoint: Type.String(),
+      client: nullable(Type.String()),
+      tags: Tags,
+      outcome: oneOf(OUTCOMES),
+      error_kind: nullable(Type.String()),
+      status_code: Type.Integer(),
+      requests: Count,
+      avg_duration_ms: Type.Number({ minimum: 0 }),
+      last_seen: Instant,
+      bands: eachOf(DURATION_BANDS, Count),
+    }),
+  ),
+});
