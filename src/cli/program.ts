@@ -8,7 +8,7 @@ import { addCompleteCommand } from "#cli/commands/complete.ts";
 import { addExportCommand } from "#cli/commands/export.ts";
 import { addDoctorCommand } from "#cli/commands/doctor.ts";
 import { EXIT, toFailure } from "#cli/screen/failure.ts";
-import { addGroupExamples } from "#cli/help/group-examples.ts";
+import { addGroupExamples } from "#cli/help/examples.ts";
 import { toHelpLine } from "#cli/help/help-request.ts";
 import { COLUMNS_MAX, foldHelp, formatRootHelp, listOptions } from "#cli/help/help.ts";
 import { addHealthCommand } from "#cli/commands/health.ts";

@@ -5,12 +5,14 @@ import { parsePrincipalDraft, type PrincipalDraft } from "#identity/principals.t
 import { ProxyError } from "#kernel/errors.ts";
 import { toOwnedKeyView } from "#views/identity.ts";
 import { addAdminPasswordCommands } from "./admin-password.ts";
-import { addExamples, addLocalCommand, withNewLocal, type LocalOptions } from "./command.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { addLocalCommand } from "#cli/input/options.ts";
+import { withNewLocal, type LocalOptions } from "#cli/installation/open.ts";
 import { checkTyped } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { addLoginLinkCommand } from "./login-link.ts";
 import { writeJson } from "#cli/screen/output.ts";
-import { showSecret } from "#cli/screen/secret.ts";
+import { showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 const FIRST_KEY_LABEL = "first admin key";

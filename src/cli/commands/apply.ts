@@ -16,7 +16,9 @@ import {
   writeNotes,
 } from "./changes.ts";
 import { confirm } from "#cli/input/confirm.ts";
-import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { addCommand } from "#cli/input/options.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { findCaFile, findTextFile, readTextInput, SECRET_BYTES_MAX } from "#cli/input/input.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";

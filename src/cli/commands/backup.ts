@@ -1,7 +1,9 @@
 import type { Command } from "commander";
 import { statSync } from "node:fs";
 import { createSystem } from "#boot/system.ts";
-import { addExamples, addLocalCommand, configWith, type LocalOptions } from "./command.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { addLocalCommand } from "#cli/input/options.ts";
+import { configWith, type LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toSize } from "#cli/screen/figures.ts";
 import { writeDone } from "#cli/screen/output.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { choiceArgument } from "#cli/input/choice.ts";
-import { addExamples } from "./command.ts";
+import { addExamples } from "#cli/help/examples.ts";
 import { readCommandTree } from "#cli/help/command-tree.ts";
 import { SHELLS, toCompletionScript, type Shell } from "#cli/help/completion.ts";
 import { writeJson, type OutputOptions } from "#cli/screen/output.ts";

@@ -1,12 +1,8 @@
 import { Option, type Command } from "commander";
 import { findListeningUrl } from "#boot/serving-address.ts";
-import {
-  addDataDirOption,
-  addExamples,
-  configWith,
-  readOrigin,
-  type InstallationOptions,
-} from "./command.ts";
+import { addDataDirOption, readOrigin } from "#cli/input/options.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { configWith, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";

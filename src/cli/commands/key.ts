@@ -1,9 +1,11 @@
 import type { Command } from "commander";
 import { requireLabel } from "#identity/keys.ts";
-import { addCommand, addExamples, withInstallation, type InstallationOptions } from "./command.ts";
+import { addCommand } from "#cli/input/options.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { checkTyped } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
-import { showSecret } from "#cli/screen/secret.ts";
+import { showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { readText } from "#cli/installation/wire.ts";
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples } from "./command.ts";
+import { addExamples } from "#cli/help/examples.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 export function addOpenApiCommand(program: Command, terminal: Terminal): void {

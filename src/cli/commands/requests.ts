@@ -1,11 +1,13 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { createSystemClock } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { addCommand, addExamples, withInstallation } from "./command.ts";
+import { addCommand } from "#cli/input/options.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { withInstallation } from "#cli/installation/open.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
 import { followRequests, POLL_MS } from "./follow.ts";
 import type { Installation } from "#cli/installation/installation.ts";
-import { createRequestWriter } from "#cli/screen/request-lines.ts";
+import { createRequestWriter } from "./request-lines.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { readObjects } from "#cli/installation/wire.ts";
 

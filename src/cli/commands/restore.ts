@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import { createSystem } from "#boot/system.ts";
-import { addExamples, addLocalCommand, configWith, type LocalOptions } from "./command.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { addLocalCommand } from "#cli/input/options.ts";
+import { configWith, type LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { writeDone } from "#cli/screen/output.ts";

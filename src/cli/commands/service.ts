@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples } from "./command.ts";
+import { addExamples } from "#cli/help/examples.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toServiceUnit } from "./service-unit.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";

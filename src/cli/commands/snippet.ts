@@ -12,7 +12,8 @@ import {
 import { CLIENTS, findClient } from "#snippets/clients.ts";
 import { UNSUPPORTED, type Unsupported } from "#snippets/unsupported.ts";
 import { choiceOption, suggest } from "#cli/input/choice.ts";
-import { addExamples, readOrigin } from "./command.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { readOrigin } from "#cli/input/options.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { findOrigin } from "#cli/installation/origin.ts";
 import { writeJson } from "#cli/screen/output.ts";

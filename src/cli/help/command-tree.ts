@@ -73,3 +73,11 @@ function toValueName(flags: string): string {
 function isPathName(name: string): boolean {
   return /^(path|file|folder)$/i.test(name);
 }
+
+/** `key create` of `lockport key create`. */
+export function toPath(command: Command): string {
+  const names: string[] = [];
+  for (let at: Command | null = command; at?.parent !== null && at !== null; at = at.parent)
+    names.unshift(at.name());
+  return names.join(" ");
+}

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { quoteShell } from "#snippets/quote.ts";
-import type { LocalOptions } from "#cli/commands/command.ts";
+import type { LocalOptions } from "#cli/installation/open.ts";
 
 /** What no POSIX shell reads as anything but itself. */
 const PLAIN_WORD = /^[\w%+,./:@-]+$/;

@@ -3,7 +3,7 @@ import { DAY_US, formatInstant, type Clock } from "#kernel/clock.ts";
 import { FILTER_TAGS_MAX, isTagPair, OUTCOME_FILTERS } from "#stats/filter.ts";
 import { parseInstant } from "#stats/window.ts";
 import { choiceOption } from "./choice.ts";
-import type { InstallationOptions } from "#cli/commands/command.ts";
+import type { InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
 /** What the relay's usage has for a provider (specification, section 2.10). */

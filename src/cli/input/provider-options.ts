@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { ENDPOINTS } from "#catalog/capability.ts";
 import { pairsOption } from "./choice.ts";
-import type { InstallationOptions } from "#cli/commands/command.ts";
+import type { InstallationOptions } from "#cli/installation/open.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { collectPairs, readCaFile, readNumber, readSecretInput } from "./input.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";

@@ -1,7 +1,7 @@
-import { toAmount, toCount, toDuration, toMoment } from "./figures.ts";
-import { toCell, writeJsonLine, type OutputOptions } from "./output.ts";
-import { createStyle, type Style } from "./style.ts";
-import type { Terminal } from "./terminal.ts";
+import { toAmount, toCount, toDuration, toMoment } from "#cli/screen/figures.ts";
+import { toCell, writeJsonLine, type OutputOptions } from "#cli/screen/output.ts";
+import { createStyle, type Style } from "#cli/screen/style.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
 import {
   findNumber,
   findText,

@@ -1,6 +1,6 @@
-import { CommandError, toFailure } from "./failure.ts";
-import { toJsonText, type OutputOptions } from "./output.ts";
-import type { Terminal } from "./terminal.ts";
+import { CommandError, toFailure } from "#cli/screen/failure.ts";
+import { toJsonText, type OutputOptions } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
 import { readText, type WireObject } from "#cli/installation/wire.ts";
 
 export interface ShownSecret {

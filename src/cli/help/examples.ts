@@ -1,5 +1,10 @@
 import type { Command } from "commander";
-import { addExamples, toPath } from "#cli/commands/command.ts";
+import { toPath } from "./command-tree.ts";
+
+/** Lines that can be typed as they stand, shown at the end of the command's help. */
+export function addExamples(command: Command, lines: readonly string[]): Command {
+  return command.addHelpText("after", `\nExamples:\n${lines.map((line) => `  ${line}\n`).join("")}`);
+}
 
 /** What a group of commands is mostly used for, by its path. */
 const EXAMPLES: { readonly [path: string]: readonly string[] } = {

@@ -1,0 +1,87 @@
+import { parseConfig, type Config, type Environment } from "#boot/config.ts";
+import { makeLocal, openLocal, type Local } from "#boot/local.ts";
+import { createSystem } from "#boot/system.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import type { OutputOptions } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import type { Installation } from "./installation.ts";
+import { createLocalInstallation } from "./installation-local.ts";
+import { createRemoteInstallation } from "./installation-remote.ts";
+import { createRemote } from "./remote.ts";
+
+export interface LocalOptions extends OutputOptions {
+  readonly dataDir?: string;
+}
+
+export interface InstallationOptions extends LocalOptions {
+  /** An origin; undefined is this machine's data folder. */
+  readonly url?: string;
+}
+
+/** A flag precedes its variable and has to satisfy the same rule. */
+export function configWith(
+  env: Environment,
+  flags: { readonly [variable: string]: string | undefined },
+): Config {
+  const given = Object.entries(flags).filter(([, value]) => value !== undefined);
+  return parseConfig({ ...env, ...Object.fromEntries(given) });
+}
+
+type LocalRun<Result> = (local: Local, config: Config) => Promise<Result>;
+
+/** Opens the data folder, runs the command, and closes it again whatever happens. Throws a `SetupError` when it holds no installation. */
+export function withLocal<Result>(
+  terminal: Terminal,
+  options: LocalOptions,
+  run: LocalRun<Result>,
+): Promise<Result> {
+  return runOn(openLocal, { terminal, options, run });
+}
+
+/** As `withLocal`, for the command that may come first: an installation is made where there is none. */
+export function withNewLocal<Result>(
+  terminal: Terminal,
+  options: LocalOptions,
+  run: LocalRun<Result>,
+): Promise<Result> {
+  return runOn(makeLocal, { terminal, options, run });
+}
+
+interface LocalCall<Result> {
+  readonly terminal: Terminal;
+  readonly options: LocalOptions;
+  readonly run: LocalRun<Result>;
+}
+
+async function runOn<Result>(
+  open: typeof openLocal,
+  { terminal, options, run }: LocalCall<Result>,
+): Promise<Result> {
+  const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
+  // What a server logs at level info (a database made, a migration applied) is noise beside a command's output.
+  const logLevel = config.logLevel === "info" ? "warn" : config.logLevel;
+  const local = await open(config, createSystem({ logLevel }));
+  try {
+    return await run(local, config);
+  } finally {
+    await local.close();
+  }
+}
+
+/** Runs the command on what its options name. Throws a `CommandError` when a server is named without an API key. */
+export async function withInstallation<Result>(
+  terminal: Terminal,
+  options: InstallationOptions,
+  run: (installation: Installation) => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const { url } = options;
+  if (url === undefined) {
+    return withLocal(terminal, options, (local) => run(createLocalInstallation(local)));
+  }
+  const { apiKey } = parseConfig(terminal.env);
+  if (apiKey === null) {
+    throw new CommandError("permission", "Set PROXY_API_KEY to an API key of the server that --url names.");
+  }
+  return run(createRemoteInstallation(createRemote({ origin: url, apiKey, signal })));
+}
