@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { openForReading } from "#storage/sqlite/usage/database.ts";
-import { listSegments, segmentPath } from "#storage/sqlite/usage/segments.ts";
+import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
+import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 
 /** How far the committed position lies behind the end of the journal. */
 export class BacklogWatch {

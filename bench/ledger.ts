@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { UsageEnding, UsageSubject } from "#usage/event.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
 

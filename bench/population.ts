@@ -8,7 +8,7 @@ import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import type { UsageSubject } from "#usage/event.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { createChance, createWeighted, createZipf, type Chance } from "./chance.ts";

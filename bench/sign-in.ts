@@ -12,7 +12,7 @@ import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 
 /**
  * What it costs to know who calls: by session, by key and by relay token, on a catalog of a real size.

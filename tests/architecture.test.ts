@@ -23,12 +23,60 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
   kernel: [],
 };
 
+/**
+ * Which sub-room of a room may import which; a key is a folder of the room, and a file belongs to the longest one that it
+ * lies in. `.` is the files beside the sub-rooms: they wire, may import all of them, and are imported by a sub-room only
+ * where its list says `.`. A room that is absent here has no folders, or has them without arrows of their own.
+ */
+const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readonly string[] } } = {
+  boot: {
+    settings: [],
+    process: ["settings"],
+    folder: ["settings", "process"],
+    secrets: ["settings", "folder"],
+    page: [],
+    "operate/backup": ["settings", "process", "folder", "secrets"],
+    "operate/restore": ["operate/backup", "settings", "process", "folder", "secrets"],
+    "operate/doctor": ["settings", "folder", "secrets"],
+  },
+  storage: {
+    files: [],
+    backup: ["files"],
+    "ledger/journal": ["files"],
+    "ledger/threads": ["ledger/journal"],
+    "ledger/windows": [],
+    "ledger/rows": [],
+    "sqlite/file": ["files"],
+    "sqlite/catalog": ["sqlite/file"],
+    "sqlite/ledger/file": ["sqlite/file", "files", "ledger/journal", "sqlite/ledger/write"],
+    "sqlite/ledger/write": [
+      "sqlite/ledger/file",
+      "files",
+      "ledger/journal",
+      "ledger/threads",
+      "ledger/windows",
+      "ledger/rows",
+    ],
+    "sqlite/ledger/reports": ["sqlite/ledger/file", "ledger/threads", "ledger/windows", "ledger/rows"],
+    "sqlite/ledger": [
+      "sqlite/ledger/file",
+      "sqlite/ledger/write",
+      "sqlite/ledger/reports",
+      "sqlite/file",
+      "files",
+      "ledger/journal",
+      "ledger/threads",
+      "ledger/windows",
+    ],
+  },
+};
+
 /** Where a package may be imported: a room, or one file of it. Anything from `node:` and `bun` may be used anywhere. */
 const PACKAGE_ROOMS: { readonly [name: string]: string } = {
   elysia: "http/",
   "@sinclair/typebox": "http/",
-  "drizzle-orm": "storage/",
-  "bun:sqlite": "storage/",
+  "drizzle-orm": "storage/sqlite/",
+  "bun:sqlite": "storage/sqlite/",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
   yaml: "interchange/",
@@ -43,7 +91,7 @@ const RESERVED: readonly {
   {
     what: "the environment of the process",
     pattern: /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
-    files: ["boot/config.ts"],
+    files: ["boot/settings/config.ts"],
   },
   {
     what: "the wall clock",
@@ -80,6 +128,33 @@ describe("the import graph", () => {
       return target !== null && (target === toRoom(path) || (ROOMS[toRoom(path)] ?? []).includes(target));
     });
     expect(wrong).toEqual([]);
+  });
+
+  test("a sub-room imports only the sub-rooms that its list names, and every folder of such a room is one", () => {
+    const unknown = files
+      .filter(({ path }) => SUB_ROOMS[toRoom(path)] !== undefined && toSubRoom(path) === null)
+      .map(({ path }) => path);
+    expect(unknown).toEqual([]);
+    const wrong = eachImport(({ path, specifier }) => {
+      const target = toTarget(path, specifier);
+      if (target === null || toRoom(target) !== toRoom(path)) return true;
+      const from = toSubRoom(path);
+      const to = toSubRoom(target);
+      if (from === null || to === null || from === "." || from === to) return true;
+      return (SUB_ROOMS[toRoom(path)]?.[from] ?? []).includes(to);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("no file imports itself through others", () => {
+    const known = new Set(files.map(({ path }) => path));
+    const imports = new Map<string, string[]>(files.map(({ path }) => [path, []]));
+    eachImport(({ path, specifier }) => {
+      const target = toTarget(path, specifier);
+      if (target !== null && known.has(target)) imports.get(path)?.push(target);
+      return true;
+    });
+    expect(findCircles(imports)).toEqual([]);
   });
 
   test("a package is imported only in the room that is named for it, and no package without a room is imported", () => {
@@ -144,6 +219,42 @@ function eachImport(isRight: (found: { path: string; specifier: string }) => boo
 /** `storage/sqlite/open.ts` → `storage`; a file beside the rooms is its own. */
 function toRoom(path: string): string {
   return path.split("/")[0] ?? path;
+}
+
+/** The key of `SUB_ROOMS` that a file falls under; null in a room that has none, and in a folder that is none. */
+function toSubRoom(path: string): string | null {
+  const subRooms = SUB_ROOMS[toRoom(path)];
+  if (subRooms === undefined) return null;
+  const inRoom = path.split("/").slice(1, -1);
+  if (inRoom.length === 0) return ".";
+  for (let depth = inRoom.length; depth > 0; depth -= 1) {
+    const name = inRoom.slice(0, depth).join("/");
+    if (Object.hasOwn(subRooms, name)) return name;
+  }
+  return null;
+}
+
+/** The path below `src` that a specifier means; null for a package. */
+function toTarget(path: string, specifier: string): string | null {
+  if (specifier.startsWith("#")) return specifier.slice(1);
+  return specifier.startsWith("./")
+    ? `${path.slice(0, path.lastIndexOf("/") + 1)}${specifier.slice(2)}`
+    : null;
+}
+
+/** One way round for each group of files that reach each other: `a → b → a`. */
+function findCircles(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (path: string, way: readonly string[]): void => {
+    const start = way.indexOf(path);
+    if (start !== -1) circles.push([...way.slice(start), path].join(" → "));
+    if (start !== -1 || done.has(path)) return;
+    for (const target of imports.get(path) ?? []) visit(target, [...way, path]);
+    done.add(path);
+  };
+  for (const path of imports.keys()) visit(path, []);
+  return circles;
 }
 
 function toPackageName(specifier: string): string {

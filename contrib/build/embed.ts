@@ -3,7 +3,7 @@ import { sha256Hex } from "../../src/kernel/crypto.ts";
 import type { EncodedFile } from "./codings.ts";
 
 /**
- * Puts the page into the executable: `src/boot/embedded-page.ts` is replaced by a module that names each variant of each
+ * Puts the page into the executable: `src/boot/page/embedded-page.ts` is replaced by a module that names each variant of each
  * file as a file import, and those are answered from memory, so that no path of this machine gets into the executable.
  */
 export function embedPage(files: readonly EncodedFile[]): Bun.BunPlugin {
@@ -33,7 +33,7 @@ export function embedPage(files: readonly EncodedFile[]): Bun.BunPlugin {
   return {
     name: "embed-page",
     setup(build) {
-      build.onLoad({ filter: /[\\/]src[\\/]boot[\\/]embedded-page\.ts$/ }, () => ({
+      build.onLoad({ filter: /[\\/]src[\\/]boot[\\/]page[\\/]embedded-page\.ts$/ }, () => ({
         contents: module,
         loader: "js",
       }));

@@ -1,7 +1,7 @@
-import { parseConfig } from "#boot/config.ts";
-import { prepareDataDir } from "#boot/data-dir.ts";
-import { loadAdminPassword } from "#boot/admin-password.ts";
-import { loadSecretKey } from "#boot/secret-key.ts";
+import { parseConfig } from "#boot/settings/config.ts";
+import { prepareDataDir } from "#boot/folder/data-dir.ts";
+import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
+import { loadSecretKey } from "#boot/secrets/secret-key.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { createAccounts, type Accounts } from "#forward/account.ts";
 import { createKeys, type Keys } from "#identity/keys.ts";
@@ -13,8 +13,8 @@ import type { Clock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 
 /** The product's own parts on a data folder, under a clock that is passed in. */

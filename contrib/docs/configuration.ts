@@ -1,6 +1,6 @@
 /** Writes docs/configuration.md from the settings of the server: `npm run docs`. */
 import { join } from "node:path";
-import { SETTINGS } from "../../src/boot/settings.ts";
+import { SETTINGS } from "../../src/boot/settings/settings.ts";
 
 /** From the root of the repository. */
 export const CONFIGURATION_PAGE = "docs/configuration.md";
@@ -9,7 +9,7 @@ const INTRODUCTION = `# Configuration
 
 Every setting is an environment variable. They are read once, at start: a malformed one, and a \`PROXY_*\` that is not in this table, is an error that names it. An empty variable counts as unset. Durations are written \`90s\`, \`15m\`, \`12h\` or \`7d\`.
 
-This page is made from \`src/boot/settings.ts\` by \`npm run docs\`.
+This page is made from \`src/boot/settings/settings.ts\` by \`npm run docs\`.
 `;
 
 export function toConfigurationPage(): string {

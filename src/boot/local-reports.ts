@@ -4,7 +4,7 @@ import { createRequestLog } from "#http/reports/request-log.ts";
 import { createUsageReports } from "#http/reports/usage-reports.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { StatsStore } from "#stats/store.ts";
-import type { System } from "./system.ts";
+import type { System } from "#boot/process/system.ts";
 
 /**
  * The team's reports for a command on the machine itself: the query and the answer are those of `/stats`, made by the same

@@ -7,16 +7,16 @@ import { createPrincipals, type Principals } from "#identity/principals.ts";
 import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
-import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog-database.ts";
-import { openCatalogAsGuest, readCatalogDatabase } from "#storage/sqlite/catalog-guest.ts";
-import { findCatalogAge } from "#storage/sqlite/inspect.ts";
-import { openLedgerReader, type LedgerReader } from "#storage/sqlite/usage/ledger-reader.ts";
-import type { Config } from "./config.ts";
-import { prepareDataDir, requireInstallation } from "./data-dir.ts";
-import { goBackBeforeRestore } from "./half-restore.ts";
+import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { openCatalogAsGuest, readCatalogDatabase } from "#storage/sqlite/catalog/local-catalog.ts";
+import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
+import { openLedgerReader, type LedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { prepareDataDir, requireInstallation } from "#boot/folder/data-dir.ts";
+import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { createLocalReports, type LocalReports } from "./local-reports.ts";
-import { loadSecretKey } from "./secret-key.ts";
-import type { System } from "./system.ts";
+import { loadSecretKey } from "#boot/secrets/secret-key.ts";
+import type { System } from "#boot/process/system.ts";
 
 /** What a command on this machine works on: the catalog database, and the usage ledger for reading only. */
 export interface LocalServices {

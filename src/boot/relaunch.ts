@@ -1,5 +1,5 @@
-import { readEnvironment, type Environment } from "./config.ts";
-import { findObstacle, requireRight } from "./obstacle.ts";
+import { readEnvironment, type Environment } from "#boot/settings/config.ts";
+import { findObstacle, requireRight } from "#boot/folder/permission-problem.ts";
 
 /**
  * Bun runs 256 `fetch` calls at once in a process and queues the rest silently; only this variable, read when the

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describeCause, type Log } from "#kernel/log.ts";
-import type { Config } from "./config.ts";
-import { openPageAssets } from "./page-assets.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { openPageAssets } from "#boot/page/page-assets.ts";
 import { requireLiftedCap } from "./relaunch.ts";
 import { startServer, type RunningServer } from "./server.ts";
-import { createSystem } from "./system.ts";
+import { createSystem } from "#boot/process/system.ts";
 
 /**
  * The life of a server process: start, tell where it is, run until SIGTERM, SIGINT or SIGHUP, drain, and return. A second

@@ -2,10 +2,10 @@ import { createApp } from "#http/app.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { SetupError } from "#kernel/errors.ts";
-import type { Config } from "./config.ts";
-import { findListenFault, formatAddress } from "./listen-address.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { findListenFault, formatAddress } from "#boot/settings/listen-address.ts";
 import { openServices, type Services } from "./services.ts";
-import type { System } from "./system.ts";
+import type { System } from "#boot/process/system.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
 const CUT_OFF_MS_MAX = 5_000;

@@ -22,16 +22,16 @@ import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
-import { USAGE_NAME } from "#storage/data-files.ts";
+import { USAGE_NAME } from "#storage/files/data-files.ts";
 import { openStorage } from "#storage/storage.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
-import { loadAdminPassword, readAdminPassword, type AdminPassword } from "./admin-password.ts";
-import type { Config } from "./config.ts";
-import { prepareDataDir } from "./data-dir.ts";
-import { goBackBeforeRestore } from "./half-restore.ts";
-import { loadSecretKey } from "./secret-key.ts";
-import { removeServingAddress, writeServingAddress } from "./serving-address.ts";
-import type { System } from "./system.ts";
+import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { prepareDataDir } from "#boot/folder/data-dir.ts";
+import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
+import { loadSecretKey } from "#boot/secrets/secret-key.ts";
+import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
+import type { System } from "#boot/process/system.ts";
 
 export interface Services {
   readonly app: Omit<AppDeps, "assets">;

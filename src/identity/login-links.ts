@@ -12,14 +12,6 @@ export const LOGIN_LINK_TTL_SECONDS = 600;
 /** Longer texts are no token and are not hashed. */
 const TOKEN_LENGTH_MAX = 100;
 
-/** A login link as it is kept: the page's address holds a random token, the row its keyed hash. */
-export interface LoginLink {
-  readonly tokenHash: string;
-  readonly principalId: string;
-  readonly createdAtUs: InstantUs;
-  readonly expiresAtUs: InstantUs;
-}
-
 export interface CreatedLoginLink {
   /** To be shown once, in a fragment, which no browser sends to a server. */
   readonly token: string;

@@ -7,3 +7,10 @@ export interface Session {
   readonly createdAtUs: InstantUs;
   readonly expiresAtUs: InstantUs;
 }
+/** A login link as it is kept: the page's address holds a random token, the row its keyed hash. */
+export interface LoginLink {
+  readonly tokenHash: string;
+  readonly principalId: string;
+  readonly createdAtUs: InstantUs;
+  readonly expiresAtUs: InstantUs;
+}

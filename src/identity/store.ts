@@ -3,9 +3,8 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { ApiKey, KeyName, NewApiKey, OwnedApiKey } from "./key.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
-import type { LoginLink } from "./login-links.ts";
 import type { NewRelayToken, OwnedRelayToken, RelayToken } from "./relay-token.ts";
-import type { Session } from "./session.ts";
+import type { LoginLink, Session } from "./session.ts";
 
 /** An account at an identity provider (decisions, "Sign-in"): issuer and subject together identify it. */
 export interface OidcSubject {

@@ -4,9 +4,9 @@ import type { KeyUseStore } from "#identity/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import { openCatalogDatabase, type CatalogDatabase } from "./sqlite/catalog-database.ts";
-import { openLedger } from "./sqlite/usage/ledger.ts";
-import { lockDataFolder } from "./sqlite/usage/folder-lock.ts";
+import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 
 /** Everything that a server keeps: the catalog's stores and the usage ledger. One engine today, embedded SQLite. */
 export interface Storage extends CatalogDatabase {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { parseConfig, type Environment } from "#boot/config.ts";
-import { DRAIN_SECONDS_MAX } from "#boot/setting-values.ts";
-import { SETTINGS } from "#boot/settings.ts";
+import { parseConfig, type Environment } from "#boot/settings/config.ts";
+import { DRAIN_SECONDS_MAX } from "#boot/settings/setting-values.ts";
+import { SETTINGS } from "#boot/settings/settings.ts";
 import { SetupError } from "#kernel/errors.ts";
 
 const HOME = { HOME: "/home/someone" };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { SETTINGS } from "#boot/settings.ts";
+import { SETTINGS } from "#boot/settings/settings.ts";
 import { CONFIGURATION_PAGE, toConfigurationPage } from "../../contrib/docs/configuration.ts";
 
 test("docs/configuration.md is what `npm run docs` makes of the settings, and leaves none out", async () => {

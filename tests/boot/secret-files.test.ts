@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseConfig } from "#boot/config.ts";
-import { prepareDataDir } from "#boot/data-dir.ts";
-import { loadAdminPassword } from "#boot/admin-password.ts";
-import { loadSecretKey } from "#boot/secret-key.ts";
+import { parseConfig } from "#boot/settings/config.ts";
+import { prepareDataDir } from "#boot/folder/data-dir.ts";
+import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
+import { loadSecretKey } from "#boot/secrets/secret-key.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { makeFolder } from "../support/folder.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
-import { lockDataFolder } from "#storage/sqlite/usage/folder-lock.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { makeFolder } from "../support/folder.ts";
 import { countMigrations, makeCatalogOlder } from "../support/older-catalog.ts";
 import { runLocal } from "./terminal.ts";

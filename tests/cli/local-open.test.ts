@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
-import { lockDataFolder, type FolderLock } from "#storage/sqlite/usage/folder-lock.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { lockDataFolder, type FolderLock } from "#storage/sqlite/file/folder-lock.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { countMigrations, makeCatalogOlder } from "../support/older-catalog.ts";

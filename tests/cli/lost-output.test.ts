@@ -7,8 +7,8 @@ import { runProcess, startProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
-const SYSTEM = join(import.meta.dir, "../../src/boot/system.ts");
-const STREAM = join(import.meta.dir, "../../src/boot/standard-stream.ts");
+const SYSTEM = join(import.meta.dir, "../../src/boot/process/system.ts");
+const STREAM = join(import.meta.dir, "../../src/boot/process/standard-stream.ts");
 /** The rest of a command line of the shell; `"$@"` is the command. */
 const inShell = (rest: string, line: string) =>
   runProcess(["bash", "-c", rest, "bash", process.execPath, MAIN, ...line.split(" ")], {

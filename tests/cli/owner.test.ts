@@ -11,9 +11,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { withStaging } from "#boot/staging.ts";
-import { createSystem } from "#boot/system.ts";
-import { openPrivateFile } from "#storage/private-file.ts";
+import { withStaging } from "#boot/folder/staging.ts";
+import { createSystem } from "#boot/process/system.ts";
+import { openPrivateFile } from "#storage/files/private-file.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { canBeOther, giveToOther, OTHER_UID, runAsOther } from "../support/other-user.ts";

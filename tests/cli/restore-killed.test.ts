@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { move, writeMark } from "#boot/restore-mark.ts";
-import { lockDataFolder } from "#storage/sqlite/usage/folder-lock.ts";
+import { move, writeMark } from "#boot/folder/restore-mark.ts";
+import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";

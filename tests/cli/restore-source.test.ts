@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { writeArchive } from "#storage/backup/archive-writer.ts";
-import { APPLICATION_ID } from "#storage/sqlite/usage/schema.ts";
+import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal, type CliInput, type CliRun } from "./terminal.ts";
 

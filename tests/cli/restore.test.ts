@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { APPLICATION_ID } from "#storage/sqlite/usage/schema.ts";
+import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { cleanEnvironment } from "../support/process.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { SETTINGS } from "#boot/settings.ts";
+import { SETTINGS } from "#boot/settings/settings.ts";
 
 const root = join(import.meta.dir, "../..");
 const read = (path: string) => Bun.file(join(root, path)).text();

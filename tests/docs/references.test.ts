@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { SETTINGS } from "#boot/settings.ts";
+import { SETTINGS } from "#boot/settings/settings.ts";
 import { findMisnaming, findMistake, listCommandLines } from "./command-lines.ts";
 import { listAnchors, listLinks, listSpans, readPages, ROOT, toPage } from "./pages.ts";
 

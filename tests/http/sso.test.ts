@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { OidcConfig } from "#boot/config.ts";
-import { parseConfig, type Config } from "#boot/config.ts";
+import type { OidcConfig } from "#boot/settings/config.ts";
+import { parseConfig, type Config } from "#boot/settings/config.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { createBrowser, type Browser, type Visit } from "../support/browser.ts";
 import {

@@ -22,7 +22,7 @@ import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";
 import "../support/loopback.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RELAY_PROVIDER, type UsageEnding, type UsageSubject } from "#usage/event.ts";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { createManualClock, createTestLog, type ManualClock } from "../ledger/usage.ts";
 import { call, createCaller, openSession, startHarness, type Harness, type JsonResponse } from "./support.ts";
 

@@ -20,7 +20,7 @@ import { createSecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 
 export const ADMIN: Actor = { principalId: "admin-1" };
 export const ALL = { limit: 500, offset: 0 };

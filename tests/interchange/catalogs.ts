@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { join } from "node:path";
-import { parseConfig } from "#boot/config.ts";
+import { parseConfig } from "#boot/settings/config.ts";
 import { makeLocal, type LocalServices } from "#boot/local.ts";
-import { createSystem } from "#boot/system.ts";
+import { createSystem } from "#boot/process/system.ts";
 import { makeChanges } from "#cli/commands/changes.ts";
 import { readCatalogState } from "#cli/commands/catalog-state.ts";
 import { createLocalInstallation } from "#cli/installation/installation-local.ts";

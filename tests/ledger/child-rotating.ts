@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
-import { Journal } from "#storage/sqlite/usage/journal.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
+import { Journal } from "#storage/ledger/journal/journal.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { createLog } from "#kernel/log.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import { mkdirSync } from "node:fs";

@@ -4,7 +4,7 @@
  */
 import { writeSync } from "node:fs";
 import { createLog } from "#kernel/log.ts";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { createManualClock, ENDING, SUBJECT } from "./usage.ts";
 
 const [dataDir, firstArrival] = process.argv.slice(2);

@@ -4,12 +4,16 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { BUCKETS } from "#stats/bucket.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
-import type { DimensionLimits } from "#storage/sqlite/usage/dimensions.ts";
-import { listRequests } from "#storage/sqlite/usage/request-log.ts";
-import { segmentPath } from "#storage/sqlite/usage/segments.ts";
-import { readSeries } from "#storage/sqlite/usage/series.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import {
+  openForReading,
+  openForWriting,
+  prepareUsageDatabase,
+} from "#storage/sqlite/ledger/file/database.ts";
+import type { DimensionLimits } from "#storage/sqlite/ledger/write/dimensions.ts";
+import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { makeFolder } from "../support/folder.ts";
 import type { RandomUsage } from "./usage.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { readErrors } from "#storage/sqlite/usage/errors.ts";
+import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
 import {
   arbitraryCase,
   byFields,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FACET_NAMES, type FacetName } from "#stats/store.ts";
-import { readFacets } from "#storage/sqlite/usage/facets.ts";
+import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
 import { arbitraryCase, CONTEXT, nameProvider, select, writeCase } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
-import { Journal } from "#storage/sqlite/usage/journal.ts";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { Journal } from "#storage/ledger/journal/journal.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import {

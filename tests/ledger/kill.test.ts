@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createManualClock, createTestLog, EVERYTHING, NEW_YEAR_US } from "./usage.ts";

@@ -6,8 +6,8 @@ import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { EVERY_PROVIDER, NO_FILTER } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
-import { openLedgerReader, type LedgerReader } from "#storage/sqlite/usage/ledger-reader.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { openLedgerReader, type LedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
 import { makeFolder } from "../support/folder.ts";
 import { createManualClock, createTestLog, ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 

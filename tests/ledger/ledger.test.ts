@@ -13,9 +13,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { OpenedLedger } from "#storage/sqlite/usage/ledger.ts";
-import { openLedger } from "#storage/sqlite/usage/ledger.ts";
-import { APPLICATION_ID } from "#storage/sqlite/usage/schema.ts";
+import type { OpenedLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import type { ManualClock } from "./usage.ts";
 import {
   createManualClock,

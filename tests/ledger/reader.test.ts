@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { ReaderClient } from "#storage/sqlite/usage/reader-client.ts";
+import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
 import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
 
+const READER_WORKER = new URL("../../src/storage/sqlite/ledger/reader-worker.ts", import.meta.url);
 const PAGE = { limit: 10, offset: 0 };
 const QUERIES_WAITING_MAX = 1000;
 const LOOKUPS_WAITING_MAX = 1000;
@@ -41,7 +42,7 @@ function createClient(path = databasePath) {
     }
   };
   const { log, lines } = createTestLog();
-  const client = new ReaderClient({ databasePath: path, log });
+  const client = new ReaderClient({ workerUrl: READER_WORKER, databasePath: path, log });
   open.push(client);
   return { client, asked, lines };
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { listRequests } from "#storage/sqlite/usage/request-log.ts";
+import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {
   arbitraryQuery,

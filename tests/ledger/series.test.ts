@@ -9,11 +9,11 @@ import { UNITS } from "#kernel/units.ts";
 import type { Bucket } from "#stats/bucket.ts";
 import { BUCKETS, planBuckets } from "#stats/bucket.ts";
 import type { ReportNotes, StatsQuery } from "#stats/store.ts";
-import { toMeasureSources } from "#storage/sqlite/usage/measure-sources.ts";
-import { readTransaction } from "#storage/sqlite/usage/read-transaction.ts";
-import { resolveFilter } from "#storage/sqlite/usage/request-filter.ts";
-import { readSeries } from "#storage/sqlite/usage/series.ts";
-import { cutWindow } from "#storage/sqlite/usage/window-cut.ts";
+import { toMeasureSources } from "#storage/sqlite/ledger/reports/measure-sources.ts";
+import { readTransaction } from "#storage/sqlite/ledger/reports/read-transaction.ts";
+import { resolveFilter } from "#storage/sqlite/ledger/reports/request-filter.ts";
+import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
+import { cutWindow } from "#storage/sqlite/ledger/reports/window-cut.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { picoToNumber } from "#kernel/units.ts";
 import type { SummaryGrouping } from "#stats/store.ts";
-import { readSummary } from "#storage/sqlite/usage/summary.ts";
+import { readSummary } from "#storage/sqlite/ledger/reports/summary.ts";
 import {
   arbitraryCase,
   byFields,

@@ -4,11 +4,15 @@ import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, statSync, w
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { BUCKETS } from "#stats/bucket.ts";
-import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
-import { listRequests } from "#storage/sqlite/usage/request-log.ts";
-import { readSeries } from "#storage/sqlite/usage/series.ts";
-import { upgradeUsageDatabase } from "#storage/sqlite/usage/upgrade.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import {
+  openForReading,
+  openForWriting,
+  prepareUsageDatabase,
+} from "#storage/sqlite/ledger/file/database.ts";
+import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
+import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
+import { upgradeUsageDatabase } from "#storage/sqlite/ledger/write/upgrade.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { makeFolder } from "../support/folder.ts";
 import schema1Sql from "./schema-1.sql" with { type: "text" };
 import { createTestLog, DAY_US, EVERYTHING, NEW_YEAR_US, SUBJECT, toBeginLine } from "./usage.ts";

@@ -6,10 +6,14 @@ import type { Log } from "#kernel/log.ts";
 import { createLog } from "#kernel/log.ts";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
-import type { DimensionLimits } from "#storage/sqlite/usage/dimensions.ts";
-import { segmentPath } from "#storage/sqlite/usage/segments.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import {
+  openForReading,
+  openForWriting,
+  prepareUsageDatabase,
+} from "#storage/sqlite/ledger/file/database.ts";
+import type { DimensionLimits } from "#storage/sqlite/ledger/write/dimensions.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { Outcome, UsageEnding, UsageSubject } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";

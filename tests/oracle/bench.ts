@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
 import type { StatsStore } from "#stats/store.ts";
-import { readErrors } from "#storage/sqlite/usage/errors.ts";
-import { readFacets } from "#storage/sqlite/usage/facets.ts";
-import { listRequests } from "#storage/sqlite/usage/request-log.ts";
-import { readSeries } from "#storage/sqlite/usage/series.ts";
-import { readSummary } from "#storage/sqlite/usage/summary.ts";
+import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
+import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
+import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
+import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
+import { readSummary } from "#storage/sqlite/ledger/reports/summary.ts";
 import { call, createCaller, startHarness, type Harness } from "../http/support.ts";
 import type { Cast } from "./events.ts";
 import type { Answer, Question, World } from "./oracle.ts";

@@ -4,8 +4,8 @@
  */
 import { writeSync } from "node:fs";
 import { join } from "node:path";
-import { openForWriting } from "#storage/sqlite/usage/database.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
 const [folder = "", ...numbers] = process.argv.slice(2);
 const [readBytesMax = 0, batchesPerSeal = 0, firstDay = 0, endDay = 0] = numbers.map(Number);

@@ -2,8 +2,12 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import {
+  openForReading,
+  openForWriting,
+  prepareUsageDatabase,
+} from "#storage/sqlite/ledger/file/database.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { createChance, type Chance } from "../support/chance.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";

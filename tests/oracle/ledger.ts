@@ -1,9 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { openForReading, openForWriting, prepareUsageDatabase } from "#storage/sqlite/usage/database.ts";
-import { segmentPath } from "#storage/sqlite/usage/segments.ts";
-import { UsageWriter } from "#storage/sqlite/usage/writer.ts";
+import {
+  openForReading,
+  openForWriting,
+  prepareUsageDatabase,
+} from "#storage/sqlite/ledger/file/database.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { toBeginLine, toEndLine } from "../ledger/usage.ts";
 import { makeFolder } from "../support/folder.ts";

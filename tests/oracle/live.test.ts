@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { openLedger, type OpenedLedger } from "#storage/sqlite/usage/ledger.ts";
+import { openLedger, type OpenedLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import type { OpenUsage } from "#usage/store.ts";
 import { createManualClock, createTestLog, type ManualClock } from "../ledger/usage.ts";

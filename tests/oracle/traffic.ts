@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { appendFileSync } from "node:fs";
-import { segmentPath } from "#storage/sqlite/usage/segments.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { toBeginLine, toEndLine } from "../ledger/usage.ts";

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { readCatalogDatabase } from "#storage/sqlite/catalog-guest.ts";
-import { findCatalogAge } from "#storage/sqlite/inspect.ts";
+import { readCatalogDatabase } from "#storage/sqlite/catalog/local-catalog.ts";
+import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
 import { createFakeClock, createSqliteEngine, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
 import { makeCatalogOlder } from "../support/older-catalog.ts";
 

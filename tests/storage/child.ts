@@ -1,4 +1,4 @@
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import {
   apiKey,
   boundModel,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createRecordAudit } from "#storage/sqlite/audit.ts";
-import { createCatalogStore } from "#storage/sqlite/catalog.ts";
-import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/connection.ts";
-import { REMEMBERED_SECRETS_MAX } from "#storage/sqlite/secret-lookup.ts";
-import { openSqlite } from "#storage/sqlite/open.ts";
+import { createRecordAudit } from "#storage/sqlite/catalog/audit.ts";
+import { createCatalogStore } from "#storage/sqlite/catalog/catalog.ts";
+import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/catalog/connection.ts";
+import { REMEMBERED_SECRETS_MAX } from "#storage/sqlite/catalog/secret-lookup.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 import {
   apiKey,
   AUDIT,

@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
 import { SetupError } from "#kernel/errors.ts";
-import { migrate, type Migration } from "#storage/sqlite/migrate.ts";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
-import { openSqlite } from "#storage/sqlite/open.ts";
-import * as schema from "#storage/sqlite/schema.ts";
+import { migrate, type Migration } from "#storage/sqlite/file/migrate.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
+import * as schema from "#storage/sqlite/catalog/schema.ts";
 import {
   apiKey,
   createSqliteEngine,

@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog-database.ts";
-import { openSqlite } from "#storage/sqlite/open.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 import {
   createFakeClock,
   createSqliteEngine,

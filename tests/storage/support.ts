@@ -10,7 +10,7 @@ import type { Principal } from "#identity/principal.ts";
 import type { NewRelayToken } from "#identity/relay-token.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
-import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog-database.ts";
+import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 
 export const START_US = 1_700_000_000_000_000;
 export const PAGE = { limit: 500, offset: 0 };

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { syncFolder, syncFolderNow } from "#storage/sync-folder.ts";
+import { syncFolder, syncFolderNow } from "#storage/files/sync-folder.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-sync-folder-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { parseConfig, type Config } from "#boot/config.ts";
+import { parseConfig, type Config } from "#boot/settings/config.ts";
 import { startServer } from "#boot/server.ts";
-import { createSystem, type System } from "#boot/system.ts";
+import { createSystem, type System } from "#boot/process/system.ts";
 import { makeFolder } from "./folder.ts";
 import { checkLedger } from "./invariants.ts";
 import "./loopback.ts";

@@ -1,6 +1,6 @@
-import { parseConfig, type Environment } from "#boot/config.ts";
+import { parseConfig, type Environment } from "#boot/settings/config.ts";
 import { makeLocal } from "#boot/local.ts";
-import { createSystem } from "#boot/system.ts";
+import { createSystem } from "#boot/process/system.ts";
 
 /** Makes a data folder with an empty catalog and its key in it, as the first command does. `env` is beside the folder. */
 export async function makeEmptyInstallation(dataDir: string, env: Environment = {}): Promise<void> {

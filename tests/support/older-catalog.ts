@@ -1,7 +1,7 @@
 import { renameSync, rmSync } from "node:fs";
-import { migrate } from "#storage/sqlite/migrate.ts";
-import { CATALOG_MIGRATIONS } from "#storage/sqlite/migrations.ts";
-import { openSqlite } from "#storage/sqlite/open.ts";
+import { migrate } from "#storage/sqlite/file/migrate.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 
 /** Puts a catalog with the same rows in its place, of the schema before the last migration. Nobody may have it open. */
 export function makeCatalogOlder(path: string): void {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import type { Config } from "#boot/config.ts";
-import { requireInstallation } from "#boot/data-dir.ts";
-import { findAdminPassword, rotateAdminPassword } from "#boot/admin-password.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { requireInstallation } from "#boot/folder/data-dir.ts";
+import { findAdminPassword, rotateAdminPassword } from "#boot/secrets/admin-password.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { addExamples } from "#cli/help/examples.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { dirname, resolve } from "node:path";
-import type { Environment } from "#boot/config.ts";
+import type { Environment } from "#boot/settings/config.ts";
 import { planApply } from "#interchange/apply-plan.ts";
 import type { CatalogFile, Reference } from "#interchange/catalog-file.ts";
 import { parseCatalog } from "#interchange/catalog-parse.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { statSync } from "node:fs";
-import { createSystem } from "#boot/system.ts";
+import { createSystem } from "#boot/process/system.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import { configWith, type LocalOptions } from "#cli/installation/open.ts";
@@ -26,7 +26,7 @@ export function addBackupCommand(program: Command, terminal: Terminal): void {
       const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
       const deps = { config, system: createSystem(config) };
       // Loaded here and not above: no other command has a need of it.
-      const { backUpToFile, backUpToStream } = await import("#boot/backup-file.ts");
+      const { backUpToFile, backUpToStream } = await import("#boot/operate/backup/backup-file.ts");
       const withSecretKey = options.withSecretKey === true;
       const manifest = await withTransfer(terminal, (watch) => {
         const request = { withSecretKey, watch };

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import type { Config } from "#boot/config.ts";
-import { toFailure, toOk, toWarning, type Check } from "#boot/doctor/check.ts";
-import type { UsageFound } from "#boot/doctor/databases.ts";
-import { checkSettings, type SettingSource } from "#boot/doctor/settings.ts";
-import { findLoss } from "#boot/loss.ts";
-import { createSystem } from "#boot/system.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { toFailure, toOk, toWarning, type Check } from "#boot/operate/doctor/check.ts";
+import type { UsageFound } from "#boot/operate/doctor/databases.ts";
+import { checkSettings, type SettingSource } from "#boot/operate/doctor/settings.ts";
+import { findLoss } from "#boot/folder/missing-data.ts";
+import { createSystem } from "#boot/process/system.ts";
 import { toCounted } from "#kernel/text.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
@@ -58,9 +58,10 @@ interface Examination {
 
 async function examine(terminal: Terminal, { config, options }: Examination): Promise<readonly Check[]> {
   // Loaded here and not above: no other command has a need of them.
-  const { checkDisk, checkFolder, checkKeyFile } = await import("#boot/doctor/folder.ts");
-  const { checkCatalog, checkJournal, checkLock, checkUsage } = await import("#boot/doctor/databases.ts");
-  const { checkPort } = await import("#boot/doctor/port.ts");
+  const { checkDisk, checkFolder, checkKeyFile } = await import("#boot/operate/doctor/folder.ts");
+  const { checkCatalog, checkJournal, checkLock, checkUsage } =
+    await import("#boot/operate/doctor/databases.ts");
+  const { checkPort } = await import("#boot/operate/doctor/port.ts");
   const folder = checkFolder(config);
   const { check: lock, isServing } = checkLock(config);
   const around = [await checkDisk(config), await checkPort(config, { isServing, env: terminal.env })];
@@ -87,8 +88,8 @@ async function examineCatalog(
   { config, options }: Examination,
   facts: UsageFound["facts"],
 ): Promise<readonly Check[]> {
-  const { checkProviders } = await import("#boot/doctor/providers.ts");
-  const { toTrouble } = await import("#boot/doctor/trouble.ts");
+  const { checkProviders } = await import("#boot/operate/doctor/providers.ts");
+  const { toTrouble } = await import("#boot/operate/doctor/diagnosis.ts");
   try {
     return await withLocal(terminal, options, async (local) => {
       const { clock } = createSystem(config);

@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander";
-import { findListeningUrl } from "#boot/serving-address.ts";
+import { findListeningUrl } from "#boot/folder/serving-address.ts";
 import { addDataDirOption, readOrigin } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { configWith, type InstallationOptions } from "#cli/installation/open.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createSystem } from "#boot/system.ts";
+import { createSystem } from "#boot/process/system.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import { configWith, type LocalOptions } from "#cli/installation/open.ts";
@@ -31,7 +31,7 @@ export function addRestoreCommand(program: Command, terminal: Terminal): void {
         throw new CommandError("usage", "A backup cannot be typed: name a file, or send one to stdin.");
       }
       const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
-      const { restoreBackup } = await import("#boot/restore.ts");
+      const { restoreBackup } = await import("#boot/operate/restore/restore.ts");
       const source = file === STDIN ? Bun.stdin.stream() : file;
       const force = options.force === true;
       const { manifest, secretKeyFrom, asidePaths } = await withTransfer(terminal, (watch) =>

@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
-import { toReachable } from "#boot/listen-address.ts";
+import { toReachable } from "#boot/settings/listen-address.ts";
 import type { RunningServer } from "#boot/server.ts";
-import { SETTINGS, type Setting } from "#boot/settings.ts";
+import { SETTINGS, type Setting } from "#boot/settings/settings.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { openBrowser } from "./browser.ts";
 import { addDataDirOption, refuseUrl } from "#cli/input/options.ts";

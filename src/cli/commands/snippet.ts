@@ -1,5 +1,5 @@
 import { Argument, InvalidArgumentError, type Command } from "commander";
-import { parseConfig } from "#boot/config.ts";
+import { parseConfig } from "#boot/settings/config.ts";
 import { ALIAS_LENGTH_MAX, codePointLength, hasControlCharacter } from "#kernel/text.ts";
 import {
   MODEL_PLACEHOLDER,

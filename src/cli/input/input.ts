@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { createReadStream } from "node:fs";
-import { toFileError } from "#boot/obstacle.ts";
+import { toFileError } from "#boot/folder/permission-problem.ts";
 import { CA_PEM_LENGTH_MAX } from "#catalog/provider-fields.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { CommandError } from "#cli/screen/failure.ts";

@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander";
-import { toOrigin } from "#boot/setting-values.ts";
+import { toOrigin } from "#boot/settings/setting-values.ts";
 import { toPath } from "#cli/help/command-tree.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 

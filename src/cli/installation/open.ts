@@ -1,6 +1,6 @@
-import { parseConfig, type Config, type Environment } from "#boot/config.ts";
+import { parseConfig, type Config, type Environment } from "#boot/settings/config.ts";
 import { makeLocal, openLocal, type Local } from "#boot/local.ts";
-import { createSystem } from "#boot/system.ts";
+import { createSystem } from "#boot/process/system.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";

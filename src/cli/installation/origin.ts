@@ -1,6 +1,6 @@
-import type { Config } from "#boot/config.ts";
-import { formatAddress, toReachable } from "#boot/listen-address.ts";
-import { findServingAddress } from "#boot/serving-address.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
+import { findServingAddress } from "#boot/folder/serving-address.ts";
 
 /**
  * Where a browser on this machine finds the server of these settings: the public URL, else the address that it is bound

@@ -1,4 +1,4 @@
-import type { Watch } from "#boot/backup.ts";
+import type { Watch } from "#boot/operate/backup/backup.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Shown from here on: what is done sooner needs no word. */

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
-import { readEnvironment, type Environment } from "#boot/config.ts";
-import { openStandardStream } from "#boot/standard-stream.ts";
+import { readEnvironment, type Environment } from "#boot/settings/config.ts";
+import { openStandardStream } from "#boot/process/standard-stream.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { collectText } from "./text-limit.ts";
 

@@ -1,4 +1,4 @@
-import type { Watch } from "#boot/backup.ts";
+import type { Watch } from "#boot/operate/backup/backup.ts";
 import { CommandError } from "./failure.ts";
 import { withSteps } from "./progress.ts";
 import type { Terminal } from "./terminal.ts";

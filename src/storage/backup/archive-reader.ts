@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { createZstdDecompress } from "node:zlib";
 import { systemCode } from "#kernel/system-code.ts";
-import { makePrivateFile } from "#storage/private-file.ts";
+import { makePrivateFile } from "#storage/files/private-file.ts";
 import { MANIFEST_NAME, parseManifest, type BackupManifest, type BackupPart } from "./manifest.ts";
 import { parseTarHeader, TAR_BLOCK_BYTES, tarPaddingBytes, type TarHeader } from "./tar.ts";
 

@@ -1,5 +1,5 @@
 import { SetupError } from "#kernel/errors.ts";
-import { CATALOG_NAME, USAGE_NAME, SECRET_KEY_NAME } from "#storage/data-files.ts";
+import { CATALOG_NAME, USAGE_NAME, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 
 /** The first entry of a backup. The others have the names that they have in the data folder, journal segments in theirs. */
 export const MANIFEST_NAME = "manifest.json";

@@ -1,0 +1,79 @@
+import { accessSync, constants, mkdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { SetupError } from "#kernel/errors.ts";
+import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
+import { PRIVATE_FOLDER_MODE, USAGE_NAME } from "#storage/files/data-files.ts";
+import { findHalfRestore } from "./half-restore.ts";
+import { findLoss } from "./missing-data.ts";
+import { findExisting, requireRight, toFileError } from "./permission-problem.ts";
+
+interface DataPaths {
+  readonly dataDir: string;
+  readonly databasePath: string;
+}
+
+/**
+ * Makes the data folder (mode 0700) unless it exists. Throws a `SetupError` when it or a database in it cannot be
+ * written to, when a restore into it was cut off (its files are then of two installations), and when one of its databases
+ * is gone.
+ */
+export function prepareDataDir(paths: DataPaths): void {
+  makeDataDir(paths);
+  for (const path of [paths.databasePath, join(paths.dataDir, USAGE_NAME)])
+    requireRight(path, "change", `The database ${path} cannot be opened`);
+  refuseHalfRestored(paths);
+  refuseLoss(paths);
+}
+
+/**
+ * For commands that work on an installation that there is: a wrong folder's name must not make another one. Makes nothing.
+ * Throws a `SetupError` when there is none, when a restore into it was cut off, and when one of its databases is gone.
+ */
+export function requireInstallation({ dataDir, databasePath }: DataPaths): void {
+  refuseFile(findExisting(dataDir), "PROXY_DATA_DIR");
+  refuseFile(findExisting(dirname(databasePath)), "PROXY_DATABASE_URL");
+  requireRight(databasePath, "read", `The installation in ${dataDir} cannot be opened`);
+  refuseHalfRestored({ dataDir, databasePath });
+  refuseLoss({ dataDir, databasePath });
+  if (findCatalogAge(databasePath) !== "none") return;
+  const isInside = dirname(databasePath) === dataDir;
+  throw new SetupError(
+    "configuration",
+    isInside
+      ? `There is no Lockport installation in ${dataDir}: name its folder with --data-dir or PROXY_DATA_DIR, or make one there with lockport serve or lockport admin bootstrap.`
+      : `There is no Lockport installation at ${databasePath}: correct PROXY_DATABASE_URL, or make one there with lockport serve or lockport admin bootstrap.`,
+  );
+}
+
+function refuseHalfRestored(paths: DataPaths): void {
+  const half = findHalfRestore(paths);
+  if (half !== null) throw new SetupError("configuration", `${half.finding}: ${half.advice}.`);
+}
+
+/** Another one in its place would be an empty one, without a word. */
+function refuseLoss(paths: DataPaths): void {
+  const loss = findLoss(paths);
+  if (loss !== null) throw new SetupError("configuration", `${loss.finding}: ${loss.advice}.`);
+}
+
+/** The same for the restore itself. */
+export function makeDataDir(paths: DataPaths): void {
+  makeFolder(paths.dataDir, "PROXY_DATA_DIR");
+  makeFolder(dirname(paths.databasePath), "PROXY_DATABASE_URL");
+}
+
+function makeFolder(path: string, variable: string): void {
+  refuseFile(findExisting(path), variable);
+  try {
+    mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER_MODE });
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const task = `The folder ${path} cannot be written to (${variable})`;
+    throw toFileError(cause, { path, use: "keep", task, kind: "configuration" });
+  }
+}
+
+function refuseFile(path: string, variable: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== false) return;
+  throw new SetupError("configuration", `${path} is a file, and no folder: name another one (${variable}).`);
+}

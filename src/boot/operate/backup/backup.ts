@@ -1,0 +1,164 @@
+import { createReadStream, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { formatInstant } from "#kernel/clock.ts";
+import { createSecretBox, sha256Hex } from "#kernel/crypto.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { INTERFACE_VERSION } from "#kernel/version.ts";
+import { writeArchive, type ArchiveEntry } from "#storage/backup/archive-writer.ts";
+import { encodeManifest, MANIFEST_NAME, type BackupManifest } from "#storage/backup/manifest.ts";
+import { backUp } from "#storage/sqlite/file/backup.ts";
+import { findUsageAge, inspectUsage } from "#storage/sqlite/ledger/file/inspect.ts";
+import { inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
+import { requireIntact } from "#storage/sqlite/file/reader.ts";
+import { withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { snapshotLedger } from "#storage/sqlite/ledger/file/snapshot.ts";
+import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
+import { makePrivateFolder } from "#storage/files/private-file.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { requireInstallation } from "#boot/folder/data-dir.ts";
+import { requireRight } from "#boot/folder/permission-problem.ts";
+import { findSecretKey } from "#boot/secrets/secret-key.ts";
+import type { System } from "#boot/process/system.ts";
+
+/** Whoever waits: what is done now, and how much of it is (from 0 to 1; null where nobody knows). */
+export interface Watch {
+  readonly step: (sentence: string, share: number | null) => void;
+  readonly signal: AbortSignal;
+}
+
+/** SQLite checks a database in one go, in which no signal is heard. */
+export function toCheckStep(name: string): string {
+  return `checking ${name} (Ctrl-C waits for it)`;
+}
+
+export interface BackupRequest {
+  readonly withSecretKey: boolean;
+  readonly watch: Watch;
+}
+
+export interface BackupWriting {
+  readonly config: Config;
+  readonly system: System;
+  /** A folder with room for a copy of both databases, which whoever made it takes away. */
+  readonly staging: string;
+  /** Fulfilled when the bytes are taken. */
+  readonly write: (bytes: Uint8Array) => Promise<void>;
+}
+
+/** Writes a backup to wherever `write` puts it. Throws a `SetupError`, or what `write` throws. */
+export async function writeBackup(
+  { withSecretKey, watch }: BackupRequest,
+  { config, system, staging, write }: BackupWriting,
+): Promise<BackupManifest> {
+  makePrivateFolder(join(staging, JOURNAL_NAME));
+  const createdAtUs = system.clock.nowUs();
+  const names = await copyParts(staging, { config, watch });
+  const catalog = inspectCatalog(join(staging, CATALOG_NAME));
+  const usage = names.includes(USAGE_NAME) ? inspectUsage(join(staging, USAGE_NAME)) : null;
+  const files = names.map((name) => ({ name, content: join(staging, name) }));
+  const parts = withSecretKey
+    ? [...files, { name: SECRET_KEY_NAME, content: toKeyFile(config, catalog.secretCheckValue) }]
+    : files;
+  const weighed: Weighed[] = [];
+  for (const part of parts) weighed.push(await weigh(part, watch));
+
+  const manifest: BackupManifest = {
+    createdAt: formatInstant(createdAtUs),
+    interfaceVersion: INTERFACE_VERSION,
+    catalogSchema: catalog.schema,
+    usageSchema: usage?.schema ?? null,
+    parts: weighed.map(({ name, sizeBytes, sha256 }) => ({ name, sizeBytes, sha256 })),
+  };
+  const head = encodeManifest(manifest);
+  const totalBytes = weighed.reduce((sum, { sizeBytes }) => sum + sizeBytes, head.length);
+  await writeArchive([{ name: MANIFEST_NAME, sizeBytes: head.length, content: head }, ...weighed], {
+    modifiedAtSeconds: Math.floor(createdAtUs / 1e6),
+    write,
+    onRead: (doneBytes) => watch.step("writing the backup", doneBytes / totalBytes),
+    signal: watch.signal,
+  });
+  return manifest;
+}
+
+/** Throws a `SetupError` unless there is an installation that this user may read. */
+export function requireSource(config: Config): void {
+  for (const path of [config.databasePath, join(config.dataDir, USAGE_NAME)]) {
+    requireRight(path, "read", "The installation cannot be read");
+  }
+  requireInstallation(config);
+}
+
+/** The ledger first and the catalog after it: a principal, key or model that an event names is in the catalog's copy. */
+async function copyParts(
+  staging: string,
+  { config, watch }: { readonly config: Config; readonly watch: Watch },
+): Promise<readonly string[]> {
+  const ledgerParts = await copyLedger(staging, { config, watch });
+  watch.step("copying catalog.db", null);
+  backUp(config.databasePath, join(staging, CATALOG_NAME));
+  return [CATALOG_NAME, ...ledgerParts];
+}
+
+async function copyLedger(
+  staging: string,
+  { config, watch }: { readonly config: Config; readonly watch: Watch },
+): Promise<readonly string[]> {
+  const databasePath = join(config.dataDir, USAGE_NAME);
+  // Asked of the file itself: what is said of a copy names a folder that nobody knows.
+  if (findUsageAge(databasePath) === "none") return [];
+  watch.step("copying usage.db", 0);
+  const segments = await snapshotLedger({
+    databasePath,
+    journalDirectory: join(config.dataDir, JOURNAL_NAME),
+    target: staging,
+    onShare: (share) => watch.step("copying usage.db", share),
+    signal: watch.signal,
+  }).catch((cause: unknown) =>
+    withSetupErrors(databasePath, () => {
+      throw cause;
+    }),
+  );
+  watch.step(toCheckStep(USAGE_NAME), null);
+  requireIntact(join(staging, USAGE_NAME), databasePath);
+  return [USAGE_NAME, ...segments];
+}
+
+/** As the file in the data folder is written. Throws a `SetupError` when there is none, or another one's. */
+function toKeyFile(config: Config, checkValue: string | null): Uint8Array {
+  const secret = findSecretKey(config);
+  if (secret === null) {
+    throw new SetupError(
+      "configuration",
+      `There is no secret key in ${config.dataDir} and PROXY_SECRET_KEY is not set: set it, or leave --with-secret-key out.`,
+    );
+  }
+  if (createSecretBox(secret).checkValue !== checkValue) {
+    throw new SetupError(
+      "configuration",
+      "The secret key is not the one that the catalog was made with: a backup with it would not open.",
+    );
+  }
+  return Buffer.from(`${Buffer.from(secret).toString("base64")}\n`);
+}
+
+type Weighed = ArchiveEntry & { readonly sha256: string };
+
+async function weigh(
+  { name, content }: Pick<ArchiveEntry, "name" | "content">,
+  { step, signal }: Watch,
+): Promise<Weighed> {
+  if (typeof content !== "string") {
+    return { name, content, sizeBytes: content.length, sha256: sha256Hex(content) };
+  }
+  const totalBytes = statSync(content).size;
+  const hasher = new Bun.CryptoHasher("sha256");
+  let sizeBytes = 0;
+  for await (const bytes of createReadStream(content, { highWaterMark: 1024 * 1024 })) {
+    if (!(bytes instanceof Uint8Array)) continue;
+    signal.throwIfAborted();
+    hasher.update(bytes);
+    sizeBytes += bytes.length;
+    step(`hashing ${basename(name)}`, sizeBytes / totalBytes);
+  }
+  return { name, content, sizeBytes, sha256: hasher.digest("hex") };
+}

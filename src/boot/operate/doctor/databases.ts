@@ -1,0 +1,205 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "#boot/settings/config.ts";
+import { toOwnSentence } from "#boot/folder/finding.ts";
+import { findLoss } from "#boot/folder/missing-data.ts";
+import type { Use } from "#boot/folder/permission-problem.ts";
+import { findSecretKey } from "#boot/secrets/secret-key.ts";
+import { createSecretBox } from "#kernel/crypto.ts";
+import type { Log } from "#kernel/log.ts";
+import { findCatalogAge, inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
+import { findUsageAge, inspectUsage, type UsageFacts } from "#storage/sqlite/ledger/file/inspect.ts";
+import { requireIntact } from "#storage/sqlite/file/reader.ts";
+import { isDamage } from "#storage/sqlite/file/open.ts";
+import { isDataFolderLocked, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
+import { countDamagedLines } from "#storage/ledger/journal/journal-check.ts";
+import { openLedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
+import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
+import { toFailure, toOk, toWarning, type Check } from "./check.ts";
+import { findRightsFailure, standAlone, toTrouble, type Look } from "./diagnosis.ts";
+
+const RESTORE = "Stop the server and restore a backup: lockport restore FILE --force.";
+const FOREIGN =
+  "Use the version of lockport that wrote it, or stop the server and restore a backup: lockport restore FILE --force.";
+const UPDATE = "The next start of the server brings it up to date, with a copy beside it.";
+
+export interface LockFound {
+  readonly check: Check;
+  /** Whether a server runs from the data folder; null when this user cannot tell. */
+  readonly isServing: boolean | null;
+}
+
+export function checkLock({ dataDir }: Config): LockFound {
+  const name = "serving lock";
+  const path = toLockPath(dataDir);
+  try {
+    const isServing = existsSync(dataDir) && isDataFolderLocked(dataDir);
+    return { check: toOk(name, `${isServing ? "a" : "no"} server runs from the folder`), isServing };
+  } catch (cause) {
+    const advice = `Stop the server that runs from the folder, if one does, and remove the file: rm ${path}`;
+    const check = isDamage(cause)
+      ? toFailure(name, `${path} is damaged: no server starts, and no restore`, advice)
+      : toTrouble({ name, needs: [[path, "change"]], advice }, cause);
+    return { check, isServing: null };
+  }
+}
+
+export interface CatalogFound {
+  readonly check: Check;
+  /** Whether it can be opened and read by a command of this version. */
+  readonly isUsable: boolean;
+}
+
+export function checkCatalog(config: Config): CatalogFound {
+  const name = CATALOG_NAME;
+  const path = config.databasePath;
+  const found = (check: Check, isUsable = false): CatalogFound => ({ check, isUsable });
+  const look = toLook(name, path);
+  const refused = findRightsFailure(look);
+  if (refused !== null) return found(refused);
+  try {
+    if (findCatalogAge(path) === "none") {
+      return found(findLossOf(config, name) ?? toOk(name, "not made yet: the first start makes it"));
+    }
+    const { isCurrent, schema, secretCheckValue } = inspectCatalog(path);
+    const damage = findDamage(look);
+    if (damage !== null) return found(damage);
+    const secret = findReadableKey(config);
+    if (secret !== null && createSecretBox(secret).checkValue !== secretCheckValue) {
+      const finding = "the secret key is not the one that it was made with";
+      return found(toFailure(name, finding, "Put the original secret.key or PROXY_SECRET_KEY back."));
+    }
+    const check = isCurrent
+      ? toOk(name, `sound, schema ${schema}`)
+      : toWarning(name, `sound, of an older version (${schema})`, UPDATE);
+    return found(check, secret !== null);
+  } catch (cause) {
+    return found(toTrouble(look, cause));
+  }
+}
+
+export interface UsageFound {
+  readonly check: Check;
+  /** Null when it is not there, or cannot be read. */
+  readonly facts: UsageFacts | null;
+}
+
+export function checkUsage(config: Config): UsageFound {
+  const name = USAGE_NAME;
+  const path = join(config.dataDir, name);
+  const look = toLook(name, path);
+  const refused = findRightsFailure(look);
+  if (refused !== null) return { check: refused, facts: null };
+  try {
+    if (findUsageAge(path) === "none") {
+      const lost = findLossOf(config, name);
+      return { check: lost ?? toOk(name, "not made yet: the first start makes it"), facts: null };
+    }
+    const facts = inspectUsage(path);
+    const damage = findDamage(look);
+    if (damage !== null) return { check: damage, facts: null };
+    const check = facts.isCurrent
+      ? toOk(name, `sound, schema ${facts.schema}`)
+      : toWarning(name, `sound, of an older version (schema ${facts.schema})`, UPDATE);
+    return { check, facts };
+  } catch (cause) {
+    return { check: toTrouble(look, cause), facts: null };
+  }
+}
+
+export interface JournalLook {
+  readonly facts: UsageFacts | null;
+  readonly isServing: boolean | null;
+  readonly log: Log;
+}
+
+export async function checkJournal(config: Config, look: JournalLook): Promise<Check> {
+  const name = "usage journal";
+  const directory = join(config.dataDir, JOURNAL_NAME);
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) {
+    const advice = "Move it away: the next start of the server makes the folder.";
+    return toFailure(name, `${directory} is a file, and no folder`, advice);
+  }
+  const refused = findRightsFailure({ name, needs: [[directory, "keep"]] });
+  if (refused !== null) return refused;
+  const { facts } = look;
+  if (facts === null || !facts.isCurrent || !existsSync(directory)) return toOk(name, "nothing to look at");
+  const needs = readdirSync(directory).map((file): readonly [string, Use] => [join(directory, file), "read"]);
+  const advice = "Look at the folder and its disk; requests are refused when nothing can be written there.";
+  return standAlone({ name, needs: [[directory, "keep"], ...needs], advice }, () =>
+    lookAtJournal(directory, { config, facts, look }),
+  );
+}
+
+interface JournalParts {
+  readonly config: Config;
+  readonly facts: UsageFacts;
+  readonly look: JournalLook;
+}
+
+async function lookAtJournal(directory: string, { config, facts, look }: JournalParts): Promise<Check> {
+  const name = "usage journal";
+  const damaged = countDamagedLines(directory, facts.position);
+  if (damaged > 0) {
+    const finding = `${damaged} ${damaged === 1 ? "line is" : "lines are"} torn or damaged`;
+    return toWarning(
+      name,
+      finding,
+      "They are skipped. After a crash one is usual; more of them tell of a failing disk.",
+    );
+  }
+  const reader = openLedgerReader({ dataDir: config.dataDir, log: look.log });
+  try {
+    const waitingBytes = await reader.settle();
+    if (waitingBytes === 0) return toOk(name, "everything recorded is in usage.db");
+    const finding = `${waitingBytes} bytes are not in usage.db yet`;
+    return look.isServing === true
+      ? toFailure(
+          name,
+          finding,
+          "The server cannot write usage.db: its log says why (disk, rights, a lock of another process).",
+        )
+      : toWarning(
+          name,
+          finding,
+          "The server brings them in, in a moment while it runs, else at its next start.",
+        );
+  } finally {
+    await reader.close();
+  }
+}
+
+function findLossOf(config: Config, name: string): Check | null {
+  const loss = findLoss(config);
+  if (loss === null || loss.database !== name) return null;
+  const { finding, advice } = loss;
+  return toFailure(name, finding, toOwnSentence(advice));
+}
+
+/** A write-ahead log that another user left behind keeps a database closed as well as its own mode does. */
+function toLook(name: string, path: string): Look {
+  return {
+    name,
+    needs: ["", "-wal", "-shm"].map((suffix) => [`${path}${suffix}`, "change"]),
+    advice: FOREIGN,
+  };
+}
+
+function findDamage(look: Look): Check | null {
+  const [path] = look.needs[0] ?? [""];
+  try {
+    requireIntact(path);
+    return null;
+  } catch (cause) {
+    return toTrouble({ ...look, advice: RESTORE }, cause);
+  }
+}
+
+/** A key file that cannot be read is the finding of its own check. */
+function findReadableKey(config: Config): Uint8Array | null {
+  try {
+    return findSecretKey(config);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,140 @@
+import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "#boot/settings/config.ts";
+import { toOwnSentence } from "#boot/folder/finding.ts";
+import { findHalfRestore } from "#boot/folder/half-restore.ts";
+import { findExisting, type Use } from "#boot/folder/permission-problem.ts";
+import { findSecretKey } from "#boot/secrets/secret-key.ts";
+import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
+import { toFailure, toOk, toWarning, type Check } from "./check.ts";
+import { findOwnerCheck } from "./owner.ts";
+import { findRightsFailure, standAlone, toTrouble, type Look } from "./diagnosis.ts";
+
+const FOLDER = "data folder";
+const OTHERS_MODE = 0o077;
+/** The ledger refuses requests when the disk is full; a busy day writes some hundred megabytes. */
+const FREE_BYTES_FAIL = 50_000_000;
+const FREE_BYTES_WARN = 1_000_000_000;
+
+/** File systems of Linux in which no folder can be made, by the number that statfs(2) gives them (linux/magic.h). */
+const KERNEL_FILE_SYSTEMS = new Set([
+  0x9fa0, // proc
+  0x62656572, // sysfs
+  0x27e0eb, // cgroup
+  0x63677270, // cgroup2
+  0x1cd1, // devpts
+]);
+
+export interface FolderFound {
+  readonly check: Check;
+  /** Whether what is in it can be looked at. */
+  readonly isOpen: boolean;
+}
+
+export function checkFolder(config: Config): FolderFound {
+  const { dataDir } = config;
+  try {
+    return lookAtFolder(config);
+  } catch (cause) {
+    const look: Look = {
+      name: FOLDER,
+      needs: [[dataDir, "keep"]],
+      advice: "Set PROXY_DATA_DIR to a folder.",
+    };
+    return { check: toTrouble(look, cause), isOpen: false };
+  }
+}
+
+function lookAtFolder(config: Config): FolderFound {
+  const { dataDir } = config;
+  const name = FOLDER;
+  const closed = (check: Check): FolderFound => ({ check, isOpen: false });
+  const existing = findExisting(dataDir);
+  if (!statSync(existing).isDirectory()) {
+    return closed(toFailure(name, `${existing} is no folder`, "Set PROXY_DATA_DIR to a folder."));
+  }
+  const refused = findRightsFailure({ name, needs: [[dataDir, "keep"]] });
+  if (refused !== null) return closed(refused);
+  if (existing !== dataDir) return closed(checkMakeable(dataDir, existing));
+  const half = findHalfRestore(config);
+  if (half !== null) return closed(toFailure(name, half.finding, toOwnSentence(half.advice)));
+  const opened = (check: Check): FolderFound => ({ check, isOpen: true });
+  // A file that another user made, such as root by a command, keeps the server from starting.
+  const needs = readdirSync(dataDir, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry): readonly [string, Use] => [join(dataDir, entry.name), "change"]);
+  const foreign = findRightsFailure({ name, needs });
+  if (foreign !== null) return opened(foreign);
+  const owner = findOwnerCheck(name, dataDir);
+  if (owner !== null) return opened(owner);
+  const { mode } = statSync(dataDir);
+  if (isOpenToOthers(mode)) {
+    const finding = `${dataDir} is open to other users (mode ${toMode(mode)})`;
+    return opened(toWarning(name, finding, `chmod 700 ${dataDir}`));
+  }
+  return opened(toOk(name, `${dataDir}, writable, ${whose(dataDir)} alone`));
+}
+
+function checkMakeable(dataDir: string, existing: string): Check {
+  const name = FOLDER;
+  const refused = findRightsFailure({ name, needs: [[existing, "fill"]] });
+  if (refused !== null) {
+    return { ...refused, finding: `${dataDir} does not exist and cannot be made: ${refused.finding}` };
+  }
+  if (KERNEL_FILE_SYSTEMS.has(statfsSync(existing).type)) {
+    const finding = `${dataDir} does not exist and cannot be made: ${existing} holds no files of users`;
+    return toFailure(name, finding, "Set PROXY_DATA_DIR to a folder on a disk.");
+  }
+  return toWarning(name, `${dataDir} does not exist yet`, "lockport serve makes it, or set --data-dir.");
+}
+
+export async function checkKeyFile(config: Config): Promise<Check> {
+  const name = "secret key";
+  const path = join(config.dataDir, SECRET_KEY_NAME);
+  if (config.secretKey !== null) return toOk(name, "from PROXY_SECRET_KEY");
+  return standAlone({ name, needs: [[path, "read"]], advice: "Nothing opens without it." }, () => {
+    if (findSecretKey(config) === null) {
+      return existsSync(config.databasePath)
+        ? toFailure(
+            name,
+            `${path} is missing beside existing data`,
+            "Put it back from where it is kept, or set PROXY_SECRET_KEY.",
+          )
+        : toOk(name, "made at the first start");
+    }
+    const { mode } = statSync(path);
+    if (!isOpenToOthers(mode)) return toOk(name, `${path}, ${whose(path)} alone`);
+    return toFailure(name, `${path} can be read by other users (mode ${toMode(mode)})`, `chmod 600 ${path}`);
+  });
+}
+
+export async function checkDisk({ dataDir }: Config): Promise<Check> {
+  const name = "disk space";
+  // Where the folder will be made, as long as it is not there.
+  const path = findExisting(dataDir);
+  return standAlone({ name, needs: [[path, "enter"]], advice: "Look at it with df." }, () => {
+    const { bavail, bsize, blocks } = statfsSync(path);
+    if (blocks === 0) return toOk(name, `the file system of ${path} does not tell`);
+    const freeBytes = bavail * bsize;
+    const finding = `${(freeBytes / 1e9).toFixed(1)} GB of ${((blocks * bsize) / 1e9).toFixed(1)} GB free at ${path}`;
+    if (freeBytes >= FREE_BYTES_WARN) return toOk(name, finding);
+    const advice =
+      "Make room, or set PROXY_USAGE_RETENTION_DAYS: requests are refused when the disk is full.";
+    return freeBytes < FREE_BYTES_FAIL ? toFailure(name, finding, advice) : toWarning(name, finding, advice);
+  });
+}
+
+/** Root may use a folder that is another's. */
+function whose(path: string): string {
+  const { uid } = statSync(path);
+  return process.getuid === undefined || process.getuid() === uid ? "this user's" : `uid ${uid}'s`;
+}
+
+/** Windows has no such modes. */
+function isOpenToOthers(mode: number): boolean {
+  return process.platform !== "win32" && (mode & OTHERS_MODE) !== 0;
+}
+
+function toMode(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(3, "0");
+}

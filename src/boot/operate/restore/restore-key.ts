@@ -1,0 +1,57 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createSecretBox } from "#kernel/crypto.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { hasSecretKey, type BackupManifest } from "#storage/backup/manifest.ts";
+import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { readSecret } from "#boot/secrets/secret-file.ts";
+import { decodeSecretKey } from "#boot/settings/setting-values.ts";
+
+export type SecretKeySource = "backup" | "folder" | "environment";
+
+export interface KeyChoice {
+  readonly config: Config;
+  readonly manifest: BackupManifest;
+  readonly checkValue: string | null;
+}
+
+/**
+ * Which secret key the restored installation has. The variable goes before the file at every start, so it is what has to
+ * fit when it is set. Throws a `SetupError` when none fits the catalog's check value.
+ */
+export function chooseSecretKey(
+  staging: string,
+  { config, manifest, checkValue }: KeyChoice,
+): SecretKeySource {
+  const fits = (secret: Uint8Array | null) =>
+    secret !== null && createSecretBox(secret).checkValue === checkValue;
+  if (config.secretKey !== null) {
+    if (fits(config.secretKey)) return "environment";
+    throw new SetupError(
+      "configuration",
+      "PROXY_SECRET_KEY is not the secret key of this backup: set it to the one that the installation had, or unset it.",
+    );
+  }
+  if (hasSecretKey(manifest)) {
+    if (fits(readKeyFile(join(staging, SECRET_KEY_NAME)))) return "backup";
+    throw new SetupError(
+      "configuration",
+      "The secret key in the backup is not that of its catalog: take another backup.",
+    );
+  }
+  const path = join(config.dataDir, SECRET_KEY_NAME);
+  if (fits(readKeyFile(path))) return "folder";
+  throw new SetupError(
+    "configuration",
+    existsSync(path)
+      ? `The secret key in ${path} is not the one of this backup: put the one that the installation had there, or set PROXY_SECRET_KEY.`
+      : `The secret key is not in this backup: put the secret.key that the installation had into ${config.dataDir}, or set PROXY_SECRET_KEY, and restore again.`,
+  );
+}
+
+/** As a start reads it: null when there is no such file, and when it holds no key. */
+function readKeyFile(path: string): Uint8Array | null {
+  const text = readSecret(path);
+  return text === null ? null : decodeSecretKey(text);
+}

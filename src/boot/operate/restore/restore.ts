@@ -1,0 +1,248 @@
+import { rmSync, statfsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { SetupError } from "#kernel/errors.ts";
+import { BackupFormatError, readManifest, unpackArchive } from "#storage/backup/archive-reader.ts";
+import { type BackupManifest } from "#storage/backup/manifest.ts";
+import { checkSeal } from "#storage/backup/seal.ts";
+import { inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
+import { inspectUsage } from "#storage/sqlite/ledger/file/inspect.ts";
+import { requireIntact } from "#storage/sqlite/file/reader.ts";
+import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
+import { makePrivateFolder } from "#storage/files/private-file.ts";
+import { toCheckStep, type Watch } from "#boot/operate/backup/backup.ts";
+import type { Config } from "#boot/settings/config.ts";
+import { makeDataDir } from "#boot/folder/data-dir.ts";
+import { findExisting, requireRight, toFileError } from "#boot/folder/permission-problem.ts";
+import { receiveBackup } from "./received-backup.ts";
+import { chooseSecretKey, type SecretKeySource } from "./restore-key.ts";
+import { takeBackUnfinished, toRestoreMark } from "#boot/folder/restore-mark.ts";
+import { findData, putInPlace } from "./restore-place.ts";
+import { withStaging } from "#boot/folder/staging.ts";
+import type { System } from "#boot/process/system.ts";
+
+export interface RestoreRequest {
+  /** The path of a file, or the bytes of one as they come. */
+  readonly source: string | AsyncIterable<Uint8Array>;
+  /** True: what the folder holds is put aside. */
+  readonly force: boolean;
+  readonly watch: Watch;
+}
+
+export interface Restored {
+  readonly manifest: BackupManifest;
+  readonly secretKeyFrom: SecretKeySource;
+  /** Folders that hold what was there before. */
+  readonly asidePaths: readonly string[];
+}
+
+/** A backup whose seal holds. */
+interface Backup {
+  readonly path: string;
+  /** As a person knows it. */
+  readonly label: string;
+  readonly archiveBytes: number;
+  readonly manifest: BackupManifest;
+}
+
+/**
+ * Puts the installation of a backup into the data folder. Everything is unpacked beside it and checked before anything is
+ * put in place: the seal, every hash, both databases, their schemas and the secret key. Throws a `SetupError` that says
+ * what to do; the folder is then as it was, and gone when it did not exist.
+ */
+export async function restoreBackup(
+  { source, force, watch }: RestoreRequest,
+  { config, system }: { readonly config: Config; readonly system: System },
+): Promise<Restored> {
+  // Before anything is made: a file that is no backup leaves no trace.
+  const file =
+    typeof source === "string"
+      ? await readBackup({ path: resolve(source), label: `The backup ${source}` }, watch)
+      : null;
+  requireEmpty(config, force);
+  const madeFolder = findMissing(config.dataDir);
+  makeDataDir(config);
+  try {
+    return await withPlaceErrors(config.dataDir, async () => {
+      const lock = lockDataFolder(config.dataDir);
+      try {
+        await takeBackUnfinished(toRestoreMark(config.dataDir));
+        return await withStaging(config.dataDir, { system, owner: "parent" }, async (staging) => {
+          const backup = file ?? (await receive(source, staging, watch));
+          return unpackInPlace(backup, { staging, watch, config, system });
+        });
+      } finally {
+        lock.release();
+      }
+    });
+  } catch (cause) {
+    if (madeFolder !== null) rmSync(madeFolder, { recursive: true, force: true });
+    throw cause;
+  }
+}
+
+async function receive(source: RestoreRequest["source"], staging: string, watch: Watch): Promise<Backup> {
+  if (typeof source === "string") throw new Error("a file is not received");
+  const path = join(staging, "received");
+  await receiveBackup(source, path, watch);
+  return readBackup({ path, label: "The backup on stdin" }, watch);
+}
+
+interface Unpacking {
+  readonly staging: string;
+  readonly watch: Watch;
+  readonly config: Config;
+  readonly system: System;
+}
+
+async function unpackInPlace(
+  { path, label, archiveBytes, manifest }: Backup,
+  { staging, watch, config, system }: Unpacking,
+): Promise<Restored> {
+  requireRoom(config.dataDir, manifest);
+  makePrivateFolder(join(staging, JOURNAL_NAME));
+  await withFormatErrors(label, () =>
+    unpackArchive(path, {
+      archiveBytes,
+      signal: watch.signal,
+      toPath: (name) => join(staging, name),
+      onWritten: (doneBytes) => watch.step("unpacking", doneBytes / sumSizes(manifest)),
+    }),
+  );
+  await checkDatabases(staging, { label, manifest, watch });
+  const { secretCheckValue } = inspectCatalog(join(staging, CATALOG_NAME));
+  const secretKeyFrom = chooseSecretKey(staging, { config, manifest, checkValue: secretCheckValue });
+  watch.step("putting it in place", null);
+  const asidePaths = await putInPlace(staging, {
+    config,
+    nowUs: system.clock.nowUs(),
+    withSecretKey: secretKeyFrom === "backup",
+  });
+  return { manifest, secretKeyFrom, asidePaths };
+}
+
+async function readBackup(
+  { path, label }: Pick<Backup, "path" | "label">,
+  { step, signal }: Watch,
+): Promise<Backup> {
+  try {
+    requireRight(path, "read", `${label} cannot be read`);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) {
+      throw new SetupError("failure", `There is no file ${path}: name a file that lockport backup wrote.`);
+    }
+    if (!found.isFile()) {
+      throw new SetupError(
+        "failure",
+        `${path} is no file: name a file that lockport backup wrote, or send it to stdin (lockport restore -).`,
+      );
+    }
+    return await withFormatErrors(label, async () => {
+      const seal = await checkSeal(path, {
+        onRead: (doneBytes, sizeBytes) => step("reading the backup", doneBytes / sizeBytes),
+        signal,
+      });
+      if (seal.kind === "foreign") {
+        throw new SetupError(
+          "failure",
+          `${label} is no backup of lockport: take what lockport backup wrote.`,
+        );
+      }
+      if (seal.kind === "broken") throw new BackupFormatError("it was cut off or altered");
+      const { archiveBytes } = seal;
+      return { path, label, archiveBytes, manifest: await readManifest(path, { archiveBytes, signal }) };
+    });
+  } catch (cause) {
+    throw toFileError(cause, { path, use: "read", task: `${label} cannot be read` });
+  }
+}
+
+/** The first folder on the way that is not there yet; null when all are. */
+function findMissing(path: string): string | null {
+  const existing = findExisting(path);
+  let missing: string | null = null;
+  for (let at = path; at !== existing; at = dirname(at)) missing = at;
+  return missing;
+}
+
+function requireEmpty(config: Config, force: boolean): void {
+  if (force) return;
+  const found = findData(config);
+  if (found === null) return;
+  throw new SetupError(
+    "failure",
+    `There is data already (${found}): restore into another folder (--data-dir), or use --force, which puts what is there aside.`,
+  );
+}
+
+function requireRoom(dataDir: string, manifest: BackupManifest): void {
+  const { bavail, bsize } = statfsSync(dataDir);
+  const [freeBytes, neededBytes] = [bavail * bsize, sumSizes(manifest)];
+  if (freeBytes > neededBytes) return;
+  throw new SetupError(
+    "failure",
+    `The backup needs ${neededBytes} bytes and the disk of ${dataDir} has ${freeBytes}: make room, or restore to another disk.`,
+  );
+}
+
+interface Checking {
+  readonly label: string;
+  readonly manifest: BackupManifest;
+  readonly watch: Watch;
+}
+
+async function checkDatabases(staging: string, { label, manifest, watch }: Checking): Promise<void> {
+  const catalogPath = join(staging, CATALOG_NAME);
+  const usagePath = join(staging, USAGE_NAME);
+  try {
+    watch.step(toCheckStep(CATALOG_NAME), null);
+    inspectCatalog(catalogPath);
+    requireIntact(catalogPath);
+    await hearSignals(watch);
+    if (manifest.usageSchema === null) return;
+    watch.step(toCheckStep(USAGE_NAME), null);
+    inspectUsage(usagePath);
+    requireIntact(usagePath);
+    await hearSignals(watch);
+  } catch (cause) {
+    if (!(cause instanceof SetupError)) throw cause;
+    // The path is that of a copy which is about to go.
+    const sentence = cause.message
+      .replaceAll(`${staging}/`, "")
+      .replace("restore it from a backup", "take another backup");
+    throw new SetupError(cause.kind, `${label} cannot be restored by this version. ${sentence}`, cause);
+  }
+}
+
+/** One that came while a database was checked is heard when the event loop turns. Throws when it did. */
+async function hearSignals({ signal }: Watch): Promise<void> {
+  await setImmediate();
+  signal.throwIfAborted();
+}
+
+function sumSizes({ parts }: BackupManifest): number {
+  return parts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+}
+
+async function withPlaceErrors<Result>(dataDir: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (cause) {
+    const task = `The files could not be put in place, and ${dataDir} is as it was`;
+    throw toFileError(cause, { path: join(dataDir, CATALOG_NAME), use: "change", task });
+  }
+}
+
+async function withFormatErrors<Result>(label: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (!(cause instanceof BackupFormatError)) throw cause;
+    throw new SetupError(
+      "failure",
+      `${label} is damaged (${cause.message}): take another one. Nothing was changed.`,
+      cause,
+    );
+  }
+}

@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { toAssetTable, type AssetTable } from "#http/page/assets.ts";
+import { openBuiltPage } from "./built-page.ts";
+import { EMBEDDED_FILES } from "./embedded-page.ts";
+
+/** From source: where `npm start` and `npm run dev` leave the page that they built. */
+export const BUILT_PAGE_PATH = join(import.meta.dir, "../../../node_modules/.cache/lockport/page.json");
+
+/** The page inside the executable; from source the one that was built last, while the server runs as well. Null: none was. */
+export function openPageAssets(): AssetTable | null {
+  return EMBEDDED_FILES.length > 0 ? readEmbedded() : openBuiltPage(BUILT_PAGE_PATH);
+}
+
+/** All of it is read at once (a few MB at most): what a request takes is in memory. */
+function readEmbedded(): AssetTable {
+  return toAssetTable(
+    EMBEDDED_FILES.map(({ path, contentType, variants }) => ({
+      path,
+      contentType,
+      variants: variants.map(({ coding, file, etag }) => ({ coding, etag, bytes: readFileSync(file) })),
+    })),
+  );
+}

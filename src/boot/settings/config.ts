@@ -1,0 +1,175 @@
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import type { LogLevel } from "#kernel/log.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { isLoopback } from "#kernel/loopback.ts";
+import { findNearest } from "#kernel/nearest.ts";
+import { CATALOG_NAME } from "#storage/files/data-files.ts";
+import type { LedgerSync } from "./setting-values.ts";
+import { SETTINGS, type Setting } from "./settings.ts";
+
+/** Variables of a process. Names outside `PROXY_*` are other people's and are only read where a comment says so. */
+export type Environment = { readonly [name: string]: string | undefined };
+
+/** The settings of an installation: parsed once, at start, and never changed. */
+export interface Config {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** An origin (`https://models.example.org`), never with a path. */
+  readonly publicUrl: string | null;
+  /** Absolute. */
+  readonly dataDir: string;
+  /** Absolute path of `catalog.db`. */
+  readonly databasePath: string;
+  /** 32 bytes; null: kept in `secret.key` in the data folder. */
+  readonly secretKey: Uint8Array | null;
+  /** Null: kept in `admin-password` in the data folder. */
+  readonly adminPassword: string | null;
+  readonly adminPasswordEnabled: boolean;
+  /** Null: single sign-on is off. */
+  readonly oidc: OidcConfig | null;
+  /** Without a trailing slash; null: the relay is off. */
+  readonly messagesBaseUrl: string | null;
+  readonly maxEmbeddingBatch: number;
+  readonly maxBodyBytes: number;
+  readonly maxResponseBytes: number;
+  readonly sessionTtlSeconds: number;
+  /** Null keeps the request log for ever. */
+  readonly usageRetentionDays: number | null;
+  /** Lower-case host names without a port. */
+  readonly allowedHosts: readonly string[];
+  readonly ledgerSync: LedgerSync;
+  readonly drainTimeoutSeconds: number;
+  readonly apiKey: string | null;
+  readonly logLevel: LogLevel;
+}
+
+export interface OidcConfig {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string | null;
+  readonly scopes: string;
+  readonly requiredGroup: string | null;
+  readonly adminGroup: string | null;
+  readonly groupsClaim: string;
+}
+
+/** The only place that reads the environment of this process. */
+export function readEnvironment(): Environment {
+  return { ...process.env };
+}
+
+/**
+ * The environment as a frozen `Config`. Throws a `SetupError` that names the variable when one is malformed, missing for
+ * another, or a `PROXY_*` that does not exist. An empty variable counts as unset. No message repeats a value.
+ */
+export function parseConfig(env: Environment): Config {
+  refuseUnknown(env);
+  const dataDir = resolve(read(env, SETTINGS.dataDir) ?? dataDirDefault(env));
+  const databasePath = read(env, SETTINGS.databaseUrl);
+  const config: Config = {
+    host: need(env, SETTINGS.host),
+    port: need(env, SETTINGS.port),
+    publicUrl: read(env, SETTINGS.publicUrl),
+    dataDir,
+    databasePath: databasePath === null ? join(dataDir, CATALOG_NAME) : resolve(databasePath),
+    secretKey: read(env, SETTINGS.secretKey),
+    adminPassword: read(env, SETTINGS.adminPassword),
+    adminPasswordEnabled: !need(env, SETTINGS.adminPasswordDisabled),
+    oidc: parseOidc(env),
+    messagesBaseUrl: read(env, SETTINGS.messagesBaseUrl),
+    maxEmbeddingBatch: need(env, SETTINGS.maxEmbeddingBatch),
+    maxBodyBytes: need(env, SETTINGS.maxBodyBytes),
+    maxResponseBytes: need(env, SETTINGS.maxResponseBytes),
+    sessionTtlSeconds: need(env, SETTINGS.sessionTtl),
+    usageRetentionDays: read(env, SETTINGS.usageRetentionDays),
+    allowedHosts: read(env, SETTINGS.allowedHosts) ?? [],
+    ledgerSync: need(env, SETTINGS.ledgerSync),
+    drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),
+    apiKey: read(env, SETTINGS.apiKey),
+    logLevel: need(env, SETTINGS.log),
+  };
+  if (config.oidc !== null && config.publicUrl === null && !isLoopback(config.host)) {
+    throw new SetupError(
+      "configuration",
+      "PROXY_OIDC_ISSUER needs PROXY_PUBLIC_URL when PROXY_HOST is not a loopback address: the redirect URI never comes from a request.",
+    );
+  }
+  return Object.freeze(config);
+}
+
+function parseOidc(env: Environment): OidcConfig | null {
+  const issuer = read(env, SETTINGS.oidcIssuer);
+  const clientId = read(env, SETTINGS.oidcClientId);
+  if (issuer === null) return null;
+  if (clientId === null) {
+    throw new SetupError(
+      "configuration",
+      "PROXY_OIDC_ISSUER needs PROXY_OIDC_CLIENT_ID: set both, or neither.",
+    );
+  }
+  return Object.freeze({
+    issuer,
+    clientId,
+    clientSecret: read(env, SETTINGS.oidcClientSecret),
+    scopes: need(env, SETTINGS.oidcScopes),
+    requiredGroup: read(env, SETTINGS.oidcRequiredGroup),
+    adminGroup: read(env, SETTINGS.oidcAdminGroup),
+    groupsClaim: need(env, SETTINGS.oidcGroupsClaim),
+  });
+}
+
+/** The value, or the default's, or null when there is neither. */
+function read<Value>(env: Environment, setting: Setting<Value>): Value | null {
+  const given = env[setting.name];
+  const text = given === undefined || given === "" ? setting.fallback : given;
+  if (text === null) return null;
+  try {
+    return setting.parse(text);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new SetupError("configuration", `${setting.name} must be ${cause.message}.`);
+  }
+}
+
+/** For settings that have a default. */
+function need<Value>(env: Environment, setting: Setting<Value>): Value {
+  const value = read(env, setting);
+  if (value === null) throw new Error(`${setting.name} has no default`);
+  return value;
+}
+
+/** An empty one counts as unset, as any is. */
+function refuseUnknown(env: Environment): void {
+  const known = new Set<string>(Object.values(SETTINGS).map((setting) => setting.name));
+  const set = Object.entries(env).filter(([, text]) => text !== undefined && text !== "");
+  const unknown = set.map(([name]) => name).find((name) => name.startsWith("PROXY_") && !known.has(name));
+  if (unknown === undefined) return;
+  const near = findNearest(unknown, [...known]);
+  throw new SetupError(
+    "configuration",
+    `${unknown} is not a setting${near === null ? "" : ` (did you mean ${near}?)`}: correct its name or unset it.`,
+  );
+}
+
+/** XDG Base Directory Specification: a relative XDG_DATA_HOME is to be ignored. */
+function dataDirDefault(env: Environment): string {
+  const xdg = env["XDG_DATA_HOME"];
+  if (xdg !== undefined && isAbsolute(xdg)) return join(xdg, "lockport");
+  const home = env["HOME"];
+  return join(home !== undefined && isAbsolute(home) ? home : findHome(), ".local", "share", "lockport");
+}
+
+/** A user without an entry in the system's list, as containers have them, has no home. */
+function findHome(): string {
+  try {
+    return homedir();
+  } catch (cause) {
+    throw new SetupError(
+      "configuration",
+      "This user has no home folder: set PROXY_DATA_DIR to a folder for the data.",
+      cause,
+    );
+  }
+}

@@ -1,0 +1,113 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { ErrorCode } from "#kernel/errors.ts";
+import type { LogFields } from "#kernel/log.ts";
+import type { Page } from "#kernel/page.ts";
+import type { StatsQuery, StatsStore } from "#stats/store.ts";
+import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+
+/** What goes to the writer Worker. Each `id` is answered once, in the end, whatever happens in between. */
+export type WriterCommand =
+  | { readonly kind: "start"; readonly databasePath: string; readonly journalDirectory: string }
+  /** New lines are in the journal. */
+  | { readonly kind: "wake" }
+  /** Answered when everything that is in the journal now is committed. */
+  | { readonly kind: "flush"; readonly id: number }
+  | {
+      readonly kind: "saveKeyUse";
+      readonly id: number;
+      readonly uses: readonly (readonly [string, InstantUs])[];
+    }
+  /** Seals days, looks at the clock and removes old rows, slice by slice between batches; answered after the last. */
+  | {
+      readonly kind: "maintain";
+      readonly id: number;
+      readonly sealBeforeDay: number;
+      readonly retention: Retention;
+    }
+  | { readonly kind: "close" };
+
+export type WriterReply =
+  | { readonly kind: "ready" }
+  /** A batch is committed. */
+  | { readonly kind: "committed"; readonly commit: Commit }
+  /** An attempt failed and will be made again. */
+  | { readonly kind: "failed" }
+  | { readonly kind: "done"; readonly id: number }
+  | {
+      readonly kind: "report";
+      readonly level: "info" | "warn" | "error";
+      readonly message: string;
+      readonly fields: LogFields;
+    }
+  | { readonly kind: "closed" };
+
+/** What the writer says of a batch that is committed. */
+export interface Commit {
+  readonly position: JournalPosition;
+  readonly events: number;
+  /** Combinations ever interned. */
+  readonly combinations: number;
+  /** Reading the journal, the transaction and its sync. */
+  readonly durationMs: number;
+}
+
+export interface Retention {
+  readonly nowUs: InstantUs;
+  /** Null keeps rows for ever. */
+  readonly ageUsMax: number | null;
+}
+
+type Report = Exclude<keyof StatsStore, "listRequests">;
+
+/** What is asked of the reader Worker, and what comes back. */
+interface ReaderQuestions {
+  readonly listRequests: {
+    readonly question: { readonly query: StatsQuery; readonly page: RequestPage };
+    readonly answer: Awaited<ReturnType<StatsStore["listRequests"]>>;
+  };
+  readonly loadLastUsed: {
+    readonly question: { readonly ids: readonly string[] };
+    readonly answer: ReadonlyMap<string, InstantUs>;
+  };
+  readonly readSeries: ReportQuestion<"readSeries">;
+  readonly readSummary: ReportQuestion<"readSummary">;
+  readonly readFacets: ReportQuestion<"readFacets">;
+  readonly readErrors: ReportQuestion<"readErrors">;
+}
+
+interface ReportQuestion<Kind extends Report> {
+  readonly question: Parameters<StatsStore[Kind]>[0];
+  readonly answer: Awaited<ReturnType<StatsStore[Kind]>>;
+}
+
+export type QuestionKind = keyof ReaderQuestions;
+export type QuestionOf<Kind extends QuestionKind> = ReaderQuestions[Kind]["question"];
+export type AnswerOf<Kind extends QuestionKind> = ReaderQuestions[Kind]["answer"];
+
+/** A question with its kind, as it travels. */
+export type Asked<Kind extends QuestionKind> = {
+  readonly [One in Kind]: { readonly kind: One; readonly question: QuestionOf<One> };
+}[Kind];
+
+/** A page, and whether the total is needed: without it, what lies beyond the page is not counted, and it is 0. */
+export type RequestPage = Page & { readonly isTotalWanted?: boolean | undefined };
+
+/** What goes to the reader Worker: one question at a time. */
+export type ReaderCommand =
+  | { readonly kind: "start"; readonly databasePath: string }
+  | { readonly kind: "ask"; readonly id: number; readonly asked: Asked<QuestionKind> }
+  | { readonly kind: "close" };
+
+export type ReaderReply =
+  | { readonly kind: "ready" }
+  | { readonly kind: "answer"; readonly id: number; readonly answer: AnswerOf<QuestionKind> }
+  /** A ProxyError: its class is lost on the way. */
+  | {
+      readonly kind: "refused";
+      readonly id: number;
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly param: string | null;
+    }
+  | { readonly kind: "failed"; readonly id: number; readonly fields: LogFields }
+  | { readonly kind: "closed" };

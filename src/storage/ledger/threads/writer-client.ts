@@ -1,0 +1,150 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Log } from "#kernel/log.ts";
+import type { LedgerGauges } from "#usage/gauges.ts";
+import type { Commit, WriterCommand, WriterReply } from "./messages.ts";
+import { WorkerThread } from "./worker-thread.ts";
+
+/** The pace of batches: what came in between goes into one transaction. */
+const BATCH_INTERVAL_MS = 50;
+
+type Request = Extract<WriterCommand, { readonly id: number }>;
+type Maintenance = Omit<Extract<WriterCommand, { kind: "maintain" }>, "kind" | "id">;
+
+type WriterGauges = Omit<LedgerGauges, "journalPendingBytes" | "journalUncommittedBytes" | "readerWaiting">;
+
+interface Waiting {
+  readonly command: Request;
+  readonly resolve: () => void;
+}
+
+export interface WriterClientOptions {
+  /** The file of the engine's writer Worker. */
+  readonly workerUrl: URL;
+  readonly databasePath: string;
+  readonly journalDirectory: string;
+  readonly log: Log;
+  readonly onCommit: (commit: Commit) => void;
+}
+
+/** The data plane's end of the writer Worker. Commands not yet answered are asked again of a Worker that was started anew. */
+export class WriterClient {
+  readonly #thread: WorkerThread<WriterCommand, WriterReply>;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #wakeTimer: ReturnType<typeof setTimeout> | null = null;
+  #keyUse = new Map<string, InstantUs>();
+  #savingKeyUse: ReadonlyMap<string, InstantUs> | null = null;
+  #commitCount = 0;
+  #eventCount = 0;
+  #failureCount = 0;
+  #lastCommit: Commit | null = null;
+
+  constructor(options: WriterClientOptions) {
+    const { workerUrl, databasePath, journalDirectory, log, onCommit } = options;
+    this.#thread = new WorkerThread({
+      name: "usage writer",
+      url: workerUrl,
+      log,
+      start: { kind: "start", databasePath, journalDirectory },
+      onReply: (reply) => {
+        if (reply.kind === "done") this.#settle(reply.id);
+        else if (reply.kind === "failed") this.#failureCount += 1;
+        else if (reply.kind === "committed") {
+          this.#count(reply.commit);
+          onCommit(reply.commit);
+        } else if (reply.kind === "report") log[reply.level](reply.message, reply.fields);
+      },
+      // Every command may be given twice: none is answered before its transaction is committed.
+      onEnded: () => {},
+      onRestart: () => {
+        this.#thread.post({ kind: "wake" });
+        for (const { command } of this.#waiting.values()) this.#thread.post(command);
+      },
+    });
+  }
+
+  ready(): Promise<void> {
+    return this.#thread.ready();
+  }
+
+  get isRunning(): boolean {
+    return this.#thread.isRunning;
+  }
+
+  /** Since the process started, over every Worker that there was. */
+  gauges(): WriterGauges {
+    return {
+      writerRunning: this.#thread.isRunning,
+      writerCommits: this.#commitCount,
+      writerEvents: this.#eventCount,
+      writerFailures: this.#failureCount,
+      writerLastCommitMs: this.#lastCommit?.durationMs ?? 0,
+      combinations: this.#lastCommit?.combinations ?? 0,
+    };
+  }
+
+  wake(): void {
+    this.#wakeTimer ??= setTimeout(() => {
+      this.#wakeTimer = null;
+      this.#thread.post({ kind: "wake" });
+    }, BATCH_INTERVAL_MS);
+  }
+
+  flush(): Promise<void> {
+    return this.#ask((id) => ({ kind: "flush", id }));
+  }
+
+  maintain(maintenance: Maintenance): Promise<void> {
+    return this.#ask((id) => ({ kind: "maintain", id, ...maintenance }));
+  }
+
+  saveKeyUse(keyId: string, atUs: InstantUs): void {
+    this.#keyUse.set(keyId, atUs);
+    if (this.#savingKeyUse === null) void this.#saveKeyUse();
+  }
+
+  /** What was handed over and is perhaps not committed yet: it counts from that moment on. */
+  findUnsavedKeyUse(ids: readonly string[]): ReadonlyMap<string, InstantUs> {
+    const unsaved = new Map<string, InstantUs>();
+    for (const id of ids) {
+      const atUs = this.#keyUse.get(id) ?? this.#savingKeyUse?.get(id);
+      if (atUs !== undefined) unsaved.set(id, atUs);
+    }
+    return unsaved;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
+    await this.#thread.stop({ kind: "close" });
+  }
+
+  async #saveKeyUse(): Promise<void> {
+    while (this.#keyUse.size > 0) {
+      const uses = this.#keyUse;
+      this.#savingKeyUse = uses;
+      this.#keyUse = new Map();
+      await this.#ask((id) => ({ kind: "saveKeyUse", id, uses: [...uses] }));
+      this.#savingKeyUse = null;
+    }
+  }
+
+  #ask(toCommand: (id: number) => Request): Promise<void> {
+    this.#lastId += 1;
+    const command = toCommand(this.#lastId);
+    return new Promise((resolve) => {
+      this.#thread.post(command);
+      this.#waiting.set(command.id, { command, resolve });
+    });
+  }
+
+  #count(commit: Commit): void {
+    this.#commitCount += 1;
+    this.#eventCount += commit.events;
+    this.#lastCommit = commit;
+  }
+
+  #settle(id: number): void {
+    this.#waiting.get(id)?.resolve();
+    this.#waiting.delete(id);
+  }
+}

@@ -1,0 +1,94 @@
+import type { Database } from "bun:sqlite";
+import type { AuditStore } from "#audit/store.ts";
+import type { CatalogStore } from "#catalog/store.ts";
+import type { IdentityStore } from "#identity/store.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { SetupError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import { createAuditStore, createRecordAudit } from "./audit.ts";
+import { createCatalogStore } from "./catalog.ts";
+import { createConnection, type Freshness } from "./connection.ts";
+import { createIdentityStore } from "./identity.ts";
+import { migrate } from "#storage/sqlite/file/migrate.ts";
+import { CATALOG_MIGRATIONS } from "./migrations.ts";
+import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { requireSound } from "#storage/sqlite/file/soundness.ts";
+
+export interface CatalogDatabaseOptions {
+  readonly path: string;
+  /** `SecretBox.checkValue`: remembered by a new database, compared with by an existing one. */
+  readonly secretCheckValue: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How often another process's writes are looked for; each time unless said otherwise. */
+  readonly freshness?: Freshness;
+}
+
+export interface CatalogDatabase {
+  readonly audit: AuditStore;
+  readonly identity: IdentityStore;
+  readonly catalog: CatalogStore;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens catalog.db, making it or bringing its schema up to date. Several processes may have it open: each sees what the
+ * others commit at its next call. Throws SetupError for a file that cannot be used and for a secret that is not its own.
+ */
+export async function openCatalogDatabase(options: CatalogDatabaseOptions): Promise<CatalogDatabase> {
+  const { path, secretCheckValue, clock, log } = options;
+  const client = openSqlite(path);
+  try {
+    const { applied, backupPath } = migrate(client, CATALOG_MIGRATIONS, {
+      path,
+      nowUs: clock.nowUs(),
+      seed: () => client.prepare(INSERT_CHECK_VALUE).run(SECRET_CHECK_KEY, secretCheckValue),
+    });
+    if (applied.length > 0)
+      log.info("catalog schema brought up to date", { to: applied.at(-1) ?? "", backup: backupPath });
+    return toCatalogDatabase(client, options);
+  } catch (cause) {
+    client.close(true);
+    throw cause;
+  }
+}
+
+/** The stores of a connection whose schema is current. Throws a SetupError for a damaged file and for a secret that is not its own. */
+export function toCatalogDatabase(
+  client: Database,
+  { path, secretCheckValue, clock, freshness }: Omit<CatalogDatabaseOptions, "log">,
+): CatalogDatabase {
+  withSetupErrors(path, () => {
+    // The catalog is curated by hand and small: reading it whole costs less than meeting a damaged page under load.
+    requireSound(client, path, "quick_check");
+    requireOwnSecret(client, path, secretCheckValue);
+  });
+  const connection = createConnection(client, clock, freshness);
+  const recordAudit = createRecordAudit(connection, clock);
+  return {
+    audit: createAuditStore(connection),
+    identity: createIdentityStore(connection, recordAudit),
+    catalog: createCatalogStore(connection, recordAudit),
+    close: async () => connection.close(),
+  };
+}
+
+/** The row of `meta` that remembers `SecretBox.checkValue`. */
+const SECRET_CHECK_KEY = "secret_check";
+const INSERT_CHECK_VALUE = "INSERT INTO meta (key, value) VALUES (?, ?)";
+
+/** Of the secret key that the catalog was made with; null when that is not in it. */
+export function readSecretCheckValue(client: Database): string | null {
+  const row = client
+    .query<{ value: string }, [string]>("SELECT value FROM meta WHERE key = ?")
+    .get(SECRET_CHECK_KEY);
+  return row?.value ?? null;
+}
+
+function requireOwnSecret(client: Database, path: string, secretCheckValue: string): void {
+  if (readSecretCheckValue(client) === secretCheckValue) return;
+  throw new SetupError(
+    "configuration",
+    `The secret key is not the one that the database ${path} was made with: put the original secret.key or PROXY_SECRET_KEY back.`,
+  );
+}

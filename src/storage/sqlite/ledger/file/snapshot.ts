@@ -1,0 +1,227 @@
+import { Database } from "bun:sqlite";
+import { closeSync, existsSync, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { basename, join } from "node:path";
+import { SetupError } from "#kernel/errors.ts";
+import { systemCode } from "#kernel/system-code.ts";
+import { USAGE_NAME } from "#storage/files/data-files.ts";
+import { makePrivateFile, openPrivateFile } from "#storage/files/private-file.ts";
+import { listSegments, segmentPath, type JournalPosition } from "#storage/ledger/journal/segments.ts";
+
+/** Rows of the log that are copied in one statement: in between the process looks at what else goes on. */
+const EVENT_ROWS_MAX = 250_000;
+/** The writer leaves a segment after 8 MiB at the earliest; losing so many races against it is not chance. */
+const ATTEMPTS_MAX = 100;
+const BUSY_TIMEOUT_MS = 5_000;
+const PAGES_KIB = 65_536;
+const COPY_BYTES = 1024 * 1024;
+const LINE_FEED = 0x0a;
+
+export interface SnapshotOptions {
+  readonly databasePath: string;
+  readonly journalDirectory: string;
+  /** An empty folder, with an empty folder `journal` in it. */
+  readonly target: string;
+  /** The share of the log that is copied, from 0 to 1. */
+  readonly onShare: (share: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Copies the ledger as it is at one moment, also while a server writes to it: `usage.db`, and of the journal what that
+ * state of it has not taken in yet, so that a start from the copy counts every event that had been recorded once. Returns
+ * the names of the segments. Requests that were under way are begins without an end. Synced by the caller.
+ */
+export async function snapshotLedger(options: SnapshotOptions): Promise<readonly string[]> {
+  const { databasePath, target, signal } = options;
+  const copyPath = join(target, USAGE_NAME);
+  makePrivateFile(copyPath);
+  const copy = new Database(copyPath, { readwrite: true, strict: true });
+  try {
+    copy.run("PRAGMA foreign_keys = OFF");
+    copy.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    copy.run(`PRAGMA cache_size = -${PAGES_KIB}`);
+    // Nobody reads it before it is complete: one that was cut off is thrown away.
+    copy.query("PRAGMA journal_mode = OFF").get();
+    copy.run("PRAGMA synchronous = OFF");
+    copy.query("ATTACH ? AS source").run(databasePath);
+    const held = pin(copy, options);
+    const names = held.segments.map((segment) =>
+      copySegment(segment, { ...held, isLast: segment === held.segments.at(-1), target }),
+    );
+    await copyTables(copy, options);
+    signal.throwIfAborted();
+    copy.run("COMMIT");
+    return names;
+  } finally {
+    if (copy.inTransaction) copy.run("ROLLBACK");
+    copy.close();
+  }
+}
+
+interface Segment {
+  readonly number: number;
+  readonly path: string;
+  readonly fd: number;
+}
+
+interface Held {
+  readonly position: JournalPosition;
+  readonly segments: readonly Segment[];
+}
+
+/**
+ * Begins a transaction that sees one state of the database until its end, and opens the segments from that state's
+ * position on. The writer removes a segment only once it has committed a position behind it: when the position is in the
+ * same segment after they were opened, none that is needed was missed.
+ */
+function pin(copy: Database, { databasePath, journalDirectory }: SnapshotOptions): Held {
+  const current = new Database(databasePath, { readonly: true, strict: true });
+  try {
+    current.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+      copy.run("BEGIN");
+      const position = readPosition(copy, "source");
+      const segments = openSegments(journalDirectory, position.segment);
+      if (segments !== null && readPosition(current, "main").segment === position.segment) {
+        return { position, segments };
+      }
+      for (const { fd } of segments ?? []) closeSync(fd);
+      copy.run("ROLLBACK");
+    }
+  } finally {
+    current.close();
+  }
+  throw new SetupError("configuration", "The usage journal never stood still long enough: try again.");
+}
+
+function readPosition(database: Database, schema: "main" | "source"): JournalPosition {
+  const state = database
+    .query<{ journal_segment: number; journal_offset: number }, []>(
+      `SELECT journal_segment, journal_offset FROM ${schema}.ledger_state`,
+    )
+    .get();
+  if (state === null) throw new Error("usage.db has no state row");
+  return { segment: state.journal_segment, offsetBytes: state.journal_offset };
+}
+
+/** Null when one went away while they were opened. */
+function openSegments(directory: string, fromSegment: number): readonly Segment[] | null {
+  if (!existsSync(directory)) return [];
+  const opened: Segment[] = [];
+  try {
+    for (const number of listSegments(directory)) {
+      if (number < fromSegment) continue;
+      const path = segmentPath(directory, number);
+      opened.push({ number, path, fd: openSync(path, "r") });
+    }
+    return opened;
+  } catch (cause) {
+    for (const { fd } of opened) closeSync(fd);
+    if (systemCode(cause) === "ENOENT") return null;
+    throw cause;
+  }
+}
+
+interface SegmentCopy {
+  readonly position: JournalPosition;
+  /** The one that is being written to may end within a line. */
+  readonly isLast: boolean;
+  readonly target: string;
+}
+
+function copySegment({ number, path, fd }: Segment, { position, isLast, target }: SegmentCopy): string {
+  const name = `journal/${basename(path)}`;
+  try {
+    const committedBytes = number === position.segment ? position.offsetBytes : 0;
+    const sizeBytes = isLast ? findLineEnd(fd, committedBytes) : fstatSync(fd).size;
+    const copy = openPrivateFile(join(target, name), "wx");
+    try {
+      const buffer = Buffer.alloc(COPY_BYTES);
+      for (let at = 0; at < sizeBytes;) {
+        const read = readSync(fd, buffer, 0, Math.min(COPY_BYTES, sizeBytes - at), at);
+        if (read === 0) break;
+        for (let written = 0; written < read;) written += writeSync(copy, buffer, written, read - written);
+        at += read;
+      }
+    } finally {
+      closeSync(copy);
+    }
+    return name;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The end of the last complete line, at or behind `fromBytes`. */
+function findLineEnd(fd: number, fromBytes: number): number {
+  const buffer = Buffer.alloc(COPY_BYTES);
+  for (let end = fstatSync(fd).size; end > fromBytes;) {
+    const begin = Math.max(fromBytes, end - COPY_BYTES);
+    const read = readSync(fd, buffer, 0, end - begin, begin);
+    const lineFeed = buffer.subarray(0, read).lastIndexOf(LINE_FEED);
+    if (lineFeed >= 0) return begin + lineFeed + 1;
+    end = begin;
+  }
+  return fromBytes;
+}
+
+interface SchemaRow {
+  readonly type: string;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** Whatever the schema's version: the copy is brought up to date where it is restored. */
+async function copyTables(copy: Database, { onShare, signal }: SnapshotOptions): Promise<void> {
+  const schema = copy
+    .query<SchemaRow, []>(
+      "SELECT type, name, sql FROM source.sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'",
+    )
+    .all();
+  const tables = schema.filter(({ type }) => type === "table");
+  for (const { sql } of tables) copy.run(sql);
+  for (const { name } of tables) {
+    signal.throwIfAborted();
+    if (name === "event") await copyEvents(copy, { onShare, signal });
+    // SQLite copies such a table without looking into its rows.
+    else copy.run(`INSERT INTO main."${name}" SELECT * FROM source."${name}"`);
+    await Bun.sleep(0);
+  }
+  for (const { type, sql } of schema) if (type !== "table") copy.run(sql);
+  for (const pragma of ["application_id", "user_version"] as const) {
+    const row = copy.query<{ [name: string]: number }, []>(`PRAGMA source.${pragma}`).get();
+    copy.run(`PRAGMA main.${pragma} = ${row?.[pragma] ?? 0}`);
+  }
+}
+
+async function copyEvents(
+  copy: Database,
+  { onShare, signal }: Pick<SnapshotOptions, "onShare" | "signal">,
+): Promise<void> {
+  const range = copy
+    .query<{ first: number | null; last: number | null }, []>(
+      "SELECT (SELECT min(id) FROM source.event) AS first, (SELECT max(id) FROM source.event) AS last",
+    )
+    .get();
+  const [first, last] = [range?.first ?? null, range?.last ?? null];
+  if (first === null || last === null) return;
+  const slice = copy.prepare<{ id: number }, [number, number]>(
+    "SELECT id FROM source.event WHERE id >= ? ORDER BY id LIMIT 1 OFFSET ?",
+  );
+  const insert = copy.prepare(
+    "INSERT INTO main.event SELECT * FROM source.event WHERE id >= ? AND id < ? ORDER BY id",
+  );
+  try {
+    for (let from = first; from <= last;) {
+      const next = slice.get(from, EVENT_ROWS_MAX)?.id ?? last + 1;
+      insert.run(from, next);
+      from = next;
+      onShare((from - first) / (last + 1 - first));
+      await Bun.sleep(0);
+      signal.throwIfAborted();
+    }
+  } finally {
+    slice.finalize();
+    insert.finalize();
+  }
+}

@@ -1,0 +1,225 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { DAY_US, type Clock, type InstantUs } from "#kernel/clock.ts";
+import { SetupError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import { describeCause } from "#kernel/log.ts";
+import type { KeyUseStore } from "#identity/store.ts";
+import type { ReportOptions, StatsStore } from "#stats/store.ts";
+import type { LedgerGauges } from "#usage/gauges.ts";
+import { createRecorder } from "#usage/recorder.ts";
+import type { UsageLedger } from "#usage/store.ts";
+import { withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
+import { makePrivateFolder } from "#storage/files/private-file.ts";
+import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
+import { toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
+import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
+import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { joinNext } from "#storage/ledger/threads/join-next.ts";
+import { Journal } from "#storage/ledger/journal/journal.ts";
+import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
+import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
+import { measureSegments } from "#storage/ledger/journal/segments.ts";
+import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
+
+/** Sealing and retention are looked at this often. */
+const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
+/** Reports first wait for what has just ended; not longer than this when the writer cannot commit. */
+const READ_FLUSH_WAIT_MS_MAX = 500;
+/** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
+const CLOSE_WAIT_MS_MAX = 5_000;
+
+export interface LedgerOptions {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sync: "interval" | "request";
+  /** Rows of the request log older than this are removed; null keeps them for ever. Totals always stay. */
+  readonly retentionDays: number | null;
+}
+
+export interface OpenedLedger {
+  readonly ledger: UsageLedger;
+  readonly keyUse: KeyUseStore;
+  readonly stats: StatsStore;
+  gauges(): LedgerGauges;
+  /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
+  maintain(): Promise<void>;
+  /** Like `ledger.close()`, and lets go of the data folder. */
+  close(): Promise<void>;
+}
+
+/**
+ * The usage ledger of a data folder: `usage.db`, the folder `journal` and `serving.lock`. What a killed process left in the
+ * journal is replayed in the background; requests it had under way become events `unreachable` / `connection_error`.
+ * Throws SetupError when another process serves from the folder, and for a file that cannot be used.
+ */
+export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> {
+  const { dataDir, clock, log } = options;
+  const databasePath = join(dataDir, USAGE_NAME);
+  const journalDirectory = join(dataDir, JOURNAL_NAME);
+  const lock = lockDataFolder(dataDir);
+  try {
+    const committed = prepareUsageDatabase(databasePath, log);
+    const found = withSetupErrors(journalDirectory, () => {
+      ensureFolder(journalDirectory);
+      return measureSegments(journalDirectory);
+    });
+    const backlog = new JournalBacklog(found, committed);
+    // Never one that was written to: its end may be torn.
+    const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
+    const journal = withSetupErrors(
+      journalDirectory,
+      () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }),
+    );
+    const writer = await orClose(
+      journal,
+      () =>
+        new WriterClient({
+          workerUrl: new URL("./writer-worker.ts", import.meta.url),
+          databasePath,
+          journalDirectory,
+          log,
+          onCommit: ({ position }) => backlog.commit(position),
+        }),
+    );
+    function onWritten(segment: number, sizeBytes: number): void {
+      backlog.grow(segment, sizeBytes);
+      writer.wake();
+    }
+    const reader = new ReaderClient({
+      workerUrl: new URL("./reader-worker.ts", import.meta.url),
+      databasePath,
+      log,
+    });
+
+    const report = <Kind extends QuestionKind>(
+      asked: Asked<QuestionKind> & { readonly kind: Kind },
+      { signal }: ReportOptions = {},
+    ): Promise<AnswerOf<Kind>> =>
+      reader.ask<Kind>(asked, {
+        signal,
+        // Answered in any case, if need be with what is committed.
+        before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
+      });
+    const flush = joinNext(async () => {
+      await journal.written();
+      await writer.flush();
+    });
+    const maintain = () => {
+      const nowUs = clock.nowUs();
+      const days = options.retentionDays;
+      return writer.maintain({
+        sealBeforeDay: toSealBeforeDay(nowUs),
+        retention: { nowUs, ageUsMax: days === null ? null : days * DAY_US },
+      });
+    };
+    const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
+
+    let closing: Promise<void> | null = null;
+    const closeOnce = async () => {
+      clearInterval(maintenance);
+      const flushed =
+        writer.isRunning && (await isDoneWithin({ work: flush(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
+      if (!flushed) {
+        log.warn(
+          "usage ledger: closed before everything was committed; the next start goes on from the journal",
+          {
+            lost_bytes: journal.pendingBytes,
+          },
+        );
+      }
+      await isDoneWithin({ work: journal.close(), waitMsMax: CLOSE_WAIT_MS_MAX, log });
+      await Promise.all([writer.stop(), reader.stop()]);
+      lock.release();
+    };
+    const close = () => (closing ??= closeOnce());
+
+    const ledger = createRecorder({ journal, sync: options.sync, flush, close });
+    try {
+      await writer.ready();
+    } catch (cause) {
+      await ledger.close();
+      throw cause;
+    }
+    void maintain();
+    return {
+      ledger,
+      keyUse: {
+        async loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>> {
+          // Taken first: what is committed while the reader reads is in one of the two.
+          const unsaved = writer.findUnsavedKeyUse(ids);
+          const merged = new Map(await reader.ask({ kind: "loadLastUsed", question: { ids } }));
+          for (const [id, atUs] of unsaved) merged.set(id, Math.max(atUs, merged.get(id) ?? 0));
+          return merged;
+        },
+        saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
+      },
+      stats: {
+        listRequests(query, page, given) {
+          const wanted = { ...page, isTotalWanted: given?.isTotalWanted };
+          return report({ kind: "listRequests", question: { query, page: wanted } }, given);
+        },
+        readSeries: (question, given) => report({ kind: "readSeries", question }, given),
+        readSummary: (question, given) => report({ kind: "readSummary", question }, given),
+        readFacets: (question, given) => report({ kind: "readFacets", question }, given),
+        readErrors: (question, given) => report({ kind: "readErrors", question }, given),
+      },
+      gauges: () => ({
+        ...writer.gauges(),
+        journalPendingBytes: journal.pendingBytes,
+        journalUncommittedBytes: backlog.bytes,
+        readerWaiting: reader.waitingCount,
+      }),
+      maintain,
+      close: () => ledger.close(),
+    };
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+}
+
+function ensureFolder(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return makePrivateFolder(path);
+  if (found.isDirectory()) return;
+  throw new SetupError("configuration", `The journal ${path} is a file, and no folder: move it away.`);
+}
+
+/** What `make` returns; the journal is closed when it throws. */
+async function orClose<Made>(journal: Journal, make: () => Made): Promise<Made> {
+  try {
+    return make();
+  } catch (cause) {
+    await journal.close();
+    throw cause;
+  }
+}
+
+interface LimitedWait {
+  readonly work: Promise<void>;
+  readonly waitMsMax: number;
+  readonly log: Log;
+}
+
+/** False when it took longer, and when it failed, which is reported here. */
+async function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), waitMsMax);
+  });
+  const done = work.then(
+    () => true,
+    (cause: unknown) => {
+      log.warn("usage ledger: what was recorded could not be committed yet", describeCause(cause));
+      return false;
+    },
+  );
+  try {
+    return await Promise.race([done, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,52 @@
+import type { Database } from "bun:sqlite";
+import { ProxyError } from "#kernel/errors.ts";
+import { describeCause } from "#kernel/log.ts";
+import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
+import type { ReaderCommand, ReaderReply } from "#storage/ledger/threads/messages.ts";
+import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
+import { answerQuestion } from "#storage/sqlite/ledger/reports/reader-questions.ts";
+
+declare const self: Worker;
+
+let databasePath: string | null = null;
+let database: Database | null = null;
+
+self.addEventListener("message", (event: MessageEvent<ReaderCommand>) => {
+  const command = event.data;
+  switch (command.kind) {
+    case "start":
+      databasePath = command.databasePath;
+      reply({ kind: "ready" });
+      return;
+    case "close":
+      database?.close();
+      reply({ kind: "closed" });
+      return;
+    case "ask":
+      answer(command.id, command.asked);
+  }
+});
+
+function answer(id: number, asked: Asked<QuestionKind>): void {
+  try {
+    if (databasePath === null) throw new Error("the reader was not started");
+    database ??= openForReading(databasePath);
+    const found = answerQuestion(database, asked);
+    reply({ kind: "answer", id, answer: found }, listBuffers(found));
+  } catch (cause) {
+    if (cause instanceof ProxyError) {
+      reply({ kind: "refused", id, code: cause.code, message: cause.message, param: cause.param });
+    } else {
+      reply({ kind: "failed", id, fields: describeCause(cause) });
+    }
+  }
+}
+
+/** What is handed over instead of being copied: megabytes would be copied on the serving thread. */
+function listBuffers(found: AnswerOf<QuestionKind>): ArrayBuffer[] {
+  return "chunks" in found ? [...new Set(found.chunks.map(({ buffer }) => buffer))] : [];
+}
+
+function reply(message: ReaderReply, transfer: ArrayBuffer[] = []): void {
+  self.postMessage(message, transfer);
+}

@@ -1,0 +1,30 @@
+import type { Database } from "bun:sqlite";
+import type { AnswerOf, Asked, QuestionKind, QuestionOf } from "#storage/ledger/threads/messages.ts";
+import { readErrors } from "./errors.ts";
+import { readFacets } from "./facets.ts";
+import { loadLastUsed } from "./key-use.ts";
+import { listRequests } from "./request-log.ts";
+import { readSeries } from "./series.ts";
+import { readSummary } from "./summary.ts";
+
+type Answers = {
+  readonly [Kind in QuestionKind]: (database: Database, question: QuestionOf<Kind>) => AnswerOf<Kind>;
+};
+
+/** What answers each kind of question. A new report is one line here and one in `ReaderQuestions`. */
+const ANSWERS: Answers = {
+  listRequests: (database, { query, page }) => listRequests(database, query, page),
+  loadLastUsed: (database, { ids }) => loadLastUsed(database, ids),
+  readSeries,
+  readSummary,
+  readFacets,
+  readErrors,
+};
+
+/** Throws ProxyError for a refusal; anything else that it throws is a bug, or the file's. */
+export function answerQuestion<Kind extends QuestionKind>(
+  database: Database,
+  asked: Asked<Kind>,
+): AnswerOf<Kind> {
+  return ANSWERS[asked.kind](database, asked.question);
+}

@@ -1,0 +1,70 @@
+import type { Database } from "bun:sqlite";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import type { Window } from "#stats/filter.ts";
+import { toDay } from "#storage/ledger/windows/calendar.ts";
+import { findFirstMatch, findFirstRow } from "./first-match.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
+import { cutWindow, readEdges } from "./window-cut.ts";
+
+/** The part of a window that rows can tell of. */
+export interface RowWindow {
+  /** The window's own start; else where the first row that matches stands, or the first hour that has all of its rows, at most its end. */
+  readonly startUs: InstantUs;
+  /** No row stands here or later. */
+  readonly endUs: InstantUs;
+  /** True when something before `startUs` was removed that the window asks for. */
+  readonly isSnapped: boolean;
+}
+
+/**
+ * Where to read a window row by row. Hours that lost rows are left out whole, since one that has a part of them would look
+ * like a quiet one. Null when nothing was ever recorded in it, and without a start when nothing in it matches.
+ */
+export function findRowWindow(database: Database, window: Window, filter: ResolvedFilter): RowWindow | null {
+  const edges = readEdges(database);
+  if (edges === null) return null;
+  const { firstUs, rowsFromUs, rowsEndUs: endUs } = edges;
+  const { sinceUs, untilUs } = window;
+  const completeFromUs = Math.ceil(rowsFromUs / HOUR_US) * HOUR_US;
+  // Never beyond what was asked for: a window that ends before the rows begin has none of its hours.
+  const toStart = (instantUs: InstantUs) => Math.min(instantUs, untilUs ?? instantUs);
+  if (sinceUs !== null) {
+    const isWithin = untilUs === null || (untilUs > firstUs && untilUs > sinceUs);
+    const isSnapped = sinceUs < rowsFromUs && rowsFromUs > firstUs && isWithin;
+    return { startUs: isSnapped ? toStart(Math.max(completeFromUs, sinceUs)) : sinceUs, endUs, isSnapped };
+  }
+  const matchUs = findFirstMatch(database, cutWindow(database, window, "days"), filter);
+  if (matchUs === null) return null;
+  if (isBefore(database, { matchUs, completeFromUs }, filter)) {
+    return { startUs: toStart(completeFromUs), endUs, isSnapped: true };
+  }
+  const startUs = findFirstRow(
+    database,
+    {
+      fromUs: Math.max(matchUs, completeFromUs),
+      toUs: Math.min((toDay(matchUs) + 1) * DAY_US, untilUs ?? endUs, endUs),
+    },
+    filter,
+  );
+  return startUs === null ? null : { startUs, endUs, isSnapped: false };
+}
+
+/** Whether anything that matches arrived before the first complete hour; `matchUs` is as good as days can tell. */
+function isBefore(
+  database: Database,
+  { matchUs, completeFromUs }: { readonly matchUs: InstantUs; readonly completeFromUs: InstantUs },
+  { condition, eventCondition }: ResolvedFilter,
+): boolean {
+  const day = toDay(matchUs);
+  if (matchUs >= completeFromUs) return false;
+  if ((day + 1) * DAY_US <= completeFromUs) return true;
+  const row = database
+    .query<{ requests: number | null; rows: number }, number[]>(
+      `SELECT (SELECT sum(requests) FROM (
+           SELECT requests FROM day_total WHERE day = ? ${condition} UNION ALL
+           SELECT requests FROM sealed_day_total WHERE day = ? ${condition})) AS requests,
+         (SELECT count(*) FROM event WHERE id >= ? AND id < ? ${eventCondition}) AS rows`,
+    )
+    .get(day, day, completeFromUs, (day + 1) * DAY_US);
+  return row !== null && (row.requests ?? 0) > row.rows;
+}

@@ -1,0 +1,143 @@
+import type { Database } from "bun:sqlite";
+import type { EncodedReport, StatsStore, SummaryGrouping } from "#stats/store.ts";
+import type { SummaryPart } from "#stats/summary.ts";
+import { encodeSummary } from "#stats/summary.ts";
+import type { MeasureSource } from "./measure-sources.ts";
+import { toMeasureSources } from "./measure-sources.ts";
+import { readTransaction } from "./read-transaction.ts";
+import { createSumReader, SUMS_MAX } from "./report-sums.ts";
+import { findSubjects, getSubject } from "./report-subjects.ts";
+import { resolveFilter } from "./request-filter.ts";
+import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
+import { cutWindow } from "./window-cut.ts";
+
+type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
+
+/**
+ * The summary of `StatsStore.readSummary`, grouped and spelled by the report. The team's is made of totals by combination:
+ * throws `range_too_large` when more than `sumsMax` of them would be in memory. The others are grouped by the database, since
+ * tags, of which anybody may send new ones, are no part of them.
+ */
+export function readSummary(database: Database, query: SummaryQuery, sumsMax = SUMS_MAX): EncodedReport {
+  return readTransaction(database, () => {
+    const filter = resolveFilter(database, query);
+    const cut = cutWindow(database, query.window, "months");
+    const sources = toMeasureSources(database, cut, filter);
+    const parts =
+      query.grouping === "team"
+        ? readByCombination(database, sources, sumsMax)
+        : readByKey(database, sources, { grouping: query.grouping, sumsMax });
+    return { ...encodeSummary(parts, query), snapped: cut.snapped };
+  });
+}
+
+interface Sums {
+  readonly requests: number;
+  readonly cancelled: number;
+  readonly priced_requests: number;
+  readonly cost_hi: number;
+  readonly cost_lo: number;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly cached_input_tokens: number | null;
+  readonly audio_us: number | null;
+}
+
+interface CombinationSums extends Sums {
+  readonly combination: number;
+}
+
+/** A relay call may name no model; it is no usage of one. */
+function readByCombination(
+  database: Database,
+  sources: readonly MeasureSource[],
+  sumsMax: number,
+): readonly SummaryPart[] {
+  const read = createSumReader<CombinationSums>(database, sumsMax);
+  const sums = sources.flatMap((source) => read(toCombinationSums(source.sql), source.bindings));
+  const subjects = findSubjects(
+    database,
+    sums.map(({ combination }) => combination),
+  );
+  const parts: SummaryPart[] = [];
+  for (const sum of sums) {
+    const subject = getSubject(subjects, sum.combination);
+    if (subject.model !== null) parts.push({ subject, ...toFigures(sum) });
+  }
+  return parts;
+}
+
+interface KeySums extends Sums {
+  readonly principal: string;
+  readonly model: string;
+  readonly endpoint: string;
+}
+
+const KEYS = {
+  own: { columns: "'' AS principal, c.model, c.endpoint", groups: "c.model, c.endpoint" },
+  admin: {
+    columns: "c.principal_name AS principal, c.model, c.endpoint",
+    groups: "c.principal_name, c.model, c.endpoint",
+  },
+} as const;
+
+/** By combination first, in the order of the tables: to sort their rows by text would take several times as long. */
+function readByKey(
+  database: Database,
+  sources: readonly MeasureSource[],
+  { grouping, sumsMax }: { readonly grouping: Exclude<SummaryGrouping, "team">; readonly sumsMax: number },
+): readonly SummaryPart[] {
+  const { columns, groups } = KEYS[grouping];
+  const read = createSumReader<KeySums>(database, sumsMax);
+  return sources
+    .flatMap((source) =>
+      read(
+        `SELECT ${columns}, ${toSums("sum(cancelled)")}
+         FROM (${toCombinationSums(source.sql)}) AS s CROSS JOIN combination AS c ON c.id = s.combination
+         WHERE c.model IS NOT NULL GROUP BY ${groups}`,
+        source.bindings,
+      ),
+    )
+    .map(toKeyPart);
+}
+
+/** What it is not grouped by is left empty. */
+function toKeyPart({ principal, model, endpoint, ...sums }: KeySums): SummaryPart {
+  const subject = { principal, keyId: null, providerId: "", model, endpoint, client: null, tags: "" };
+  return { subject, ...toFigures(sums) };
+}
+
+/** Failures are no usage; what a caller broke off is (decisions, "Reports"). */
+function toCombinationSums(source: string): string {
+  const cancelled = "SELECT id FROM result WHERE outcome = 'cancelled'";
+  return `SELECT combination, ${toSums(`sum(iif(result IN (${cancelled}), requests, 0))`)}
+    FROM (${source}) WHERE result IN (SELECT id FROM result WHERE outcome IN ('ok', 'cancelled')) GROUP BY combination`;
+}
+
+function toSums(cancelled: string): string {
+  const plain = [
+    "requests",
+    "priced_requests",
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "audio_us",
+  ];
+  return [
+    `${cancelled} AS cancelled`,
+    ...plain.map((column) => `sum(${column}) AS ${column}`),
+    toCostSums((column) => column),
+  ].join(", ");
+}
+
+function toFigures(sum: Sums): Omit<SummaryPart, "subject"> {
+  return {
+    requests: sum.requests,
+    cancelled: sum.cancelled,
+    costPico: sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo),
+    inputTokens: sum.input_tokens,
+    outputTokens: sum.output_tokens,
+    cachedInputTokens: sum.cached_input_tokens,
+    audioUs: sum.audio_us,
+  };
+}

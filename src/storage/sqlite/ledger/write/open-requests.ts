@@ -1,0 +1,96 @@
+import type { Database, Statement } from "bun:sqlite";
+import type { Begun, JournalDecoder } from "#usage/journal-decoder.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
+import type { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
+import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+
+interface OpenRequest {
+  readonly begun: Begun;
+  /** Kept in the table as well, because its segment is gone. */
+  isStored: boolean;
+}
+
+/**
+ * The requests that have begun and not ended, as of the writer's position. Those that began in the current segment are
+ * found in it again; those of segments before it stand in the table `open_request`.
+ */
+export class OpenRequests {
+  readonly #database: Database;
+  readonly #store: Statement<unknown, [number, Uint8Array]>;
+  readonly #drop: Statement<unknown, [number]>;
+  readonly #requests = new Map<number, OpenRequest>();
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#store = database.prepare("INSERT INTO open_request (sequence, begin_line) VALUES (?, ?)");
+    this.#drop = database.prepare("DELETE FROM open_request WHERE sequence = ?");
+  }
+
+  /** From the file alone: what memory held before does not count. */
+  reload(reader: SegmentReader, decoder: JournalDecoder, position: JournalPosition): void {
+    this.#requests.clear();
+    decoder.startSegment();
+    const rows = this.#database
+      .query<{ begin_line: Uint8Array }, []>("SELECT begin_line FROM open_request")
+      .all();
+    for (const { begin_line: line } of rows) this.#recall(decoder, Buffer.from(line.subarray(0, -1)), true);
+    this.#recallSegment(reader, decoder, position);
+  }
+
+  begin(sequence: number, begun: Begun): void {
+    this.#requests.set(sequence, { begun, isStored: false });
+  }
+
+  /** The begin of a request that has ended now; null when none is open under this number. */
+  end(sequence: number): Begun | null {
+    const request = this.#requests.get(sequence);
+    if (request === undefined) return null;
+    this.#requests.delete(sequence);
+    if (request.isStored) this.#drop.run(sequence);
+    return request.begun;
+  }
+
+  /** All that are open, which are none afterwards. */
+  takeAll(): readonly Begun[] {
+    const begun = [...this.#requests.values()].map((request) => request.begun);
+    this.#requests.clear();
+    this.#database.run("DELETE FROM open_request");
+    return begun;
+  }
+
+  /** Called in the transaction in which the position leaves a segment. */
+  storeAll(): void {
+    for (const [sequence, request] of this.#requests) {
+      if (request.isStored) continue;
+      // Spelled out: the segment that its number belongs to will be gone.
+      this.#store.run(
+        sequence,
+        Buffer.from(encodeJournalLine({ kind: "begin", sequence, ...request.begun })),
+      );
+      request.isStored = true;
+    }
+  }
+
+  #recallSegment(reader: SegmentReader, decoder: JournalDecoder, until: JournalPosition): void {
+    const { segment, offsetBytes } = until;
+    let at: JournalPosition = { segment, offsetBytes: 0 };
+    while (at.segment === segment && at.offsetBytes < offsetBytes) {
+      const chunk = reader.read(at);
+      let offset = at.offsetBytes;
+      for (const line of chunk.lines) {
+        if (offset >= offsetBytes) return;
+        offset += line.length + 1;
+        this.#recall(decoder, line, false);
+      }
+      if (chunk.next.segment === segment && chunk.next.offsetBytes === at.offsetBytes) return;
+      at = chunk.next;
+    }
+  }
+
+  #recall(decoder: JournalDecoder, line: Buffer, isStored: boolean): void {
+    const entry = decoder.decode(line);
+    if (entry?.kind === "run") this.#requests.clear();
+    else if (entry?.kind === "begin") this.#requests.set(entry.sequence, { begun: entry.begun, isStored });
+    else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
+  }
+}

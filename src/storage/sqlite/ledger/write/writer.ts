@@ -1,0 +1,232 @@
+import type { Database, Statement } from "bun:sqlite";
+import { rmSync } from "node:fs";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { PriceSet } from "#kernel/units.ts";
+import type { UsageFigures } from "#usage/journal-line.ts";
+import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
+import { JournalDecoder } from "#usage/journal-decoder.ts";
+import type { DimensionLimits } from "./dimensions.ts";
+import { EventRows } from "./event-rows.ts";
+import { Interning } from "./interning.ts";
+import type { Commit, Retention } from "#storage/ledger/threads/messages.ts";
+import { Maintenance } from "./maintenance.ts";
+import { OpenRequests } from "./open-requests.ts";
+import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
+import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
+import { splitCost } from "#storage/ledger/rows/sums.ts";
+import { Totals } from "./totals.ts";
+
+export interface WriterOptions {
+  readonly database: Database;
+  readonly journalDirectory: string;
+  /** Called for lines that were skipped; with counts only, never with what they held. */
+  readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
+  /** Called after each batch. */
+  readonly onCommit?: (commit: Commit) => void;
+  readonly readBytesMax?: number;
+  readonly dimensionLimits?: DimensionLimits;
+}
+
+/**
+ * Turns journal lines into events and totals, each batch in one transaction together with the position it ends at, so that
+ * every line counts exactly once whatever happens in between. A segment is removed when the position has left it; begins
+ * of it that are still open move into a table with the same commit. Synchronous; a failure of SQLite leaves everything as
+ * it was before the call and is thrown.
+ */
+export class UsageWriter {
+  readonly #options: WriterOptions;
+  readonly #database: Database;
+  readonly #reader: SegmentReader;
+  readonly #decoder = new JournalDecoder();
+  readonly #interning: Interning;
+  readonly #totals: Totals;
+  readonly #open: OpenRequests;
+  readonly #rows: EventRows;
+  readonly #maintenance: Maintenance;
+  readonly #saveState: Statement<unknown, number[]>;
+  #position: JournalPosition = { segment: 0, offsetBytes: 0 };
+  /** Set when a transaction failed: memory may be ahead of the file. */
+  #isStale = true;
+  /** Of the batch in hand, or the last one. */
+  #eventCount = 0;
+
+  constructor(options: WriterOptions) {
+    const { database } = options;
+    this.#options = options;
+    this.#database = database;
+    this.#reader = new SegmentReader(options.journalDirectory, options.readBytesMax);
+    this.#interning = new Interning(database);
+    this.#totals = new Totals(database, options.dimensionLimits);
+    this.#open = new OpenRequests(database);
+    this.#rows = new EventRows(database);
+    this.#maintenance = new Maintenance(database, this.#totals);
+    this.#saveState = database.prepare(
+      "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ?",
+    );
+  }
+
+  /** Commits the next lines of the journal, if any; false when its end was reached. */
+  writeBatch(): boolean {
+    this.#refresh();
+    const startedMs = performance.now();
+    const chunk = this.#reader.read(this.#position);
+    const { next } = chunk;
+    if (next.segment === this.#position.segment && next.offsetBytes === this.#position.offsetBytes)
+      return false;
+    const left = this.#position.segment;
+    if (this.#position.offsetBytes === 0) this.#decoder.startSegment();
+    let damagedLines = 0;
+    this.#transact(() => {
+      this.#eventCount = 0;
+      for (const line of chunk.lines) {
+        const entry = this.#decoder.decode(line);
+        if (entry === null || !this.#apply(entry)) damagedLines += 1;
+      }
+      this.#totals.store(this.#maintenance.sealedBeforeDay);
+      if (next.segment !== left) this.#open.storeAll();
+      this.#position = next;
+    });
+    if (damagedLines > 0 || chunk.tornBytes > 0) {
+      this.#options.onDamage({ lines: damagedLines, tornBytes: chunk.tornBytes });
+    }
+    if (next.segment !== left) this.#removeSegments();
+    this.#options.onCommit?.({
+      position: next,
+      events: this.#eventCount,
+      combinations: this.#interning.combinationCount(),
+      durationMs: performance.now() - startedMs,
+    });
+    return chunk.hasMore;
+  }
+
+  /** See `Maintenance.sealDay`. */
+  sealDay(beforeDay: number): boolean {
+    this.#refresh();
+    if (beforeDay <= this.#maintenance.sealedBeforeDay) return false;
+    return this.#transact(() => this.#maintenance.sealDay(beforeDay));
+  }
+
+  /** See `Maintenance.boundRetention`: once per look, before the first `prune`. */
+  boundRetention(retention: Retention): InstantUs {
+    this.#refresh();
+    return this.#transact(() => this.#maintenance.boundRetention(retention));
+  }
+
+  /** See `Maintenance.prune`. */
+  prune(beforeUs: InstantUs): boolean {
+    this.#refresh();
+    if (beforeUs <= this.#maintenance.prunedBeforeUs) return false;
+    return this.#transact(() => this.#maintenance.prune(beforeUs));
+  }
+
+  saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): void {
+    this.#refresh();
+    this.#transact(() => {
+      const save = this.#database.query<unknown, [string, number]>(
+        `INSERT INTO key_use (key_id, last_used_us) VALUES (?, ?)
+         ON CONFLICT (key_id) DO UPDATE SET last_used_us = max(last_used_us, excluded.last_used_us)`,
+      );
+      for (const [keyId, atUs] of uses) save.run(keyId, atUs);
+    });
+  }
+
+  close(): void {
+    this.#reader.close();
+    this.#database.close();
+  }
+
+  #apply(entry: DecodedLine): boolean {
+    if (entry.kind === "run") {
+      // A new process began: what is open was cut off with the one before.
+      for (const begun of this.#open.takeAll()) this.#add(begun, CUT_OFF, NO_PRICES);
+    } else if (entry.kind === "begin") {
+      this.#open.begin(entry.sequence, entry.begun);
+    } else if (entry.kind === "end") {
+      const begun = this.#open.end(entry.sequence);
+      if (begun === null) return false;
+      this.#add(begun, entry.ending, entry.prices);
+    }
+    return true;
+  }
+
+  #add(begun: Begun, ending: UsageFigures, prices: PriceSet): void {
+    const combination = this.#interning.combination(begun.dimensions, ending.usage?.shape ?? null);
+    const result = this.#interning.result(ending);
+    const cost = splitCost(ending.costPico);
+    const { arrivedAtUs } = begun;
+    // What was pruned never comes back, also not by a late end; its totals do.
+    const id =
+      arrivedAtUs < this.#maintenance.prunedBeforeUs
+        ? arrivedAtUs
+        : this.#rows.add({
+            begun,
+            ending,
+            combination,
+            cost,
+            manner: this.#interning.manner({ result, streamed: begun.streamed, prices }),
+          });
+    this.#totals.add({ id, combination, result, cost, ending });
+    this.#eventCount += 1;
+  }
+
+  #removeSegments(): void {
+    const { segment } = this.#position;
+    for (const old of listSegments(this.#options.journalDirectory)) {
+      if (old < segment) rmSync(segmentPath(this.#options.journalDirectory, old), { force: true });
+    }
+  }
+
+  #transact<Result>(step: () => Result): Result {
+    // Fails at once when another process holds the lock; nothing has changed then.
+    this.#database.run("BEGIN IMMEDIATE");
+    try {
+      const result = step();
+      const { segment, offsetBytes } = this.#position;
+      const { sealedBeforeDay, prunedBeforeUs } = this.#maintenance;
+      this.#saveState.run(segment, offsetBytes, sealedBeforeDay, prunedBeforeUs);
+      this.#database.run("COMMIT");
+      return result;
+    } catch (cause) {
+      // A full disk or an I/O error may have rolled back already.
+      if (this.#database.inTransaction) this.#database.run("ROLLBACK");
+      this.#isStale = true;
+      throw cause;
+    }
+  }
+
+  /** Memory as of the last commit: the state row, the stored begins, and those of the current segment up to the position. */
+  #refresh(): void {
+    if (!this.#isStale) return;
+    this.#interning.clear();
+    this.#totals.rollBack();
+    this.#rows.clear();
+    const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
+    if (state === null) throw new Error("usage.db has no state row");
+    this.#position = { segment: state.journal_segment, offsetBytes: state.journal_offset };
+    this.#maintenance.sealedBeforeDay = state.sealed_before_day;
+    this.#maintenance.prunedBeforeUs = state.pruned_before_us;
+    this.#open.reload(this.#reader, this.#decoder, this.#position);
+    this.#isStale = false;
+  }
+}
+
+interface StateRow {
+  readonly journal_segment: number;
+  readonly journal_offset: number;
+  readonly sealed_before_day: number;
+  readonly pruned_before_us: number;
+}
+
+/** The end of a request that was under way when its process was killed: how long it ran nobody knows. */
+const CUT_OFF: UsageFigures = {
+  statusCode: 502,
+  outcome: "unreachable",
+  errorKind: "connection_error",
+  durationUs: 0,
+  timeToFirstByteUs: null,
+  usage: null,
+  costPico: null,
+  unpriced: false,
+};
+const NO_PRICES: PriceSet = {};

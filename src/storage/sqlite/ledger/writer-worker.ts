@@ -1,0 +1,127 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import { describeCause } from "#kernel/log.ts";
+import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
+import type { WriterCommand, WriterReply } from "#storage/ledger/threads/messages.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
+
+/** How long the lock of another process or a full disk is left alone before the next attempt. */
+const RETRY_INTERVAL_MS = 100;
+/** A cause that stays is reported at most this often. */
+const REPORT_INTERVAL_MS = 30_000;
+
+declare const self: Worker;
+
+type Job = { readonly id: number; readonly step: (writer: UsageWriter) => boolean };
+
+const jobs: Job[] = [];
+let start: Extract<WriterCommand, { kind: "start" }> | null = null;
+let writer: UsageWriter | null = null;
+let timer: ReturnType<typeof setTimeout> | null = null;
+let reportedMs = Number.NEGATIVE_INFINITY;
+let isFailing = false;
+
+self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
+  const command = event.data;
+  switch (command.kind) {
+    case "start":
+      start = command;
+      reply({ kind: "ready" });
+      break;
+    case "wake":
+      break;
+    case "flush":
+      jobs.push({ id: command.id, step: () => false });
+      break;
+    case "saveKeyUse":
+      jobs.push({ id: command.id, step: (to) => (to.saveKeyUse(command.uses), false) });
+      break;
+    case "maintain":
+      jobs.push({ id: command.id, step: toMaintenance(command) });
+      break;
+    case "close":
+      close();
+      return;
+  }
+  // While something fails the pace is the retry's, whatever comes in.
+  if (!isFailing) schedule(0);
+});
+
+function schedule(delayMs: number): void {
+  timer ??= setTimeout(run, delayMs);
+}
+
+/** One transaction at a time, the journal first: in between, messages are taken in. */
+function run(): void {
+  timer = null;
+  try {
+    writer ??= open();
+    if (writer === null) return;
+    const hasMore = writer.writeBatch() || runJob(writer);
+    if (isFailing) report("info", "usage writer: goes on");
+    isFailing = false;
+    if (hasMore) schedule(0);
+  } catch (cause) {
+    if (!isFailing || performance.now() - reportedMs > REPORT_INTERVAL_MS) {
+      report(
+        "warn",
+        "usage writer: cannot write, trying again; events wait in the journal",
+        describeCause(cause),
+      );
+      reportedMs = performance.now();
+    }
+    isFailing = true;
+    reply({ kind: "failed" });
+    schedule(RETRY_INTERVAL_MS);
+  }
+}
+
+/** A step of the first job, when the journal has been read to its end; a job is answered after its last step. */
+function runJob(to: UsageWriter): boolean {
+  const job = jobs[0];
+  if (job === undefined) return false;
+  if (!job.step(to)) {
+    jobs.shift();
+    reply({ kind: "done", id: job.id });
+  }
+  return true;
+}
+
+function toMaintenance(command: Extract<WriterCommand, { kind: "maintain" }>): Job["step"] {
+  let pruneBeforeUs: InstantUs | null = null;
+  return (to) => {
+    if (to.sealDay(command.sealBeforeDay)) return true;
+    pruneBeforeUs ??= to.boundRetention(command.retention);
+    return to.prune(pruneBeforeUs);
+  };
+}
+
+function open(): UsageWriter | null {
+  if (start === null) return null;
+  const database = openForWriting(start.databasePath);
+  try {
+    return new UsageWriter({
+      database,
+      journalDirectory: start.journalDirectory,
+      onDamage: ({ lines, tornBytes }) =>
+        report("warn", "usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
+      onCommit: (commit) => reply({ kind: "committed", commit }),
+    });
+  } catch (cause) {
+    database.close();
+    throw cause;
+  }
+}
+
+function close(): void {
+  if (timer !== null) clearTimeout(timer);
+  writer?.close();
+  reply({ kind: "closed" });
+}
+
+function report(level: "info" | "warn", message: string, fields = {}): void {
+  reply({ kind: "report", level, message, fields });
+}
+
+function reply(message: WriterReply): void {
+  self.postMessage(message);
+}
