@@ -48,7 +48,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "ledger/rows": [],
     "sqlite/file": ["files"],
     "sqlite/catalog": ["sqlite/file"],
-    "sqlite/ledger/file": ["sqlite/file", "files", "ledger/journal", "sqlite/ledger/write"],
+    "sqlite/ledger/file": ["sqlite/file", "files", "ledger/journal"],
     "sqlite/ledger/write": [
       "sqlite/ledger/file",
       "files",

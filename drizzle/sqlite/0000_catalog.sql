@@ -20,6 +20,16 @@ CREATE TABLE `audit_events` (
 	`target_ref` text NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `login_links` (
+	`token_hash` text PRIMARY KEY NOT NULL,
+	`principal_id` text NOT NULL,
+	`created_at_us` integer NOT NULL,
+	`expires_at_us` integer NOT NULL,
+	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE INDEX `login_links_by_principal` ON `login_links` (`principal_id`);--> statement-breakpoint
+CREATE INDEX `login_links_by_expiry` ON `login_links` (`expires_at_us`);--> statement-breakpoint
 CREATE TABLE `meta` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` text NOT NULL
@@ -49,6 +59,16 @@ CREATE TABLE `models` (
 CREATE UNIQUE INDEX `models_alias_unique` ON `models` (`alias`);--> statement-breakpoint
 CREATE INDEX `models_by_provider` ON `models` (`provider_id`);--> statement-breakpoint
 CREATE INDEX `models_by_target` ON `models` (`target_id`);--> statement-breakpoint
+CREATE TABLE `oidc_subject` (
+	`issuer` text NOT NULL,
+	`subject` text NOT NULL,
+	`principal_id` text NOT NULL,
+	PRIMARY KEY(`issuer`, `subject`),
+	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade,
+	CONSTRAINT "oidc_subject_given" CHECK("oidc_subject"."issuer" <> '' AND "oidc_subject"."subject" <> '')
+);
+--> statement-breakpoint
+CREATE INDEX `oidc_subject_by_principal` ON `oidc_subject` (`principal_id`);--> statement-breakpoint
 CREATE TABLE `prices` (
 	`name` text NOT NULL,
 	`unit` text NOT NULL,
@@ -57,6 +77,14 @@ CREATE TABLE `prices` (
 	PRIMARY KEY(`name`, `unit`),
 	CONSTRAINT "prices_unit_known" CHECK("prices"."unit" IN ('input_tokens', 'output_tokens', 'cached_input_tokens', 'audio_seconds')),
 	CONSTRAINT "prices_not_negative" CHECK("prices"."price_pico" IS NULL OR "prices"."price_pico" >= 0)
+);
+--> statement-breakpoint
+CREATE TABLE `pricing_feed` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`version` text NOT NULL,
+	`loaded_at_us` integer NOT NULL,
+	CONSTRAINT "pricing_feed_one_row" CHECK("pricing_feed"."id" = 1),
+	CONSTRAINT "pricing_feed_version_given" CHECK("pricing_feed"."version" <> '')
 );
 --> statement-breakpoint
 CREATE TABLE `principals` (
@@ -97,6 +125,19 @@ CREATE TABLE `providers` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `providers_name_unique` ON `providers` (`name`);--> statement-breakpoint
+CREATE TABLE `relay_tokens` (
+	`id` text PRIMARY KEY NOT NULL,
+	`principal_id` text NOT NULL,
+	`hash` text NOT NULL,
+	`suffix` text NOT NULL,
+	`label` text NOT NULL,
+	`created_at_us` integer NOT NULL,
+	FOREIGN KEY (`principal_id`) REFERENCES `principals`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `relay_tokens_hash_unique` ON `relay_tokens` (`hash`);--> statement-breakpoint
+CREATE INDEX `relay_tokens_by_principal` ON `relay_tokens` (`principal_id`,`created_at_us`,`id`);--> statement-breakpoint
+CREATE INDEX `relay_tokens_by_creation` ON `relay_tokens` (`created_at_us`,`id`);--> statement-breakpoint
 CREATE TABLE `sessions` (
 	`token_hash` text PRIMARY KEY NOT NULL,
 	`principal_id` text NOT NULL,

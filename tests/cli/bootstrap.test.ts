@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { makeFolder } from "../support/folder.ts";
-import { countMigrations, makeCatalogOlder } from "../support/older-catalog.ts";
+import { countMigrations, makeSchemaLater } from "../support/later-schema.ts";
 import { runLocal } from "./terminal.ts";
 
 let folder: ReturnType<typeof makeFolder>;
@@ -21,7 +21,7 @@ describe("lockport admin bootstrap beside a server of an older version", () => {
   test("needs no more than to look where the admin has a key, and is refused where one has to be made", async () => {
     await run("admin bootstrap");
     const catalogPath = join(dataDir, "catalog.db");
-    makeCatalogOlder(catalogPath);
+    using _ = makeSchemaLater();
     const lock = lockDataFolder(dataDir);
     try {
       expect(await run("admin bootstrap --if-missing")).toEqual({

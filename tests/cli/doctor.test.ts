@@ -17,7 +17,7 @@ import { encodeJournalLine } from "#usage/journal-line.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
-import { makeCatalogOlder } from "../support/older-catalog.ts";
+import { makeSchemaLater } from "../support/later-schema.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamOptions } from "../support/upstream.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
@@ -186,7 +186,7 @@ describe("lockport doctor on a folder", () => {
 
   test("with an older catalog asks the providers all the same, and says of what it cannot look at that it did not", async () => {
     await provider("p", { script: (call) => call.reply({ body: MODELS }) });
-    makeCatalogOlder(join(dataDir, "catalog.db"));
+    using _ = makeSchemaLater();
     const older = await diagnose();
     expect(older.code).toBe(0);
     expect(older.find("catalog.db")).toMatchObject({ status: "warn" });

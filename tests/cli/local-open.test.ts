@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { UNRELEASED_APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { lockDataFolder, type FolderLock } from "#storage/sqlite/file/folder-lock.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
-import { countMigrations, makeCatalogOlder } from "../support/older-catalog.ts";
+import { countMigrations, makeSchemaLater } from "../support/later-schema.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 import { chat } from "./both-ways.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
@@ -92,7 +93,7 @@ describe("a command that reads", () => {
       await runReading();
       expect(look()).toEqual(current);
 
-      makeCatalogOlder(catalogPath);
+      using _ = makeSchemaLater();
       const older = look();
       await runReading();
       expect(look()).toEqual(older);
@@ -106,7 +107,7 @@ describe("a command that reads", () => {
     let lock: FolderLock | null = null;
     try {
       await makeUsed(upstream);
-      makeCatalogOlder(catalogPath);
+      using _ = makeSchemaLater();
       lock = lockDataFolder(dataDir);
       const server = new Database(catalogPath);
       await runReading();
@@ -120,18 +121,19 @@ describe("a command that reads", () => {
     }
   });
 
-  test("of the usage of an older ledger is refused with what to do, and leaves it as it is", async () => {
+  test("of the usage of an unreleased schema is refused with what to do, and leaves it as it is", async () => {
     const upstream = await startModels();
     try {
       await makeUsed(upstream);
       const usage = new Database(join(dataDir, "usage.db"));
-      usage.run("PRAGMA user_version = 1");
+      usage.run(`PRAGMA application_id = ${UNRELEASED_APPLICATION_ID}`);
+      usage.run("PRAGMA user_version = 2");
       usage.close(true);
       const before = look();
       for (const line of ["usage", "requests tail"]) {
         const { code, data, messages } = await run(line);
         expect({ line, code, data }).toEqual({ line, code: 78, data: "" });
-        expect(messages).toContain("start the server of this version once");
+        expect(messages).toContain("was made by an unreleased lockport and cannot be brought up to date");
       }
       expect((await run("provider list")).code).toBe(0);
       expect(look()).toEqual(before);
@@ -149,7 +151,7 @@ describe("a command that changes something", () => {
     let lock: FolderLock | null = null;
     try {
       await makeUsed(upstream);
-      makeCatalogOlder(catalogPath);
+      using _ = makeSchemaLater();
       lock = lockDataFolder(dataDir);
       const before = look();
       const changed = join(folder.path, "changed.yaml");
@@ -175,7 +177,7 @@ describe("a command that changes something", () => {
     const upstream = await startModels();
     try {
       await makeUsed(upstream);
-      makeCatalogOlder(catalogPath);
+      using _ = makeSchemaLater();
       // It lists what there is, then binds, then reads again.
       expect(await run("provider discover up --bind")).toMatchObject({ code: 0 });
       expect(countMigrations(catalogPath)).toBe(CATALOG_MIGRATIONS.length);

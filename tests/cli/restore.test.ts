@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
@@ -12,7 +11,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { cleanEnvironment } from "../support/process.ts";
@@ -131,21 +129,6 @@ describe("lockport restore", () => {
     );
     expect(readdirSync(target).filter((name) => name !== "serving.lock")).toEqual(["secret.key"]);
     expect((await runLocal(target, ["admin", "bootstrap"])).code).toBe(78);
-  });
-
-  test("takes the ledger of an older version, which the next start brings up to date", async () => {
-    const usage = new Database(join(dataDir, "usage.db"));
-    usage.run(readFileSync(join(import.meta.dir, "../ledger/schema-1.sql"), "utf8"));
-    usage.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-    usage.run("PRAGMA user_version = 1");
-    usage.close();
-    const made = await run(`backup ${file} --with-secret-key --json`);
-    expect(JSON.parse(made.data)).toMatchObject({ usage_schema: 1 });
-    expect(await restore()).toMatchObject({ code: 0 });
-    const app = await startApp({ dataDir: target });
-    expect((await app.api("GET", "/stats/requests")).status).toBe(200);
-    await app.stop();
-    expect(existsSync(join(target, "usage.db.before-schema-2"))).toBe(true);
   });
 
   test("puts the catalog where PROXY_DATABASE_URL says, also on another disk, and takes every move back when that fails", async () => {

@@ -88,7 +88,6 @@ describe("a reader beside the ledger's own process", () => {
       database.close();
     };
     for (const [statement, sentence] of [
-      ["PRAGMA user_version = 1", "start the server of this version once"],
       ["PRAGMA user_version = 99", "newer lockport"],
       ["PRAGMA application_id = 7", "not a usage database"],
     ] as const) {

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { readCatalogDatabase } from "#storage/sqlite/catalog/local-catalog.ts";
 import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
 import { createFakeClock, createSqliteEngine, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
-import { makeCatalogOlder } from "../support/older-catalog.ts";
+import { makeSchemaLater } from "../support/later-schema.ts";
 
 const read = (path: string) =>
   readCatalogDatabase({
@@ -22,7 +22,7 @@ describe("a catalog that is opened to be read", () => {
       const database = await engine.open();
       await database.identity.createPrincipal(principal("ann"), null);
       await database.close();
-      if (age === "older") makeCatalogOlder(engine.path);
+      using _ = age === "older" ? makeSchemaLater() : null;
       expect(findCatalogAge(engine.path)).toBe(age);
 
       const reading = await read(engine.path);

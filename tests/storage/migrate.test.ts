@@ -14,7 +14,6 @@ import {
   createTempDir,
   principal,
   relayToken,
-  SECRET_CHECK_VALUE,
   spawnChild,
   START_US,
 } from "./support.ts";
@@ -217,57 +216,6 @@ describe("the catalog's migrations", () => {
     const source = await generateSQLiteDrizzleJson({ ...schema }, migrated.id);
     expect(await generateSQLiteMigration(migrated, source)).toEqual([]);
   }, 20_000);
-
-  test("keep the prices of a catalog of the first version, which then has no feed yet", async () => {
-    await using engine = createSqliteEngine();
-    const first = openSqlite(engine.path);
-    migrate(first, CATALOG_MIGRATIONS.slice(0, 1), {
-      path: engine.path,
-      nowUs: START_US,
-      seed: () => {
-        first.run("INSERT INTO meta VALUES ('secret_check', ?)", [SECRET_CHECK_VALUE]);
-        first.run("INSERT INTO prices VALUES ('m', 'input_tokens', 5, NULL)");
-      },
-    });
-    first.close(true);
-    const { catalog } = await engine.open();
-    const { prices, feed } = await catalog.snapshot();
-    expect(prices).toEqual([{ name: "m", unit: "input_tokens", pricePico: 5, feedVersion: null }]);
-    expect(feed).toBeNull();
-    await catalog.change(() => ({
-      writes: [{ kind: "put_feed", feed: { version: "v", loadedAtUs: START_US } }],
-      audit: [],
-      result: () => null,
-    }));
-    expect((await catalog.snapshot()).feed?.version).toBe("v");
-  });
-
-  test("keep the principals, keys and sessions of a catalog that had no relay tokens, and give it some", async () => {
-    await using engine = createSqliteEngine();
-    const before = openSqlite(engine.path);
-    migrate(before, CATALOG_MIGRATIONS.slice(0, 2), {
-      path: engine.path,
-      nowUs: START_US,
-      seed: () => {
-        before.run("INSERT INTO meta VALUES ('secret_check', ?)", [SECRET_CHECK_VALUE]);
-        before.run("INSERT INTO principals VALUES ('principal-ann', 'ann', 'user', 'member', 1, ?)", [
-          START_US,
-        ]);
-        before.run("INSERT INTO api_keys VALUES ('key-one', 'principal-ann', 'hash-one', 'abcd', 'one', ?)", [
-          START_US,
-        ]);
-        before.run("INSERT INTO sessions VALUES ('cookie', 'principal-ann', ?, ?)", [START_US, START_US + 9]);
-      },
-    });
-    before.close(true);
-    const { identity } = await engine.open();
-    const { hash, ...key } = apiKey("one", "principal-ann");
-    expect(await identity.findKeyByHash(hash)).toEqual({ key, principal: principal("ann") });
-    expect((await identity.findSession("cookie", START_US))?.principal).toEqual(principal("ann"));
-    await identity.createRelayToken(relayToken("one", "principal-ann"), null);
-    expect((await identity.findRelayTokenByHash("hash-one"))?.principal).toEqual(principal("ann"));
-    expect(await identity.findPrincipalBySubject("https://idp.example", "ann")).toBeNull();
-  });
 
   test("leave no orphan behind and pass every check of the file", async () => {
     await using engine = createSqliteEngine();

@@ -1,10 +1,12 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSystemClock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { openStorage } from "#storage/storage.ts";
+import { UNRELEASED_APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
+import { makeSchemaLater } from "../support/later-schema.ts";
 import { createTempDir, PAGE, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
 
 const open = (folder: string) =>
@@ -49,10 +51,8 @@ test("a ledger that cannot be opened is a SetupError, and the catalog does not s
 test("a second server is refused before it touches the catalog, which the first may know in an older form", async () => {
   using dir = createTempDir();
   const first = await open(dir.path);
-  // As an older version would have left it: one migration is not there.
+  using _ = makeSchemaLater();
   const catalog = new Database(join(dir.path, "catalog.db"));
-  catalog.run("DROP TABLE login_links");
-  catalog.run("DELETE FROM schema_migrations WHERE position = (SELECT max(position) FROM schema_migrations)");
   const tables = () => catalog.query("SELECT name FROM sqlite_schema ORDER BY name").all();
   const before = tables();
   const cause: unknown = await open(dir.path).catch((thrown: unknown) => thrown);
@@ -62,3 +62,25 @@ test("a second server is refused before it touches the catalog, which the first 
   catalog.close();
   await first.close();
 }, 20_000);
+
+test.each([
+  ["catalog.db", "UPDATE schema_migrations SET hash = 'of an earlier text'", "no released lockport"],
+  [
+    "usage.db",
+    `PRAGMA application_id = ${UNRELEASED_APPLICATION_ID}; PRAGMA user_version = 2`,
+    "unreleased lockport",
+  ],
+])("a %s of an unreleased schema is refused in one sentence and never reset", async (name, sql, sentence) => {
+  using dir = createTempDir();
+  await (await open(dir.path)).close();
+  const path = join(dir.path, name);
+  const database = new Database(path);
+  database.run(sql);
+  database.close(true);
+  const before = readFileSync(path);
+  const cause: unknown = await open(dir.path).catch((thrown: unknown) => thrown);
+  expect(cause).toMatchObject({ name: "SetupError", kind: "configuration" });
+  expect(String(cause)).toContain(sentence);
+  expect(String(cause)).toContain("cannot be brought up to date: start the executable that made it");
+  expect(readFileSync(path).equals(before)).toBe(true);
+});

@@ -96,7 +96,7 @@ async function examineCatalog(
       const { catalog, secrets } = local;
       const newestAtUs = facts?.newestAtUs ?? null;
       const providers = await checkProviders({ catalog, secrets, clock, env: terminal.env, newestAtUs });
-      return [...providers, await checkPrices(local, facts)];
+      return [...providers, await checkPrices(local)];
     });
   } catch (cause) {
     const advice = "See what is said of catalog.db and of the data folder.";
@@ -104,12 +104,8 @@ async function examineCatalog(
   }
 }
 
-async function checkPrices(
-  local: Parameters<typeof createLocalInstallation>[0],
-  facts: UsageFound["facts"],
-): Promise<Check> {
+async function checkPrices(local: Parameters<typeof createLocalInstallation>[0]): Promise<Check> {
   const name = "prices";
-  if (facts?.isCurrent === false) return toOk(name, "not looked at: usage.db is of an older version");
   try {
     const { views } = await findMissing(createLocalInstallation(local));
     if (views.length === 0) return toOk(name, "every unit used in the last 30 days has a price");

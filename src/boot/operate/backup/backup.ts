@@ -7,7 +7,7 @@ import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { writeArchive, type ArchiveEntry } from "#storage/backup/archive-writer.ts";
 import { encodeManifest, MANIFEST_NAME, type BackupManifest } from "#storage/backup/manifest.ts";
 import { backUp } from "#storage/sqlite/file/backup.ts";
-import { findUsageAge, inspectUsage } from "#storage/sqlite/ledger/file/inspect.ts";
+import { hasUsageDatabase, inspectUsage } from "#storage/sqlite/ledger/file/inspect.ts";
 import { inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
 import { requireIntact } from "#storage/sqlite/file/reader.ts";
 import { withSetupErrors } from "#storage/sqlite/file/open.ts";
@@ -105,7 +105,7 @@ async function copyLedger(
 ): Promise<readonly string[]> {
   const databasePath = join(config.dataDir, USAGE_NAME);
   // Asked of the file itself: what is said of a copy names a folder that nobody knows.
-  if (findUsageAge(databasePath) === "none") return [];
+  if (!hasUsageDatabase(databasePath)) return [];
   watch.step("copying usage.db", 0);
   const segments = await snapshotLedger({
     databasePath,

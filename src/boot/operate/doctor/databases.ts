@@ -8,7 +8,7 @@ import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
 import { findCatalogAge, inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
-import { findUsageAge, inspectUsage, type UsageFacts } from "#storage/sqlite/ledger/file/inspect.ts";
+import { hasUsageDatabase, inspectUsage, type UsageFacts } from "#storage/sqlite/ledger/file/inspect.ts";
 import { requireIntact } from "#storage/sqlite/file/reader.ts";
 import { isDamage } from "#storage/sqlite/file/open.ts";
 import { isDataFolderLocked, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
@@ -91,17 +91,14 @@ export function checkUsage(config: Config): UsageFound {
   const refused = findRightsFailure(look);
   if (refused !== null) return { check: refused, facts: null };
   try {
-    if (findUsageAge(path) === "none") {
+    if (!hasUsageDatabase(path)) {
       const lost = findLossOf(config, name);
       return { check: lost ?? toOk(name, "not made yet: the first start makes it"), facts: null };
     }
     const facts = inspectUsage(path);
     const damage = findDamage(look);
     if (damage !== null) return { check: damage, facts: null };
-    const check = facts.isCurrent
-      ? toOk(name, `sound, schema ${facts.schema}`)
-      : toWarning(name, `sound, of an older version (schema ${facts.schema})`, UPDATE);
-    return { check, facts };
+    return { check: toOk(name, `sound, schema ${facts.schema}`), facts };
   } catch (cause) {
     return { check: toTrouble(look, cause), facts: null };
   }
@@ -123,7 +120,7 @@ export async function checkJournal(config: Config, look: JournalLook): Promise<C
   const refused = findRightsFailure({ name, needs: [[directory, "keep"]] });
   if (refused !== null) return refused;
   const { facts } = look;
-  if (facts === null || !facts.isCurrent || !existsSync(directory)) return toOk(name, "nothing to look at");
+  if (facts === null || !existsSync(directory)) return toOk(name, "nothing to look at");
   const needs = readdirSync(directory).map((file): readonly [string, Use] => [join(directory, file), "read"]);
   const advice = "Look at the folder and its disk; requests are refused when nothing can be written there.";
   return standAlone({ name, needs: [[directory, "keep"], ...needs], advice }, () =>

@@ -102,20 +102,20 @@ export function findPending(
   path: string,
 ): readonly Migration[] {
   const applied = readApplied(db, path);
+  for (const [position, migration] of migrations.slice(0, applied.length).entries()) {
+    const row = applied[position];
+    if (row?.name !== migration.name || row.hash !== hashOf(migration)) {
+      throw new SetupError(
+        "configuration",
+        `The database ${path} has the schema of no released lockport (migration ${row?.name} differs) and cannot be brought up to date: start the executable that made it, or restore a backup.`,
+      );
+    }
+  }
   if (applied.length > migrations.length) {
     throw new SetupError(
       "configuration",
       `The database ${path} was made by a newer version: start that version, or restore a backup.`,
     );
-  }
-  for (const [position, row] of applied.entries()) {
-    const migration = migrations[position];
-    if (migration === undefined || row.name !== migration.name || row.hash !== hashOf(migration)) {
-      throw new SetupError(
-        "configuration",
-        `The schema of the database ${path} is not the one of this version (migration ${row.name} differs).`,
-      );
-    }
   }
   return migrations.slice(applied.length);
 }

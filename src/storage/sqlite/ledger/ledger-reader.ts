@@ -2,17 +2,15 @@ import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { InstantUs } from "#kernel/clock.ts";
-import { SetupError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { encodeSummary } from "#stats/summary.ts";
-import { findUsageAge } from "#storage/sqlite/ledger/file/inspect.ts";
+import { hasUsageDatabase } from "#storage/sqlite/ledger/file/inspect.ts";
 import { openSqliteReader, withSetupErrors } from "#storage/sqlite/file/open.ts";
 import { USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
 import { readSchemaVersion } from "#storage/sqlite/ledger/file/schema-version.ts";
-import { SCHEMA_VERSION } from "#storage/sqlite/ledger/file/schema.ts";
 import { measureSegments, type JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** A running server commits what its journal holds every 50 ms; several times that is waited for. */
@@ -38,7 +36,7 @@ export interface LedgerReaderOptions {
 
 /**
  * Takes no lock and changes nothing. A ledger that no server has made yet is an empty one. The first question throws a
- * SetupError for a file that is not a usage database of this version: an older one is brought along by a server's start.
+ * SetupError for a file that is not a usage database of this version.
  */
 export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerReader {
   const databasePath = join(dataDir, USAGE_NAME);
@@ -48,10 +46,10 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
   // files behind that it needed.
   let keeper: Database | null = null;
   const findKeeper = (): Database | null => {
-    if (keeper !== null || findUsageAge(databasePath) === "none") return keeper;
+    if (keeper !== null || !hasUsageDatabase(databasePath)) return keeper;
     const opened = openSqliteReader(databasePath);
     try {
-      withSetupErrors(databasePath, () => requireOwnSchema(opened, databasePath));
+      withSetupErrors(databasePath, () => readSchemaVersion(opened, databasePath));
     } catch (cause) {
       opened.close();
       throw cause;
@@ -111,14 +109,6 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
 }
 
 const NO_NOTES = { snapped: null, truncated: false } as const;
-
-function requireOwnSchema(database: Database, path: string): void {
-  if (readSchemaVersion(database, path) === SCHEMA_VERSION) return;
-  throw new SetupError(
-    "configuration",
-    `The database ${path} is of an older lockport: start the server of this version once, which brings it up to date, or use the older one.`,
-  );
-}
 
 function readCommitted(database: Database): JournalPosition {
   const state = database

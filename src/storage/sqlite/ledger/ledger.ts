@@ -61,7 +61,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
   const journalDirectory = join(dataDir, JOURNAL_NAME);
   const lock = lockDataFolder(dataDir);
   try {
-    const committed = prepareUsageDatabase(databasePath, log);
+    const committed = prepareUsageDatabase(databasePath);
     const found = withSetupErrors(journalDirectory, () => {
       ensureFolder(journalDirectory);
       return measureSegments(journalDirectory);

@@ -1,12 +1,8 @@
 import { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
-import { basename } from "node:path";
-import type { Log } from "#kernel/log.ts";
 import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
-import { FIRST_SCHEMA_VERSION, upgradeUsageDatabase } from "#storage/sqlite/ledger/write/upgrade.ts";
 
 /** Some 16 MB of pages for the one writer; negative is KiB (sqlite.org/pragma.html#pragma_cache_size). */
 const WRITER_CACHE_KIB = 16_384;
@@ -16,16 +12,12 @@ const WRITER_CACHE_KIB = 16_384;
  */
 const READER_CACHE_KIB = 65_536;
 const READER_BUSY_TIMEOUT_MS = 5_000;
-/** 613 MB, ten million events, took 15 s on two cores; four times that is told, for slower disks. */
-const UPGRADE_BYTES = 613e6;
-const UPGRADE_SECONDS = 60;
 
 /**
- * Makes, upgrades or checks usage.db before anything is served; `log` gets a line for what takes long. Throws SetupError for a file that is damaged, foreign, newer than
- * this executable or not writable. Returns how far the journal is committed.
+ * Makes or checks usage.db before anything is served. Throws SetupError for a file that is damaged, foreign, newer than this
+ * executable or not writable. Returns how far the journal is committed.
  */
-export function prepareUsageDatabase(path: string, log?: Log): JournalPosition {
-  upgradeFirstSchema(path, log);
+export function prepareUsageDatabase(path: string): JournalPosition {
   const database = openSqlite(path);
   try {
     return withSetupErrors(path, () => {
@@ -58,34 +50,6 @@ export function openForReading(path: string): Database {
   database.run("PRAGMA trusted_schema = OFF");
   database.run("PRAGMA temp_store = MEMORY");
   return database;
-}
-
-function upgradeFirstSchema(path: string, log: Log | undefined): void {
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return;
-  withSetupErrors(path, () => {
-    const database = openSqlite(path);
-    let version: number;
-    try {
-      version = readSchemaVersion(database, path);
-    } finally {
-      database.close();
-    }
-    if (version !== FIRST_SCHEMA_VERSION) return;
-    const sizeBytes = statSync(path).size;
-    log?.info("usage ledger: usage.db is brought to this version's schema before anything is served", {
-      size_bytes: sizeBytes,
-      seconds_about: Math.ceil((sizeBytes / UPGRADE_BYTES) * UPGRADE_SECONDS),
-    });
-    const startedMs = performance.now();
-    const previous = upgradeUsageDatabase(path);
-    log?.info(
-      "usage ledger: usage.db has this version's schema; the file as it was stays and may be removed",
-      {
-        duration_ms: Math.round(performance.now() - startedMs),
-        previous_file: basename(previous),
-      },
-    );
-  });
 }
 
 function createSchema(database: Database, path: string): void {

@@ -1,26 +1,23 @@
 import { SetupError } from "#kernel/errors.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
-import { hasFile, withReader, type DatabaseAge } from "#storage/sqlite/file/reader.ts";
+import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
-import { SCHEMA_VERSION } from "./schema.ts";
 
 export interface UsageFacts {
   readonly schema: number;
-  readonly isCurrent: boolean;
   /** How far its journal is in it. */
   readonly position: JournalPosition;
   /** The arrival of the newest event; null when there is none. */
   readonly newestAtUs: number | null;
 }
 
-/** Whether there is a usage database, and of which age. Throws like `findCatalogAge`. */
-export function findUsageAge(path: string): DatabaseAge {
-  if (!hasFile(path)) return "none";
+/** Whether there is a usage database. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
+export function hasUsageDatabase(path: string): boolean {
+  if (!hasFile(path)) return false;
   return withReader(path, (database) => {
-    const schema = readSchemaVersion(database, path);
-    if (schema > 0) return schema === SCHEMA_VERSION ? "current" : "older";
+    if (readSchemaVersion(database, path) > 0) return true;
     if (database.query("SELECT 1 FROM sqlite_schema").get() !== null) throw toForeignError(path);
-    return "none";
+    return false;
   });
 }
 
@@ -43,7 +40,6 @@ export function inspectUsage(path: string): UsageFacts {
     const newest = database.query<{ id: number | null }, []>("SELECT max(id) AS id FROM event").get();
     return {
       schema,
-      isCurrent: schema === SCHEMA_VERSION,
       position: { segment: state.journal_segment, offsetBytes: state.journal_offset },
       newestAtUs: newest?.id ?? null,
     };

@@ -1,6 +1,8 @@
-/** "LPUS": tells usage.db from any other SQLite file. */
-export const APPLICATION_ID = 0x4c505553;
-export const SCHEMA_VERSION = 2;
+/** "LPUL": tells usage.db from any other SQLite file. */
+export const APPLICATION_ID = 0x4c50554c;
+/** "LPUS": what executables wrote that were never released, in schemas 1 and 2 of their own. */
+export const UNRELEASED_APPLICATION_ID = 0x4c505553;
+export const SCHEMA_VERSION = 1;
 
 const HOUR_MEASURES = `requests INTEGER NOT NULL,
   priced_requests INTEGER NOT NULL,
