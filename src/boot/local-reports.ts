@@ -21,7 +21,7 @@ type LocalReport = (query: URLSearchParams) => Promise<Response>;
 export interface LocalReportsDeps {
   readonly catalog: Catalog;
   readonly identity: Pick<IdentityStore, "findKeyNames">;
-  readonly stats: Pick<StatsStore, "listRequests" | "readSeries" | "readSummary">;
+  readonly stats: Pick<StatsStore, "listRequests" | "readSeries" | "readGroupedSeries" | "readSummary">;
   readonly system: System;
 }
 

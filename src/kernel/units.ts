@@ -4,6 +4,9 @@ import { ProxyError } from "./errors.ts";
 export const UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
 export type Unit = (typeof UNITS)[number];
 
+/** Those that are counted in tokens. */
+export const TOKEN_UNITS = UNITS.filter((unit) => unit.endsWith("_tokens"));
+
 export function isUnit(value: unknown): value is Unit {
   return UNITS.some((unit) => unit === value);
 }

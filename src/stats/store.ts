@@ -4,6 +4,7 @@ import type { PriceSet, Pico, Quantities } from "#kernel/units.ts";
 import type { Outcome } from "#usage/event.ts";
 import type { Bucket } from "./bucket.ts";
 import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
+import type { SeriesGrouping } from "./series-grouping.ts";
 
 /** A row of the request log: metadata and numbers as stored, never content. */
 export interface RequestLogRow {
@@ -58,18 +59,22 @@ export interface ReportNotes {
   readonly truncated: boolean;
 }
 
-export interface SeriesBucket {
-  readonly startUs: InstantUs;
+/** What a part of a series adds up to. */
+export interface SeriesFigures {
   readonly requests: number;
   readonly ok: number;
   readonly cancelled: number;
   readonly upstreamError: number;
   readonly unreachable: number;
   readonly unpricedRequests: number;
-  /** Null when nothing in the bucket was priced. */
+  /** Null when nothing in it was priced. */
   readonly costPico: Pico | null;
   /** Normalised as reports count them; a unit that nothing reported is absent. */
   readonly units: Quantities;
+}
+
+export interface SeriesBucket extends SeriesFigures {
+  readonly startUs: InstantUs;
 }
 
 export interface Series extends ReportNotes {
@@ -135,6 +140,15 @@ export interface StatsStore {
     query: StatsQuery & { readonly bucket: Bucket; readonly nowUs: InstantUs },
     options?: ReportOptions,
   ): Promise<Series>;
+  /** `UsageSeries` with its groups: the same window and buckets as `readSeries`, and sums that add up to it exactly. */
+  readGroupedSeries(
+    query: StatsQuery & {
+      readonly bucket: Bucket;
+      readonly grouping: SeriesGrouping;
+      readonly context: ReportContext;
+    },
+    options?: ReportOptions,
+  ): Promise<EncodedReport>;
   /** `{usage: [row]}`, or rows of CSV. Failed and model-less requests are left out. */
   readSummary(
     query: StatsQuery & {

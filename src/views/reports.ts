@@ -1,7 +1,8 @@
 import type { KeyName } from "#identity/key.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import { picoToNumber, toPricePerMillion, UNITS, type Pico, type Unit } from "#kernel/units.ts";
-import type { Facets, RequestLogRow, Series, SeriesBucket } from "#stats/store.ts";
+import { toPricePerMillion, UNITS, type Unit } from "#kernel/units.ts";
+import { toCost } from "#stats/series.ts";
+import type { Facets, RequestLogRow } from "#stats/store.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */
 
@@ -40,10 +41,6 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
   };
 }
 
-export function toSeriesView(series: Series) {
-  return { bucket: series.bucket, series: series.buckets.map(toBucketView) };
-}
-
 export interface FacetsViewOptions {
   /** Of the keys that exist, by id: one that was deleted has neither a label nor a suffix. */
   readonly keyNames: ReadonlyMap<string, KeyName>;
@@ -66,24 +63,6 @@ export function toFacetsView(facets: Facets, { keyNames, includeCounts }: Facets
     truncated: facets.cut,
     ...(includeCounts && { counts: facets.counts }),
   };
-}
-
-function toBucketView(bucket: SeriesBucket) {
-  return {
-    start: formatInstant(bucket.startUs),
-    requests: bucket.requests,
-    ok: bucket.ok,
-    cancelled: bucket.cancelled,
-    failed: bucket.upstreamError + bucket.unreachable,
-    unpriced_requests: bucket.unpricedRequests,
-    cost: toCost(bucket.costPico),
-    units: bucket.units,
-  };
-}
-
-/** Nothing priced is null, never zero. */
-function toCost(costPico: Pico | null): number | null {
-  return costPico === null ? null : picoToNumber(costPico);
 }
 
 function toUnitPricesView({ quantities, prices }: RequestLogRow) {

@@ -6,7 +6,8 @@ import * as catalog from "#http/schemas/catalog.ts";
 import * as identity from "#http/schemas/identity.ts";
 import * as reports from "#http/schemas/reports.ts";
 import { Deleted, fields, listOf, pageOf } from "#http/schemas/shared.ts";
-import type { toFacetsView, toRequestView, toSeriesView } from "#views/reports.ts";
+import type { toSeriesView } from "#stats/series.ts";
+import type { toFacetsView, toRequestView } from "#views/reports.ts";
 
 /**
  * An answer is described twice: by the type that its handler infers, which the page's client is made of, and by the schema
@@ -24,8 +25,8 @@ const ANSWERS = {
   "POST /my/relay-tokens": identity.RelayTokenCreated,
   "DELETE /my/relay-tokens/:id": Deleted,
   "GET /my/usage": reports.OwnUsage,
-  "GET /my/usage/series": reports.UsageSeries,
-  "GET /stats/series": reports.UsageSeries,
+  "GET /my/usage/series": reports.GroupedUsageSeries,
+  "GET /stats/series": reports.GroupedUsageSeries,
   "GET /stats/summary": reports.TeamUsage,
   "GET /stats/requests": reports.RequestPage,
   "GET /stats/requests/facets": reports.Facets,

@@ -123,6 +123,22 @@ describe("GET /my/usage/series", () => {
     ]);
   });
 
+  test("is grouped like the team's, but not by principal, of which there is one", async () => {
+    const { series, groups, other } = await team.read("/my/usage/series?group_by=model", bearer(team.alice));
+    expect(groups.map(({ value, requests }: any) => [value, requests])).toEqual([
+      ["fast", 5],
+      [null, 1],
+      ["Zeta", 1],
+    ]);
+    expect(other).toBeNull();
+    expect(groups[0].series).toHaveLength(series.length);
+    await expectError(await team.get("/my/usage/series?group_by=principal", bearer(team.alice)), {
+      status: 400,
+      code: "invalid_request",
+      param: "group_by",
+    });
+  });
+
   test("is empty for a caller without an event", async () => {
     expect(await team.read("/my/usage/series")).toEqual({ bucket: "day", series: [] });
   });

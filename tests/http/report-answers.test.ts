@@ -24,6 +24,7 @@ async function start(stats: Partial<StatsStore>) {
   const store: StatsStore = {
     listRequests: unasked,
     readSeries: unasked,
+    readGroupedSeries: unasked,
     readSummary: unasked,
     readFacets: unasked,
     readErrors: unasked,

@@ -292,6 +292,62 @@ describe("GET /stats/series", () => {
   });
 });
 
+describe("GET /stats/series by group", () => {
+  test("tells the groups beside the totals, with exactly their keys, and what is beyond top as other", async () => {
+    const window = "since=2026-03-09&until=2026-03-11";
+    const plain = await team.read(`/stats/series?${window}`);
+    const { groups, other, ...rest } = await team.read(`/stats/series?${window}&group_by=tag:app&top=1`);
+    expect(rest).toEqual({ ...plain, group_by: "tag:app", order: "cost", group_count: 1 });
+    expect(other).toBeNull();
+    expect(groups).toHaveLength(1);
+    const { series, ...figures } = groups[0];
+    expect(figures).toEqual({
+      value: null,
+      requests: 8,
+      ok: 5,
+      cancelled: 1,
+      failed: 2,
+      unpriced_requests: 1,
+      cost: 0.000048,
+      units: { input_tokens: 30, output_tokens: 10, cached_input_tokens: 20 },
+    });
+    expect(series).toEqual(plain.series);
+
+    const byProvider = await team.read("/stats/series?group_by=provider&order=requests&top=2");
+    expect(byProvider.groups.map(({ value, requests }: any) => [value, requests])).toEqual([
+      ["up", 6],
+      // Two that are gone share a name.
+      ["(deleted)", 2],
+    ]);
+    expect([byProvider.group_count, byProvider.other.requests]).toEqual([4, 3]);
+    expect(Object.keys(byProvider.other)).toEqual(Object.keys(byProvider.groups[0]).slice(1));
+  });
+
+  test("without group_by is the same bytes as ever, whatever top and order say", async () => {
+    const text = async (query: string) =>
+      (await team.get(`/stats/series?${query}`, bearer(team.alice))).text();
+    const plain = await text("bucket=week");
+    for (const query of ["bucket=week&top=3&order=x", "bucket=week&group_by="]) {
+      expect(await text(query)).toBe(plain);
+    }
+    expect(Object.keys(JSON.parse(plain))).toEqual(["bucket", "series"]);
+  });
+
+  test.each([
+    ["group_by=endpoint", "group_by"],
+    ["group_by=tag", "group_by"],
+    ["group_by=tag:", "group_by"],
+    ["group_by=tag:a:b", "group_by"],
+    ["group_by=model&order=size", "order"],
+  ])("?%s is 400 invalid_request, param %s", async (query, param) => {
+    await expectError(await team.get(`/stats/series?${query}`, bearer(team.alice)), {
+      status: 400,
+      code: "invalid_request",
+      param,
+    });
+  });
+});
+
 describe("GET /stats/summary", () => {
   test("has a row per principal, provider, model, endpoint, client and tags, in that order", async () => {
     const { usage } = await team.read("/stats/summary");

@@ -288,6 +288,7 @@ export function toResponse(raw: string): Response {
 const NO_STATS: StatsStore = {
   listRequests: async () => ({ rows: [], total: 0, snapped: null, truncated: false }),
   readSeries: async ({ bucket }) => ({ bucket, buckets: [], snapped: null, truncated: false }),
+  readGroupedSeries: async () => ({ chunks: [], snapped: null, truncated: false }),
   readSummary: async () => ({ chunks: [], snapped: null, truncated: false }),
   readErrors: async () => ({ chunks: [], snapped: null, truncated: false }),
   readFacets: async () => ({

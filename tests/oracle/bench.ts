@@ -3,6 +3,7 @@ import type { StatsStore } from "#stats/store.ts";
 import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
 import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
 import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
+import { readGroupedSeries } from "#storage/sqlite/ledger/reports/series-groups.ts";
 import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
 import { readSummary } from "#storage/sqlite/ledger/reports/summary.ts";
 import { call, createCaller, startHarness, type Harness } from "../http/support.ts";
@@ -41,6 +42,7 @@ export async function startBench(): Promise<Bench> {
     stats: {
       listRequests: (query, page, options) => current().listRequests(query, page, options),
       readSeries: (query, options) => current().readSeries(query, options),
+      readGroupedSeries: (query, options) => current().readGroupedSeries(query, options),
       readSummary: (query, options) => current().readSummary(query, options),
       readFacets: (query, options) => current().readFacets(query, options),
       readErrors: (query, options) => current().readErrors(query, options),
@@ -96,6 +98,7 @@ function createDirectStats(database: Database): StatsStore {
   return {
     listRequests: async (query, page) => listRequests(database, query, page),
     readSeries: async (query) => readSeries(database, query),
+    readGroupedSeries: async (query) => readGroupedSeries(database, query),
     readSummary: async (query) => readSummary(database, query),
     readFacets: async (query) => readFacets(database, query),
     readErrors: async (query) => readErrors(database, query),

@@ -40,10 +40,18 @@ export interface Question {
   readonly sinceUs: number | null;
   readonly untilUs: number | null;
   readonly bucket: BucketName;
+  /** Null when the series is not cut into groups, or the report has none. */
+  readonly groupBy: GroupQuestion | null;
   readonly limit: number;
   readonly offset: number;
   /** Whether facets tell how many requests have each value. */
   readonly counts: boolean;
+}
+
+export interface GroupQuestion {
+  readonly by: "model" | "principal" | "provider" | "client" | "key" | `tag:${string}` | "refused";
+  readonly order: "cost" | "requests" | "tokens";
+  readonly top: number;
 }
 
 export type Answer =
@@ -60,6 +68,8 @@ const RELAY = "transparent:messages";
 const UNIT_NAMES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
 type UnitName = (typeof UNIT_NAMES)[number];
 const FACET_VALUES_MAX = 500;
+/** Buckets of all groups together. */
+const GROUP_BUCKETS_MAX = 10_000;
 
 /** Answers about all events, or about the first so many of them: ids do not depend on what comes later. */
 export type Oracle = (question: Question, eventCount?: number) => Answer;
@@ -118,19 +128,75 @@ function toBuckets(world: World, { bucket, ...question }: Question, rows: readon
 const TOO_LARGE: Answer = { status: 400, code: "range_too_large" };
 
 function toSeries(world: World, question: Question, rows: readonly Row[]): Answer {
+  const { groupBy, bucket } = question;
+  if (groupBy?.by === "refused") return { status: 400, code: "invalid_request" };
   const buckets = toBuckets(world, question, rows);
   if (buckets === null) return TOO_LARGE;
-  const series = buckets.map(({ startUs, rows: inBucket }) => ({
-    start: formatInstant(startUs),
-    requests: inBucket.length,
-    ok: countOutcomes(inBucket, "ok"),
-    cancelled: countOutcomes(inBucket, "cancelled"),
-    failed: countOutcomes(inBucket, "upstream_error", "unreachable"),
-    unpriced_requests: inBucket.filter(({ event }) => event.unpriced).length,
-    cost: toCost(inBucket),
-    units: toUnits(inBucket),
-  }));
-  return { status: 200, body: { bucket: question.bucket, series } };
+  const toSeriesOf = (members: ReadonlySet<Row>) =>
+    buckets.map(({ startUs, rows: inBucket }) => ({
+      start: formatInstant(startUs),
+      ...toFigures(inBucket.filter((row) => members.has(row))),
+    }));
+  const inSeries = buckets.flatMap((one) => one.rows);
+  const body = { bucket, series: toSeriesOf(new Set(inSeries)) };
+  if (groupBy === null) return { status: 200, body };
+  const toGroup = (members: readonly Row[]) => ({
+    ...toFigures(members),
+    series: toSeriesOf(new Set(members)),
+  });
+  const groups = [...Map.groupBy(inSeries, ({ event }) => toGroupValue(world, groupBy, event))]
+    .map(([value, members]) => ({ value, members }))
+    .sort(
+      (left, right) =>
+        toSize(right.members, groupBy) - toSize(left.members, groupBy) ||
+        right.members.length - left.members.length ||
+        compareNull(left.value, right.value) ||
+        compare(left.value, right.value),
+    );
+  const shown = Math.min(groupBy.top, Math.floor(GROUP_BUCKETS_MAX / Math.max(buckets.length, 1)));
+  const rest = groups.slice(shown).flatMap(({ members }) => members);
+  return {
+    status: 200,
+    body: Object.assign(body, {
+      group_by: groupBy.by,
+      order: groupBy.order,
+      group_count: groups.length,
+      groups: groups.slice(0, shown).map(({ value, members }) => Object.assign({ value }, toGroup(members))),
+      other: rest.length === 0 ? null : toGroup(rest),
+    }),
+  };
+}
+
+function toFigures(rows: readonly Row[]) {
+  return {
+    requests: rows.length,
+    ok: countOutcomes(rows, "ok"),
+    cancelled: countOutcomes(rows, "cancelled"),
+    failed: countOutcomes(rows, "upstream_error", "unreachable"),
+    unpriced_requests: rows.filter(({ event }) => event.unpriced).length,
+    cost: toCost(rows),
+    units: toUnits(rows),
+  };
+}
+
+/** Null for an event without a model, a User-Agent, a key or the tag. */
+function toGroupValue(world: World, { by }: GroupQuestion, event: UsageEvent): string | null {
+  if (by === "model") return event.model;
+  if (by === "principal") return event.principalName;
+  if (by === "provider") return toProviderName(world, event);
+  if (by === "client") return event.client;
+  if (by === "key") return event.keyId;
+  const prefix = `${by.slice("tag:".length)}:`;
+  return event.tags.find((tag) => tag.startsWith(prefix))?.slice(prefix.length) ?? null;
+}
+
+/** Below every number where there is none: nothing was priced, or no token reported. */
+function toSize(rows: readonly Row[], { order }: GroupQuestion): number {
+  if (order === "requests") return rows.length;
+  if (order === "cost") return toCost(rows) ?? -1;
+  const { audio_seconds: _, ...tokens } = toUnits(rows);
+  const reported = Object.values(tokens);
+  return reported.length === 0 ? -1 : reported.reduce((sum, quantity) => sum + quantity, 0);
 }
 
 function toErrors(world: World, question: Question, rows: readonly Row[]): Answer {

@@ -4,23 +4,58 @@ import type { Outcome } from "#usage/event.ts";
 import type { BucketName } from "./calendar.ts";
 import type { Cast } from "./events.ts";
 import { CLIENTS, DAY_US, DAYS } from "./events.ts";
-import type { Question } from "./oracle.ts";
+import type { GroupQuestion, Question } from "./oracle.ts";
 
 const HOUR_US = 3_600_000_000;
 const MINUTE_US = 60_000_000;
 
 /** The reports, whose they are, and which parameters they take. */
 const REPORTS = [
-  { path: "/stats/series", report: "series", grouping: "team", filters: "all", own: false },
-  { path: "/stats/summary", report: "summary", grouping: "team", filters: "all", own: false },
-  { path: "/stats/requests", report: "requests", grouping: "team", filters: "all", own: false },
-  { path: "/stats/requests/facets", report: "facets", grouping: "team", filters: "all", own: false },
-  { path: "/stats/errors", report: "errors", grouping: "team", filters: "all", own: false },
-  { path: "/admin/v1/requests", report: "requests", grouping: "team", filters: "all", own: false },
-  { path: "/admin/v1/usage/summary", report: "summary", grouping: "admin", filters: "all", own: false },
-  { path: "/admin/v1/usage/series", report: "series", grouping: "admin", filters: "all", own: false },
-  { path: "/my/usage", report: "summary", grouping: "own", filters: "none", own: true },
-  { path: "/my/usage/series", report: "series", grouping: "own", filters: "none", own: true },
+  { path: "/stats/series", report: "series", grouping: "team", filters: "all", own: false, groups: true },
+  { path: "/stats/summary", report: "summary", grouping: "team", filters: "all", own: false, groups: false },
+  {
+    path: "/stats/requests",
+    report: "requests",
+    grouping: "team",
+    filters: "all",
+    own: false,
+    groups: false,
+  },
+  {
+    path: "/stats/requests/facets",
+    report: "facets",
+    grouping: "team",
+    filters: "all",
+    own: false,
+    groups: false,
+  },
+  { path: "/stats/errors", report: "errors", grouping: "team", filters: "all", own: false, groups: false },
+  {
+    path: "/admin/v1/requests",
+    report: "requests",
+    grouping: "team",
+    filters: "all",
+    own: false,
+    groups: false,
+  },
+  {
+    path: "/admin/v1/usage/summary",
+    report: "summary",
+    grouping: "admin",
+    filters: "all",
+    own: false,
+    groups: false,
+  },
+  {
+    path: "/admin/v1/usage/series",
+    report: "series",
+    grouping: "admin",
+    filters: "all",
+    own: false,
+    groups: false,
+  },
+  { path: "/my/usage", report: "summary", grouping: "own", filters: "none", own: true, groups: false },
+  { path: "/my/usage/series", report: "series", grouping: "own", filters: "none", own: true, groups: true },
 ] as const;
 
 /** A value as it is meant and as it is spelled. */
@@ -115,6 +150,40 @@ const page = fc.record({
   ),
 });
 
+type GroupedBy = GroupQuestion["by"];
+
+/** What is asked for, and what of it the report of one's own usage refuses. */
+const GROUPED_BY: readonly Spelled<GroupedBy>[] = [
+  ...(
+    ["model", "principal", "provider", "client", "key", "tag:app", "tag:env", "tag:app-x", "tag:no"] as const
+  ).map(same),
+  { text: "tag: APP", meaning: "tag:app" },
+  ...["tag", "tag:", "tag:a:b", "tag:-", "Model", "outcome"].map((text) => ({
+    text,
+    meaning: "refused" as const,
+  })),
+];
+
+const grouping = fc.record({
+  by: fc.oneof(
+    { weight: 4, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.constant({ text: "", meaning: null }) },
+    { weight: 6, arbitrary: fc.constantFrom(...GROUPED_BY.slice(0, 10)) },
+    { weight: 1, arbitrary: fc.constantFrom(...GROUPED_BY) },
+  ),
+  order: sometimes(fc.constantFrom(same("cost"), same("requests"), same("tokens"))),
+  top: fc.constantFrom<Spelled<number> | null>(
+    null,
+    { text: "1", meaning: 1 },
+    { text: "2", meaning: 2 },
+    { text: "3", meaning: 3 },
+    { text: "100", meaning: 100 },
+    { text: "0", meaning: 10 },
+    { text: "101", meaning: 10 },
+    { text: "x", meaning: 10 },
+  ),
+});
+
 const COUNTS: readonly Spelled<boolean>[] = [
   { text: "1", meaning: true },
   { text: "0", meaning: false },
@@ -167,6 +236,7 @@ export function arbitraryQuestion(cast: Cast, sceneUs: number): fc.Arbitrary<Que
       ),
       page,
       counts: sometimes(fc.constantFrom(...COUNTS), 4),
+      grouping,
     })
     .map((chosen) => toQuestion(cast, chosen));
 }
@@ -179,11 +249,16 @@ interface Chosen {
   readonly bucket: Spelled<BucketName | null> | null;
   readonly page: { readonly limit: Spelled<number> | null; readonly offset: Spelled<number> | null };
   readonly counts: Spelled<boolean | null> | null;
+  readonly grouping: {
+    readonly by: Spelled<GroupedBy | null> | null;
+    readonly order: Spelled<GroupQuestion["order"] | null> | null;
+    readonly top: Spelled<number> | null;
+  };
 }
 
 function toQuestion(
   cast: Cast,
-  { asked, filters: chosen, since, until, bucket, page: paged, counts }: Chosen,
+  { asked, filters: chosen, since, until, bucket, page: paged, counts, grouping: grouped }: Chosen,
 ): Question {
   const query = new URLSearchParams();
   const say = (name: string, value: { readonly text: string } | null) => {
@@ -192,7 +267,8 @@ function toQuestion(
   // All are said, also to reports that do not take them: those must not care.
   const { principal, key, provider, model, client, outcome, tags } = chosen;
   const spoken = { since, until, bucket, principal, key, provider, model, client, outcome, ...paged, counts };
-  for (const [name, value] of Object.entries(spoken)) say(name, value);
+  const { by, order, top } = grouped;
+  for (const [name, value] of Object.entries({ ...spoken, group_by: by, order, top })) say(name, value);
   for (const tag of tags) say("tag", tag);
   const all = asked.filters === "all";
   return {
@@ -210,8 +286,20 @@ function toQuestion(
     sinceUs: since?.meaning ?? null,
     untilUs: until?.meaning ?? null,
     bucket: bucket?.meaning ?? "day",
+    groupBy: asked.groups ? toGroupQuestion(asked.own, grouped) : null,
     limit: paged.limit?.meaning ?? 100,
     offset: paged.offset?.meaning ?? 0,
     counts: counts?.meaning ?? false,
+  };
+}
+
+function toGroupQuestion(isOwn: boolean, { by, order, top }: Chosen["grouping"]): GroupQuestion | null {
+  const meaning = by?.meaning ?? null;
+  if (meaning === null) return null;
+  return {
+    // There is one principal in one's own usage.
+    by: isOwn && meaning === "principal" ? "refused" : meaning,
+    order: order?.meaning ?? "cost",
+    top: top?.meaning ?? 10,
   };
 }

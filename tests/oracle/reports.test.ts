@@ -51,6 +51,7 @@ const EVERYTHING: Question = {
   sinceUs: null,
   untilUs: null,
   bucket: "day",
+  groupBy: null,
   limit: 100,
   offset: 0,
   counts: false,
@@ -234,6 +235,18 @@ describe("every report, for any filter, window and bucket", () => {
       { ...everything, report: "facets", path: "/stats/requests/facets?counts=1", counts: true },
       { ...everything, report: "series", path: "/stats/series" },
       { ...everything, report: "series", path: "/stats/series?client=c", clientPrefix: "c" },
+      {
+        ...everything,
+        report: "series",
+        path: "/stats/series?group_by=model&top=100",
+        groupBy: { by: "model", order: "cost", top: 100 },
+      },
+      {
+        ...everything,
+        report: "series",
+        path: "/stats/series?group_by=client&order=tokens",
+        groupBy: { by: "client", order: "tokens", top: 10 },
+      },
       { ...everything, report: "summary", path: "/stats/summary" },
       { ...everything, report: "errors", path: "/stats/errors" },
       { ...everything, report: "requests", path: "/stats/requests?limit=500" },
@@ -252,11 +265,12 @@ function toCounted(world: World, question: Question, counted: Window): Question 
   };
 }
 
-/** No total has the hours of a filter but that by outcome. Where nothing of it was removed, the header tells of whole days. */
+/** No total has the hours of a filter but that by outcome, nor those of groups. Where nothing of it was removed, the header tells of whole days. */
 function isReadByRow({ events }: World, question: Question, counted: Window): boolean {
   const { report, bucket, sinceUs, principalId, principal, keyId, provider, model, clientPrefix } = question;
   if (bucket !== "hour" || (report !== "series" && report !== "errors")) return false;
+  const isGrouped = question.groupBy !== null;
   const values = [principalId, principal, keyId, provider, model, clientPrefix, ...question.tags];
-  if (values.every((value) => value === null)) return false;
+  if (!isGrouped && values.every((value) => value === null)) return false;
   return sinceUs !== null || counted.sinceUs > Math.min(...events.map(({ arrivedAtUs }) => arrivedAtUs));
 }

@@ -1,5 +1,12 @@
 import { Type, type TSchema } from "@sinclair/typebox";
 import { BUCKETS } from "#stats/bucket.ts";
+import {
+  GROUP_BUCKETS_MAX,
+  GROUP_ORDERS,
+  GROUPS_DEFAULT,
+  GROUPS_MAX,
+  type GroupField,
+} from "#stats/series-grouping.ts";
 import { FILTER_TAGS_MAX } from "#stats/filter.ts";
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { OUTCOMES } from "#usage/event.ts";
@@ -21,6 +28,30 @@ const BUCKET_QUERY: QueryParam = {
   example: "day",
 };
 export const SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...WINDOW_QUERY];
+
+/** Cutting a series into groups by one of these fields, or by a tag. */
+export function toGroupQuery(groupFields: readonly GroupField[]): readonly QueryParam[] {
+  return [
+    {
+      name: "group_by",
+      schema: Type.String(),
+      description: `Adds \`groups\`: one of ${groupFields.map((field) => `\`${field}\``).join(", ")}, or \`tag:\` and a tag's key.`,
+      example: "model",
+    },
+    {
+      name: "order",
+      schema: Type.String({ enum: [...GROUP_ORDERS], default: "cost" }),
+      description: "Which groups are the largest.",
+      example: "cost",
+    },
+    {
+      name: "top",
+      schema: Type.Integer({ minimum: 1, maximum: GROUPS_MAX, default: GROUPS_DEFAULT }),
+      description: `Groups told apart, the largest first; \`other\` is the rest. Fewer when their series would have more than ${GROUP_BUCKETS_MAX} buckets in all.`,
+      example: "1",
+    },
+  ];
+}
 
 const name = Type.String();
 export const FILTER_QUERY: readonly QueryParam[] = [
@@ -63,20 +94,27 @@ export const PAGE_QUERY: readonly QueryParam[] = [
   },
 ];
 
+const FIGURES_EXAMPLE = {
+  requests: 14,
+  ok: 12,
+  cancelled: 1,
+  failed: 1,
+  unpriced_requests: 0,
+  cost: 0.0048,
+  units: UNITS,
+};
 export const SERIES_EXAMPLE = {
   bucket: "day",
-  series: [
-    {
-      start: "2026-03-11T00:00:00.000000Z",
-      requests: 14,
-      ok: 12,
-      cancelled: 1,
-      failed: 1,
-      unpriced_requests: 0,
-      cost: 0.0048,
-      units: UNITS,
-    },
-  ],
+  series: [{ start: "2026-03-11T00:00:00.000000Z", ...FIGURES_EXAMPLE }],
+};
+/** With `group_by`. */
+export const GROUPED_SERIES_EXAMPLE = {
+  ...SERIES_EXAMPLE,
+  group_by: "model",
+  order: "cost",
+  group_count: 1,
+  groups: [{ value: MODEL.alias, ...FIGURES_EXAMPLE, series: SERIES_EXAMPLE.series }],
+  other: null,
 };
 
 export const REQUEST_LOG_EXAMPLE = {

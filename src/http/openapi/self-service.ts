@@ -1,10 +1,18 @@
 import { KeyCreated, KeyView, RelayTokenCreated, RelayTokenView } from "#http/schemas/identity.ts";
-import { OwnUsage, UsageSeries } from "#http/schemas/reports.ts";
+import { GroupedUsageSeries, OwnUsage } from "#http/schemas/reports.ts";
 import { Deleted, listOf } from "#http/schemas/shared.ts";
 import { KeyCreateRequest, RelayTokenCreateRequest } from "#http/schemas/requests.ts";
 import { ID, INSTANT, MODEL, OWN_KEY, RELAY_TOKEN, UNITS } from "./examples.ts";
 import { json, type Operation } from "./operation.ts";
-import { SERIES_EXAMPLE, SERIES_QUERY, summaryAnswer, seriesAnswer, WINDOW_QUERY } from "./report-parts.ts";
+import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
+import {
+  GROUPED_SERIES_EXAMPLE,
+  SERIES_QUERY,
+  seriesAnswer,
+  summaryAnswer,
+  toGroupQuery,
+  WINDOW_QUERY,
+} from "./report-parts.ts";
 
 const KEY = {
   id: ID.ownKey,
@@ -77,9 +85,9 @@ export const selfServiceOperations: readonly Operation[] = [
   },
   {
     ...mine("GET", "/my/usage/series", "One's own usage over time"),
-    query: SERIES_QUERY,
-    answers: [seriesAnswer(UsageSeries, SERIES_EXAMPLE)],
-    errors: ["invalid_date", "invalid_bucket", "range_too_large"],
+    query: [...SERIES_QUERY, ...toGroupQuery(OWN_GROUP_FIELDS)],
+    answers: [seriesAnswer(GroupedUsageSeries, GROUPED_SERIES_EXAMPLE)],
+    errors: ["invalid_request", "invalid_date", "invalid_bucket", "range_too_large"],
   },
 ];
 

@@ -1,23 +1,27 @@
 import {
   ErrorsReport,
   Facets,
+  GroupedUsageSeries,
   RequestPage,
   TeamUsage,
   UsageByPrincipal,
   UsageSeries,
 } from "#http/schemas/reports.ts";
+import { GROUP_FIELDS } from "#stats/series-grouping.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import { CLIENT, ID, MODEL, PAGE, TAGS, UNITS } from "./examples.ts";
 import type { Operation, QueryParam } from "./operation.ts";
 import {
   FILTER_QUERY,
   FILTERED_SERIES_QUERY,
+  GROUPED_SERIES_EXAMPLE,
   PAGE_QUERY,
   REQUEST_LOG_EXAMPLE,
   SERIES_EXAMPLE,
   seriesAnswer,
   summaryAnswer,
   tableAnswer,
+  toGroupQuery,
 } from "./report-parts.ts";
 
 const FILTER_ERRORS = ["invalid_date", "invalid_outcome", "invalid_request"] as const;
@@ -82,8 +86,8 @@ const FACETS_QUERY: readonly QueryParam[] = [
 export const statisticsOperations: readonly Operation[] = [
   {
     ...team("/stats/series", "Everybody's usage over time"),
-    query: FILTERED_SERIES_QUERY,
-    answers: [seriesAnswer(UsageSeries, SERIES_EXAMPLE)],
+    query: [...FILTERED_SERIES_QUERY, ...toGroupQuery(GROUP_FIELDS)],
+    answers: [seriesAnswer(GroupedUsageSeries, GROUPED_SERIES_EXAMPLE)],
     errors: [...FILTER_ERRORS, ...BUCKET_ERRORS],
   },
   {

@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
+import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
 import { readyMade } from "#http/door/typed-response.ts";
-import type { OwnUsage, UsageSeries } from "#http/schemas/reports.ts";
+import type { OwnUsage, GroupedUsageSeries } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 /** What a caller used itself, never what another did who once had its name (specification, section 4.3). */
@@ -21,7 +22,12 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
     )
     .get(
       "/usage/series",
-      ({ request, caller }) => reports.series(request, parseOwnQuery(queryOf(request), caller.principal.id)),
-      { access: "caller", response: readyMade<typeof UsageSeries>() },
+      ({ request, caller }) =>
+        reports.groupedSeries(
+          request,
+          parseOwnQuery(queryOf(request), caller.principal.id),
+          OWN_GROUP_FIELDS,
+        ),
+      { access: "caller", response: readyMade<typeof GroupedUsageSeries>() },
     );
 }

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { GROUP_FIELDS } from "#stats/series-grouping.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { Guard } from "#http/door/guard.ts";
 import {
@@ -12,7 +13,13 @@ import {
 } from "./report.ts";
 import { toFacetsView } from "#views/reports.ts";
 import { readyMade } from "#http/door/typed-response.ts";
-import type { ErrorsReport, Facets, RequestPage, TeamUsage, UsageSeries } from "#http/schemas/reports.ts";
+import type {
+  ErrorsReport,
+  Facets,
+  RequestPage,
+  TeamUsage,
+  GroupedUsageSeries,
+} from "#http/schemas/reports.ts";
 import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
@@ -31,8 +38,12 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
     .get(
       "/series",
       async ({ request }) =>
-        reports.series(request, parseTeamQuery(queryOf(request), await catalog.snapshot())),
-      { access: "caller", response: readyMade<typeof UsageSeries>() },
+        reports.groupedSeries(
+          request,
+          parseTeamQuery(queryOf(request), await catalog.snapshot()),
+          GROUP_FIELDS,
+        ),
+      { access: "caller", response: readyMade<typeof GroupedUsageSeries>() },
     )
     .get(
       "/summary",

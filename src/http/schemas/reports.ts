@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";
+import { GROUP_ORDERS } from "#stats/series-grouping.ts";
 import { FACET_NAMES } from "#stats/store.ts";
 import { UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
@@ -41,20 +42,36 @@ export const OwnUsage = fields({ usage: Type.Array(OwnUsageRow) });
 export const UsageByPrincipal = fields({ usage: Type.Array(UsageSummaryRow) });
 export const TeamUsage = fields({ usage: Type.Array(TeamUsageRow) });
 
-export const UsageSeries = view("UsageSeries", {
+const seriesFigures = {
+  requests: Count,
+  ok: Count,
+  cancelled: Count,
+  failed: Count,
+  unpriced_requests: Count,
+  cost: Cost,
+  units: Units,
+};
+const usageSeries = {
   bucket: oneOf(BUCKETS),
-  series: Type.Array(
-    view("UsageSeriesBucket", {
-      start: Instant,
-      requests: Count,
-      ok: Count,
-      cancelled: Count,
-      failed: Count,
-      unpriced_requests: Count,
-      cost: Cost,
-      units: Units,
-    }),
+  series: Type.Array(view("UsageSeriesBucket", { start: Instant, ...seriesFigures })),
+};
+const groupFigures = { ...seriesFigures, series: usageSeries.series };
+export const UsageSeries = view("UsageSeries", usageSeries);
+/** The groups only with `group_by`. */
+export const GroupedUsageSeries = view("GroupedUsageSeries", {
+  ...usageSeries,
+  group_by: Type.Optional(Type.String()),
+  order: Type.Optional(oneOf(GROUP_ORDERS)),
+  group_count: Type.Optional(Count),
+  groups: Type.Optional(
+    Type.Array(
+      view("UsageSeriesGroup", {
+        value: nullable(Type.String({ description: "Null for requests that have no value." })),
+        ...groupFigures,
+      }),
+    ),
   ),
+  other: Type.Optional(nullable(fields(groupFigures))),
 });
 
 export const RequestRow = view("RequestRow", {

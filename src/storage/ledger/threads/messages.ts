@@ -70,6 +70,7 @@ interface ReaderQuestions {
     readonly answer: ReadonlyMap<string, InstantUs>;
   };
   readonly readSeries: ReportQuestion<"readSeries">;
+  readonly readGroupedSeries: ReportQuestion<"readGroupedSeries">;
   readonly readSummary: ReportQuestion<"readSummary">;
   readonly readFacets: ReportQuestion<"readFacets">;
   readonly readErrors: ReportQuestion<"readErrors">;

@@ -3,6 +3,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
+import type { Bucket } from "#stats/bucket.ts";
+import { encodeGroupedSeries, type GroupedSeries } from "#stats/series-groups.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { encodeSummary } from "#stats/summary.ts";
 import { hasUsageDatabase } from "#storage/sqlite/ledger/file/inspect.ts";
@@ -19,7 +21,7 @@ const COMMIT_POLL_MS = 20;
 
 /** The reports of a ledger for somebody who only looks, also while a server writes to it. */
 export interface LedgerReader {
-  readonly stats: Pick<StatsStore, "listRequests" | "readSeries" | "readSummary">;
+  readonly stats: Pick<StatsStore, "listRequests" | "readSeries" | "readGroupedSeries" | "readSummary">;
   loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
   /**
    * Waits, shortly, until what the journal holds at this moment is in the database, and returns how many bytes of it are
@@ -79,6 +81,13 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
         const found = findReader()?.ask<"readSeries">({ kind: "readSeries", question }, options);
         return (await found) ?? { bucket: question.bucket, buckets: [], ...NO_NOTES };
       },
+      async readGroupedSeries(question, options = {}) {
+        const found = findReader()?.ask<"readGroupedSeries">(
+          { kind: "readGroupedSeries", question },
+          options,
+        );
+        return (await found) ?? { ...encodeGroupedSeries(toEmpty(question), question.grouping), ...NO_NOTES };
+      },
       async readSummary(question, options = {}) {
         const found = findReader()?.ask<"readSummary">({ kind: "readSummary", question }, options);
         return (await found) ?? { ...encodeSummary([], question), ...NO_NOTES };
@@ -106,6 +115,10 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
       keeper?.close();
     },
   };
+}
+
+function toEmpty({ bucket }: { readonly bucket: Bucket }): GroupedSeries {
+  return { bucket, buckets: [], groups: [], groupCount: 0, other: null, ...NO_NOTES };
 }
 
 const NO_NOTES = { snapped: null, truncated: false } as const;

@@ -162,6 +162,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
           return report({ kind: "listRequests", question: { query, page: wanted } }, given);
         },
         readSeries: (question, given) => report({ kind: "readSeries", question }, given),
+        readGroupedSeries: (question, given) => report({ kind: "readGroupedSeries", question }, given),
         readSummary: (question, given) => report({ kind: "readSummary", question }, given),
         readFacets: (question, given) => report({ kind: "readFacets", question }, given),
         readErrors: (question, given) => report({ kind: "readErrors", question }, given),

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
+import type { GroupSql } from "./group-values.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import type { Span } from "./window-cut.ts";
 
@@ -11,6 +12,8 @@ export interface SealedSource {
   readonly day: string;
   /** The column of the outcome. */
   readonly outcome: string;
+  /** The column of the group; a constant where there are none. */
+  readonly group: string;
 }
 
 /**
@@ -19,16 +22,20 @@ export interface SealedSource {
  */
 export function findDimensions(database: Database, { dimension }: ResolvedFilter): boolean {
   if (dimension === null) return false;
-  database.run(
-    "CREATE TEMP TABLE IF NOT EXISTS chosen_dimension (id INTEGER PRIMARY KEY, first_day INTEGER)",
-  );
-  database.run("DELETE FROM chosen_dimension");
+  clearDimensions(database);
   const { changes } = database
     .query<unknown, (string | number)[]>(
-      `INSERT INTO chosen_dimension SELECT id, first_day FROM dimension WHERE kind = ? AND ${dimension.sql}`,
+      `INSERT INTO chosen_dimension SELECT id, first_day, 0 FROM dimension WHERE kind = ? AND ${dimension.sql}`,
     )
     .run(dimension.kind, ...dimension.bindings);
   return changes > 0;
+}
+
+function clearDimensions(database: Database): void {
+  database.run(
+    `CREATE TEMP TABLE IF NOT EXISTS chosen_dimension (id INTEGER PRIMARY KEY, first_day INTEGER, group_id INTEGER)`,
+  );
+  database.run("DELETE FROM chosen_dimension");
 }
 
 /**
@@ -40,8 +47,42 @@ export function toSealedSources(
   filter: ResolvedFilter,
   span: Span,
 ): readonly SealedSource[] {
-  saveDays(database, span);
   saveRest(database, filter, span);
+  return listSources(database, filter, span);
+}
+
+/**
+ * Where sealed days are added up by group, for a filter by outcome only and after `saveGroups`: every value of the groups'
+ * kind is chosen, and the rest are the combinations whose value has no totals of its own.
+ */
+export function toGroupedSources(
+  database: Database,
+  { kind, ofDimension, dimensionOfCombination, bindings }: GroupSql,
+  { filter, span }: { readonly filter: ResolvedFilter; readonly span: Span },
+): readonly SealedSource[] {
+  clearDimensions(database);
+  database
+    .query<unknown, string[]>(
+      `INSERT INTO chosen_dimension SELECT d.id, d.first_day, v.group_id
+       FROM dimension AS d CROSS JOIN (SELECT DISTINCT group_id, value FROM combination_group) AS v
+         ON v.value = ${ofDimension}
+       WHERE d.kind = '${kind}'`,
+    )
+    .run(...bindings);
+  clearRest(database);
+  database
+    .query<unknown, (string | number)[]>(
+      `INSERT INTO chosen_rest SELECT c.id, ifnull(v.first_day, ${NEVER}), g.group_id
+       FROM combination_group AS g CROSS JOIN combination AS c ON c.id = g.id
+       LEFT JOIN dimension AS v ON v.kind = '${kind}' AND v.value = ${dimensionOfCombination}
+       WHERE v.first_day IS NULL OR v.first_day > ${span.first}`,
+    )
+    .run(...bindings);
+  return listSources(database, filter, span);
+}
+
+function listSources(database: Database, filter: ResolvedFilter, span: Span): readonly SealedSource[] {
+  saveDays(database, span);
   const isChosen = filter.outcomes === null ? "" : "AND t.outcome IN (SELECT value FROM json_each(?))";
   return [
     {
@@ -50,6 +91,7 @@ export function toSealedSources(
       bindings: filter.outcomes === null ? [] : [JSON.stringify(filter.outcomes)],
       day: "d.day",
       outcome: "t.outcome",
+      group: "v.group_id",
     },
     {
       from: `chosen_rest AS c CROSS JOIN sealed_day_total AS t
@@ -58,6 +100,7 @@ export function toSealedSources(
       bindings: [span.first, span.end],
       day: "t.day",
       outcome: "r.outcome",
+      group: "c.group_id",
     },
   ];
 }
@@ -79,14 +122,13 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** The combinations whose value has no totals of the days before `end_day`. */
 function saveRest(database: Database, { dimension }: ResolvedFilter, { first }: Span): void {
-  database.run("CREATE TEMP TABLE IF NOT EXISTS chosen_rest (id INTEGER PRIMARY KEY, end_day INTEGER)");
-  database.run("DELETE FROM chosen_rest");
+  clearRest(database);
   if (dimension === null) return;
   if (dimension.kind === "tag") {
     // One tag is one value, of all of them.
     database
       .query<unknown, [number]>(
-        `INSERT INTO chosen_rest SELECT c.id, v.first_day
+        `INSERT INTO chosen_rest SELECT c.id, v.first_day, 0
          FROM chosen_dimension AS v CROSS JOIN chosen_combination AS c WHERE v.first_day > ?`,
       )
       .run(first);
@@ -94,10 +136,17 @@ function saveRest(database: Database, { dimension }: ResolvedFilter, { first }: 
   }
   database
     .query<unknown, (string | number)[]>(
-      `INSERT INTO chosen_rest SELECT c.id, ifnull(v.first_day, ${NEVER})
+      `INSERT INTO chosen_rest SELECT c.id, ifnull(v.first_day, ${NEVER}), 0
        FROM chosen_combination AS c CROSS JOIN combination AS f ON f.id = c.id
        LEFT JOIN dimension AS v ON v.kind = ? AND v.value = ${VALUE_OF_COMBINATION[dimension.kind]}
        WHERE v.first_day IS NULL OR v.first_day > ?`,
     )
     .run(dimension.kind, first);
+}
+
+function clearRest(database: Database): void {
+  database.run(
+    "CREATE TEMP TABLE IF NOT EXISTS chosen_rest (id INTEGER PRIMARY KEY, end_day INTEGER, group_id INTEGER)",
+  );
+  database.run("DELETE FROM chosen_rest");
 }

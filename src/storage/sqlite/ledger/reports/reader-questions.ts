@@ -4,6 +4,7 @@ import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
 import { loadLastUsed } from "./key-use.ts";
 import { listRequests } from "./request-log.ts";
+import { readGroupedSeries } from "./series-groups.ts";
 import { readSeries } from "./series.ts";
 import { readSummary } from "./summary.ts";
 
@@ -16,6 +17,7 @@ const ANSWERS: Answers = {
   listRequests: (database, { query, page }) => listRequests(database, query, page),
   loadLastUsed: (database, { ids }) => loadLastUsed(database, ids),
   readSeries,
+  readGroupedSeries: (database, question) => readGroupedSeries(database, question),
   readSummary,
   readFacets,
   readErrors,

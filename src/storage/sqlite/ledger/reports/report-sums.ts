@@ -4,7 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 /** Sums that one report may take into memory: about a kilobyte each until it is spelled. */
 export const SUMS_MAX = 150_000;
 
-type SumReader<Row> = (sql: string, bindings: readonly number[]) => readonly Row[];
+type SumReader<Row> = (sql: string, bindings: readonly (string | number)[]) => readonly Row[];
 
 /**
  * Reads the sums of one report, part by part. Throws `range_too_large` as soon as there are more of them than `sumsMax`;
@@ -13,7 +13,7 @@ type SumReader<Row> = (sql: string, bindings: readonly number[]) => readonly Row
 export function createSumReader<Row>(database: Database, sumsMax: number): SumReader<Row> {
   let left = sumsMax;
   return (sql, bindings) => {
-    const rows = database.query<Row, number[]>(`${sql} LIMIT ?`).all(...bindings, left + 1);
+    const rows = database.query<Row, (string | number)[]>(`${sql} LIMIT ?`).all(...bindings, left + 1);
     left -= rows.length;
     if (left >= 0) return rows;
     throw new ProxyError(

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Quantities } from "#kernel/units.ts";
-import type { SeriesBucket } from "#stats/store.ts";
-import { toSealedSources } from "./dimension-sums.ts";
+import type { SeriesBucket, SeriesFigures } from "#stats/store.ts";
+import type { SealedSource } from "./dimension-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { EVENT_JOINS, MEASURES_OF_EVENT, prepareEvents } from "./measure-sources.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
@@ -11,6 +11,8 @@ import type { Span } from "./window-cut.ts";
 /** What one period of a series adds up to. Within one bucket several are added. */
 export interface SeriesSum {
   readonly period: number;
+  /** Which group of `combination_group`; 0 where there are none. */
+  readonly group_id: number;
   readonly requests: number;
   readonly ok: number;
   readonly cancelled: number;
@@ -34,6 +36,12 @@ export interface BucketRange {
 
 const MICROS_PER_SECOND = 1e6;
 
+/** How sums are read. Grouped ones need `saveGroups` before, in the same transaction. */
+export interface SumReading {
+  readonly isGrouped: boolean;
+  readonly read: (sql: string, bindings: readonly (string | number)[]) => readonly SeriesSum[];
+}
+
 /** Per bucket, from the totals of hours: for a filter by outcome only. */
 export function sumHours(
   database: Database,
@@ -44,7 +52,7 @@ export function sumHours(
   const isChosen = outcomes === null ? "" : "WHERE t.outcome IN (SELECT value FROM json_each(?))";
   return database
     .query<SeriesSum, string[]>(
-      `SELECT r.bucket AS period, ${toSums(
+      `SELECT r.bucket AS period, 0 AS group_id, ${toSums(
         (column) => `t.${column}`,
         (outcome) => `t.requests * (t.outcome = '${outcome}')`,
       )}
@@ -54,65 +62,96 @@ export function sumHours(
     .all(...(outcomes === null ? [] : [JSON.stringify(outcomes)]));
 }
 
-/** Per bucket, row by row. Grouped by the table of ranges: grouping by an expression would sort every row. */
+/**
+ * Per bucket, row by row. Grouped by the table of ranges: grouping by an expression would sort every row. With groups the
+ * rows of one bucket are sorted at a time, so that no more of them are in memory.
+ */
 export function sumRows(
   database: Database,
-  ranges: readonly BucketRange[],
-  filter: ResolvedFilter,
+  { ranges, filter }: { readonly ranges: readonly BucketRange[]; readonly filter: ResolvedFilter },
+  { isGrouped, read }: SumReading,
 ): readonly SeriesSum[] {
   if (ranges.length === 0) return [];
   saveRanges(database, ranges);
   prepareEvents(database, filter);
-  return database
-    .query<SeriesSum, []>(
-      `SELECT r.bucket AS period, ${toSums(
-        (column) => MEASURES_OF_EVENT[column],
-        (outcome) => `m.${outcome}`,
-      )}
-       FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at
-       ${EVENT_JOINS}
-       GROUP BY r.bucket`,
-    )
-    .all();
+  const toSql = (group: string, join: string, end: string) =>
+    `SELECT r.bucket AS period, ${group} AS group_id, ${toSums(
+      (column) => MEASURES_OF_EVENT[column],
+      (outcome) => `m.${outcome}`,
+    )}
+     FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at
+     ${EVENT_JOINS} ${join} ${end}`;
+  if (!isGrouped) return read(toSql("0", "", "GROUP BY r.bucket"), []);
+  const ofBucket = toSql(
+    "g.group_id",
+    "CROSS JOIN combination_group AS g ON g.id = e.combination",
+    "WHERE r.bucket = ? GROUP BY g.group_id",
+  );
+  return ranges.flatMap(({ bucket }) => read(ofBucket, [bucket]));
 }
 
 /** Per day or month, from the totals of days or months. */
 export function sumTotals(
   database: Database,
   table: "month_total" | "sealed_day_total" | "day_total",
-  { span, filter }: { readonly span: Span; readonly filter: ResolvedFilter },
+  {
+    span,
+    filter,
+    reading: { isGrouped, read },
+  }: { readonly span: Span; readonly filter: ResolvedFilter; readonly reading: SumReading },
 ): readonly SeriesSum[] {
   saveOutcomes(database, filter);
   const period = table === "month_total" ? "month" : "day";
-  return database
-    .query<SeriesSum, [number, number]>(
-      `SELECT t.${period} AS period, ${toSums(
-        (column) => `t.${column}`,
-        (outcome) => `t.requests * o.${outcome}`,
-      )}
+  const sums = toSums(
+    (column) => `t.${column}`,
+    (outcome) => `t.requests * o.${outcome}`,
+  );
+  const isWithin = `t.${period} >= ? AND t.${period} < ?`;
+  const bindings = [span.first, span.end];
+  if (!isGrouped) {
+    return read(
+      `SELECT t.${period} AS period, 0 AS group_id, ${sums}
        FROM ${table} AS t CROSS JOIN chosen_outcome AS o ON o.id = t.result
-       WHERE t.${period} >= ? AND t.${period} < ? ${filter.condition} GROUP BY t.${period}`,
-    )
-    .all(span.first, span.end);
-}
-
-/** Per day, for a filter with `findDimensions`: a day may come twice. */
-export function sumDimensions(database: Database, filter: ResolvedFilter, span: Span): readonly SeriesSum[] {
-  return toSealedSources(database, filter, span).flatMap(({ from, bindings, day, outcome }) =>
-    database
-      .query<SeriesSum, (string | number)[]>(
-        `SELECT ${day} AS period, ${toSums(
-          (column) => `t.${column}`,
-          (wanted) => `t.requests * (${outcome} = '${wanted}')`,
-        )}
-         FROM ${from} GROUP BY ${day}`,
-      )
-      .all(...bindings),
+       WHERE ${isWithin} ${filter.condition} GROUP BY t.${period}`,
+      bindings,
+    );
+  }
+  // The order of each table's key: only that of open days begins with the period.
+  const from =
+    table === "day_total"
+      ? "day_total AS t CROSS JOIN combination_group AS g ON g.id = t.combination"
+      : `combination_group AS g CROSS JOIN ${table} AS t ON t.combination = g.id`;
+  return read(
+    `SELECT t.${period} AS period, g.group_id, ${sums}
+     FROM ${from} CROSS JOIN chosen_outcome AS o ON o.id = t.result
+     WHERE ${isWithin} GROUP BY t.${period}, g.group_id`,
+    bindings,
   );
 }
 
-/** Of what was summed for one bucket; an empty one for nothing. */
+/** Per day, from sealed sources: a day may come twice. */
+export function sumSealedSources(
+  sources: readonly SealedSource[],
+  { read }: Pick<SumReading, "read">,
+): readonly SeriesSum[] {
+  return sources.flatMap(({ from, bindings, day, outcome, group }) =>
+    read(
+      `SELECT ${day} AS period, ${group} AS group_id, ${toSums(
+        (column) => `t.${column}`,
+        (wanted) => `t.requests * (${outcome} = '${wanted}')`,
+      )}
+       FROM ${from} GROUP BY ${day}, ${group}`,
+      bindings,
+    ),
+  );
+}
+
+/** What was summed for one bucket; zeros for nothing. */
 export function toSeriesBucket(startUs: InstantUs, sums: readonly SeriesSum[]): SeriesBucket {
+  return { startUs, ...toSeriesFigures(sums) };
+}
+
+export function toSeriesFigures(sums: readonly SeriesSum[]): SeriesFigures {
   let [requests, ok, cancelled, upstreamError, unpricedRequests] = [0, 0, 0, 0, 0];
   let costPico: bigint | null = null;
   const units: { -readonly [unit in keyof Quantities]: Quantities[unit] } = {};
@@ -132,7 +171,7 @@ export function toSeriesBucket(startUs: InstantUs, sums: readonly SeriesSum[]): 
   }
   if (units.audio_seconds !== undefined) units.audio_seconds /= MICROS_PER_SECOND;
   const unreachable = requests - ok - cancelled - upstreamError;
-  return { startUs, requests, ok, cancelled, upstreamError, unreachable, unpricedRequests, costPico, units };
+  return { requests, ok, cancelled, upstreamError, unreachable, unpricedRequests, costPico, units };
 }
 
 type Column =

@@ -3,15 +3,17 @@ import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { BucketPlan } from "#stats/bucket.ts";
 import { planBuckets, toBucketIndex } from "#stats/bucket.ts";
-import type { ReportNotes, Series, StatsStore } from "#stats/store.ts";
+import type { ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
 import { toFirstDay, toHour } from "#storage/ledger/windows/calendar.ts";
-import { findDimensions } from "./dimension-sums.ts";
+import type { SealedSource } from "./dimension-sums.ts";
+import { findDimensions, toGroupedSources, toSealedSources } from "./dimension-sums.ts";
 import { findFirstMatch } from "./first-match.ts";
+import type { GroupSql } from "./group-values.ts";
 import { readTransaction } from "./read-transaction.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
-import type { BucketRange, SeriesSum } from "./series-sums.ts";
-import { sumDimensions, sumHours, sumRows, sumTotals, toSeriesBucket } from "./series-sums.ts";
+import type { BucketRange, SeriesSum, SumReading } from "./series-sums.ts";
+import { sumHours, sumRows, sumSealedSources, sumTotals, toSeriesBucket } from "./series-sums.ts";
 import { findRowWindow } from "./row-window.ts";
 import type { RawRange, Span } from "./window-cut.ts";
 import { cutWindow } from "./window-cut.ts";
@@ -27,22 +29,47 @@ export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
  * `range_too_large` before it reads.
  */
 export function readSeries(database: Database, query: SeriesQuery): Series {
-  const { sinceUs } = query.window;
-  if (sinceUs !== null) planFrom(query, sinceUs);
+  refuseTooManyBuckets(query);
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
-    if (filter.isByOutcomeOnly || query.bucket !== "hour") return readFromTotals(database, query, filter);
-    return readFromRows(database, query, filter);
+    const read: SumReading["read"] = (sql, bindings) =>
+      database.query<SeriesSum, (string | number)[]>(sql).all(...bindings);
+    return toSeries(query, countSeries(database, query, { filter, groups: null, read }));
   });
 }
 
-function readFromTotals(database: Database, query: SeriesQuery, filter: ResolvedFilter): Series {
+/** Throws `range_too_large` when the window alone tells that there are too many. */
+export function refuseTooManyBuckets(query: SeriesQuery): void {
+  const { sinceUs } = query.window;
+  if (sinceUs !== null) planFrom(query, sinceUs);
+}
+
+/** What is counted: everything together, or by the groups of `saveGroups`. */
+export interface SeriesCount extends Pick<SumReading, "read"> {
+  readonly filter: ResolvedFilter;
+  readonly groups: GroupSql | null;
+}
+
+/** The sums that a series is made of. Within one `readTransaction`. */
+export function countSeries(database: Database, query: SeriesQuery, count: SeriesCount): Counted {
+  // No total has the hours of a filter or of a group.
+  const hasTotals = query.bucket !== "hour" || (count.filter.isByOutcomeOnly && count.groups === null);
+  return hasTotals ? countInTotals(database, query, count) : countRows(database, query, count);
+}
+
+function countInTotals(
+  database: Database,
+  query: SeriesQuery,
+  { filter, groups, read }: SeriesCount,
+): Counted {
   const { bucket, window } = query;
-  const isByDimension = findDimensions(database, filter);
-  const into = filter.isByOutcomeOnly ? "hours" : bucket === "month" && !isByDimension ? "months" : "days";
+  const reading = { isGrouped: groups !== null, read };
+  const isByHour = groups === null && filter.isByOutcomeOnly;
+  const toSources = findSealedSources(database, filter, groups);
+  const into = isByHour ? "hours" : bucket === "month" && toSources === null ? "months" : "days";
   const cut = cutWindow(database, window, into);
   const startUs = window.sinceUs ?? findFirstMatch(database, cut, filter);
-  if (startUs === null) return toSeries(query, { snapped: cut.snapped });
+  if (startUs === null) return { snapped: cut.snapped };
   const plan = planFrom(query, startUs);
 
   const first = toBucketIndex(bucket, startUs);
@@ -52,33 +79,46 @@ function readFromTotals(database: Database, query: SeriesQuery, filter: Resolved
     inDays(sums.map((sum) => ({ ...sum, period: toFirstDay(sum.period) })));
   const sums = [
     ...cut.hours.flatMap((span) => sumHours(database, toHourRanges(plan, span), filter.outcomes)),
-    ...cut.months.flatMap((span) => inMonths(sumTotals(database, "month_total", { span, filter }))),
+    ...cut.months.flatMap((span) => inMonths(sumTotals(database, "month_total", { span, filter, reading }))),
     ...cut.sealedDays.flatMap((span) =>
       inDays(
-        isByDimension
-          ? sumDimensions(database, filter, span)
-          : sumTotals(database, "sealed_day_total", { span, filter }),
+        toSources === null
+          ? sumTotals(database, "sealed_day_total", { span, filter, reading })
+          : sumSealedSources(toSources(span), reading),
       ),
     ),
-    ...cut.openDays.flatMap((span) => inDays(sumTotals(database, "day_total", { span, filter }))),
-    ...cut.raw.flatMap((range) => sumRows(database, toRowRanges(plan, range), filter)),
+    ...cut.openDays.flatMap((span) => inDays(sumTotals(database, "day_total", { span, filter, reading }))),
+    ...cut.raw.flatMap((range) => sumRows(database, { ranges: toRowRanges(plan, range), filter }, reading)),
   ];
-  return toSeries(query, { plan, sums, snapped: cut.snapped });
+  return { plan, sums, snapped: cut.snapped };
 }
 
-function readFromRows(database: Database, query: SeriesQuery, filter: ResolvedFilter): Series {
+/** Where sealed days are added up by value; null when they are by combination. */
+function findSealedSources(
+  database: Database,
+  filter: ResolvedFilter,
+  groups: GroupSql | null,
+): ((span: Span) => readonly SealedSource[]) | null {
+  if (groups === null) {
+    return findDimensions(database, filter) ? (span) => toSealedSources(database, filter, span) : null;
+  }
+  return filter.isByOutcomeOnly ? (span) => toGroupedSources(database, groups, { filter, span }) : null;
+}
+
+function countRows(database: Database, query: SeriesQuery, { filter, groups, read }: SeriesCount): Counted {
   const { sinceUs, untilUs } = query.window;
   const rows = findRowWindow(database, query.window, filter);
   const startUs = rows?.startUs ?? sinceUs;
-  if (startUs === null) return toSeries(query, { snapped: null });
+  if (startUs === null) return { snapped: null };
   const plan = planFrom(query, startUs);
-  if (rows === null) return toSeries(query, { plan, snapped: null });
+  if (rows === null) return { plan, snapped: null };
 
   const endUs = untilUs ?? plan.endUs;
   const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(endUs, startUs) } : null;
   const range = { fromUs: startUs, toUs: Math.min(endUs, rows.endUs) };
   refuseTooManyRows(database, range);
-  return toSeries(query, { plan, snapped, sums: sumRows(database, toRowRanges(plan, range), filter) });
+  const reading = { isGrouped: groups !== null, read };
+  return { plan, snapped, sums: sumRows(database, { ranges: toRowRanges(plan, range), filter }, reading) };
 }
 
 function planFrom({ bucket, window, nowUs }: SeriesQuery, sinceUs: InstantUs): BucketPlan {
@@ -120,7 +160,7 @@ function refuseTooManyRows(database: Database, { fromUs, toUs }: RawRange): void
   }
 }
 
-interface Counted {
+export interface Counted {
   readonly plan?: BucketPlan;
   /** `period` is the place in the plan; what lies beyond it is no part of the series. */
   readonly sums?: readonly SeriesSum[];
@@ -128,10 +168,13 @@ interface Counted {
 }
 
 /** Without a plan there are no buckets. */
-function toSeries({ bucket }: SeriesQuery, { plan, sums = [], snapped }: Counted): Series {
+export function toSeries({ bucket }: SeriesQuery, { plan, sums = [], snapped }: Counted): Series {
+  return { bucket, buckets: toBuckets(plan, sums), snapped, truncated: false };
+}
+
+export function toBuckets(plan: BucketPlan | undefined, sums: readonly SeriesSum[]): readonly SeriesBucket[] {
   const starts = plan?.starts ?? [];
   const byPlace = starts.map((): SeriesSum[] => []);
   for (const sum of sums) byPlace[sum.period]?.push(sum);
-  const buckets = starts.map((startUs, place) => toSeriesBucket(startUs, byPlace[place] ?? []));
-  return { bucket, buckets, snapped, truncated: false };
+  return starts.map((startUs, place) => toSeriesBucket(startUs, byPlace[place] ?? []));
 }

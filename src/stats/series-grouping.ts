@@ -1,0 +1,77 @@
+import { ProxyError } from "#kernel/errors.ts";
+import { parseWholeNumber } from "#kernel/page.ts";
+import { normaliseTag } from "#usage/tags.ts";
+
+/** What a series is cut into groups by, beside the values of one tag. An event has one value of each, or none. */
+export const GROUP_FIELDS = ["model", "principal", "provider", "client", "key"] as const;
+/** A caller's own usage is that of one principal. */
+export const OWN_GROUP_FIELDS = [
+  "model",
+  "provider",
+  "client",
+  "key",
+] as const satisfies readonly GroupField[];
+export type GroupField = (typeof GROUP_FIELDS)[number];
+export type GroupBy = { readonly field: GroupField } | { readonly field: "tag"; readonly tagKey: string };
+
+/** What makes one group larger than another. */
+export const GROUP_ORDERS = ["cost", "requests", "tokens"] as const;
+export type GroupOrder = (typeof GROUP_ORDERS)[number];
+
+/** Groups that are told apart; the rest is one more. */
+export const GROUPS_DEFAULT = 10;
+export const GROUPS_MAX = 100;
+/** Buckets of all groups of one series, of some 150 bytes each: with more, fewer groups than asked for are told apart. */
+export const GROUP_BUCKETS_MAX = 10_000;
+
+/** What is asked of a series by group. */
+export interface SeriesGrouping {
+  readonly by: GroupBy;
+  readonly order: GroupOrder;
+  readonly top: number;
+}
+
+/**
+ * The query parameters `group_by`, `order` and `top`; null without the first, and the others then count for nothing. A `top`
+ * out of range falls back to the default, like the limit of a page. Throws `invalid_request` with `param` `group_by` for
+ * what is neither one of `fields` nor `tag:` and a tag's key, and with `param` `order`.
+ */
+export function parseSeriesGrouping(
+  query: URLSearchParams,
+  fields: readonly GroupField[],
+): SeriesGrouping | null {
+  const text = query.get("group_by") || null;
+  if (text === null) return null;
+  const by = toGroupBy(text, fields);
+  if (by === null) {
+    throw new ProxyError("invalid_request", `group_by must be one of ${fields.join(", ")} or tag:<key>.`, {
+      param: "group_by",
+    });
+  }
+  const wantedOrder = query.get("order") || "cost";
+  const order = GROUP_ORDERS.find((known) => known === wantedOrder);
+  if (order === undefined) {
+    throw new ProxyError("invalid_request", `order must be one of ${GROUP_ORDERS.join(", ")}.`, {
+      param: "order",
+    });
+  }
+  const top = parseWholeNumber(query.get("top"));
+  return { by, order, top: top !== null && top >= 1 && top <= GROUPS_MAX ? top : GROUPS_DEFAULT };
+}
+
+const TAG_PREFIX = "tag:";
+
+/** As it stands in the address. */
+export function formatGroupBy(by: GroupBy): string {
+  return by.field === "tag" ? `${TAG_PREFIX}${by.tagKey}` : by.field;
+}
+
+function toGroupBy(text: string, fields: readonly GroupField[]): GroupBy | null {
+  const field = fields.find((known) => known === text);
+  if (field !== undefined) return { field };
+  if (!text.startsWith(TAG_PREFIX)) return null;
+  // A key is well-formed when a pair with it is: in a pair the first colon ends the key.
+  const key = text.slice(TAG_PREFIX.length);
+  const pair = key.includes(":") ? null : normaliseTag(`${key}:x`);
+  return pair === null ? null : { field: "tag", tagKey: pair.slice(0, pair.indexOf(":")) };
+}

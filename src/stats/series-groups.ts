@@ -1,0 +1,94 @@
+import { compareCodeUnits } from "#kernel/text.ts";
+import { TOKEN_UNITS } from "#kernel/units.ts";
+import { joinPieces, toChunks } from "./chunks.ts";
+import { formatGroupBy, GROUP_BUCKETS_MAX, type GroupOrder, type SeriesGrouping } from "./series-grouping.ts";
+import { toBucketView, toFiguresView, toSeriesView } from "./series.ts";
+import type { EncodedReport, Series, SeriesBucket, SeriesFigures } from "./store.ts";
+
+/** What one value adds up to over the whole window. */
+export interface GroupTotal {
+  /** Null for events that have no value. */
+  readonly value: string | null;
+  readonly figures: SeriesFigures;
+}
+
+/** One group with its buckets, which are those of the whole series. */
+export interface SeriesGroup extends GroupTotal {
+  readonly buckets: readonly SeriesBucket[];
+}
+
+export interface GroupedSeries extends Series {
+  readonly groups: readonly SeriesGroup[];
+  /** How many values there are, those of `other` included. */
+  readonly groupCount: number;
+  /** Everything that no group of `groups` holds; null when they hold all. */
+  readonly other: Omit<SeriesGroup, "value"> | null;
+}
+
+/**
+ * The largest groups first, at most `top` of them and as many as have room for their buckets; `rest` is all others. Without
+ * a number comes last; of equals those with more requests come first, then by value, by code unit, null first.
+ */
+export function chooseGroups<Group extends GroupTotal>(
+  groups: readonly Group[],
+  { order, top }: SeriesGrouping,
+  bucketCount: number,
+): { readonly chosen: readonly Group[]; readonly rest: readonly Group[] } {
+  const measured = groups.map((group) => ({ group, size: toSize(group.figures, order) }));
+  measured.sort(
+    (left, right) => compareSizes(right.size, left.size) || compareEquals(left.group, right.group),
+  );
+  const sorted = measured.map(({ group }) => group);
+  const room = Math.max(Math.floor(GROUP_BUCKETS_MAX / Math.max(bucketCount, 1)), 1);
+  const count = Math.min(top, room);
+  return { chosen: sorted.slice(0, count), rest: sorted.slice(count) };
+}
+
+/** Money is compared as it is, never as the JSON number that it becomes. */
+type Size = bigint | number | null;
+
+function toSize({ costPico, requests, units }: SeriesFigures, order: GroupOrder): Size {
+  if (order === "cost") return costPico;
+  if (order === "requests") return requests;
+  const reported = TOKEN_UNITS.flatMap((unit) => units[unit] ?? []);
+  return reported.length === 0 ? null : reported.reduce((sum, quantity) => sum + quantity, 0);
+}
+
+function compareSizes(left: Size, right: Size): number {
+  if (left === null || right === null) return Number(left !== null) - Number(right !== null);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function compareEquals(left: GroupTotal, right: GroupTotal): number {
+  if (left.figures.requests !== right.figures.requests) return right.figures.requests - left.figures.requests;
+  if (left.value === null || right.value === null) {
+    return Number(left.value !== null) - Number(right.value !== null);
+  }
+  return compareCodeUnits(left.value, right.value);
+}
+
+/** `UsageSeries` with its groups (docs/decisions.md), spelled by the thread that read it. */
+export function encodeGroupedSeries(
+  series: GroupedSeries,
+  { by, order }: SeriesGrouping,
+): Pick<EncodedReport, "chunks"> {
+  return { chunks: toChunks(toPieces(series, { by, order })) };
+}
+
+function* toPieces(
+  { groups, groupCount, other, ...series }: GroupedSeries,
+  { by, order }: Pick<SeriesGrouping, "by" | "order">,
+): Generator<string> {
+  const total = JSON.stringify(toSeriesView(series)).slice(0, -1);
+  yield `${total},"group_by":${JSON.stringify(formatGroupBy(by))},"order":"${order}","group_count":${groupCount},"groups":[`;
+  yield* joinPieces(
+    groups
+      .values()
+      .map((group) => toGroupPiece(group, { value: group.value, ...toFiguresView(group.figures) })),
+  );
+  yield `],"other":${other === null ? "null" : toGroupPiece(other, toFiguresView(other.figures))}}`;
+}
+
+function toGroupPiece({ buckets }: Pick<SeriesGroup, "buckets">, view: object): string {
+  return JSON.stringify({ ...view, series: buckets.map(toBucketView) });
+}

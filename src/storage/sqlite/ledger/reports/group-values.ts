@@ -1,0 +1,75 @@
+import type { Database } from "bun:sqlite";
+import type { GroupBy, GroupField } from "#stats/series-grouping.ts";
+import type { DimensionKind } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
+import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
+
+/** What a series is grouped by, in SQL over `combination AS c` and `dimension AS d`; each takes `bindings`. */
+export interface GroupSql {
+  readonly kind: DimensionKind;
+  /** The value that reports show, of a combination and of a dimension of this kind; a provider's is its id. */
+  readonly ofCombination: string;
+  readonly ofDimension: string;
+  /** The dimension that a combination counts in. */
+  readonly dimensionOfCombination: string;
+  readonly bindings: readonly string[];
+}
+
+const OF_COMBINATION: { readonly [field in GroupField]: string } = {
+  model: "c.model",
+  principal: "c.principal_name",
+  provider: "c.provider_id",
+  client: "c.client",
+  key: "c.key_id",
+};
+
+/** An event has one value of each tag, so that the first pair with the key is the only one. */
+const TAG_OF_COMBINATION =
+  "(SELECT value FROM json_each(c.tags) WHERE substr(value, 1, length(?1)) = ?1 LIMIT 1)";
+
+export function toGroupSql(by: GroupBy): GroupSql {
+  if (by.field === "tag") {
+    return {
+      kind: "tag",
+      ofCombination: `substr(${TAG_OF_COMBINATION}, length(?1) + 1)`,
+      ofDimension: "iif(substr(d.value, 1, length(?1)) = ?1, substr(d.value, length(?1) + 1), NULL)",
+      dimensionOfCombination: TAG_OF_COMBINATION,
+      bindings: [`${by.tagKey}:`],
+    };
+  }
+  return {
+    kind: by.field,
+    ofCombination: OF_COMBINATION[by.field],
+    ofDimension: by.field === "principal" ? "d.value ->> 1" : "d.value",
+    dimensionOfCombination: VALUE_OF_COMBINATION[by.field],
+    bindings: [],
+  };
+}
+
+/**
+ * The group of each combination that a filter chooses, as `combination_group` of this connection until the next call; after
+ * `resolveFilter`. Returns the value of each group by its `group_id`.
+ */
+export function saveGroups(
+  database: Database,
+  { ofCombination, bindings }: GroupSql,
+  { combinations }: ResolvedFilter,
+): ReadonlyMap<number, string | null> {
+  database.run(
+    "CREATE TEMP TABLE IF NOT EXISTS combination_group (id INTEGER PRIMARY KEY, group_id INTEGER, value TEXT)",
+  );
+  database.run("DELETE FROM combination_group");
+  database
+    .query<unknown, string[]>(
+      `INSERT INTO combination_group SELECT id, dense_rank() OVER (ORDER BY value), value
+       FROM (SELECT c.id, ${ofCombination} AS value
+         FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id)`,
+    )
+    .run(...bindings);
+  const rows = database
+    .query<{ group_id: number; value: string | null }, []>(
+      "SELECT DISTINCT group_id, value FROM combination_group",
+    )
+    .all();
+  return new Map(rows.map(({ group_id: id, value }) => [id, value]));
+}
