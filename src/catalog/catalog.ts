@@ -3,6 +3,8 @@ import type { Actor } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
+import type { CatalogDraft } from "./catalog-draft.ts";
+import { planCatalog, type CatalogMode, type CatalogOutcome } from "./catalog-plan.ts";
 import type { DeploymentDraft } from "./deployment-draft.ts";
 import { planDeployment, planDeploymentDelete } from "./deployment.ts";
 import type { FeedLoad } from "./feed-plan.ts";
@@ -41,6 +43,14 @@ export interface Catalog {
   deleteDeployment(id: string, actor: Actor): Promise<void>;
   /** All of the feed or nothing. Throws `invalid_pricing` and `invalid_request`, as `parseFeed` does. */
   loadFeed(draft: FeedDraft, actor: Actor): Promise<FeedLoad>;
+  /** All of the draft or nothing; a dry run answers the same and changes nothing. Throws the codes of `planCatalog`. */
+  apply(draft: CatalogDraft, call: CatalogCall): Promise<CatalogOutcome>;
+}
+
+export interface CatalogCall {
+  readonly mode: CatalogMode;
+  readonly isDryRun: boolean;
+  readonly actor: Actor;
 }
 
 export interface CatalogDeps {
@@ -71,6 +81,15 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
       // Reading 20,000 entries and writing them are each some 30 ms: what has arrived meanwhile is served in between.
       await setImmediate();
       return await store.change(plan);
+    },
+    async apply(draft, { mode, isDryRun, actor }) {
+      const births = new Map<string, ReturnType<typeof birth>>();
+      const toBirth = (kind: string, name: string) => births.getOrInsertComputed(`${kind} ${name}`, birth);
+      const plan = planCatalog(draft, mode, { toBirth, loadedAtUs: clock.nowUs(), secrets, actor });
+      await setImmediate();
+      if (!isDryRun) return await store.change(plan);
+      const current = await store.snapshot();
+      return plan(current).result(current);
     },
   };
 }

@@ -1,9 +1,9 @@
 import { NAME_LENGTH_MAX } from "#kernel/text.ts";
 import type { Provider } from "./provider.ts";
-import type { CatalogSnapshot } from "./snapshot.ts";
+import type { CatalogPicture } from "./snapshot.ts";
 
 /** The provider that serves from this base URL: of several the first by name, an enabled one before those that are not. */
-export function findProviderAt(current: CatalogSnapshot, baseUrl: string): Provider | null {
+export function findProviderAt(current: CatalogPicture, baseUrl: string): Provider | null {
   const providers = current.providers.filter((provider) => provider.baseUrl === baseUrl);
   return providers.find(({ enabled }) => enabled) ?? providers[0] ?? null;
 }

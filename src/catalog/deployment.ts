@@ -12,7 +12,7 @@ import type { Model } from "./model.ts";
 import { planPrices } from "./price-plan.ts";
 import { planProviderCreate, planProviderUpdate } from "./provider-plan.ts";
 import type { Provider } from "./provider.ts";
-import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
+import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogChange, CatalogPlan } from "./store.ts";
 
 export interface DeploymentBirth {
@@ -82,7 +82,7 @@ interface ProviderWish {
 
 /** The provider as it will be, with the steps that make it so: none when it is there with the credential that was supplied. */
 function planProvider(
-  current: CatalogSnapshot,
+  current: CatalogPicture,
   holder: ResolvedModel | null,
   { deployment: { baseUrl, apiKey }, birth }: ProviderWish,
 ): CatalogChange<Provider> {
@@ -113,7 +113,7 @@ function toModel(provider: Provider, deployment: Deployment, birth: DeploymentBi
   };
 }
 
-function getDeployment(after: CatalogSnapshot, id: string): ResolvedModel {
+function getDeployment(after: CatalogPicture, id: string): ResolvedModel {
   const resolved = after.findModelById(id);
   if (resolved === null) throw new Error("a deployment that was just registered is not in the catalog");
   return resolved;

@@ -5,7 +5,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { FeedDraft } from "./feed.ts";
 import { parseFeed } from "./feed.ts";
 import type { LoadedFeed, PriceRow } from "./pricing.ts";
-import type { CatalogSnapshot } from "./snapshot.ts";
+import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 
 /**
@@ -40,30 +40,32 @@ export function planFeedLoad(draft: FeedDraft, { loadedAtUs, actor }: FeedArriva
     targetRef: version,
   });
   return (current) => {
-    refuseTooManyPrices(current, rows);
-    const changed = rows.filter((row) => {
-      const there = current.findPrice(row.name, row.unit);
-      return there?.pricePico !== row.pricePico || there.feedVersion !== version;
-    });
+    refuseTooManyPrices(current, rows, "entries");
     return {
-      writes: [
-        ...changed.map((price): CatalogWrite => ({ kind: "put_price", price })),
-        { kind: "put_feed", feed: { version, loadedAtUs } },
-      ],
+      writes: [...planFeedRows(current, rows), { kind: "put_feed", feed: { version, loadedAtUs } }],
       audit: entry === null ? [] : [entry],
       result: () => ({ version, loadedAtUs, entryCount: entries.length }),
     };
   };
 }
 
-/** A load that only changes prices that are there is never too many. */
-function refuseTooManyPrices(current: CatalogSnapshot, rows: readonly PriceRow[]): void {
+/** Puts the rows that are not there as they are. */
+export function planFeedRows(current: CatalogPicture, rows: readonly PriceRow[]): readonly CatalogWrite[] {
+  const changed = rows.filter((row) => {
+    const there = current.findPrice(row.name, row.unit);
+    return there?.pricePico !== row.pricePico || there.feedVersion !== row.feedVersion;
+  });
+  return changed.map((price): CatalogWrite => ({ kind: "put_price", price }));
+}
+
+/** Throws `invalid_pricing`. A load that only changes prices that are there is never too many. */
+export function refuseTooManyPrices(current: CatalogPicture, rows: readonly PriceRow[], param: string): void {
   const added = rows.filter((row) => current.findPrice(row.name, row.unit) === null).length;
-  const total = current.prices.length + added;
+  const total = current.priceCount + added;
   if (added === 0 || total <= PRICES_MAX) return;
   throw new ProxyError(
     "invalid_pricing",
     `At most ${PRICES_MAX} prices are kept; with this feed there would be ${total}.`,
-    { param: "entries" },
+    { param },
   );
 }

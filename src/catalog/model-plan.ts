@@ -7,7 +7,7 @@ import { parseAlias, parseOrigin } from "./model-draft.ts";
 import { parseDraftRoute, parsePatchRoute } from "./model-route.ts";
 import type { Model } from "./model.ts";
 import { parsePricing, planPriceRemoval, planPrices } from "./price-plan.ts";
-import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
+import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogPlan } from "./store.ts";
 
 export interface ModelBirth {
@@ -86,13 +86,13 @@ export function toModelEntry(actor: Actor, action: AuditAction, alias: string): 
   return entry === null ? [] : [entry];
 }
 
-function requireModel(current: CatalogSnapshot, alias: string): ResolvedModel {
+function requireModel(current: CatalogPicture, alias: string): ResolvedModel {
   const resolved = current.findModel(alias);
   if (resolved === null) throw new ProxyError("model_not_found", "No such model.", { param: "model" });
   return resolved;
 }
 
-function requireFreeAlias(current: CatalogSnapshot, model: Model): void {
+function requireFreeAlias(current: CatalogPicture, model: Model): void {
   const holder = current.findModel(model.alias)?.model;
   if (holder !== undefined && holder.id !== model.id) {
     throw new ProxyError("alias_exists", "A model of this name exists already.", { param: "alias" });
@@ -102,7 +102,7 @@ function requireFreeAlias(current: CatalogSnapshot, model: Model): void {
 /** A message stays readable, however many names there are. */
 const NAMES_LISTED_MAX = 20;
 
-function requireUnused(current: CatalogSnapshot, model: Model): void {
+function requireUnused(current: CatalogPicture, model: Model): void {
   const names = current.namesFor(model.id).map(({ alias }) => alias);
   if (names.length === 0) return;
   const listed = names.slice(0, NAMES_LISTED_MAX).join(", ");
@@ -113,7 +113,7 @@ function requireUnused(current: CatalogSnapshot, model: Model): void {
   );
 }
 
-function getModel(after: CatalogSnapshot, id: string): ResolvedModel {
+function getModel(after: CatalogPicture, id: string): ResolvedModel {
   const resolved = after.findModelById(id);
   if (resolved === null) throw new Error("a model that was just written is not in the catalog");
   return resolved;

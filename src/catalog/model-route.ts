@@ -3,12 +3,12 @@ import { CAPABILITIES_DEFAULT } from "./capability.ts";
 import type { ModelDraft, ModelPatch } from "./model-draft.ts";
 import { parseAlias, parseCapabilities, parseUpstreamName } from "./model-draft.ts";
 import type { Route } from "./model.ts";
-import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
+import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 
 export interface DraftRoute {
   readonly alias: string;
   /** Throws `provider_not_found` and `invalid_target`. */
-  readonly toRoute: (current: CatalogSnapshot) => Route;
+  readonly toRoute: (current: CatalogPicture) => Route;
 }
 
 /**
@@ -52,7 +52,7 @@ export function parseDraftRoute(draft: ModelDraft): DraftRoute {
  */
 export function parsePatchRoute(
   patch: ModelPatch,
-): (current: CatalogSnapshot, before: ResolvedModel) => Route {
+): (current: CatalogPicture, before: ResolvedModel) => Route {
   const { target, provider } = patch;
   const upstreamName = patch.upstreamName === undefined ? undefined : parseUpstreamName(patch.upstreamName);
   const capabilities = patch.capabilities === undefined ? undefined : parseCapabilities(patch.capabilities);
@@ -97,7 +97,7 @@ interface NameRoute {
 }
 
 /** One hop: a target routes to a provider itself, and is another model. */
-function toNameRoute(current: CatalogSnapshot, { target, alias, ownId }: NameRoute): Route {
+function toNameRoute(current: CatalogPicture, { target, alias, ownId }: NameRoute): Route {
   const found = current.findModel(target)?.model;
   if (target === alias || (found !== undefined && found.id === ownId)) {
     throw refuseTarget("A model cannot be a name for itself.");
@@ -109,7 +109,7 @@ function toNameRoute(current: CatalogSnapshot, { target, alias, ownId }: NameRou
   return { kind: "name", targetId: found.id };
 }
 
-function getProviderId(current: CatalogSnapshot, name: string): string {
+function getProviderId(current: CatalogPicture, name: string): string {
   const provider = current.findProvider(name);
   if (provider === null)
     throw new ProxyError("provider_not_found", "No such provider.", { param: "provider" });

@@ -5,7 +5,7 @@ import type { PricingDraft } from "./model-draft.ts";
 import type { Model } from "./model.ts";
 import { fieldParam } from "./param.ts";
 import type { PriceRow } from "./pricing.ts";
-import type { CatalogSnapshot } from "./snapshot.ts";
+import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
 
 /** The prices of a complete write; a unit that is absent has none. */
@@ -35,7 +35,7 @@ export interface PriceChange {
  * What becomes of the prices kept under a model's own name when it is made or changed (decisions, "Usage and prices"):
  * they follow a rename; "no price" marks go when it becomes a name for a target; a complete write has the last word.
  */
-export function planPrices(current: CatalogSnapshot, change: PriceChange): readonly CatalogWrite[] {
+export function planPrices(current: CatalogPicture, change: PriceChange): readonly CatalogWrite[] {
   const { before, after, written } = change;
   const writes: CatalogWrite[] = [];
   for (const unit of UNITS) {
@@ -58,11 +58,37 @@ export function planPrices(current: CatalogSnapshot, change: PriceChange): reado
 }
 
 /** Rows set by a write of this model go with it; rows of a feed stay. */
-export function planPriceRemoval(current: CatalogSnapshot, model: Model): readonly CatalogWrite[] {
+export function planPriceRemoval(current: CatalogPicture, model: Model): readonly CatalogWrite[] {
   return UNITS.flatMap((unit): readonly CatalogWrite[] => {
     const row = current.findPrice(model.alias, unit);
     return row === null || row.feedVersion !== null ? [] : [{ kind: "delete_price", name: row.name, unit }];
   });
+}
+
+/**
+ * The prices that were written with this model, as a complete write says them: null when there was none. Units that
+ * `isFed` says a feed prices are left out, since their price comes with the feed.
+ */
+export function findOwnPrices(
+  current: CatalogPicture,
+  { model, prices }: ResolvedModel,
+  isFed: (unit: Unit) => boolean,
+): WrittenPrices | null {
+  const own = UNITS.flatMap((unit) => {
+    const row = current.findPrice(model.alias, unit);
+    return row?.feedVersion === null ? [row] : [];
+  });
+  if (own.length === 0) return null;
+  // What a binding was priced with is complete: a unit without a row of its own counts with the price in force.
+  const told =
+    model.route.kind === "name"
+      ? own.map((row) => [row.unit, row.pricePico] as const)
+      : UNITS.map((unit) => [unit, prices[unit] ?? null] as const);
+  return new Map(
+    told.flatMap(([unit, price]): [Unit, PricePico][] =>
+      price === null || isFed(unit) ? [] : [[unit, price]],
+    ),
+  );
 }
 
 /** For a binding a unit left out is marked "no price"; a name for a target inherits it, and so has no row. */
@@ -95,7 +121,7 @@ function toKeptRow({ after, own, there }: KeptRow): PriceRow | null {
 }
 
 /** A feed's row that also prices an upstream model of that name, for this or for another model, stays for them. */
-function leavesWithRename(current: CatalogSnapshot, own: PriceRow, { before, after }: PriceChange): boolean {
+function leavesWithRename(current: CatalogPicture, own: PriceRow, { before, after }: PriceChange): boolean {
   if (own.feedVersion === null) return true;
   const stillUsed = (model: Model) => model.route.kind === "binding" && model.route.upstreamName === own.name;
   return (

@@ -9,7 +9,7 @@ import { planPriceRemoval } from "./price-plan.ts";
 import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
 import { parseProviderDraft, parseProviderPatch } from "./provider-draft.ts";
 import type { Provider } from "./provider.ts";
-import type { CatalogSnapshot } from "./snapshot.ts";
+import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 
 export interface ProviderBirth {
@@ -87,7 +87,7 @@ export function planProviderDelete(name: string, actor: Actor): CatalogPlan<void
   };
 }
 
-function requireProvider(current: CatalogSnapshot, name: string): Provider {
+function requireProvider(current: CatalogPicture, name: string): Provider {
   const provider = current.findProvider(name);
   if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
   return provider;

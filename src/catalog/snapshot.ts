@@ -32,19 +32,15 @@ export interface ResolvedModel {
   readonly pricesInherited: boolean;
 }
 
-/**
- * An immutable picture of the whole catalog, replaced after each commit. Every model is resolved once, when the
- * picture is made, so that a request costs one look-up.
- */
-export interface CatalogSnapshot {
+/** What a plan may ask of a catalog, be it as it stands or as the steps before have left it. */
+export interface CatalogPicture {
   /** By name. */
   readonly providers: readonly Provider[];
   /** By alias. */
   readonly models: readonly ResolvedModel[];
   /** By name, then in the order of UNITS. */
   readonly prices: readonly PriceRow[];
-  /** The same prices, for the next snapshot. */
-  readonly priceBook: PriceBook;
+  readonly priceCount: number;
   /** The newest load of a pricing feed; null before the first. */
   readonly feed: LoadedFeed | null;
   findProvider(name: string): Provider | null;
@@ -57,6 +53,15 @@ export interface CatalogSnapshot {
   findPrice(name: string, unit: Unit): PriceRow | null;
 }
 
+/**
+ * An immutable picture of the whole catalog, replaced after each commit. Every model is resolved once, when the
+ * snapshot is made, so that a request costs one look-up.
+ */
+export interface CatalogSnapshot extends CatalogPicture {
+  /** `prices` as the next snapshot takes them over. */
+  readonly priceBook: PriceBook;
+}
+
 export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
   const providers = rows.providers.toSorted((left, right) => compareCodeUnits(left.name, right.name));
   const providersByName = new Map(providers.map((provider) => [provider.name, provider]));
@@ -65,8 +70,13 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
   const priceBook = "rows" in rows.prices ? rows.prices : createPriceBook(rows.prices);
   const { rows: prices, find: findPrice } = priceBook;
 
+  const lookUp = {
+    findRow: (id: string) => rowsById.get(id),
+    findProvider: (id: string) => providersById.get(id),
+    findPrice,
+  };
   const models = rows.models
-    .flatMap((model) => resolveRow(model, rowsById, providersById, findPrice) ?? [])
+    .flatMap((model) => resolveRow(model, lookUp) ?? [])
     .toSorted((left, right) => compareCodeUnits(left.model.alias, right.model.alias));
   const modelsByAlias = new Map(models.map((resolved) => [resolved.model.alias, resolved]));
   const modelsById = new Map(models.map((resolved) => [resolved.model.id, resolved]));
@@ -82,6 +92,7 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
     providers,
     models,
     prices,
+    priceCount: prices.length,
     priceBook,
     feed: rows.feed ?? null,
     findProvider: (name) => providersByName.get(name) ?? null,
@@ -93,15 +104,20 @@ export function createSnapshot(rows: CatalogRows): CatalogSnapshot {
   };
 }
 
-function resolveRow(
+export interface RowLookUp {
+  readonly findRow: (id: string) => Model | undefined;
+  readonly findProvider: (id: string) => Provider | undefined;
+  readonly findPrice: (name: string, unit: Unit) => PriceRow | null;
+}
+
+/** A model with what it inherits, or null for a row whose target or provider is gone. */
+export function resolveRow(
   model: Model,
-  rowsById: ReadonlyMap<string, Model>,
-  providersById: ReadonlyMap<string, Provider>,
-  findPrice: (name: string, unit: Unit) => PriceRow | null,
+  { findRow, findProvider, findPrice }: RowLookUp,
 ): ResolvedModel | null {
-  const bound = model.route.kind === "binding" ? model : rowsById.get(model.route.targetId);
+  const bound = model.route.kind === "binding" ? model : findRow(model.route.targetId);
   if (bound?.route.kind !== "binding") return null;
-  const provider = providersById.get(bound.route.providerId);
+  const provider = findProvider(bound.route.providerId);
   if (provider === undefined) return null;
 
   // Lookup per unit: own name, then the target's, then the upstream model name. A "no price" mark ends the lookup.

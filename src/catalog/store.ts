@@ -3,7 +3,7 @@ import type { Unit } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
 import type { LoadedFeed, PriceRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
-import type { CatalogSnapshot } from "./snapshot.ts";
+import type { CatalogPicture, CatalogSnapshot } from "./snapshot.ts";
 
 /** One step of a change to the catalog, as data: rules decide it, a store carries it out. */
 export type CatalogWrite =
@@ -14,19 +14,19 @@ export type CatalogWrite =
   | { readonly kind: "delete_model"; readonly id: string }
   | { readonly kind: "put_price"; readonly price: PriceRow }
   | { readonly kind: "delete_price"; readonly name: string; readonly unit: Unit }
-  /** The newest load; its prices are steps of their own. */
-  | { readonly kind: "put_feed"; readonly feed: LoadedFeed };
+  /** The newest load, whose prices are steps of their own; null when no price of a feed is left. */
+  | { readonly kind: "put_feed"; readonly feed: LoadedFeed | null };
 
 export interface CatalogChange<Result> {
   readonly writes: readonly CatalogWrite[];
   /** Empty for a local command, which is not audited. */
   readonly audit: readonly AuditEntry[];
   /** What the caller of `change` gets, given the catalog as it stands after the commit. */
-  readonly result: (after: CatalogSnapshot) => Result;
+  readonly result: (after: CatalogPicture) => Result;
 }
 
 /** Decides a change on the catalog as it is; what it throws refuses the change. Pure. */
-export type CatalogPlan<Result> = (current: CatalogSnapshot) => CatalogChange<Result>;
+export type CatalogPlan<Result> = (current: CatalogPicture) => CatalogChange<Result>;
 
 export interface CatalogStore {
   /** The catalog as of now, including what another process committed just before. Cheap when nothing changed. */

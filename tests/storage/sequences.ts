@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { CAPABILITIES } from "#catalog/capability.ts";
 import type { Model, Route } from "#catalog/model.ts";
 import type { Provider } from "#catalog/provider.ts";
-import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { CatalogPicture } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
 import { UNITS } from "#kernel/units.ts";
 import { identityOperation, requireSame } from "./identity-operations.ts";
@@ -93,7 +93,7 @@ export function testStorageSequences(engineName: string, createEngine: () => Eng
 const connection = fc.nat(CONNECTIONS - 1);
 const someOf = (prefix: string, count: number) => fc.nat(count - 1).map((index) => `${prefix}${index}`);
 
-function toRows(snapshot: CatalogSnapshot) {
+function toRows(snapshot: CatalogPicture) {
   const { providers, models, prices, feed } = snapshot;
   return { providers, models, prices, feed };
 }
@@ -148,5 +148,5 @@ const catalogWrite: fc.Arbitrary<CatalogWrite> = fc.oneof(
   { weight: 2, arbitrary: modelId.map((id) => ({ kind: "delete_model" as const, id })) },
   { weight: 3, arbitrary: somePrice.map((price) => ({ kind: "put_price" as const, price })) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete_price" as const), name: priceName, unit }) },
-  { weight: 1, arbitrary: someFeed.map((feed) => ({ kind: "put_feed" as const, feed })) },
+  { weight: 1, arbitrary: fc.option(someFeed).map((feed) => ({ kind: "put_feed" as const, feed })) },
 );

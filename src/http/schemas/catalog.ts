@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { UNITS } from "#kernel/units.ts";
-import { fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
+import { Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
 
 /** Wire shapes of answers about providers, models and prices (specification, sections 2.3 to 2.6 and 2.9). */
 
@@ -105,4 +105,36 @@ export const PricingList = view("PricingList", {
       version: nullable(Type.String({ description: "Null for a price that was written with a model." })),
     }),
   ),
+});
+
+const ChangedFields = nullable(
+  Type.Unsafe<{ readonly [field: string]: unknown }>(Type.Object({}, { additionalProperties: true })),
+);
+const Change = fields({
+  action: oneOf(["create", "update", "delete"]),
+  kind: oneOf(["provider", "model", "feed"]),
+  name: Type.String({ description: "The provider's name, the model's alias or the feed's version." }),
+  before: ChangedFields,
+  after: ChangedFields,
+  credential: Type.Optional(
+    nullable(
+      Type.Unsafe<"set" | "kept" | "removed">(
+        Type.String({
+          enum: ["set", "kept", "removed"],
+          description: "Of a provider: what becomes of its key; null when it has none.",
+        }),
+      ),
+    ),
+  ),
+});
+export const CatalogOutcome = view("CatalogOutcome", {
+  applied: Type.Boolean({ description: "False for a dry run." }),
+  changes: Type.Array(Change, {
+    description:
+      "All fields of what is made or removed, those that change otherwise; `pricing` is in force, inherited or not.",
+  }),
+  kept: fields({ providers: Count, models: Count, prices: Count }),
+  missing: Type.Array(fields({ provider: Type.String(), secret: oneOf(["api_key", "ca_pem"]) }), {
+    description: "Secrets that the file speaks of, and that are neither sent nor stored.",
+  }),
 });

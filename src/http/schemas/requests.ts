@@ -1,5 +1,6 @@
 import { t, type TSchema } from "elysia";
 import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
+import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
@@ -86,6 +87,74 @@ export const ModelPatchRequest = t.Object(
     hidden: t.Optional(t.Boolean()),
   },
   closed("ModelPatchRequest"),
+);
+
+const CATALOG_PROVIDER = {
+  base_url: t.String(),
+  api_key_env: t.Optional(t.String({ description: "Where `lockport apply` finds the key; not read here." })),
+  api_key_file: t.Optional(t.String({ description: "Like `api_key_env`." })),
+  ca_pem_file: t.Optional(t.String({ description: "Where `lockport apply` finds `ca_pem`; not read here." })),
+  verify_tls: t.Optional(t.Boolean()),
+  timeout_connect: t.Optional(t.Number()),
+  timeout_read: t.Optional(t.Number()),
+  max_concurrency: t.Optional(Cap),
+  endpoints: t.Optional(Overrides),
+  enabled: t.Optional(t.Boolean()),
+};
+const CATALOG_REST = {
+  models: t.Optional(
+    t.Record(
+      t.String(),
+      t.Object(
+        {
+          provider: t.Optional(t.String()),
+          upstream_name: t.Optional(t.String()),
+          capabilities: t.Optional(Capabilities),
+          target: t.Optional(t.String()),
+          prices: t.Optional(Pricing),
+          hidden: t.Optional(t.Boolean()),
+          origin: t.Optional(told(ORIGINS)),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "By alias. Without `prices` a model has those of its upstream name, or of its target." },
+    ),
+  ),
+  feeds: t.Optional(
+    t.Array(
+      t.Object(
+        { version: t.String(), prices: t.Record(t.String(), Pricing) },
+        { additionalProperties: false },
+      ),
+      { description: "Prices by alias or upstream name; the newest feed last." },
+    ),
+  ),
+};
+const toCatalog = <Provider extends TSchema>(title: string, provider: Provider) =>
+  t.Object(
+    {
+      lockport_catalog: t.Literal(CATALOG_FORMAT),
+      providers: t.Optional(t.Record(t.String(), provider, { description: "By name." })),
+      ...CATALOG_REST,
+    },
+    closed(title),
+  );
+/** The file that `lockport export` writes. */
+export const CatalogFile = toCatalog(
+  "CatalogFile",
+  t.Object(CATALOG_PROVIDER, { additionalProperties: false }),
+);
+/** The same file with the secrets that it speaks of. */
+export const CatalogRequest = toCatalog(
+  "CatalogRequest",
+  t.Object(
+    {
+      ...CATALOG_PROVIDER,
+      api_key: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
+      ca_pem: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
+    },
+    { additionalProperties: false },
+  ),
 );
 
 const price = { type: "number", minimum: 0 };

@@ -119,6 +119,10 @@ function apply(orm: Orm, write: Exclude<CatalogWrite, { readonly kind: "put_pric
       );
       return;
     case "put_feed": {
+      if (write.feed === null) {
+        orm.delete(pricingFeed).run();
+        return;
+      }
       const row = { ...write.feed, id: FEED_ROW_ID };
       orm.insert(pricingFeed).values(row).onConflictDoUpdate({ target: pricingFeed.id, set: row }).run();
       return;

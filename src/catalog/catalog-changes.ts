@@ -1,0 +1,169 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AuditEntry } from "#audit/event.ts";
+import type { Unit } from "#kernel/units.ts";
+import type { ParsedCatalogDraft } from "./catalog-draft.ts";
+import type { PriceRow } from "./pricing.ts";
+import type { Provider } from "./provider.ts";
+import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
+import type { CatalogWrite } from "./store.ts";
+import type { WorkingCopy } from "./working-copy.ts";
+
+/** What becomes of one resource; null is one that is not there. */
+export type CatalogResourceChange =
+  | {
+      readonly kind: "provider";
+      readonly name: string;
+      readonly before: Provider | null;
+      readonly after: Provider | null;
+    }
+  | {
+      readonly kind: "model";
+      readonly name: string;
+      /** With the prices in force. */
+      readonly before: ResolvedModel | null;
+      readonly after: ResolvedModel | null;
+      /** Whether prices that stand with the model change. */
+      readonly isPriced: boolean;
+    }
+  | {
+      readonly kind: "feed";
+      /** The feed's version. */
+      readonly name: string;
+      /** Prices that change, as they were; null when nothing was of this version. */
+      readonly before: readonly PriceRow[] | null;
+      /** Prices that change, as they will be; null when nothing is left of this version. */
+      readonly after: readonly PriceRow[] | null;
+    };
+
+export interface CatalogDifference {
+  /** Providers, bindings, names, what is removed, and feeds; within each in the order of the draft. */
+  readonly changes: readonly CatalogResourceChange[];
+  /** The steps that lead from one to the other, in an order in which no row points at one that is not there. */
+  readonly writes: readonly CatalogWrite[];
+}
+
+/** What a copy has become, beside the catalog that it was made from: steps that took each other back leave nothing. */
+export function compareCatalogs(
+  current: CatalogPicture,
+  copy: WorkingCopy,
+  { providers, models, feedVersions }: ParsedCatalogDraft,
+): CatalogDifference {
+  const prices = findPriceChanges(current, copy);
+  const priced = new Set(prices.flatMap(({ name, owner }) => (owner === null ? [name] : [])));
+  const toProvider = (name: string): readonly CatalogResourceChange[] => {
+    const [before, after] = [current.findProvider(name), copy.findProvider(name)];
+    return isDeepStrictEqual(before, after) ? [] : [{ kind: "provider", name, before, after }];
+  };
+  const toModel = (name: string): readonly CatalogResourceChange[] => {
+    const [before, after] = [current.findModel(name), copy.findModel(name)];
+    const isPriced = priced.has(name);
+    const isSame = isDeepStrictEqual(before?.model, after?.model) && !isPriced;
+    return isSame ? [] : [{ kind: "model", name, before, after, isPriced }];
+  };
+  const ofKind = (wanted: "binding" | "name") =>
+    models.filter(({ kind }) => kind === wanted).map(({ draft }) => draft.alias);
+  const goneModels = current.models.filter(({ model }) => copy.findModelById(model.id) === null);
+  const goneProviders = current.providers.filter(({ id }) => copy.findProviderById(id) === null);
+  const changes = [
+    ...providers.flatMap(({ draft }) => toProvider(draft.name)),
+    ...[...ofKind("binding"), ...ofKind("name"), ...goneModels.map(({ model }) => model.alias)].flatMap(
+      toModel,
+    ),
+    ...toFeedChanges(current, copy, { prices, feedVersions }),
+    ...goneProviders.flatMap(({ name }) => toProvider(name)),
+  ];
+  const feedWrites = copy.feed === current.feed ? [] : [{ kind: "put_feed", feed: copy.feed } as const];
+  return { changes, writes: [...toRowWrites(changes), ...prices.map(toPriceWrite), ...feedWrites] };
+}
+
+interface PriceChange {
+  readonly name: string;
+  readonly unit: Unit;
+  readonly before: PriceRow | null;
+  readonly after: PriceRow | null;
+  /** The feed that sets the price, or that loses it; null for the model of this name. */
+  readonly owner: string | null;
+}
+
+function findPriceChanges(current: CatalogPicture, copy: WorkingCopy): readonly PriceChange[] {
+  return copy.listWrittenPrices().flatMap(({ name, unit, row: after }): PriceChange[] => {
+    const before = current.findPrice(name, unit);
+    if (before?.pricePico === after?.pricePico && before?.feedVersion === after?.feedVersion) return [];
+    return [{ name, unit, before, after, owner: (after ?? before)?.feedVersion ?? null }];
+  });
+}
+
+interface FeedParts {
+  readonly prices: readonly PriceChange[];
+  readonly feedVersions: readonly string[];
+}
+
+function toFeedChanges(
+  current: CatalogPicture,
+  copy: WorkingCopy,
+  { prices, feedVersions }: FeedParts,
+): readonly CatalogResourceChange[] {
+  const byVersion = Map.groupBy(prices, ({ owner }) => owner);
+  const listVersions = (picture: CatalogPicture) =>
+    new Set([picture.feed?.version ?? null, ...picture.prices.map(({ feedVersion }) => feedVersion)]);
+  const [known, left] = [listVersions(current), listVersions(copy)];
+  return [...new Set([...feedVersions, ...known, ...left])].flatMap((name): CatalogResourceChange[] => {
+    const changed = byVersion.get(name) ?? [];
+    const isGone = name !== null && known.has(name) && !left.has(name);
+    const isNew = name !== null && left.has(name) && !known.has(name);
+    const isNewest = copy.feed !== current.feed && (copy.feed ?? current.feed)?.version === name;
+    if (name === null || (changed.length === 0 && !isNewest)) return [];
+    return [
+      {
+        kind: "feed",
+        name,
+        before: isNew ? null : changed.flatMap(({ before }) => before ?? []),
+        after: isGone ? null : changed.flatMap(({ after }) => after ?? []),
+      },
+    ];
+  });
+}
+
+function toRowWrites(changes: readonly CatalogResourceChange[]): readonly CatalogWrite[] {
+  const puts = (kind: "binding" | "name") =>
+    changes.flatMap((change): CatalogWrite[] =>
+      change.kind === "model" && change.after?.model.route.kind === kind
+        ? [{ kind: "put_model", model: change.after.model }]
+        : [],
+    );
+  const deletions = (kind: "binding" | "name") =>
+    changes.flatMap((change): CatalogWrite[] =>
+      change.kind === "model" && change.after === null && change.before?.model.route.kind === kind
+        ? [{ kind: "delete_model", id: change.before.model.id }]
+        : [],
+    );
+  const toProviderWrite = (change: CatalogResourceChange, isThere: boolean): CatalogWrite[] => {
+    if (change.kind !== "provider" || (change.after !== null) !== isThere) return [];
+    if (change.after !== null) return [{ kind: "put_provider", provider: change.after }];
+    return change.before === null ? [] : [{ kind: "delete_provider", id: change.before.id }];
+  };
+  return [
+    ...changes.flatMap((change) => toProviderWrite(change, true)),
+    ...puts("binding"),
+    ...puts("name"),
+    ...deletions("name"),
+    ...deletions("binding"),
+    ...changes.flatMap((change) => toProviderWrite(change, false)),
+  ];
+}
+
+function toPriceWrite({ name, unit, after }: PriceChange): CatalogWrite {
+  return after === null ? { kind: "delete_price", name, unit } : { kind: "put_price", price: after };
+}
+
+/** The audit entry of a change, but for who asked for it. */
+export function toAuditSubject({
+  kind,
+  name,
+  before,
+  after,
+}: CatalogResourceChange): Omit<AuditEntry, "actorPrincipalId"> {
+  if (kind === "feed") return { action: "pricing.load", targetKind: "pricing_feed", targetRef: name };
+  const verb = before === null ? "create" : after === null ? "delete" : "update";
+  return { action: `${kind}.${verb}`, targetKind: kind, targetRef: name };
+}

@@ -1,0 +1,141 @@
+import { ProxyError } from "#kernel/errors.ts";
+import { ALIAS_LENGTH_MAX, ALIAS_PATTERN } from "#kernel/text.ts";
+import type { Unit } from "#kernel/units.ts";
+import { isUpstreamName, parseOrigin, type ModelDraft, type PricingDraft } from "./model-draft.ts";
+import { parseDraftRoute } from "./model-route.ts";
+import { parseFeedVersion } from "./feed.ts";
+import { PRICES_MAX } from "./feed-plan.ts";
+import { parsePricing, type WrittenPrices } from "./price-plan.ts";
+import type { PriceRow } from "./pricing.ts";
+import { parseProviderDraft, type ParsedProviderDraft, type ProviderDraft } from "./provider-draft.ts";
+
+/** A whole catalog as a client wrote it (decisions, "A catalog in one transaction"), with its JSON types already checked. */
+export interface CatalogDraft {
+  readonly providers: readonly CatalogProviderDraft[];
+  /** Each with its alias; `pricing` left out leaves a model to its upstream name, or to its target. */
+  readonly models: readonly (ModelDraft & { readonly alias: string })[];
+  /** The newest last. */
+  readonly feeds: readonly CatalogFeedDraft[];
+}
+
+export interface CatalogProviderDraft extends ProviderDraft {
+  readonly enabled?: boolean | undefined;
+  /** Says that the provider has a key, whether or not `apiKey` brings it. */
+  readonly needsCredential?: boolean | undefined;
+  readonly needsCa?: boolean | undefined;
+}
+
+export interface CatalogFeedDraft {
+  readonly version: string;
+  /** By alias or upstream name. */
+  readonly prices: { readonly [name: string]: PricingDraft };
+}
+
+export interface ParsedCatalogDraft {
+  readonly providers: readonly ParsedCatalogProvider[];
+  readonly models: readonly ParsedCatalogModel[];
+  /** The newest last. */
+  readonly feedVersions: readonly string[];
+  /** Each (name, unit) once. */
+  readonly feedPrices: readonly PriceRow[];
+}
+
+export interface ParsedCatalogProvider extends ParsedProviderDraft {
+  readonly place: string;
+  readonly draft: CatalogProviderDraft;
+}
+
+export interface ParsedCatalogModel {
+  readonly place: string;
+  readonly draft: ModelDraft & { readonly alias: string };
+  readonly kind: "binding" | "name";
+  /** Null leaves the model to its upstream name, or to its target. */
+  readonly pricing: WrittenPrices | null;
+}
+
+/** The number that a file of this shape begins with (`lockport_catalog`); one of another number is refused, never guessed at. */
+export const CATALOG_FORMAT = 1;
+
+/** Ten times what an installation is known to have. Planned and written on the serving thread: 0.1 s for a thousand models. */
+export const CATALOG_ENTRIES_MAX = 10_000;
+
+/**
+ * Reads what can be judged without the catalog that it is for. Throws what the drafts of a provider, a model and a feed
+ * throw, with a `param` that leads into the file: `models.gpt.prices.input_tokens`, `feeds[0].version`.
+ */
+export function parseCatalogDraft({ providers, models, feeds }: CatalogDraft): ParsedCatalogDraft {
+  for (const [field, { length }] of Object.entries({ providers, models, feeds })) {
+    if (length <= CATALOG_ENTRIES_MAX) continue;
+    throw new ProxyError("invalid_request", `A catalog has at most ${CATALOG_ENTRIES_MAX} ${field}.`, {
+      param: field,
+    });
+  }
+  return {
+    providers: providers.map((draft) => {
+      const place = toPlace("providers", draft.name);
+      return { place, draft, ...within(place, () => parseProviderDraft(draft)) };
+    }),
+    models: models.map((draft) => {
+      const place = toPlace("models", draft.alias);
+      return { place, draft, ...within(place, () => parseModel(draft)) };
+    }),
+    feedVersions: feeds.map(({ version }, index) =>
+      within(`feeds[${index}]`, () => parseFeedVersion(version)),
+    ),
+    feedPrices: parseFeedPrices(feeds),
+  };
+}
+
+function parseModel(draft: CatalogDraft["models"][number]): Omit<ParsedCatalogModel, "place" | "draft"> {
+  const { pricing, target = "" } = draft;
+  parseDraftRoute(draft);
+  parseOrigin(draft.origin ?? "declared");
+  const kind = target === "" ? "binding" : "name";
+  const written = pricing === undefined ? null : parsePricing(pricing);
+  // A name without a price of its own is one that inherits all of them.
+  return { kind, pricing: kind === "name" && written?.size === 0 ? null : written };
+}
+
+function parseFeedPrices(feeds: readonly CatalogFeedDraft[]): readonly PriceRow[] {
+  const rows: PriceRow[] = [];
+  const priced = new Map<string, Set<Unit>>();
+  for (const [index, { version, prices }] of feeds.entries()) {
+    for (const [name, pricing] of Object.entries(prices)) {
+      const place = toPlace(`feeds[${index}].prices`, name);
+      if (!isUpstreamName(name))
+        throw refusePrice(place, "Prices stand under an alias or an upstream name, and this is neither.");
+      const ofName = priced.get(name) ?? new Set();
+      priced.set(name, ofName);
+      for (const [unit, pricePico] of within(place, () => parsePricing(pricing))) {
+        if (ofName.has(unit))
+          throw refusePrice(`${place}.${unit}`, "Another feed of this catalog has a price of this unit.");
+        ofName.add(unit);
+        rows.push({ name, unit, pricePico, feedVersion: version });
+      }
+    }
+  }
+  if (rows.length > PRICES_MAX) throw refusePrice("feeds", `At most ${PRICES_MAX} prices are kept.`);
+  return rows;
+}
+
+/** A name that is none is not repeated. */
+function toPlace(field: string, name: string): string {
+  return name.length <= ALIAS_LENGTH_MAX && ALIAS_PATTERN.test(name) ? `${field}.${name}` : field;
+}
+
+/** A refusal of one entry names its place in the file: a model's `pricing` is called `prices` there, and its alias is its key. */
+export function within<Value>(place: string, run: () => Value): Value {
+  try {
+    return run();
+  } catch (cause) {
+    if (!(cause instanceof ProxyError)) throw cause;
+    const field = (cause.param ?? "").replace(/^pricing\b/, place.startsWith("feeds") ? "" : "prices");
+    const isKey = field === "" || field === "name" || field === "alias" || field === "model";
+    const param = isKey ? place : `${place}.${field.replace(/^\./, "")}`;
+    throw new ProxyError(cause.code, cause.message, { param });
+  }
+}
+
+function refusePrice(param: string, message: string): ProxyError {
+  return new ProxyError("invalid_pricing", message, { param });
+}

@@ -1,0 +1,127 @@
+import fc from "fast-check";
+import type { Catalog } from "#catalog/catalog.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { UNITS } from "#kernel/units.ts";
+
+const PROVIDERS = ["up", "a.b", "a-b", "0x"] as const;
+const ALIASES = ["one", "two", "org/three", "Four:4", "on", "12"] as const;
+const UPSTREAMS = ["one", "two", "u/1", "yes", "1e3", "日本", "# x: [y", "u‮x"] as const;
+
+const price = fc.oneof(
+  fc.constant(0),
+  fc.integer({ min: 1, max: 4_000_000 }).map((micro) => micro / 1e6),
+);
+const pricing = fc.oneof(
+  // No prices at all, written as such.
+  fc.constant<Record<string, number>>({}),
+  fc
+    .dictionary(fc.constantFrom(...UNITS), price, { maxKeys: UNITS.length })
+    .map((prices): Record<string, number> => Object.assign({}, prices)),
+);
+/** Some are met often, so that prices meet the models that inherit them. */
+const upstreamName = fc.oneof(fc.constantFrom("one", "u/1"), fc.constantFrom(...UPSTREAMS));
+const entries = fc.uniqueArray(
+  fc.record({
+    model: fc.oneof(upstreamName, fc.constantFrom(...ALIASES)),
+    unit: fc.constantFrom(...UNITS),
+    price_per_million: price,
+  }),
+  { selector: ({ model, unit }) => `${unit} ${model}`, maxLength: 5 },
+);
+const capabilities = fc.subarray(["chat", "chat_stream", "completions", "embeddings", "vision"] as const);
+const alias = fc.constantFrom(...ALIASES);
+
+type Operation = (catalog: Catalog) => Promise<unknown>;
+
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  fc
+    .record({
+      name: fc.constantFrom(...PROVIDERS),
+      host: fc.constantFrom("10.0.0.1", "models.example.org"),
+      apiKey: fc.constantFrom(undefined, "sk-1"),
+      verifyTls: fc.boolean(),
+      timeoutReadSeconds: fc.constantFrom(undefined, 20.5, 300),
+      maxConcurrency: fc.constantFrom(undefined, 4),
+      endpoints: fc.constantFrom(undefined, {
+        embeddings: "http://10.0.0.2/e?v=1",
+        chat: "http://10.0.0.2/c",
+      }),
+      enabled: fc.boolean(),
+    })
+    .map(({ host, enabled, ...rest }): Operation => async (to) => {
+      await to.createProvider({ ...rest, baseUrl: `http://${host}/v1` }, null);
+      if (!enabled) await to.updateProvider(rest.name, { enabled }, null);
+    }),
+  fc
+    .record({
+      alias,
+      provider: fc.constantFrom(...PROVIDERS),
+      upstreamName,
+      capabilities,
+      hidden: fc.boolean(),
+      origin: fc.constantFrom("declared", "discovered"),
+      pricing: fc.option(pricing, { nil: undefined }),
+    })
+    .map(
+      (draft): Operation =>
+        (to) =>
+          to.createModel(draft, null),
+    ),
+  fc
+    .record({ alias, target: alias, pricing: fc.option(pricing, { nil: undefined }), hidden: fc.boolean() })
+    .map(
+      (draft): Operation =>
+        (to) =>
+          to.createModel(draft, null),
+    ),
+  fc.tuple(alias, pricing).map(
+    ([name, prices]): Operation =>
+      (to) =>
+        to.updateModel(name, { pricing: prices }, null),
+  ),
+  fc.tuple(alias, alias).map(
+    ([name, next]): Operation =>
+      (to) =>
+        to.updateModel(name, { alias: next }, null),
+  ),
+  fc.tuple(alias, alias).map(
+    ([name, target]): Operation =>
+      (to) =>
+        to.updateModel(name, { target }, null),
+  ),
+  fc.tuple(alias, fc.constantFrom(...PROVIDERS), upstreamName).map(
+    ([name, provider, theirs]): Operation =>
+      (to) =>
+        to.updateModel(name, { target: "", provider, upstreamName: theirs }, null),
+  ),
+  alias.map(
+    (name): Operation =>
+      (to) =>
+        to.deleteModel(name, null),
+  ),
+  fc.record({ version: fc.constantFrom("2026-03", "v1", "2.10", "null"), entries }).map(
+    (feed): Operation =>
+      (to) =>
+        to.loadFeed(feed, null),
+  ),
+);
+
+const BEGINNING: readonly Operation[] = [
+  (to) => to.createProvider({ name: "up", baseUrl: "http://10.0.0.1/v1" }, null),
+  (to) => to.createModel({ alias: "one", provider: "up", upstreamName: "u/1" }, null),
+];
+
+/** A life of a catalog; what a catalog refuses is left out of it. Its first provider and model are always there. */
+export const life: fc.Arbitrary<readonly Operation[]> = fc
+  .array(operation, { maxLength: 24 })
+  .map((operations) => BEGINNING.concat(operations));
+
+export async function live(catalog: Catalog, operations: readonly Operation[]): Promise<void> {
+  for (const run of operations) {
+    try {
+      await run(catalog);
+    } catch (cause) {
+      if (!(cause instanceof ProxyError)) throw cause;
+    }
+  }
+}
