@@ -39,6 +39,16 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "operate/restore": ["operate/backup", "settings", "process", "folder", "secrets"],
     "operate/doctor": ["settings", "folder", "secrets"],
   },
+  http: {
+    door: [],
+    schemas: [],
+    page: ["door"],
+    ingress: ["schemas", "door"],
+    api: ["page", "schemas", "door"],
+    reports: ["schemas", "door"],
+    metrics: ["schemas", "door"],
+    openapi: ["schemas", "door"],
+  },
   storage: {
     files: [],
     backup: ["files"],

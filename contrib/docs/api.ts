@@ -1,8 +1,9 @@
 /** Writes docs/api.md from what the OpenAPI document is made of: `npm run docs`. */
 import { join } from "node:path";
 import { ERROR_CONDITIONS } from "../../src/http/openapi/errors.ts";
-import { toErrorCodes, type Answer, type Operation } from "../../src/http/openapi/operation.ts";
-import { OPERATIONS } from "../../src/http/openapi/operations.ts";
+import type { Route } from "../../src/http/door/route.ts";
+import { listRoutes } from "../../src/http/local.ts";
+import { toErrorCodes } from "../../src/http/openapi/refusals.ts";
 import { ERROR_STATUS, type ErrorCode } from "../../src/kernel/errors.ts";
 
 /** From the root of the repository. */
@@ -33,11 +34,11 @@ const EVERYWHERE: ReadonlySet<ErrorCode> = new Set([
 
 export function toApiPage(): string {
   const shapes = new Map<string, string>();
-  const routes = OPERATIONS.map((operation) => [
-    `\`${operation.method} ${operation.path}\``,
-    operation.access,
-    operation.answers.map((answer) => toSuccess(answer, shapes)).join("; "),
-    toOwnCodes(operation)
+  const routes = listRoutes().map((route) => [
+    `\`${route.method} ${route.path}\``,
+    route.access,
+    toSuccess(route, shapes),
+    toOwnCodes(route)
       .map((code) => `\`${code}\``)
       .join(", "),
   ]);
@@ -59,24 +60,24 @@ export function toApiPage(): string {
 }
 
 /** The codes that make a route differ from the others of its access. */
-function toOwnCodes(operation: Operation): readonly ErrorCode[] {
-  const { access, body, errors = [] } = operation;
+function toOwnCodes(route: Route): readonly ErrorCode[] {
+  const { access, body, errors = [] } = route;
   const readsJson = access !== "relay" && body !== undefined;
-  return toErrorCodes(operation).filter((code) =>
+  return toErrorCodes(route).filter((code) =>
     code === "invalid_json" ? readsJson : !EVERYWHERE.has(code) || errors.includes(code),
   );
 }
 
-function toSuccess({ status, description, contents }: Answer, shapes: Map<string, string>): string {
-  if (status === "default") return "else the upstream's own error";
-  if (contents.length === 0) return `${status}, ${description}`;
+function toSuccess({ answer, upstreamErrorHeaders }: Route, shapes: Map<string, string>): string {
+  const { status, description, contents } = answer;
   const forms = contents.map(({ type, schema }) => {
     if (type !== "application/json") return `\`${type}\``;
     return schema["type"] === undefined && schema["anyOf"] === undefined
       ? "the upstream's JSON"
       : `\`${toShape(schema, shapes)}\``;
   });
-  return `${status} ${forms.join(" or ")}`;
+  const success = contents.length === 0 ? `${status}, ${description}` : `${status} ${forms.join(" or ")}`;
+  return upstreamErrorHeaders === undefined ? success : `${success}; else the upstream's own error`;
 }
 
 /** A shape in one line: its name where it has one, which is then kept in `shapes`. */

@@ -1,40 +1,16 @@
-import { Elysia } from "elysia";
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
-import { ProxyError } from "#kernel/errors.ts";
-import { discoveryRoutes } from "#http/api/discovery.ts";
-import { eventRoutes } from "#http/api/events.ts";
-import { keyRoutes } from "#http/api/keys.ts";
-import { modelRoutes } from "#http/api/models.ts";
-import { pricingRoutes } from "#http/api/pricing.ts";
-import { principalRoutes } from "#http/api/principals.ts";
-import { providerRoutes } from "#http/api/providers.ts";
-import { relayTokenRoutes } from "#http/api/relay-tokens.ts";
-import { requestRoutes } from "#http/reports/admin-requests.ts";
-import { resolveRoutes } from "#http/api/resolve.ts";
-import { usageRoutes } from "#http/reports/admin-usage.ts";
-import { authRoutes } from "#http/api/auth.ts";
-import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
-import { createBodyRoom, type BodyRoom } from "#http/door/body-memory.ts";
+import { createBodyRoom } from "#http/door/body-memory.ts";
 import type { Connections } from "#http/door/connections.ts";
-import type { AppDeps } from "./deps.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
-import { createDoor, createGuard, toRouteTable, type Door, type RouteEntry } from "#http/door/guard.ts";
+import { createDoor } from "#http/door/guard.ts";
 import { createHostRule } from "#http/door/host.ts";
-import { deploymentRoutes } from "#http/api/deployments.ts";
-import { modelListRoutes } from "#http/api/model-list.ts";
-import { myKeyRoutes } from "#http/api/my-keys.ts";
-import { myRelayTokenRoutes } from "#http/api/my-relay-tokens.ts";
-import { myUsageRoutes } from "#http/reports/own-usage.ts";
-import { openApiRoutes } from "#http/openapi/routes.ts";
-import { opsRoutes } from "#http/metrics/ops.ts";
-import { createPage } from "#http/page/page.ts";
-import { ssoRoutes } from "#http/api/sso.ts";
-import { statsRoutes } from "#http/reports/stats.ts";
-import { uiRoutes } from "#http/page/ui.ts";
-import { createTransparent, RELAY_ROUTES, type Transparent } from "#http/ingress/transparent.ts";
-import { createPathIndex, type PathIndex } from "#http/door/unknown-endpoint.ts";
-import { createIngress, INGRESS_ROUTES } from "#http/ingress/v1.ts";
+import type { Route } from "#http/door/route.ts";
+import { ENDPOINT_ROUTES } from "#http/ingress/endpoints.ts";
+import { createTransparent, type Transparent } from "#http/ingress/transparent.ts";
+import { createIngress } from "#http/ingress/v1.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { createControllers } from "./controllers.ts";
+import type { AppDeps } from "./deps.ts";
 
 /** The whole interface, ready to be put behind a socket. */
 export interface App {
@@ -44,11 +20,11 @@ export interface App {
   serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
   /** A request of the relay. Never throws. */
   readonly relay: Transparent["serve"];
-  /** Every route that is served, and who may call it. */
-  readonly routes: readonly RouteEntry[];
+  /** Every route that is served, as it declares itself. */
+  readonly routes: readonly Route[];
 }
 
-/** Throws when a route does not declare who may call it. */
+/** Throws when a route does not declare itself. */
 export function createApp(deps: AppDeps): App {
   const { config, clock, log } = deps;
   const hosts = createHostRule(config);
@@ -71,10 +47,8 @@ export function createApp(deps: AppDeps): App {
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  const elysia = createApi(deps, { door, room, findPaths: () => paths });
-  const routes = [...INGRESS_ROUTES, ...RELAY_ROUTES, ...toRouteTable(elysia.routes)];
-  const paths = createPathIndex(routes);
-  const endpoints = new Map(INGRESS_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
+  const { elysia, routes } = createControllers(deps, { door, room });
+  const endpoints = new Map(ENDPOINT_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
 
   const route = async (request: Request, connections: Connections | null): Promise<Response> => {
     if (transparent.matches(request.url)) return await transparent.serve(request, connections, null);
@@ -99,57 +73,6 @@ export function createApp(deps: AppDeps): App {
       }
     },
   };
-}
-
-/** The routes behind Elysia, as a typed client sees them. */
-export type Api = ReturnType<typeof createApi>;
-
-interface ApiParts {
-  readonly door: Door;
-  readonly room: BodyRoom;
-  /** Asked when a request comes: the index is made of these very routes. */
-  readonly findPaths: () => PathIndex;
-}
-
-/** Its type says what every route takes and answers. */
-function createApi(deps: AppDeps, { door, room, findPaths }: ApiParts) {
-  const { config, clock, log, catalog } = deps;
-  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), room);
-  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), room);
-  const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
-
-  // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
-  return (
-    new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
-      // First, since a hook applies only to the routes that come after it.
-      .onError(({ error, code, request }) => {
-        const failure =
-          code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
-        return toFailureResponse(failure, request, log);
-      })
-      .use(opsRoutes(guard, clock, deps.metrics))
-      .use(openApiRoutes(guard))
-      .use(modelListRoutes(guard, { door, catalog, page }))
-      .use(authRoutes(guard, deps))
-      .use(ssoRoutes(guard, deps))
-      .use(myKeyRoutes(guard, deps))
-      .use(myRelayTokenRoutes(guard, deps))
-      .use(providerRoutes(guard, catalog))
-      .use(discoveryRoutes(guard, deps.discovery))
-      .use(modelRoutes(guard, catalog))
-      .use(deploymentRoutes(guard, catalog))
-      .use(pricingRoutes(feedGuard, catalog))
-      .use(resolveRoutes(guard, catalog))
-      .use(principalRoutes(guard, deps.principals))
-      .use(keyRoutes(guard, deps))
-      .use(relayTokenRoutes(guard, deps))
-      .use(requestRoutes(guard, deps))
-      .use(usageRoutes(guard, deps))
-      .use(myUsageRoutes(guard, deps))
-      .use(statsRoutes(guard, deps))
-      .use(eventRoutes(guard, deps.audit))
-      .use(uiRoutes(guard, { assets: deps.assets, page, findPaths }))
-  );
 }
 
 /**

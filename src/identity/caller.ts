@@ -13,8 +13,15 @@ export interface Caller {
   readonly principal: Principal;
   readonly credential:
     | { readonly kind: "key"; readonly keyId: string }
-    | { readonly kind: "session"; readonly tokenHash: string };
+    | { readonly kind: "session"; readonly tokenHash: string }
+    | { readonly kind: "local" };
 }
+
+/** A command beside the data folder: an admin without an account, of whom the audit log says nothing. */
+export const LOCAL_CALLER: Caller = {
+  principal: { id: "", name: "local", kind: "user", role: "admin", enabled: true, createdAtUs: 0 },
+  credential: { kind: "local" },
+};
 
 export interface Authenticator {
   /**

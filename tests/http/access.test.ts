@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { Elysia } from "elysia";
-import { createBodyRoom } from "#http/door/body-memory.ts";
-import { createDoor, createGuard, toRouteTable, type Access } from "#http/door/guard.ts";
+import type { Access } from "#http/door/route.ts";
 import { connect } from "./open-connection.ts";
 import { call, createCaller, expectError, startHarness, type Harness } from "./support.ts";
 
@@ -71,29 +69,5 @@ describe("the door", () => {
     });
     expect(response.headers.get("www-authenticate")).toBe("Bearer");
     expect(await response.text()).not.toContain(UNKNOWN_KEY);
-  });
-});
-
-describe("the declaration", () => {
-  const door = createDoor({
-    authenticator: { authenticate: () => Promise.reject(new Error("not asked")) },
-    publicUrl: null,
-  });
-
-  test("a route that declares nothing does not start", () => {
-    const guard = createGuard(door, 1000, createBodyRoom({ bytesMax: 1000 }));
-    const declared = new Elysia().use(guard).get("/open", () => "open", { public: true });
-    expect(toRouteTable(declared.routes)).toEqual([{ method: "GET", path: "/open", access: "public" }]);
-    const forgotten = new Elysia()
-      .use(guard)
-      .get("/open", () => "open", { public: true })
-      .post("/forgotten", () => "?");
-    expect(() => toRouteTable(forgotten.routes)).toThrow("POST /forgotten does not declare who may call it");
-  });
-
-  test("an access that is not one of the three counts as none", () => {
-    const detail = { summary: "x", "x-access": "everybody" };
-    const misspelt = new Elysia().get("/x", () => "?", { detail });
-    expect(() => toRouteTable(misspelt.routes)).toThrow("GET /x does not declare who may call it");
   });
 });

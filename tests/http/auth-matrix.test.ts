@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { RouteEntry } from "#http/door/guard.ts";
+import type { Route } from "#http/door/route.ts";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
 import {
   createCaller,
@@ -224,7 +224,7 @@ function audienceOf(path: string): "public" | "caller" | "admin" | "relay" {
 }
 
 /** What a route answers to whoever is let in, of things that do not exist or of a body that is no object. */
-function answerOf({ method, path }: RouteEntry): Expected {
+function answerOf({ method, path }: Route): Expected {
   if (path === "/auth/login" || path === "/auth/callback") return { status: 404, code: "sso_not_configured" };
   if (path === "/auth/logout") return { status: 303, code: null };
   if (/^(\/v1)?\/(chat\/completions|completions|embeddings)$/.test(path)) return { status: 200, code: null };
@@ -236,7 +236,7 @@ function answerOf({ method, path }: RouteEntry): Expected {
   return { status: 404, code: `${kind.replace("-", "_")}_not_found` };
 }
 
-function expectedOf(route: RouteEntry, { worth, foreign }: Credential): Expected {
+function expectedOf(route: Route, { worth, foreign }: Credential): Expected {
   const answer = answerOf(route);
   const audience = audienceOf(route.path);
   // Section 5, point 8, and 4.5: only the token in the path counts there.
@@ -251,14 +251,14 @@ function expectedOf(route: RouteEntry, { worth, foreign }: Credential): Expected
   return answer;
 }
 
-function toPath({ path }: RouteEntry, token = goodToken): string {
+function toPath({ path }: Route, token = goodToken): string {
   return path
     .replace(":token", token)
     .replaceAll(/:[a-z]+/g, NOTHING)
     .replace("*", NOTHING);
 }
 
-function send(route: RouteEntry, headers: Record<string, string>, token?: string): Promise<Response> {
+function send(route: Route, headers: Record<string, string>, token?: string): Promise<Response> {
   const hasBody = route.method !== "GET" && route.method !== "HEAD";
   return fetch(harness.url + toPath(route, token), {
     method: route.method,
@@ -287,7 +287,7 @@ async function expectCell(
 }
 
 /** What ends a session comes last. */
-const inOrder = (): readonly RouteEntry[] =>
+const inOrder = (): readonly Route[] =>
   [...harness.app.routes].sort(
     (one, other) => Number(one.path === "/auth/logout") - Number(other.path === "/auth/logout"),
   );

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { toTemplate } from "#http/openapi/document.ts";
-import { toErrorCodes, type Operation } from "#http/openapi/operation.ts";
-import { OPERATIONS } from "#http/openapi/operations.ts";
+import type { Route } from "#http/door/route.ts";
+import { toErrorCodes } from "#http/openapi/refusals.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type IdentityProvider,
 } from "../support/identity-provider.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
-import { findFaults, openApi } from "./openapi-reader.ts";
+import { findFaults, openApi, ROUTES } from "./openapi-reader.ts";
 import { nameOf, stepsOf } from "./openapi-replay.ts";
 import { expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 
@@ -114,12 +114,12 @@ afterEach(async () => {
   await upstream.stop();
 });
 
-const find = (name: string): Operation => OPERATIONS.find((operation) => nameOf(operation) === name)!;
+const find = (name: string): Route => ROUTES.find((operation) => nameOf(operation) === name)!;
 const asAdmin = () => ({ authorization: `Bearer ${app.adminKey}` });
-const isMutation = ({ method, access }: Operation) => method !== "GET" && access !== "relay";
+const isMutation = ({ method, access }: Route) => method !== "GET" && access !== "relay";
 
 /** Sends it, and expects this refusal, as the document has it. */
-async function see(operation: Operation, code: ErrorCode, sent: Sent = {}): Promise<void> {
+async function see(operation: Route, code: ErrorCode, sent: Sent = {}): Promise<void> {
   const { path = toPath(operation), headers = asAdmin(), body, to = app } = sent;
   const response = await fetch(to.url + path, {
     method: operation.method,
@@ -130,7 +130,7 @@ async function see(operation: Operation, code: ErrorCode, sent: Sent = {}): Prom
   await expectTold(operation, code, response);
 }
 
-async function expectTold(operation: Operation, code: ErrorCode, response: Response): Promise<void> {
+async function expectTold(operation: Route, code: ErrorCode, response: Response): Promise<void> {
   const cell = `${nameOf(operation)} ${code}`;
   expect({ cell, told: toErrorCodes(operation).includes(code) }).toEqual({ cell, told: true });
   if (operation.method === "HEAD") {
@@ -157,7 +157,7 @@ function faultsOf(envelope: unknown, place: readonly string[]): readonly string[
   return findFaults(envelope, ...steps, ...(ref.endsWith(".upstream") ? ["anyOf", "0"] : []));
 }
 
-function toPath(operation: Operation): string {
+function toPath(operation: Route): string {
   return toTemplate(operation)
     .replace("{token}", relayToken)
     .replace("{path}", "v1/messages")
@@ -165,9 +165,9 @@ function toPath(operation: Operation): string {
 }
 
 test("what is asked of every request is refused on every route: its host, its credential, its origin, its body", async () => {
-  for (const operation of OPERATIONS) {
-    const { access, method, body, path } = operation;
-    const json = method === "GET" || method === "HEAD" ? {} : { body: body?.example ?? {} };
+  for (const operation of ROUTES) {
+    const { access, method, body, path, example = {} } = operation;
+    const json = method === "GET" || method === "HEAD" ? {} : { body: example };
     await see(operation, "invalid_host", { headers: { ...asAdmin(), host: "no host" }, ...json });
     const foreign = { ...asAdmin(), host: "evil.example", origin: "http://evil.example" };
     await see(operation, "host_not_allowed", { headers: foreign, ...json });
@@ -195,7 +195,7 @@ test("what is asked of every request is refused on every route: its host, its cr
 });
 
 test("a data plane request is refused for its model, its capability, its batch and an upstream that is not there", async () => {
-  for (const operation of OPERATIONS.filter(({ path }) => /completions$|embeddings$/.test(path))) {
+  for (const operation of ROUTES.filter(({ path }) => /completions$|embeddings$/.test(path))) {
     await see(operation, "model_required", { body: {} });
     await see(operation, "model_not_found", { body: { model: "nothing" } });
     await see(operation, "endpoint_not_supported", { body: { model: "poor" } });
@@ -204,9 +204,7 @@ test("a data plane request is refused for its model, its capability, its batch a
       await see(operation, "embedding_batch_too_large", { body: { model: "m", input: ["1", "2", "3"] } });
     }
   }
-  for (const operation of OPERATIONS.filter(
-    ({ path, tag }) => tag === "Models" && path.endsWith("/models"),
-  )) {
+  for (const operation of ROUTES.filter(({ path, tag }) => tag === "Models" && path.endsWith("/models"))) {
     await see(operation, "invalid_endpoint", { path: `${operation.path}?endpoint=x` });
     const path = `${operation.path}?include_hidden=1`;
     await see(operation, "missing_api_key", { path, headers: {} });
@@ -215,7 +213,7 @@ test("a data plane request is refused for its model, its capability, its batch a
 });
 
 test("the relay refuses every method alike", async () => {
-  for (const operation of OPERATIONS.filter(({ access }) => access === "relay")) {
+  for (const operation of ROUTES.filter(({ access }) => access === "relay")) {
     await see(operation, "transparent_relay_disabled", { to: off });
     await see(operation, "unknown_relay_token", {
       path: `/transparent/messages/${app.adminKey}/v1/messages`,
@@ -382,7 +380,7 @@ test("a report is refused for its window, its bucket and its filters", async () 
     invalid_bucket: "bucket=x",
     range_too_large: "bucket=hour&since=2020-01-01",
   };
-  for (const operation of OPERATIONS.filter(({ path }) => /usage|\/stats\/|\/requests/.test(path))) {
+  for (const operation of ROUTES.filter(({ path }) => /usage|\/stats\/|\/requests/.test(path))) {
     for (const code of operation.errors ?? []) {
       // A summary has no buckets; it takes very many groups.
       if (operation.path === "/stats/summary" && code === "range_too_large") continue;
@@ -393,7 +391,7 @@ test("a report is refused for its window, its bucket and its filters", async () 
 
 test("every code that the document lists for a route was seen to come from it, here or in the test that is named", async () => {
   const missing: string[] = [];
-  for (const operation of OPERATIONS) {
+  for (const operation of ROUTES) {
     for (const code of toErrorCodes(operation)) {
       if (seen.has(`${nameOf(operation)} ${code}`)) continue;
       const elsewhere = SEEN_ELSEWHERE.find((each) => each.code === code && each.of.test(nameOf(operation)));

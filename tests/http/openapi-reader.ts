@@ -1,9 +1,13 @@
 import addFormats from "ajv-formats";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020.js";
+import { listRoutes } from "#http/local.ts";
 import { toOpenApiDocument } from "#http/openapi/document.ts";
 
+/** Every route that a server has, as it declares itself. */
+export const ROUTES = listRoutes();
+
 /** The document as a reader of its JSON has it. */
-export const openApi: any = JSON.parse(JSON.stringify(toOpenApiDocument()));
+export const openApi: any = JSON.parse(JSON.stringify(toOpenApiDocument(ROUTES)));
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats(ajv);

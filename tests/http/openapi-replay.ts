@@ -1,9 +1,8 @@
-import { OPERATIONS } from "#http/openapi/operations.ts";
 import { toTemplate } from "#http/openapi/document.ts";
-import type { Operation } from "#http/openapi/operation.ts";
-import { ALICE_KEY, ID, OWN_KEY, PASSWORD, PROVIDER, RELAY_TOKEN } from "#http/openapi/examples.ts";
+import type { Route } from "#http/door/route.ts";
+import { ALICE_KEY, ID, OWN_KEY, PASSWORD, PROVIDER, RELAY_TOKEN } from "#http/schemas/examples.ts";
 import type { TestApp } from "../support/app.ts";
-import { openApi } from "./openapi-reader.ts";
+import { openApi, ROUTES } from "./openapi-reader.ts";
 
 /** What the examples call by made-up names and what the server gave out in their place. */
 const MADE_UP: ReadonlySet<string> = new Set([...Object.values(ID), OWN_KEY, ALICE_KEY, RELAY_TOKEN]);
@@ -31,7 +30,7 @@ export function createReplay(app: TestApp, upstreamBaseUrl: string) {
     real,
     learn,
     /** `change` adds to the example's own body. */
-    send(operation: Operation, headers: Record<string, string> = {}, change?: object): Promise<Response> {
+    send(operation: Route, headers: Record<string, string> = {}, change?: object): Promise<Response> {
       const { body, params = {}, query = [] } = operation;
       const path = toTemplate(operation).replaceAll(/\{([a-z]+)\}/g, (_, name) => params[name]!);
       const asked = query.flatMap(({ name, example }) =>
@@ -48,7 +47,7 @@ export function createReplay(app: TestApp, upstreamBaseUrl: string) {
           ...headers,
         },
         ...(body !== undefined && {
-          body: translate(JSON.stringify({ ...(body.example as object), ...change })),
+          body: translate(JSON.stringify({ ...(operation.example as object), ...change })),
         }),
       });
     },
@@ -56,8 +55,8 @@ export function createReplay(app: TestApp, upstreamBaseUrl: string) {
 }
 
 /** What is made comes before what is read, that before what is changed, and what is deleted comes last. */
-export function inOrderOfALife(): readonly Operation[] {
-  const rank = ({ method, path, access }: Operation) => {
+export function inOrderOfALife(): readonly Route[] {
+  const rank = ({ method, path, access }: Route) => {
     if (access === "relay") return 2;
     if (method === "POST")
       return /delete$|revoke/.test(path) ? 5 : path.startsWith("/admin") || path === "/model/new" ? 0 : 1;
@@ -66,19 +65,19 @@ export function inOrderOfALife(): readonly Operation[] {
     // Those take others with them.
     return /providers|principals/.test(path) ? 7 : 6;
   };
-  return [...OPERATIONS].sort((one, other) => rank(one) - rank(other));
+  return [...ROUTES].sort((one, other) => rank(one) - rank(other));
 }
 
 /** Where the document speaks of it. */
-export function stepsOf(operation: Operation): readonly string[] {
+export function stepsOf(operation: Route): readonly string[] {
   return ["paths", toTemplate(operation), operation.method.toLowerCase()];
 }
 
 /** The document's own object for an operation. */
-export function findOperation(operation: Operation): any {
+export function findOperation(operation: Route): any {
   return stepsOf(operation).reduce((place, step) => place[step], openApi);
 }
 
-export function nameOf({ method, path }: Pick<Operation, "method" | "path">): string {
+export function nameOf({ method, path }: Pick<Route, "method" | "path">): string {
   return `${method} ${path}`;
 }

@@ -1,8 +1,8 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { ID, LOGIN_TOKEN, SINCE } from "#http/openapi/examples.ts";
-import { toErrorCodes, type Operation } from "#http/openapi/operation.ts";
-import { OPERATIONS } from "#http/openapi/operations.ts";
+import { ID, LOGIN_TOKEN, SINCE } from "#http/schemas/examples.ts";
+import type { Route } from "#http/door/route.ts";
+import { toErrorCodes } from "#http/openapi/refusals.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { startApp, type TestApp } from "../support/app.ts";
@@ -15,7 +15,7 @@ import {
   type IdentityProvider,
 } from "../support/identity-provider.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
-import { findFaults, openApi } from "./openapi-reader.ts";
+import { findFaults, openApi, ROUTES } from "./openapi-reader.ts";
 import { createReplay, findOperation, inOrderOfALife, nameOf, stepsOf } from "./openapi-replay.ts";
 import { call as send, startHarness, type Harness } from "./support.ts";
 
@@ -23,7 +23,7 @@ const JSON_TYPE = "application/json";
 const TEST_MS_MAX = 30_000;
 const RECENT_MS = 10 * 86_400_000;
 /** What an upstream says is its own, and the document is not described in itself. */
-const isForeign = ({ path, access }: Operation) =>
+const isForeign = ({ path, access }: Route) =>
   access === "relay" || /completions$|embeddings$|openapi/.test(path);
 
 describe("the document", () => {
@@ -47,24 +47,12 @@ describe("the document", () => {
 
   test("has every route that is served with the access that it asks for, no other, and every error code there is", () => {
     const served = harness.app.routes.map((route) => `${nameOf(route)} ${route.access}`);
-    const told = OPERATIONS.map((operation) => `${nameOf(operation)} ${operation.access}`);
-    expect(told.sort()).toEqual(served.sort());
-    const codes = new Set(OPERATIONS.flatMap(toErrorCodes));
+    const told = ROUTES.map((operation) => `${nameOf(operation)} ${findOperation(operation)["x-access"]}`);
+    expect(told).toEqual(served);
+    const codes = new Set(ROUTES.flatMap(toErrorCodes));
     expect(Object.keys(ERROR_STATUS).filter((code) => !codes.has(code as ErrorCode))).toEqual([]);
-    const ids = OPERATIONS.map((operation) => findOperation(operation).operationId);
-    expect(new Set(ids).size).toBe(OPERATIONS.length);
-  });
-
-  test("shows as a request's shape the very schema that validates it", () => {
-    for (const operation of OPERATIONS) {
-      const route = harness.app.routes.find((each) => nameOf(each) === nameOf(operation));
-      // The data plane and the relay pass bodies on.
-      const told = isForeign(operation) ? undefined : operation.body?.schema;
-      expect({ of: nameOf(operation), same: route?.body === told }).toEqual({
-        of: nameOf(operation),
-        same: true,
-      });
-    }
+    const ids = ROUTES.map((operation) => findOperation(operation).operationId);
+    expect(new Set(ids).size).toBe(ROUTES.length);
   });
 
   test("lets no object of an answer have a field that it does not name", () => {
@@ -75,7 +63,7 @@ describe("the document", () => {
       if (schema.type === "object" && schema.additionalProperties !== false) open.push(where);
       for (const [key, value] of Object.entries(schema)) visit(value, `${where} ${key}`);
     };
-    for (const operation of OPERATIONS.filter((each) => !isForeign(each))) {
+    for (const operation of ROUTES.filter((each) => !isForeign(each))) {
       for (const [status, response] of Object.entries<any>(findOperation(operation).responses)) {
         visit(response.content?.[JSON_TYPE]?.schema, `${nameOf(operation)} ${status}`);
       }
@@ -84,7 +72,7 @@ describe("the document", () => {
   });
 
   test("has an example of each JSON body, and each is what its schema says", () => {
-    for (const operation of OPERATIONS) {
+    for (const operation of ROUTES) {
       const { requestBody, responses } = findOperation(operation);
       const steps = stepsOf(operation);
       const faults: string[] = [];
@@ -160,7 +148,7 @@ describe("the document's examples, sent to a server", () => {
           streams ? { stream: true } : {},
         );
         const body = await expectAsTold(operation, response, type);
-        const example = operation.answers[0]?.contents[0]?.example;
+        const example = operation.answer.contents[0]?.example;
         if (operation.method === "POST" && !isForeign(operation)) replay.learn(example, body);
       }
       replayed.push(nameOf(operation));
@@ -171,9 +159,9 @@ describe("the document's examples, sent to a server", () => {
   test(
     "are answered as the document says: by status, headers, type and shape, in every form that it names",
     async () => {
-      expect(await playLife()).toHaveLength(OPERATIONS.length - 1);
+      expect(await playLife()).toHaveLength(ROUTES.length - 1);
 
-      const callback = OPERATIONS.find(({ path }) => path === "/auth/callback")!;
+      const callback = ROUTES.find(({ path }) => path === "/auth/callback")!;
       const browser = createBrowser();
       const login = await browser.visit(`${app.url}/auth/login`);
       const back = await browser.visit(await passProvider(browser, login.location!, "jane"));
@@ -206,8 +194,8 @@ describe("the document's examples, sent to a server", () => {
 });
 
 /** Every form of an answer that can be asked for; null where it has no body. */
-function typesOf({ answers, path, method }: Operation): readonly (string | null)[] {
-  const types = answers[0]?.contents.map(({ type }) => type) ?? [];
+function typesOf({ answer: { contents }, path, method }: Route): readonly (string | null)[] {
+  const types = contents.map(({ type }) => type);
   if (types.length === 0) return [null];
   // Of the relay one method is enough: the others have no body that could say so.
   return path.startsWith("/transparent") && method !== "POST"
@@ -217,12 +205,12 @@ function typesOf({ answers, path, method }: Operation): readonly (string | null)
 
 /** Returns the body of a JSON answer. */
 async function expectAsTold(
-  operation: Operation,
+  operation: Route,
   response: Response,
   type: string | null,
   text?: string,
 ): Promise<unknown> {
-  const expectedStatus = Number(operation.answers[0]?.status);
+  const expectedStatus = operation.answer.status;
   const body = text ?? (await response.text());
   const told = findOperation(operation).responses[String(response.status)];
   expect({

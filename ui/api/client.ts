@@ -1,5 +1,5 @@
 import { treaty } from "@elysiajs/eden/treaty2";
-import type { Api } from "#http/app.ts";
+import type { Api } from "#http/controllers.ts";
 
 /**
  * The server's routes with the types of the server's own source: `api.admin.v1.models({ alias }).patch(change)`. An answer

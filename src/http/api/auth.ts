@@ -1,4 +1,7 @@
 import { Elysia } from "elysia";
+import { json, redirectTo, route } from "#http/door/route.ts";
+import { LOGIN_TOKEN, PASSWORD } from "#http/schemas/examples.ts";
+import { Me, SignedIn } from "#http/schemas/identity.ts";
 import type { Authenticator, Caller } from "#identity/caller.ts";
 import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
@@ -20,6 +23,8 @@ export interface AuthDeps {
   /** Null: single sign-on is not configured. */
   readonly sso: SingleSignOn | null;
 }
+
+const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-cookie"]);
 
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(guard: Guard, deps: AuthDeps) {
@@ -44,7 +49,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
   };
 
-  return new Elysia({ prefix: "/auth" })
+  return new Elysia({ prefix: "/auth", tags: ["Sign-in"] })
     .use(guard)
     .get(
       "/me",
@@ -57,7 +62,17 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
           password_enabled: config.adminPasswordEnabled,
         };
       },
-      { public: true },
+      route({
+        access: "public",
+        summary: "Who is signed in, and how one can sign in",
+        answer: json(200, Me, {
+          authenticated: true,
+          name: "admin",
+          role: "admin",
+          sso_enabled: false,
+          password_enabled: true,
+        }),
+      }),
     )
     .post(
       "/password",
@@ -66,8 +81,18 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
         set.headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },
-      // Nothing is asked of a sign-in that does not exist, not even a body.
-      { public: true, body: PasswordRequest, parse: refusePasswordWhenOff },
+      {
+        ...route({
+          access: "public",
+          summary: "Sign in as the admin by password",
+          body: PasswordRequest,
+          example: { password: PASSWORD },
+          answer: SIGNED_IN,
+          errors: ["wrong_password", "password_login_disabled"],
+        }),
+        // Nothing is asked of a sign-in that does not exist, not even a body.
+        parse: refusePasswordWhenOff,
+      },
     )
     .post(
       "/login-link",
@@ -76,7 +101,16 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
         set.headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },
-      { public: true, body: LoginLinkRequest },
+      route({
+        access: "public",
+        summary: "Sign in by a login link",
+        description:
+          "`lockport admin login-link` makes one, good for ten minutes and one sign-in. Its token stands in the fragment of the page's address, which no browser sends to a server.",
+        body: LoginLinkRequest,
+        example: { token: LOGIN_TOKEN },
+        answer: SIGNED_IN,
+        errors: ["invalid_login_link"],
+      }),
     )
     .get(
       "/logout",
@@ -87,6 +121,10 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
           headers: { location: "/", "set-cookie": buildClearedSessionCookie({ secure }) },
         });
       },
-      { public: true },
+      route({
+        access: "public",
+        summary: "End the session",
+        answer: redirectTo(303, "to `/`; the session is deleted"),
+      }),
     );
 }

@@ -1,4 +1,8 @@
 import { Elysia } from "elysia";
+import { json, route } from "#http/door/route.ts";
+import { ModelDeployment, ModelDeploymentList } from "#http/schemas/catalog.ts";
+import { ID } from "#http/schemas/examples.ts";
+import { Deleted } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import type { DeploymentDraft } from "#catalog/deployment-draft.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -6,14 +10,36 @@ import { toActor, type Guard } from "#http/door/guard.ts";
 import { DeploymentDeleteRequest, DeploymentRequest } from "#http/schemas/requests.ts";
 import { toDeploymentView } from "#views/catalog.ts";
 
+const DEPLOYMENT = {
+  model_name: "local",
+  compat_params: { model: "llama-4", api_base: "http://127.0.0.1:8000/v1", custom_llm_provider: "openai" },
+  model_info: { id: ID.deployment },
+};
+
 /** Model management as LiteLLM's clients do it (specification, sections 2.6 and 4.7): unknown fields are ignored. */
 export function deploymentRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/model" })
+  return new Elysia({ prefix: "/model", tags: ["LiteLLM clients"] })
     .use(guard)
     .post(
       "/new",
       async ({ body, caller }) => toDeploymentView(await catalog.deploy(toDraft(body), toActor(caller))),
-      { access: "admin", body: DeploymentRequest },
+      route({
+        access: "admin",
+        summary: "Register a deployment",
+        description: "`litellm_params` is taken for `compat_params`; unknown fields are ignored.",
+        body: DeploymentRequest,
+        example: {
+          model_name: DEPLOYMENT.model_name,
+          compat_params: {
+            model: "llama-4",
+            api_base: DEPLOYMENT.compat_params.api_base,
+            api_key: "sk-EXAMPLE",
+          },
+          model_info: { mode: "chat" },
+        },
+        answer: json(200, ModelDeployment, DEPLOYMENT),
+        errors: ["invalid_name", "invalid_base_url", "alias_exists"],
+      }),
     )
     .get(
       "/info",
@@ -21,7 +47,11 @@ export function deploymentRoutes(guard: Guard, catalog: Catalog) {
         const { models } = await catalog.snapshot();
         return { data: models.map(toDeploymentView) };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "The deployments",
+        answer: json(200, ModelDeploymentList, { data: [DEPLOYMENT] }),
+      }),
     )
     .post(
       "/delete",
@@ -29,7 +59,14 @@ export function deploymentRoutes(guard: Guard, catalog: Catalog) {
         await catalog.deleteDeployment(body.id, toActor(caller));
         return { deleted: body.id };
       },
-      { access: "admin", body: DeploymentDeleteRequest },
+      route({
+        access: "admin",
+        summary: "Delete a deployment",
+        body: DeploymentDeleteRequest,
+        example: { id: ID.deployment },
+        answer: json(200, Deleted, { deleted: ID.deployment }),
+        errors: ["model_not_found", "model_in_use"],
+      }),
     );
 }
 

@@ -1,4 +1,9 @@
 import { Elysia } from "elysia";
+import { json, route } from "#http/door/route.ts";
+import { ALICE, ALICE_KEY, ID, INSTANT, PAGE } from "#http/schemas/examples.ts";
+import { AdminKeyCreated, AdminKeyView } from "#http/schemas/identity.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
+import { OWNER_QUERY } from "./owner-query.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { pageView } from "#http/door/paging.ts";
 import { AdminKeyCreateRequest } from "#http/schemas/requests.ts";
@@ -14,9 +19,18 @@ export interface AdminKeysDeps {
   readonly principals: Principals;
 }
 
+const KEY = {
+  id: ID.aliceKey,
+  key_suffix: ALICE_KEY.slice(-4),
+  label: "laptop",
+  created_at: INSTANT,
+  last_used_at: null,
+  principal: ALICE.name,
+};
+
 /** API keys of any principal (specification, section 4.6; shapes from the decisions, "Admin"). */
 export function keyRoutes(guard: Guard, { keys, keyUse, principals }: AdminKeysDeps) {
-  return new Elysia({ prefix: "/admin/v1" })
+  return new Elysia({ prefix: "/admin/v1", tags: ["People"] })
     .use(guard)
     .post(
       "/keys",
@@ -28,7 +42,14 @@ export function keyRoutes(guard: Guard, { keys, keyUse, principals }: AdminKeysD
         );
         return status(201, { ...toOwnedKeyView(key, owner.name, null), key: plaintext });
       },
-      { access: "admin", body: AdminKeyCreateRequest },
+      route({
+        access: "admin",
+        summary: "Make a key for a principal",
+        body: AdminKeyCreateRequest,
+        example: { principal: ALICE.name, label: KEY.label },
+        answer: json(201, AdminKeyCreated, { ...KEY, key: ALICE_KEY }),
+        errors: ["invalid_label", "principal_not_found"],
+      }),
     )
     .get(
       "/keys",
@@ -44,7 +65,12 @@ export function keyRoutes(guard: Guard, { keys, keyUse, principals }: AdminKeysD
         const views = rows.map((key) => toOwnedKeyView(key, key.principalName, lastUsed.get(key.id) ?? null));
         return { keys: views, ...pageView(page, total) };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "Everybody's keys",
+        query: OWNER_QUERY,
+        answer: json(200, pageOf("keys", AdminKeyView), { keys: [KEY], ...PAGE }),
+      }),
     )
     .delete(
       "/keys/:id",
@@ -52,6 +78,12 @@ export function keyRoutes(guard: Guard, { keys, keyUse, principals }: AdminKeysD
         await keys.delete({ id: params.id }, toActor(caller));
         return { deleted: params.id };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "Delete a key",
+        params: { id: KEY.id },
+        answer: json(200, Deleted, { deleted: KEY.id }),
+        errors: ["key_not_found"],
+      }),
     );
 }

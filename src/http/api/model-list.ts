@@ -1,4 +1,9 @@
 import { Elysia } from "elysia";
+import { Type } from "@sinclair/typebox";
+import { json, route } from "#http/door/route.ts";
+import { ModelList } from "#http/schemas/catalog.ts";
+import { MODEL } from "#http/schemas/examples.ts";
+import { oneOf } from "#http/schemas/shared.ts";
 import { CAPABILITIES, isCapability, type Capability } from "#catalog/capability.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { listModels } from "#catalog/listing.ts";
@@ -13,6 +18,49 @@ export interface ModelListDeps {
   readonly catalog: Catalog;
   readonly page: Page;
 }
+
+const LISTING = {
+  access: "public",
+  summary: "The models that are served",
+  query: [
+    {
+      name: "endpoint",
+      schema: oneOf(CAPABILITIES),
+      description: "Only models with this capability.",
+      example: "chat",
+    },
+    {
+      name: "include_hidden",
+      schema: oneOf(["1"]),
+      description: "Hidden models too; needs a caller.",
+      example: "1",
+    },
+    {
+      name: "include_pricing",
+      schema: oneOf(["1"]),
+      description: "Prices too; needs a caller.",
+      example: "1",
+    },
+  ],
+  errors: ["invalid_endpoint", "missing_api_key", "invalid_api_key"],
+} as const;
+const LIST = json(200, ModelList, {
+  object: "list",
+  data: [
+    {
+      id: MODEL.alias,
+      object: "model",
+      created: 1773230400,
+      owned_by: MODEL.provider,
+      capabilities: MODEL.capabilities,
+      alias_of: null,
+      hidden: false,
+      pricing: MODEL.pricing,
+      pricing_inherited: false,
+    },
+  ],
+});
+const WebPage = Type.String({ description: "The web page." });
 
 /** `GET /v1/models` and `GET /models` (specification, section 4.2, rules 1, 6 and 7). */
 export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelListDeps) {
@@ -29,21 +77,25 @@ export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelList
       data: models.map((model) => toModelListEntry(model, { includePricing })),
     };
   };
-  return new Elysia()
+  return new Elysia({ tags: ["Models"] })
     .use(guard)
-    .get("/v1/models", ({ request }) => list(request), { public: true })
+    .get("/v1/models", ({ request }) => list(request), route({ ...LISTING, answer: LIST }))
     .get(
       "/models",
-      async ({ request, set }) => {
+      ({ request, set }) => {
         if (!isNavigation(request.headers)) {
           set.headers["vary"] = "accept";
-          return await list(request);
+          return list(request);
         }
         const response = page(request);
         response.headers.append("vary", "accept");
         return response;
       },
-      { public: true },
+      route({
+        ...LISTING,
+        description: "A browser that navigates here gets the web page.",
+        answer: { ...LIST, contents: [LIST.contents[0], { type: "text/html", schema: WebPage }] },
+      }),
     );
 }
 

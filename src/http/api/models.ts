@@ -1,15 +1,20 @@
 import { Elysia } from "elysia";
+import { Type } from "@sinclair/typebox";
+import { json, route } from "#http/door/route.ts";
+import { ModelView } from "#http/schemas/catalog.ts";
+import { MODEL, PAGE, PRICING, PROVIDER } from "#http/schemas/examples.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { emptyBody, isEmptyBody } from "#http/door/json-body.ts";
-import { pageView, slicePage } from "#http/door/paging.ts";
+import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ModelCreateRequest, ModelPatchRequest } from "#http/schemas/requests.ts";
 import { toModelView } from "#views/catalog.ts";
 import { parsePage } from "#kernel/page.ts";
 
 /** Models (specification, sections 2.4 and 4.6). An alias with `/` is URL-encoded in the path; a bare one is no route. */
 export function modelRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/admin/v1" })
+  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] })
     .use(guard)
     .post(
       "/models",
@@ -19,7 +24,21 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
         const draft = { ...toModelPatch(body), origin: body.origin };
         return status(201, toModelView(await catalog.createModel(draft, toActor(caller))));
       },
-      { access: "admin", body: ModelCreateRequest },
+      route({
+        access: "admin",
+        summary: "Make a model",
+        description: "Either `provider` and `upstream_name`, or `target`: a name for another model.",
+        body: ModelCreateRequest,
+        example: {
+          alias: MODEL.alias,
+          provider: MODEL.provider,
+          upstream_name: MODEL.upstream_name,
+          capabilities: MODEL.capabilities,
+          pricing: PRICING,
+        },
+        answer: json(201, ModelView, MODEL),
+        errors: ["invalid_name", "invalid_target", "invalid_pricing", "provider_not_found", "alias_exists"],
+      }),
     )
     .get(
       "/models",
@@ -31,13 +50,43 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
           provider === "" ? models : models.filter((resolved) => resolved.provider.name === provider);
         return { models: slicePage(found, page).map(toModelView), ...pageView(page, found.length) };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "The models",
+        query: [
+          ...PAGE_QUERY,
+          {
+            name: "provider",
+            schema: Type.String(),
+            description: "Only models of this provider.",
+            example: PROVIDER.name,
+          },
+        ],
+        answer: json(200, pageOf("models", ModelView), { models: [MODEL], ...PAGE }),
+      }),
     )
     .patch(
       "/models/:alias",
       async ({ params, body, caller }) =>
         toModelView(await catalog.updateModel(params.alias, toModelPatch(body), toActor(caller))),
-      { access: "admin", body: ModelPatchRequest },
+      route({
+        access: "admin",
+        summary: "Change a model",
+        description:
+          "A `/` in the alias is written `%2F`. `capabilities` and `pricing` replace the whole set.",
+        params: { alias: MODEL.alias },
+        body: ModelPatchRequest,
+        example: { hidden: true },
+        answer: json(200, ModelView, { ...MODEL, hidden: true }),
+        errors: [
+          "invalid_name",
+          "invalid_target",
+          "invalid_pricing",
+          "model_not_found",
+          "provider_not_found",
+          "alias_exists",
+        ],
+      }),
     )
     .delete(
       "/models/:alias",
@@ -45,7 +94,13 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
         await catalog.deleteModel(params.alias, toActor(caller));
         return { deleted: params.alias };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "Delete a model",
+        params: { alias: MODEL.alias },
+        answer: json(200, Deleted, { deleted: MODEL.alias }),
+        errors: ["model_not_found", "model_in_use"],
+      }),
     );
 }
 

@@ -1,4 +1,8 @@
 import { Elysia } from "elysia";
+import { json, route } from "#http/door/route.ts";
+import { ID, INSTANT, OWN_KEY } from "#http/schemas/examples.ts";
+import { KeyCreated, KeyView } from "#http/schemas/identity.ts";
+import { Deleted, listOf } from "#http/schemas/shared.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { Keys } from "#identity/keys.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
@@ -11,9 +15,17 @@ export interface MyKeysDeps {
   readonly keyUse: KeyUse;
 }
 
+const KEY = {
+  id: ID.ownKey,
+  key_suffix: OWN_KEY.slice(-4),
+  label: "laptop",
+  created_at: INSTANT,
+  last_used_at: null,
+};
+
 /** A caller's own API keys (specification, section 4.3); not audited. */
 export function myKeyRoutes(guard: Guard, { keys, keyUse }: MyKeysDeps) {
-  return new Elysia({ prefix: "/my" })
+  return new Elysia({ prefix: "/my", tags: ["Self-service"] })
     .use(guard)
     .post(
       "/keys",
@@ -24,7 +36,15 @@ export function myKeyRoutes(guard: Guard, { keys, keyUse }: MyKeysDeps) {
         );
         return status(201, { ...toKeyView(key, null), key: plaintext });
       },
-      { access: "caller", body: KeyCreateRequest },
+      route({
+        access: "caller",
+        summary: "Make a key of one's own",
+        body: KeyCreateRequest,
+        example: { label: KEY.label },
+        isBodyOptional: true,
+        answer: json(201, KeyCreated, { ...KEY, key: OWN_KEY }),
+        errors: ["invalid_label"],
+      }),
     )
     .get(
       "/keys",
@@ -36,7 +56,11 @@ export function myKeyRoutes(guard: Guard, { keys, keyUse }: MyKeysDeps) {
         const lastUsed = await keyUse.lastUsed(rows.map((key) => key.id));
         return { keys: rows.map((key) => toKeyView(key, lastUsed.get(key.id) ?? null)) };
       },
-      { access: "caller" },
+      route({
+        access: "caller",
+        summary: "One's own keys",
+        answer: json(200, listOf("keys", KeyView), { keys: [KEY] }),
+      }),
     )
     .delete(
       "/keys/:id",
@@ -44,6 +68,12 @@ export function myKeyRoutes(guard: Guard, { keys, keyUse }: MyKeysDeps) {
         await keys.delete({ id: params.id, principalId: caller.principal.id }, null);
         return { deleted: params.id };
       },
-      { access: "caller" },
+      route({
+        access: "caller",
+        summary: "Delete a key of one's own",
+        params: { id: KEY.id },
+        answer: json(200, Deleted, { deleted: KEY.id }),
+        errors: ["key_not_found"],
+      }),
     );
 }

@@ -1,4 +1,8 @@
 import { Elysia } from "elysia";
+import { json, route } from "#http/door/route.ts";
+import { ID, INSTANT, RELAY_TOKEN } from "#http/schemas/examples.ts";
+import { RelayTokenCreated, RelayTokenView } from "#http/schemas/identity.ts";
+import { Deleted, listOf } from "#http/schemas/shared.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { RelayTokens } from "#identity/relay-tokens.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
@@ -13,9 +17,17 @@ export interface MyRelayTokensDeps {
   readonly relay: object | null;
 }
 
+const TOKEN = {
+  id: ID.ownToken,
+  token_suffix: RELAY_TOKEN.slice(-4),
+  label: "editor",
+  created_at: INSTANT,
+  last_used_at: null,
+};
+
 /** A caller's own relay tokens (specification, section 4.3); not audited. */
 export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse, relay }: MyRelayTokensDeps) {
-  return new Elysia({ prefix: "/my" })
+  return new Elysia({ prefix: "/my", tags: ["Self-service"] })
     .use(guard)
     .post(
       "/relay-tokens",
@@ -26,7 +38,15 @@ export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse, relay }:
         );
         return status(201, { ...toRelayTokenView(token, null), token: plaintext });
       },
-      { access: "caller", body: RelayTokenCreateRequest },
+      route({
+        access: "caller",
+        summary: "Make a relay token of one's own",
+        body: RelayTokenCreateRequest,
+        example: { label: TOKEN.label },
+        isBodyOptional: true,
+        answer: json(201, RelayTokenCreated, { ...TOKEN, token: RELAY_TOKEN }),
+        errors: ["invalid_label"],
+      }),
     )
     .get(
       "/relay-tokens",
@@ -41,7 +61,13 @@ export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse, relay }:
         const views = rows.map((token) => toRelayTokenView(token, lastUsed.get(token.id) ?? null));
         return { relay_tokens: views };
       },
-      { access: "caller" },
+      route({
+        access: "caller",
+        summary: "One's own relay tokens",
+        answer: json(200, listOf("relay_tokens", RelayTokenView), { relay_tokens: [TOKEN] }, [
+          "x-proxy-relay",
+        ]),
+      }),
     )
     .delete(
       "/relay-tokens/:id",
@@ -49,6 +75,12 @@ export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse, relay }:
         await relayTokens.delete({ id: params.id, principalId: caller.principal.id }, null);
         return { deleted: params.id };
       },
-      { access: "caller" },
+      route({
+        access: "caller",
+        summary: "Delete a relay token of one's own",
+        params: { id: TOKEN.id },
+        answer: json(200, Deleted, { deleted: TOKEN.id }),
+        errors: ["relay_token_not_found"],
+      }),
     );
 }

@@ -1,6 +1,15 @@
 import { Elysia } from "elysia";
+import { json, route } from "#http/door/route.ts";
+import { ALICE, INSTANT, PAGE } from "#http/schemas/examples.ts";
+import {
+  PrincipalChanged,
+  PrincipalListEntry,
+  PrincipalView,
+  SessionsRevoked,
+} from "#http/schemas/identity.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
-import { pageView } from "#http/door/paging.ts";
+import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import { NoRequest, PrincipalCreateRequest, PrincipalPatchRequest } from "#http/schemas/requests.ts";
 import { toChangedPrincipalView, toListedPrincipalView, toPrincipalView } from "#views/identity.ts";
 import type { Principals } from "#identity/principals.ts";
@@ -8,13 +17,20 @@ import { parsePage } from "#kernel/page.ts";
 
 /** Principals (specification, sections 2.8 and 4.6; PATCH and DELETE from the decisions, "Admin"). */
 export function principalRoutes(guard: Guard, principals: Principals) {
-  return new Elysia({ prefix: "/admin/v1" })
+  return new Elysia({ prefix: "/admin/v1", tags: ["People"] })
     .use(guard)
     .post(
       "/principals",
       async ({ body, caller, status }) =>
         status(201, toPrincipalView(await principals.create(body, toActor(caller)))),
-      { access: "admin", body: PrincipalCreateRequest },
+      route({
+        access: "admin",
+        summary: "Make a principal",
+        body: PrincipalCreateRequest,
+        example: { name: ALICE.name },
+        answer: json(201, PrincipalView, ALICE),
+        errors: ["invalid_name", "principal_exists"],
+      }),
     )
     .get(
       "/principals",
@@ -23,13 +39,29 @@ export function principalRoutes(guard: Guard, principals: Principals) {
         const { rows, total } = await principals.list(page);
         return { principals: rows.map(toListedPrincipalView), ...pageView(page, total) };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "The principals",
+        query: PAGE_QUERY,
+        answer: json(200, pageOf("principals", PrincipalListEntry), {
+          principals: [{ ...ALICE, created_at: INSTANT }],
+          ...PAGE,
+        }),
+      }),
     )
     .patch(
       "/principals/:id",
       async ({ params, body, caller }) =>
         toChangedPrincipalView(await principals.update(params.id, body, toActor(caller))),
-      { access: "admin", body: PrincipalPatchRequest },
+      route({
+        access: "admin",
+        summary: "Change a principal's role, or disable it",
+        params: { id: ALICE.id },
+        body: PrincipalPatchRequest,
+        example: { enabled: false },
+        answer: json(200, PrincipalChanged, { ...ALICE, created_at: INSTANT, enabled: false }),
+        errors: ["principal_not_found", "last_admin"],
+      }),
     )
     .delete(
       "/principals/:id",
@@ -37,13 +69,29 @@ export function principalRoutes(guard: Guard, principals: Principals) {
         await principals.delete(params.id, toActor(caller));
         return { deleted: params.id };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "Delete a principal, its keys, tokens and sessions",
+        params: { id: ALICE.id },
+        answer: json(200, Deleted, { deleted: ALICE.id }),
+        errors: ["principal_not_found", "last_admin"],
+      }),
     )
     .post(
       "/principals/:id/revoke-sessions",
       async ({ params, caller }) => ({
         revoked: await principals.revokeSessions(params.id, toActor(caller)),
       }),
-      { access: "admin", body: NoRequest },
+      route({
+        access: "admin",
+        summary: "End every session of a principal",
+        description: "Its keys stay. The body may be left out.",
+        params: { id: ALICE.id },
+        body: NoRequest,
+        example: {},
+        isBodyOptional: true,
+        answer: json(200, SessionsRevoked, { revoked: 2 }),
+        errors: ["principal_not_found"],
+      }),
     );
 }

@@ -1,15 +1,21 @@
 import { Elysia } from "elysia";
+import { json, route } from "#http/door/route.ts";
+import { ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
+import { PAGE, PROVIDER } from "#http/schemas/examples.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
-import { pageView, slicePage } from "#http/door/paging.ts";
+import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
 import { toProviderView, toSingleProviderView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
 
+const SINGLE_PROVIDER = { ...PROVIDER, endpoints: {} };
+
 /** Providers (specification, sections 2.3 and 4.6). */
 export function providerRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/admin/v1" })
+  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] })
     .use(guard)
     .post(
       "/providers",
@@ -20,7 +26,21 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         );
         return status(201, toSingleProviderView(provider));
       },
-      { access: "admin", body: ProviderCreateRequest },
+      route({
+        access: "admin",
+        summary: "Make a provider",
+        body: ProviderCreateRequest,
+        example: { name: PROVIDER.name, base_url: PROVIDER.base_url, api_key: "sk-EXAMPLE" },
+        answer: json(201, ProviderView, SINGLE_PROVIDER),
+        errors: [
+          "invalid_name",
+          "invalid_wire_format",
+          "invalid_base_url",
+          "invalid_endpoint",
+          "invalid_override",
+          "provider_exists",
+        ],
+      }),
     )
     .get(
       "/providers",
@@ -32,7 +52,12 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
           ...pageView(page, providers.length),
         };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "The providers",
+        query: PAGE_QUERY,
+        answer: json(200, pageOf("providers", ProviderListEntry), { providers: [PROVIDER], ...PAGE }),
+      }),
     )
     .get(
       "/providers/:name",
@@ -41,7 +66,13 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
         return toSingleProviderView(provider);
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "One provider",
+        params: { name: PROVIDER.name },
+        answer: json(200, ProviderView, SINGLE_PROVIDER),
+        errors: ["provider_not_found"],
+      }),
     )
     .patch(
       "/providers/:name",
@@ -58,7 +89,15 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         );
         return toSingleProviderView(provider);
       },
-      { access: "admin", body: ProviderPatchRequest },
+      route({
+        access: "admin",
+        summary: "Change a provider",
+        params: { name: PROVIDER.name },
+        body: ProviderPatchRequest,
+        example: { timeout_read: 120, max_concurrency: 8 },
+        answer: json(200, ProviderView, { ...SINGLE_PROVIDER, timeout_read: 120, max_concurrency: 8 }),
+        errors: ["invalid_base_url", "invalid_endpoint", "invalid_override", "provider_not_found"],
+      }),
     )
     .delete(
       "/providers/:name",
@@ -66,7 +105,13 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         await catalog.deleteProvider(params.name, toActor(caller));
         return { deleted: params.name };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "Delete a provider, its models and the names for them",
+        params: { name: PROVIDER.name },
+        answer: json(200, Deleted, { deleted: PROVIDER.name }),
+        errors: ["provider_not_found"],
+      }),
     );
 }
 

@@ -1,4 +1,9 @@
 import { Elysia } from "elysia";
+import { json, route } from "#http/door/route.ts";
+import { ALICE, ID, INSTANT, PAGE, RELAY_TOKEN } from "#http/schemas/examples.ts";
+import { AdminRelayTokenView } from "#http/schemas/identity.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
+import { OWNER_QUERY } from "./owner-query.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { pageView } from "#http/door/paging.ts";
 import { toOwnedRelayTokenView } from "#views/identity.ts";
@@ -13,9 +18,18 @@ export interface AdminRelayTokensDeps {
   readonly principals: Principals;
 }
 
+const TOKEN = {
+  id: ID.aliceToken,
+  token_suffix: RELAY_TOKEN.slice(-4),
+  label: "editor",
+  created_at: INSTANT,
+  last_used_at: null,
+  principal: ALICE.name,
+};
+
 /** Relay tokens of any principal (decisions, "Admin"): looked through and deleted here, made by their owners. */
 export function relayTokenRoutes(guard: Guard, { relayTokens, keyUse, principals }: AdminRelayTokensDeps) {
-  return new Elysia({ prefix: "/admin/v1" })
+  return new Elysia({ prefix: "/admin/v1", tags: ["People"] })
     .use(guard)
     .get(
       "/relay-tokens",
@@ -32,7 +46,12 @@ export function relayTokenRoutes(guard: Guard, { relayTokens, keyUse, principals
         );
         return { relay_tokens: views, ...pageView(page, total) };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "Everybody's relay tokens",
+        query: OWNER_QUERY,
+        answer: json(200, pageOf("relay_tokens", AdminRelayTokenView), { relay_tokens: [TOKEN], ...PAGE }),
+      }),
     )
     .delete(
       "/relay-tokens/:id",
@@ -40,6 +59,12 @@ export function relayTokenRoutes(guard: Guard, { relayTokens, keyUse, principals
         await relayTokens.delete({ id: params.id }, toActor(caller));
         return { deleted: params.id };
       },
-      { access: "admin" },
+      route({
+        access: "admin",
+        summary: "Delete a relay token",
+        params: { id: TOKEN.id },
+        answer: json(200, Deleted, { deleted: TOKEN.id }),
+        errors: ["relay_token_not_found"],
+      }),
     );
 }

@@ -1,4 +1,9 @@
 import { Elysia } from "elysia";
+import { Type } from "@sinclair/typebox";
+import { json, route } from "#http/door/route.ts";
+import { ResolveResult } from "#http/schemas/catalog.ts";
+import { MODEL, PROVIDER } from "#http/schemas/examples.ts";
+import { oneOf } from "#http/schemas/shared.ts";
 import { ENDPOINTS, isEndpoint } from "#catalog/capability.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { requireCapability, resolveModel } from "#catalog/resolve.ts";
@@ -8,7 +13,7 @@ import { ProxyError } from "#kernel/errors.ts";
 
 /** Where a model's request would go: the resolution of the data plane, asked without sending anything. */
 export function resolveRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/admin/v1" }).use(guard).get(
+  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] }).use(guard).get(
     "/resolve",
     async ({ query }) => {
       const alias = query["model"] ?? "";
@@ -25,6 +30,32 @@ export function resolveRoutes(guard: Guard, catalog: Catalog) {
       requireCapability(resolved, endpoint, query["stream"] === "true" || query["stream"] === "1");
       return toResolveView(resolved, endpoint);
     },
-    { access: "admin" },
+    route({
+      access: "admin",
+      summary: "Where a request for a model would go",
+      query: [
+        { name: "model", schema: Type.String(), description: "An alias. Required.", example: MODEL.alias },
+        {
+          name: "endpoint",
+          schema: Type.String({ enum: [...ENDPOINTS], default: "chat" }),
+          description: "What it is asked for.",
+          example: "chat",
+        },
+        {
+          name: "stream",
+          schema: oneOf(["true", "1", "false", "0"]),
+          description: "Also needs `chat_stream`.",
+          example: "true",
+        },
+      ],
+      answer: json(200, ResolveResult, {
+        alias: MODEL.alias,
+        provider: MODEL.provider,
+        upstream_name: MODEL.upstream_name,
+        url: `${PROVIDER.base_url}/chat/completions`,
+        capabilities: MODEL.capabilities,
+      }),
+      errors: ["model_required", "invalid_endpoint", "model_not_found", "endpoint_not_supported"],
+    }),
   );
 }

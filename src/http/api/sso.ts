@@ -1,4 +1,7 @@
 import { Elysia } from "elysia";
+import { Type } from "@sinclair/typebox";
+import { redirectTo, route } from "#http/door/route.ts";
+import { oneOf } from "#http/schemas/shared.ts";
 import type { Authenticator } from "#identity/caller.ts";
 import { buildSessionCookie, findCookie } from "#identity/session-cookie.ts";
 import { buildStateCookie, STATE_COOKIE_NAME } from "#identity/sso-state.ts";
@@ -48,9 +51,19 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
     return redirect(303, "/", [clearedStateCookie, sessionCookie]);
   };
 
-  return new Elysia({ prefix: "/auth" })
+  return new Elysia({ prefix: "/auth", tags: ["Sign-in"] })
     .use(guard)
-    .get("/login", ({ request }) => answer(request, { assets, step: () => begin(request) }), { public: true })
+    .get(
+      "/login",
+      ({ request }) => answer(request, { assets, step: () => begin(request) }),
+      route({
+        access: "public",
+        summary: "Begin single sign-on",
+        query: [{ name: "retry", schema: oneOf(["1"]), description: "The one automatic retry." }],
+        answer: redirectTo(302, "to the identity provider"),
+        errors: ["sso_not_configured", "sso_exchange_failed"],
+      }),
+    )
     .get(
       "/callback",
       // The cookie is good for one callback, whichever way that ends.
@@ -60,7 +73,26 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
           step: () => finish(request),
           headersOfRefusal: { "set-cookie": clearedStateCookie },
         }),
-      { public: true },
+      route({
+        access: "public",
+        summary: "End single sign-on",
+        description: "The identity provider sends the browser here. A browser gets refusals as a page.",
+        query: [
+          { name: "code", schema: Type.String(), description: "The authorization code." },
+          { name: "state", schema: Type.String(), description: "What the sign-in began with." },
+          { name: "error", schema: Type.String(), description: "Why the identity provider refused." },
+        ],
+        answer: redirectTo(303, "to `/` with a session, or once to `/auth/login?retry=1`"),
+        errors: [
+          "sso_not_configured",
+          "sso_denied",
+          "sso_state_mismatch",
+          "sso_code_missing",
+          "sso_group_required",
+          "sso_exchange_failed",
+          "sso_userinfo_failed",
+        ],
+      }),
     );
 }
 

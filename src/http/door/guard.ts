@@ -1,26 +1,11 @@
 import { Elysia } from "elysia";
 import type { Actor } from "#audit/event.ts";
-import { requireAdmin, type Authenticator, type Caller } from "#identity/caller.ts";
+import { LOCAL_CALLER, requireAdmin, type Authenticator, type Caller } from "#identity/caller.ts";
 import { checkOrigin } from "#identity/origin.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { PUBLIC_BODY_BYTES_MAX } from "./body.ts";
 import type { BodyRoom } from "./body-memory.ts";
 import { readJsonBody } from "./json-body.ts";
-
-/** Who may call a route: anybody, any authenticated principal, or an admin. */
-const ACCESSES = ["public", "caller", "admin"] as const;
-/** `relay`: whoever has the token in the path. The relay's door asks for it; no route behind Elysia declares it. */
-export type Access = (typeof ACCESSES)[number] | "relay";
-
-/** One route as it is served, and who may call it. */
-export interface RouteEntry {
-  readonly method: string;
-  /** In Elysia's spelling: `/my/keys/:id`. */
-  readonly path: string;
-  readonly access: Access;
-  /** What validates the body; undefined where nothing does. */
-  readonly body?: unknown;
-}
 
 export interface GuardDeps {
   readonly authenticator: Pick<Authenticator, "authenticate">;
@@ -39,8 +24,6 @@ export interface Door {
   checkBrowser(request: Request): void;
 }
 
-/** Where a route's declaration is kept. */
-const ACCESS_FIELD = "x-access";
 const FORM_TYPES: ReadonlySet<string> = new Set([
   "application/x-www-form-urlencoded",
   "multipart/form-data",
@@ -67,9 +50,12 @@ export function createDoor(deps: GuardDeps): Door {
   };
 }
 
+/** Lets the owner of the data folder do everything an admin may, without asking for a credential. */
+export const LOCAL_DOOR: Door = { admit: () => Promise.resolve(LOCAL_CALLER), checkBrowser: () => undefined };
+
 /**
- * The plugin that every controller uses. A route says `{ public: true }` or `{ access: "caller" | "admin" }`, and gets its
- * `caller` in the latter case. Elysia reads and validates a body before any handler runs, so the caller is asked in the
+ * The plugin that every controller uses. A declared route (`route`) has `public: true`, or `access: "caller" | "admin"` and
+ * then a `caller` in its handler. Elysia reads and validates a body before any handler runs, so the caller is asked in the
  * parse hook, before the first byte of the body is read; methods without a body are asked in the transform hook.
  */
 export function createGuard(door: Door, bodyBytesMax: number, room: BodyRoom) {
@@ -84,14 +70,12 @@ export function createGuard(door: Door, bodyBytesMax: number, room: BodyRoom) {
   };
   return new Elysia({ name: "guard" }).macro({
     public: {
-      detail: toDetail("public"),
       parse: async ({ request }) => {
         door.checkBrowser(request);
         return await readBodyOf(request, publicBytesMax, room);
       },
     },
     access: (access: "caller" | "admin") => ({
-      detail: toDetail(access),
       parse: async ({ request }) => {
         await admit(request, access);
         return await readBodyOf(request, bodyBytesMax, room);
@@ -106,42 +90,9 @@ export function createGuard(door: Door, bodyBytesMax: number, room: BodyRoom) {
 
 export type Guard = ReturnType<typeof createGuard>;
 
-/** Whom an audit entry names. */
-export function toActor(caller: Caller): Actor {
-  return { principalId: caller.principal.id };
-}
-
-/** The live route table with its declarations. Throws when a route declares nothing, so that it does not start. */
-export function toRouteTable(routes: readonly DeclaredRoute[]): readonly RouteEntry[] {
-  return routes.map(({ method, path, hooks }) => {
-    const access = readAccess(hooks);
-    if (access === null) throw new Error(`${method} ${path} does not declare who may call it`);
-    return { method, path, access, body: readBodySchema(hooks) };
-  });
-}
-
-export interface DeclaredRoute {
-  readonly method: string;
-  readonly path: string;
-  readonly hooks: unknown;
-}
-
-/** Elysia's type takes for a detail only what has one of its own fields. */
-function toDetail(access: Access) {
-  const tags: string[] = [];
-  return { [ACCESS_FIELD]: access, tags };
-}
-
-function readBodySchema(hooks: unknown): unknown {
-  return typeof hooks === "object" && hooks !== null && "body" in hooks ? hooks.body : undefined;
-}
-
-function readAccess(hooks: unknown): Access | null {
-  if (typeof hooks !== "object" || hooks === null || !("detail" in hooks)) return null;
-  const { detail } = hooks;
-  if (typeof detail !== "object" || detail === null || !(ACCESS_FIELD in detail)) return null;
-  const declared = detail[ACCESS_FIELD];
-  return ACCESSES.find((access) => access === declared) ?? null;
+/** The principal that an audit entry names; null for a local command, which is not audited. */
+export function toActor({ principal, credential }: Caller): Actor {
+  return credential.kind === "local" ? null : { principalId: principal.id };
 }
 
 /** A DELETE has no body of meaning: whatever comes with it is left unread. */

@@ -1,5 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { RouteEntry } from "./guard.ts";
+import type { Route } from "./route.ts";
 
 /** Knows which paths exist, to say what is wrong with one that does not. */
 export interface PathIndex {
@@ -40,7 +40,7 @@ const RESPONSES_HINT =
 const MESSAGES_HINT =
   "/v1/messages is not supported; clients of the messages API use /transparent/messages/{relay token} as their base URL.";
 
-export function createPathIndex(routes: readonly Pick<RouteEntry, "method" | "path">[]): PathIndex {
+export function createPathIndex(routes: readonly Pick<Route, "method" | "path">[]): PathIndex {
   const patterns = routes
     .filter(({ path }) => !path.includes("*"))
     .map(({ method, path }) => ({ method, path, steps: path.split("/") }));

@@ -7,18 +7,9 @@ import { toAnswerResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
 import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
-import type { RouteEntry } from "#http/door/guard.ts";
 import type { HostRule } from "#http/door/host.ts";
+import { RELAY_METHODS } from "./relay-routes.ts";
 import { DEPTH_MAX, isOfRouter, refusePath, RELAY_PREFIX, toTarget, unknownPath } from "./relay-target.ts";
-
-/** The methods that are relayed; TRACE and CONNECT never are (RFC 9110, sections 9.3.6 and 9.3.8). */
-const RELAY_METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
-
-export const RELAY_ROUTES: readonly RouteEntry[] = RELAY_METHODS.map((method) => ({
-  method,
-  path: `${RELAY_PREFIX}:token/*`,
-  access: "relay",
-}));
 
 /** Where a client sends at once, waiting for a body costs nothing, and its model is known before anything goes upstream. */
 const WHOLE_BODY_BYTES_MAX = 1024 * 1024;
@@ -64,7 +55,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
     const arrivedAtUs = clock.nowUs();
     const arrivedAtMs = clock.monotonicMs();
     hosts.check(request.headers);
-    if (!RELAY_METHODS.some((method) => method === request.method)) {
+    if (!RELAY_METHODS.includes(request.method)) {
       throw new ProxyError("unknown_endpoint", `This path answers ${RELAY_METHODS.join(", ")} only.`);
     }
     if (relay === null) {

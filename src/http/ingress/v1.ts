@@ -9,24 +9,8 @@ import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
 import type { BodyRoom } from "#http/door/body-memory.ts";
 import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
-import type { Door, RouteEntry } from "#http/door/guard.ts";
+import type { Door } from "#http/door/guard.ts";
 import type { HostRule } from "#http/door/host.ts";
-
-export interface IngressRoute extends RouteEntry {
-  readonly method: "POST";
-  readonly access: "caller";
-  readonly endpoint: ServedEndpoint;
-}
-
-/** The POST routes of the data plane; the ones without the prefix are the same, not redirects. */
-export const INGRESS_ROUTES: readonly IngressRoute[] = [
-  toIngressRoute("/v1/chat/completions", "chat"),
-  toIngressRoute("/v1/completions", "completions"),
-  toIngressRoute("/v1/embeddings", "embeddings"),
-  toIngressRoute("/chat/completions", "chat"),
-  toIngressRoute("/completions", "completions"),
-  toIngressRoute("/embeddings", "embeddings"),
-];
 
 export interface IngressDeps {
   readonly clock: Clock;
@@ -87,8 +71,4 @@ export function createIngress(deps: IngressDeps): Ingress {
       }
     },
   };
-}
-
-function toIngressRoute(path: string, endpoint: ServedEndpoint): IngressRoute {
-  return { method: "POST", path, access: "caller", endpoint };
 }

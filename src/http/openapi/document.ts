@@ -1,8 +1,13 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import { ErrorEnvelope } from "#http/schemas/shared.ts";
+import {
+  ANSWER_HEADERS,
+  type Answer,
+  type AnswerHeader,
+  type QueryParam,
+  type Route,
+} from "#http/door/route.ts";
+import { ErrorEnvelope, Foreign } from "#http/schemas/shared.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
-import { ANSWER_HEADERS, type Answer, type Operation, type QueryParam } from "./operation.ts";
-import { OPERATIONS } from "./operations.ts";
 import {
   toErrorExamples,
   toHeaderReferences,
@@ -18,23 +23,23 @@ const DESCRIPTION =
  * The interface as an OpenAPI 3.1 document: the same on every server of this version. Two shapes of one title are a mistake
  * of ours: it throws.
  */
-export function toOpenApiDocument(operations: readonly Operation[] = OPERATIONS): Json {
+export function toOpenApiDocument(routes: readonly Route[]): Json {
   const components = createComponents();
   const paths: { [path: string]: { [method: string]: Json } } = {};
-  for (const operation of operations) {
-    const methods = (paths[toTemplate(operation)] ??= {});
-    methods[operation.method.toLowerCase()] = toOperationObject(operation, components.toSchema);
+  for (const route of routes) {
+    const methods = (paths[toTemplate(route)] ??= {});
+    methods[route.method.toLowerCase()] = toOperationObject(route, components.toSchema);
   }
   components.toSchema(ErrorEnvelope);
   return {
     openapi: "3.1.1",
     info: { title: "Lockport", version: INTERFACE_VERSION, description: DESCRIPTION },
     servers: [{ url: "/" }],
-    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
       schemas: components.schemas,
-      responses: toRefusalComponents(operations),
+      responses: toRefusalComponents(routes),
       examples: toErrorExamples(),
       headers: toHeaderComponents(),
       securitySchemes: {
@@ -52,17 +57,17 @@ export function toOpenApiDocument(operations: readonly Operation[] = OPERATIONS)
 }
 
 /** `/my/keys/:id` → `/my/keys/{id}`; the rest of a path is its parameter `path`, and any page is the first one. */
-export function toTemplate({ path }: Pick<Operation, "path">): string {
+export function toTemplate({ path }: Pick<Route, "path">): string {
   if (path === "/*") return "/";
   return path.replaceAll(/:([a-z]+)/g, "{$1}").replace("*", "{path}");
 }
 
 type ToSchema = (schema: TSchema) => unknown;
 
-function toOperationObject(operation: Operation, toSchema: ToSchema): Json {
-  const { access, tag, summary, description, params = {}, query = [], body } = operation;
+function toOperationObject(route: Route, toSchema: ToSchema): Json {
+  const { access, tag, summary, description, params = {}, query = [], body } = route;
   return {
-    operationId: toOperationId(operation),
+    operationId: toOperationId(route),
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
@@ -83,15 +88,16 @@ function toOperationObject(operation: Operation, toSchema: ToSchema): Json {
     ],
     ...(body !== undefined && {
       requestBody: {
-        required: body.optional !== true,
-        content: { "application/json": { schema: toSchema(body.schema), example: body.example } },
+        required: route.isBodyOptional !== true,
+        content: { "application/json": { schema: toSchema(body), example: route.example } },
       },
     }),
     responses: {
-      ...Object.fromEntries(
-        operation.answers.map((answer) => [String(answer.status), toAnswerObject(answer, toSchema)]),
-      ),
-      ...toRefusals(operation),
+      [String(route.answer.status)]: toAnswerObject(route.answer, toSchema),
+      ...(route.upstreamErrorHeaders !== undefined && {
+        default: toUpstreamError(route.upstreamErrorHeaders, toSchema),
+      }),
+      ...toRefusals(route),
     },
   };
 }
@@ -106,7 +112,10 @@ function toQueryParameter({ name, schema, description, example }: QueryParam, to
   };
 }
 
-function toAnswerObject({ description, contents, headers = [] }: Answer, toSchema: ToSchema): Json {
+function toAnswerObject(
+  { description, contents, headers = [] }: Omit<Answer, "status">,
+  toSchema: ToSchema,
+): Json {
   return {
     description,
     ...(headers.length > 0 && { headers: toHeaderReferences(headers) }),
@@ -121,6 +130,12 @@ function toAnswerObject({ description, contents, headers = [] }: Answer, toSchem
   };
 }
 
+function toUpstreamError(headers: readonly AnswerHeader[], toSchema: ToSchema): Json {
+  const description = "The upstream's own error, unchanged, with `x-proxy-error-source: upstream`.";
+  const contents = [{ type: "application/json", schema: Foreign }] as const;
+  return toAnswerObject({ description, contents, headers }, toSchema);
+}
+
 function toHeaderComponents(): Json {
   return Object.fromEntries(
     Object.entries(ANSWER_HEADERS).map(([name, description]) => [
@@ -131,7 +146,7 @@ function toHeaderComponents(): Json {
 }
 
 /** `GET /my/keys/:id` → `getMyKeysById`. */
-function toOperationId({ method, path }: Operation): string {
+function toOperationId({ method, path }: Route): string {
   const words = path
     .replace("*", "")
     .split(/[/.-]/)

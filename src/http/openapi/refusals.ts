@@ -1,14 +1,14 @@
+import type { AnswerHeader, Route } from "#http/door/route.ts";
 import { ERROR_STATUS, type ErrorCode } from "#kernel/errors.ts";
 import { ERROR_CONDITIONS } from "./errors.ts";
-import { toErrorCodes, type AnswerHeader, type Operation } from "./operation.ts";
 
 /** A part of the document. */
 export type Json = { readonly [key: string]: unknown };
 
 /** One response for each status, by its codes: many routes refuse alike. */
-export function toRefusals(operation: Operation): Json {
+export function toRefusals(route: Route): Json {
   return Object.fromEntries(
-    toRefusalGroups(operation).map((group) => [
+    toRefusalGroups(route).map((group) => [
       String(group.status),
       { $ref: `#/components/responses/${toRefusalName(group)}` },
     ]),
@@ -16,8 +16,8 @@ export function toRefusals(operation: Operation): Json {
 }
 
 /** What `toRefusals` refers to. */
-export function toRefusalComponents(operations: readonly Operation[]): Json {
-  const groups = operations.flatMap(toRefusalGroups);
+export function toRefusalComponents(routes: readonly Route[]): Json {
+  const groups = routes.flatMap(toRefusalGroups);
   return Object.fromEntries(groups.map((group) => [toRefusalName(group), toRefusal(group)]));
 }
 
@@ -48,9 +48,23 @@ interface RefusalGroup {
   readonly relaysOthers: boolean;
 }
 
-function toRefusalGroups(operation: Operation): readonly RefusalGroup[] {
-  const all = toErrorCodes(operation);
-  const relaysOthers = operation.answers.some(({ status }) => status === "default");
+/** Every code that the route answers with: those of its host, access, method and body, then its own. */
+export function toErrorCodes(route: Route): readonly ErrorCode[] {
+  const { method, access, body, errors = [] } = route;
+  const codes = new Set<ErrorCode>(["invalid_host", "host_not_allowed"]);
+  if (route.infallible !== true) codes.add("internal_error");
+  if (access === "caller" || access === "admin") codes.add("missing_api_key").add("invalid_api_key");
+  if (access === "admin") codes.add("admin_required");
+  // A form that a browser sent is refused as `invalid_json`.
+  if (access !== "relay" && method !== "GET") codes.add("cross_origin_rejected").add("invalid_json");
+  if (body !== undefined) codes.add("invalid_request").add("request_too_large");
+  for (const code of errors) codes.add(code);
+  return [...codes];
+}
+
+function toRefusalGroups(route: Route): readonly RefusalGroup[] {
+  const all = toErrorCodes(route);
+  const relaysOthers = route.upstreamErrorHeaders !== undefined;
   const statuses = [...new Set(all.map((code) => ERROR_STATUS[code]))].sort((a, b) => a - b);
   return statuses.map((status) => ({
     status,

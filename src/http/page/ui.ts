@@ -1,4 +1,6 @@
 import { Elysia } from "elysia";
+import { Type } from "@sinclair/typebox";
+import { route } from "#http/door/route.ts";
 import { ASSET_PREFIX, toAssetAnswer, type AssetTable } from "./assets.ts";
 import type { Guard } from "#http/door/guard.ts";
 import type { Page } from "./page.ts";
@@ -14,7 +16,7 @@ export interface UiDeps {
 
 /** `GET /`, the files under `/assets/`, and the page again at every GET path that nothing else serves (single-page fallback). */
 export function uiRoutes(guard: Guard, { assets, page, findPaths }: UiDeps) {
-  return new Elysia().use(guard).get(
+  return new Elysia({ tags: ["Operation"] }).use(guard).get(
     "/*",
     ({ request }) => {
       const { pathname } = new URL(request.url);
@@ -23,6 +25,18 @@ export function uiRoutes(guard: Guard, { assets, page, findPaths }: UiDeps) {
       if (!paths.isPagePath(pathname)) throw paths.toUnknownEndpoint(pathname);
       return page(request);
     },
-    { public: true },
+    route({
+      access: "public",
+      summary: "The web page",
+      description:
+        "Also at every other path outside of the interface's own, except under `/assets/`: there the page's own files lie, and one that does not exist is 404 as plain text.",
+      answer: {
+        status: 200,
+        description: "The page.",
+        contents: [{ type: "text/html", schema: Type.String() }],
+      },
+      errors: ["unknown_endpoint"],
+      infallible: true,
+    }),
   );
 }

@@ -1,15 +1,17 @@
 import { Elysia } from "elysia";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
+import { route } from "#http/door/route.ts";
+import { MODEL, UNITS } from "#http/schemas/examples.ts";
+import { BUCKET_ERRORS, groupedSeries, SERIES_QUERY, tableAnswer, WINDOW_QUERY } from "./declared.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
-import { readyMade } from "#http/door/typed-response.ts";
-import type { OwnUsage, GroupedUsageSeries } from "#http/schemas/reports.ts";
+import { OwnUsage } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
 /** What a caller used itself, never what another did who once had its name (specification, section 4.3). */
 export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
   const reports = createUsageReports(deps);
-  return new Elysia({ prefix: "/my" })
+  return new Elysia({ prefix: "/my", tags: ["Self-service"] })
     .use(guard)
     .get(
       "/usage",
@@ -18,7 +20,24 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
           grouping: "own",
           filename: "my-usage.csv",
         }),
-      { access: "caller", response: readyMade<typeof OwnUsage>() },
+      route({
+        access: "caller",
+        summary: "One's own usage by model and endpoint",
+        query: WINDOW_QUERY,
+        answer: tableAnswer(OwnUsage, {
+          usage: [
+            {
+              model: MODEL.alias,
+              endpoint: "chat",
+              requests: 12,
+              cancelled: 1,
+              cost: 0.0048,
+              units: UNITS,
+            },
+          ],
+        }),
+        errors: ["invalid_date"],
+      }),
     )
     .get(
       "/usage/series",
@@ -28,6 +47,11 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
           parseOwnQuery(queryOf(request), caller.principal.id),
           OWN_GROUP_FIELDS,
         ),
-      { access: "caller", response: readyMade<typeof GroupedUsageSeries>() },
+      route({
+        access: "caller",
+        summary: "One's own usage over time",
+        ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),
+        errors: ["invalid_request", "invalid_date", ...BUCKET_ERRORS],
+      }),
     );
 }

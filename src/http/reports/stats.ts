@@ -1,5 +1,19 @@
 import { Elysia } from "elysia";
 import { GROUP_FIELDS } from "#stats/series-grouping.ts";
+import { route, type QueryParam } from "#http/door/route.ts";
+import { CLIENT, ID, MODEL, TAGS, UNITS } from "#http/schemas/examples.ts";
+import { oneOf } from "#http/schemas/shared.ts";
+import {
+  BUCKET_ERRORS,
+  FILTER_ERRORS,
+  FILTER_QUERY,
+  FILTERED_SERIES_QUERY,
+  groupedSeries,
+  REQUEST_LOG,
+  reportAnswer,
+  SERIES,
+  tableAnswer,
+} from "./declared.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { Guard } from "#http/door/guard.ts";
 import {
@@ -12,14 +26,7 @@ import {
   toReportContext,
 } from "./report.ts";
 import { toFacetsView } from "#views/reports.ts";
-import { readyMade } from "#http/door/typed-response.ts";
-import type {
-  ErrorsReport,
-  Facets,
-  RequestPage,
-  TeamUsage,
-  GroupedUsageSeries,
-} from "#http/schemas/reports.ts";
+import { ErrorsReport, Facets, TeamUsage } from "#http/schemas/reports.ts";
 import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
@@ -27,13 +34,73 @@ export interface StatsDeps extends UsageReportDeps, RequestLogDeps {
   readonly stats: StatsStore;
 }
 
+const USAGE_EXAMPLE = {
+  principal: "alice",
+  provider: MODEL.provider,
+  model: MODEL.alias,
+  endpoint: "chat",
+  client: CLIENT,
+  tags: ["app:wiki"],
+  app: "wiki",
+  requests: 12,
+  cancelled: 1,
+  cost: 0.0048,
+  units: UNITS,
+};
+const ERRORS_EXAMPLE = {
+  bucket: "day",
+  series: [{ start: "2026-03-11T00:00:00.000000Z", ok: 12, upstream_error: 1, unreachable: 0, cancelled: 1 }],
+  breakdown: [
+    {
+      provider: MODEL.provider,
+      model: MODEL.alias,
+      endpoint: "chat",
+      client: CLIENT,
+      tags: [],
+      outcome: "upstream_error",
+      error_kind: "rate_limit_error",
+      status_code: 429,
+      requests: 1,
+      avg_duration_ms: 120.5,
+      last_seen: "2026-03-11T11:59:58.250000Z",
+      bands: { "<1s": 1, "1-5s": 0, "5-15s": 0, "15-30s": 0, "30-60s": 0, "60-120s": 0, ">=120s": 0 },
+    },
+  ],
+};
+const FACETS_EXAMPLE = {
+  principals: ["alice"],
+  keys: [{ id: ID.aliceKey, label: "laptop", key_suffix: "MPLE", principal: "alice" }],
+  providers: [MODEL.provider],
+  models: [MODEL.alias],
+  clients: [CLIENT],
+  tags: TAGS,
+  truncated: {
+    principals: false,
+    keys: false,
+    providers: false,
+    models: false,
+    clients: false,
+    tags: false,
+  },
+  counts: { principals: [12], keys: [12], providers: [12], models: [12], clients: [12], tags: [12, 7] },
+};
+const FACETS_QUERY: readonly QueryParam[] = [
+  ...FILTER_QUERY,
+  {
+    name: "counts",
+    schema: oneOf(["1"]),
+    description: "Adds `counts`: how many requests have each value.",
+    example: "1",
+  },
+];
+
 /** What the team used, for anybody who belongs to it (specification, section 4.4; shapes from the decisions, "Reports"). */
 export function statsRoutes(guard: Guard, deps: StatsDeps) {
   const { catalog, clock, identity, stats } = deps;
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps);
 
-  return new Elysia({ prefix: "/stats" })
+  return new Elysia({ prefix: "/stats", tags: ["Statistics"] })
     .use(guard)
     .get(
       "/series",
@@ -43,7 +110,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
           parseTeamQuery(queryOf(request), await catalog.snapshot()),
           GROUP_FIELDS,
         ),
-      { access: "caller", response: readyMade<typeof GroupedUsageSeries>() },
+      route({ access: "caller", ...SERIES, ...groupedSeries(FILTERED_SERIES_QUERY, GROUP_FIELDS) }),
     )
     .get(
       "/summary",
@@ -52,12 +119,19 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
           grouping: "team",
           filename: "usage-summary.csv",
         }),
-      { access: "caller", response: readyMade<typeof TeamUsage>() },
+      route({
+        access: "caller",
+        summary: "Everybody's usage by principal, provider, model, endpoint, client and tags",
+        query: FILTER_QUERY,
+        answer: tableAnswer(TeamUsage, { usage: [USAGE_EXAMPLE] }),
+        errors: [...FILTER_ERRORS, "range_too_large"],
+      }),
     )
-    .get("/requests", ({ request }) => requestLog.answer(request), {
-      access: "caller",
-      response: readyMade<typeof RequestPage>(),
-    })
+    .get(
+      "/requests",
+      ({ request }) => requestLog.answer(request),
+      route({ access: "caller", ...REQUEST_LOG }),
+    )
     .get(
       "/requests/facets",
       async ({ request }) => {
@@ -70,7 +144,13 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         const includeCounts = query.get("counts") === "1";
         return toJsonReport(toFacetsView(facets, { keyNames, includeCounts }), facets);
       },
-      { access: "caller", response: readyMade<typeof Facets>() },
+      route({
+        access: "caller",
+        summary: "What the filters can be set to",
+        query: FACETS_QUERY,
+        answer: reportAnswer(Facets, FACETS_EXAMPLE),
+        errors: FILTER_ERRORS,
+      }),
     )
     .get(
       "/errors",
@@ -83,6 +163,12 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         const report = await stats.readErrors({ ...asked, bucket, context }, { signal: request.signal });
         return toEncodedResponse(report, toJsonHeaders(report));
       },
-      { access: "caller", response: readyMade<typeof ErrorsReport>() },
+      route({
+        access: "caller",
+        summary: "How requests ended",
+        query: FILTERED_SERIES_QUERY,
+        answer: reportAnswer(ErrorsReport, ERRORS_EXAMPLE),
+        errors: [...FILTER_ERRORS, ...BUCKET_ERRORS],
+      }),
     );
 }

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
+import { CAPABILITIES, ENDPOINTS, type Capability } from "#catalog/capability.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { UNITS } from "#kernel/units.ts";
 import { Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
@@ -33,7 +33,7 @@ export const DiscoveredModels = view("DiscoveredModels", {
   models: Type.Array(fields({ upstream_name: Type.String(), bound_alias: nullable(Type.String()) })),
 });
 
-const Capabilities = Type.Array(oneOf(CAPABILITIES));
+const Capabilities = Type.Unsafe<readonly Capability[]>(Type.Array(oneOf(CAPABILITIES)));
 /** Per million units; a unit without a price is left out. */
 export const ModelPricing = someOf(UNITS, Type.Number({ minimum: 0 }), {
   title: "ModelPricing",

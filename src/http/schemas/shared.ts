@@ -103,3 +103,6 @@ export const ErrorEnvelope = view("Error", {
   }),
   proxy: fields({ source: Type.Literal("proxy") }),
 });
+
+/** What comes from an upstream is the upstream's: nothing is said of its shape. */
+export const Foreign = Type.Any({ description: "The upstream's own, unchanged." });

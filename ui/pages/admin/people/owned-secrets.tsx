@@ -61,7 +61,7 @@ interface SecretsProps {
   readonly empty: ReactNode;
   readonly noun: "key" | "relay token";
   readonly showOwner: boolean;
-  readonly change: typeof deleteKey | typeof deleteRelayToken;
+  readonly change: typeof deleteKey;
   /** The request log can be filtered by them. */
   readonly hasRequests?: boolean;
   readonly answer: {

@@ -8,13 +8,14 @@ import {
   type GroupField,
 } from "#stats/series-grouping.ts";
 import { FILTER_TAGS_MAX } from "#stats/filter.ts";
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import { oneOf } from "#http/schemas/shared.ts";
-import { CLIENT, ID, MODEL, SINCE, UNITS } from "./examples.ts";
-import type { Answer, QueryParam } from "./operation.ts";
+import { CLIENT, ID, MODEL, PAGE, SINCE, UNITS } from "#http/schemas/examples.ts";
+import { PAGE_QUERY } from "#http/door/paging.ts";
+import type { Answer, Content, QueryParam } from "#http/door/route.ts";
+import { GroupedUsageSeries, RequestPage, UsageSeries } from "#http/schemas/reports.ts";
 
-/** What reports and lists have in common (specification, sections 4 and 4.4). */
+/** What the declarations of reports have in common (specification, sections 4 and 4.4). */
 
 const instant = Type.String({ description: "ISO 8601; UTC where no zone is given." });
 export const WINDOW_QUERY: readonly QueryParam[] = [
@@ -30,7 +31,7 @@ const BUCKET_QUERY: QueryParam = {
 export const SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...WINDOW_QUERY];
 
 /** Cutting a series into groups by one of these fields, or by a tag. */
-export function toGroupQuery(groupFields: readonly GroupField[]): readonly QueryParam[] {
+function toGroupQuery(groupFields: readonly GroupField[]): readonly QueryParam[] {
   return [
     {
       name: "group_by",
@@ -78,22 +79,6 @@ export const FILTER_QUERY: readonly QueryParam[] = [
 ];
 export const FILTERED_SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...FILTER_QUERY];
 
-/** Out of range they fall back to their defaults. */
-export const PAGE_QUERY: readonly QueryParam[] = [
-  {
-    name: "limit",
-    schema: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT }),
-    description: "Rows of one page.",
-    example: "100",
-  },
-  {
-    name: "offset",
-    schema: Type.Integer({ minimum: 0, default: 0 }),
-    description: "Rows before it.",
-    example: "0",
-  },
-];
-
 const FIGURES_EXAMPLE = {
   requests: 14,
   ok: 12,
@@ -103,12 +88,12 @@ const FIGURES_EXAMPLE = {
   cost: 0.0048,
   units: UNITS,
 };
-export const SERIES_EXAMPLE = {
+const SERIES_EXAMPLE = {
   bucket: "day",
   series: [{ start: "2026-03-11T00:00:00.000000Z", ...FIGURES_EXAMPLE }],
 };
 /** With `group_by`. */
-export const GROUPED_SERIES_EXAMPLE = {
+const GROUPED_SERIES_EXAMPLE = {
   ...SERIES_EXAMPLE,
   group_by: "model",
   order: "cost",
@@ -117,7 +102,7 @@ export const GROUPED_SERIES_EXAMPLE = {
   other: null,
 };
 
-export const REQUEST_LOG_EXAMPLE = {
+const REQUEST_LOG_EXAMPLE = {
   id: ID.request,
   ts: "2026-03-11T11:59:58.250000Z",
   principal: "alice",
@@ -145,23 +130,47 @@ export const REQUEST_LOG_EXAMPLE = {
 const NOTES = ["x-proxy-window", "x-proxy-truncated"] as const;
 
 /** A report that is JSON only. */
-export function seriesAnswer(schema: TSchema, example: unknown): Answer {
+export function reportAnswer<Schema extends TSchema>(schema: Schema, example: unknown): Answer<200, Schema> {
+  return { status: 200, description: "The report.", contents: [toJson(schema, example)], headers: NOTES };
+}
+
+/** JSON, or the same rows as CSV when the Accept header asks for it. */
+export function tableAnswer<Schema extends TSchema>(schema: Schema, example: unknown): Answer<200, Schema> {
+  return { ...reportAnswer(schema, example), contents: [toJson(schema, example), CSV] };
+}
+
+const CSV: Content = {
+  type: "text/csv",
+  schema: Type.String({ description: "RFC 4180, with a header." }),
+};
+
+function toJson<Schema extends TSchema>(schema: Schema, example: unknown): Content<Schema> {
+  return { type: "application/json", schema, example };
+}
+
+export const FILTER_ERRORS = ["invalid_date", "invalid_outcome", "invalid_request"] as const;
+export const BUCKET_ERRORS = ["invalid_bucket", "range_too_large"] as const;
+
+/** Everybody's series. */
+export const SERIES = {
+  summary: "Everybody's usage over time",
+  query: FILTERED_SERIES_QUERY,
+  answer: reportAnswer(UsageSeries, SERIES_EXAMPLE),
+  errors: [...FILTER_ERRORS, ...BUCKET_ERRORS],
+} as const;
+
+/** The query and the answer of a series that can be grouped by these fields. */
+export function groupedSeries(query: readonly QueryParam[], groupFields: readonly GroupField[]) {
   return {
-    status: 200,
-    description: "The report.",
-    contents: [{ type: "application/json", schema, example }],
-    headers: NOTES,
+    query: [...query, ...toGroupQuery(groupFields)],
+    answer: reportAnswer(GroupedUsageSeries, GROUPED_SERIES_EXAMPLE),
   };
 }
 
-/** `{usage: [row]}`, or as CSV when the Accept header asks for it. */
-export function summaryAnswer(schema: TSchema, row: unknown): Answer {
-  return tableAnswer(schema, { usage: [row] });
-}
-
-/** JSON, or the same rows as CSV. */
-export function tableAnswer(schema: TSchema, example: unknown): Answer {
-  const Csv = Type.String({ description: "RFC 4180, with a header." });
-  const answer = seriesAnswer(schema, example);
-  return { ...answer, contents: [...answer.contents, { type: "text/csv", schema: Csv }] };
-}
+/** The request log that the team and an admin read alike. */
+export const REQUEST_LOG = {
+  summary: "The request log, newest first: metadata, never content",
+  query: [...PAGE_QUERY, ...FILTER_QUERY],
+  answer: tableAnswer(RequestPage, { requests: [REQUEST_LOG_EXAMPLE], ...PAGE }),
+  errors: FILTER_ERRORS,
+} as const;

@@ -21,6 +21,7 @@ export const RELAY_TOKEN = "lpt_EXAMPLE0relay0token0EXAMPLE0relay0token0EX";
 export const LOGIN_TOKEN = "lpl_EXAMPLE0login0token0EXAMPLE0login0token0EX";
 export const PASSWORD = "the password of the file admin-password";
 
+export const ALICE = { id: ID.alice, name: "alice", kind: "user", role: "member" };
 export const PROVIDER = {
   name: "openai",
   wire_format: "openai",

@@ -1,0 +1,105 @@
+import { Elysia } from "elysia";
+import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
+import { authRoutes } from "#http/api/auth.ts";
+import { deploymentRoutes } from "#http/api/deployments.ts";
+import { discoveryRoutes } from "#http/api/discovery.ts";
+import { eventRoutes } from "#http/api/events.ts";
+import { keyRoutes } from "#http/api/keys.ts";
+import { modelListRoutes } from "#http/api/model-list.ts";
+import { modelRoutes } from "#http/api/models.ts";
+import { myKeyRoutes } from "#http/api/my-keys.ts";
+import { myRelayTokenRoutes } from "#http/api/my-relay-tokens.ts";
+import { pricingRoutes } from "#http/api/pricing.ts";
+import { principalRoutes } from "#http/api/principals.ts";
+import { providerRoutes } from "#http/api/providers.ts";
+import { relayTokenRoutes } from "#http/api/relay-tokens.ts";
+import { resolveRoutes } from "#http/api/resolve.ts";
+import { ssoRoutes } from "#http/api/sso.ts";
+import type { BodyRoom } from "#http/door/body-memory.ts";
+import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
+import { toFailureResponse } from "#http/door/envelope.ts";
+import { createGuard, type Door } from "#http/door/guard.ts";
+import { inOrderOfTags, toRoutes, type ElysiaRoute, type Route } from "#http/door/route.ts";
+import { createPathIndex, type PathIndex } from "#http/door/unknown-endpoint.ts";
+import { ENDPOINT_ROUTES } from "#http/ingress/endpoints.ts";
+import { RELAY_ROUTES } from "#http/ingress/relay-routes.ts";
+import { opsRoutes } from "#http/metrics/ops.ts";
+import { openApiRoutes } from "#http/openapi/routes.ts";
+import { createPage } from "#http/page/page.ts";
+import { uiRoutes } from "#http/page/ui.ts";
+import { adminReportRoutes } from "#http/reports/admin-reports.ts";
+import { myUsageRoutes } from "#http/reports/own-usage.ts";
+import { statsRoutes } from "#http/reports/stats.ts";
+import type { AppDeps } from "./deps.ts";
+
+/** The routes behind Elysia, as a typed client sees them. */
+export type Api = ReturnType<typeof createElysia>;
+
+export interface Controllers {
+  readonly elysia: Api;
+  /** Every route that a server has, those of its native router included, in the order of the documentation. */
+  readonly routes: readonly Route[];
+}
+
+export interface ControllerParts {
+  readonly door: Door;
+  readonly room: BodyRoom;
+}
+
+/** Throws when a route does not declare itself. */
+export function createControllers(deps: AppDeps, parts: ControllerParts): Controllers {
+  const elysia = createElysia(deps, { ...parts, findRoutes: () => routes, findPaths: () => paths });
+  const routes = toAllRoutes(elysia.routes);
+  const paths = createPathIndex(routes);
+  return { elysia, routes };
+}
+
+function toAllRoutes(routes: readonly ElysiaRoute[]): readonly Route[] {
+  return inOrderOfTags([...ENDPOINT_ROUTES, ...RELAY_ROUTES, ...toRoutes(routes)]);
+}
+
+interface ElysiaParts extends ControllerParts {
+  /** Both are asked by a request: they are made of these very routes. */
+  readonly findRoutes: () => readonly Route[];
+  readonly findPaths: () => PathIndex;
+}
+
+/** Its type says what every route takes and answers. */
+function createElysia(deps: AppDeps, { door, room, findRoutes, findPaths }: ElysiaParts) {
+  const { config, clock, log, catalog } = deps;
+  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), room);
+  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), room);
+  const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
+
+  // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.
+  return (
+    new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
+      // First, since a hook applies only to the routes that come after it.
+      .onError(({ error, code, request }) => {
+        const failure =
+          code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
+        return toFailureResponse(failure, request, log);
+      })
+      .use(modelListRoutes(guard, { door, catalog, page }))
+      .use(authRoutes(guard, deps))
+      .use(ssoRoutes(guard, deps))
+      .use(myKeyRoutes(guard, deps))
+      .use(myRelayTokenRoutes(guard, deps))
+      .use(myUsageRoutes(guard, deps))
+      .use(statsRoutes(guard, deps))
+      .use(providerRoutes(guard, catalog))
+      .use(discoveryRoutes(guard, deps.discovery))
+      .use(modelRoutes(guard, catalog))
+      .use(resolveRoutes(guard, catalog))
+      .use(pricingRoutes(feedGuard, catalog))
+      .use(deploymentRoutes(guard, catalog))
+      .use(principalRoutes(guard, deps.principals))
+      .use(keyRoutes(guard, deps))
+      .use(relayTokenRoutes(guard, deps))
+      .use(eventRoutes(guard, deps.audit))
+      .use(adminReportRoutes(guard, deps))
+      .use(opsRoutes(guard, clock, deps.metrics))
+      .use(openApiRoutes(guard, findRoutes))
+      .use(uiRoutes(guard, { assets: deps.assets, page, findPaths }))
+  );
+}

@@ -1,0 +1,180 @@
+import type { Static, TSchema, TUnsafe } from "@sinclair/typebox";
+import type { ErrorCode } from "#kernel/errors.ts";
+
+/** The caller that a route takes: any, an authenticated principal, an admin, or the owner of the relay token in its path. */
+export type Access = "public" | "caller" | "admin" | "relay";
+
+/** The parts of the documentation, in its order; a controller names its own as Elysia's `tags`. */
+const TAGS = [
+  "Models",
+  "Relay",
+  "Sign-in",
+  "Self-service",
+  "Statistics",
+  "Catalog",
+  "LiteLLM clients",
+  "People",
+  "Reports",
+  "Operation",
+] as const;
+export type Tag = (typeof TAGS)[number];
+
+/**
+ * Everything that a route says of itself, in one place: access control, the types of requests and answers, the OpenAPI
+ * document and `docs/api.md` come from it. Examples are requests that can be sent, and answers that come.
+ */
+export interface Declaration {
+  readonly access: Access;
+  /** One line without a full stop. */
+  readonly summary: string;
+  readonly description?: string;
+  /** An example for each name in the path. */
+  readonly params?: { readonly [name: string]: string };
+  readonly query?: readonly QueryParam[];
+  /** Validates the body; data plane and relay only show it. */
+  readonly body?: TSchema;
+  /** A body that can be sent. */
+  readonly example?: unknown;
+  /** A body that is left out counts as `{}`. */
+  readonly isBodyOptional?: true;
+  readonly answer: Answer;
+  /** Headers of an upstream's error, where the route passes that on unchanged. */
+  readonly upstreamErrorHeaders?: readonly AnswerHeader[];
+  /** Codes beside those that follow from access, method and body. */
+  readonly errors?: readonly ErrorCode[];
+  /** Answers out of memory: `internal_error` cannot come of it. */
+  readonly infallible?: true;
+}
+
+/** A declared route as it is served. */
+export interface Route extends Declaration {
+  readonly method: string;
+  /** In Elysia's spelling: `/my/keys/:id`. */
+  readonly path: string;
+  readonly tag: Tag;
+}
+
+export interface QueryParam {
+  readonly name: string;
+  readonly schema: TSchema;
+  readonly description: string;
+  /** Left out of the request that is the example when undefined. */
+  readonly example?: string;
+}
+
+/** What a route answers when it does not refuse. */
+export interface Answer<Status extends number = number, Schema extends TSchema = TSchema> {
+  readonly status: Status;
+  readonly description: string;
+  /** The first decides the type that clients of the source see. */
+  readonly contents: readonly [] | readonly [Content<Schema>, ...Content[]];
+  readonly headers?: readonly AnswerHeader[];
+}
+
+export interface JsonAnswer<Status extends number, Schema extends TSchema> extends Answer<Status, Schema> {
+  readonly contents: readonly [Content<Schema>];
+}
+
+export interface Content<Schema extends TSchema = TSchema> {
+  readonly type: string;
+  readonly schema: Schema;
+  readonly example?: unknown;
+}
+
+export const ANSWER_HEADERS = {
+  location: "Where the browser goes next.",
+  "set-cookie": "The session cookie `proxy_session`, or the state of a sign-in.",
+  "x-proxy-provider": "The provider's name.",
+  "x-proxy-model": "The upstream model name that the alias resolved to.",
+  "x-proxy-error-source": "`proxy`: the envelope of this interface; `upstream`: the upstream's own answer.",
+  "x-proxy-window": "The interval that was counted, where it is not the one that was asked for.",
+  "x-proxy-truncated": "`true`: rows beyond a limit were left out.",
+  "x-proxy-relay": "`on`, or `off` without `PROXY_MESSAGES_BASE_URL`.",
+  "www-authenticate": "`Bearer`.",
+} as const;
+export type AnswerHeader = keyof typeof ANSWER_HEADERS;
+
+/** JSON of one shape. */
+export function json<const Status extends number, Schema extends TSchema>(
+  status: Status,
+  schema: Schema,
+  example: unknown,
+  headers?: readonly AnswerHeader[],
+): JsonAnswer<Status, Schema> {
+  const content = { type: "application/json", schema, example };
+  return { status, description: "Done.", contents: [content], ...(headers !== undefined && { headers }) };
+}
+
+/** Another address for the browser, which gets or loses a cookie on the way. */
+export function redirectTo(status: 302 | 303, description: string): Answer {
+  return { status, description, contents: [], headers: ["location", "set-cookie"] };
+}
+
+/** What Elysia's types make of a declaration: the body that is validated, and the answer that a handler has to return. */
+type Hook<Declared extends Declaration> = (Declared["access"] extends "public"
+  ? { public: true }
+  : { access: Extract<Declared["access"], "caller" | "admin"> }) &
+  (Declared["body"] extends TSchema ? { body: Declared["body"] } : unknown) &
+  (Declared["answer"] extends Answer<infer Status, infer Schema> ? HookResponse<Status, Schema> : unknown);
+
+/** Without the `never`, Elysia would take anything from a handler that answers with another status than 200. */
+type HookResponse<Status extends number, Schema extends TSchema> = TSchema extends Schema
+  ? unknown
+  : {
+      response: { [status in Status]: TUnsafe<Static<Schema>> } & {
+        [status in Exclude<200, Status>]: TUnsafe<never>;
+      };
+    };
+
+const DECLARATION = "x-declaration";
+const declarations = new WeakSet<object>();
+
+/**
+ * The last argument of every route behind Elysia. The type checker holds the handler to the declared answer; at run time the
+ * answer's schema is not there, so that nothing is validated, dropped or delayed on its way out.
+ */
+export function route<const Declared extends Declaration & { readonly access: Exclude<Access, "relay"> }>(
+  declaration: Declared,
+): Hook<Declared>;
+export function route(declaration: Declaration): object {
+  const { access, body } = declaration;
+  declarations.add(declaration);
+  return {
+    ...(access === "public" ? { public: true } : { access }),
+    ...(body !== undefined && { body }),
+    detail: { [DECLARATION]: declaration },
+  };
+}
+
+/** A route as Elysia keeps it. */
+export interface ElysiaRoute {
+  readonly method: string;
+  readonly path: string;
+  readonly hooks: unknown;
+}
+
+/** The live table of these routes. Throws when one has no declaration or tag, so that the server does not start. */
+export function toRoutes(routes: readonly ElysiaRoute[]): readonly Route[] {
+  return routes.map(({ method, path, hooks }) => {
+    const detail = fieldOf(hooks, "detail");
+    const declaration = fieldOf(detail, DECLARATION);
+    if (!isDeclaration(declaration)) throw new Error(`${method} ${path} does not declare who may call it`);
+    const tags = fieldOf(detail, "tags");
+    const tag = TAGS.find((known) => Array.isArray(tags) && tags.includes(known));
+    if (tag === undefined) throw new Error(`${method} ${path} belongs to no part of the documentation`);
+    return { ...declaration, method, path, tag };
+  });
+}
+
+/** In the order of the documentation: by tag, and as they were registered within one. */
+export function inOrderOfTags(routes: readonly Route[]): readonly Route[] {
+  return routes.toSorted((one, other) => TAGS.indexOf(one.tag) - TAGS.indexOf(other.tag));
+}
+
+function isDeclaration(value: unknown): value is Declaration {
+  return typeof value === "object" && value !== null && declarations.has(value);
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}

@@ -1,0 +1,90 @@
+import type { ServedEndpoint } from "#catalog/capability.ts";
+import type { Answer, Route } from "#http/door/route.ts";
+import { MODEL } from "#http/schemas/examples.ts";
+import { ProxyRequestBody } from "#http/schemas/requests.ts";
+import type { ErrorCode } from "#kernel/errors.ts";
+import { EVENT_STREAM, toForeignAnswer, toForeignJson } from "./foreign.ts";
+
+/** A POST route of the data plane. */
+export interface EndpointRoute extends Route {
+  readonly method: "POST";
+  readonly access: "caller";
+  readonly endpoint: ServedEndpoint;
+}
+
+const COMPLETION = {
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1773230400,
+  model: "gpt-5",
+  choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
+};
+const EMBEDDING = {
+  object: "list",
+  data: [{ object: "embedding", index: 0, embedding: [0.1, 0.2] }],
+  model: "gpt-5",
+  usage: { prompt_tokens: 4, total_tokens: 4 },
+};
+
+interface Endpoint {
+  readonly endpoint: ServedEndpoint;
+  /** Under `/v1`, and without it: the same route, not a redirect. */
+  readonly path: string;
+  readonly summary: string;
+  readonly example: unknown;
+  readonly contents: Answer["contents"];
+  readonly errors?: readonly ErrorCode[];
+}
+
+const SERVED: readonly Endpoint[] = [
+  {
+    endpoint: "chat",
+    path: "/chat/completions",
+    summary: "Chat",
+    example: { model: MODEL.alias, messages: [{ role: "user", content: "Say hello." }] },
+    contents: [toForeignJson(COMPLETION), EVENT_STREAM],
+  },
+  {
+    endpoint: "completions",
+    path: "/completions",
+    summary: "Completions without messages",
+    example: { model: MODEL.alias, prompt: "Once upon a time" },
+    contents: [toForeignJson({ ...COMPLETION, object: "text_completion" }), EVENT_STREAM],
+  },
+  {
+    endpoint: "embeddings",
+    path: "/embeddings",
+    summary: "Embeddings",
+    example: { model: MODEL.alias, input: "The quick brown fox" },
+    contents: [toForeignJson(EMBEDDING)],
+    errors: ["embedding_batch_too_large"],
+  },
+];
+
+const FROM_PROVIDER = ["x-proxy-provider", "x-proxy-model"] as const;
+
+/** Served by the runtime's own router, without a framework in between. */
+export const ENDPOINT_ROUTES: readonly EndpointRoute[] = ["/v1", ""].flatMap((prefix) =>
+  SERVED.map(({ endpoint, path, summary, example, contents, errors = [] }): EndpointRoute => ({
+    method: "POST",
+    path: `${prefix}${path}`,
+    endpoint,
+    access: "caller",
+    tag: "Models",
+    summary,
+    description:
+      "Forwarded to the provider of the alias; the header `x-proxy-tags` labels the usage (`key:value`, …).",
+    body: ProxyRequestBody,
+    example,
+    answer: toForeignAnswer(contents, FROM_PROVIDER),
+    upstreamErrorHeaders: [...FROM_PROVIDER, "x-proxy-error-source"],
+    errors: [
+      "model_required",
+      "model_not_found",
+      "endpoint_not_supported",
+      ...errors,
+      "provider_unreachable",
+    ],
+  })),
+);

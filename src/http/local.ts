@@ -1,0 +1,56 @@
+import { createBodyRoom } from "#http/door/body-memory.ts";
+import { LOCAL_DOOR } from "#http/door/guard.ts";
+import type { HttpConfig } from "#http/door/host.ts";
+import type { Route } from "#http/door/route.ts";
+import { createSystemClock } from "#kernel/clock.ts";
+import { createControllers } from "./controllers.ts";
+import type { AppDeps } from "./deps.ts";
+
+/** The parts that a local command has; a route that needs another one fails. */
+export type LocalDeps = Pick<AppDeps, "clock" | "log"> & Partial<AppDeps>;
+
+/** The interface in process, for the owner of the data folder: no credential is asked for, and nothing is audited. */
+export interface LocalApp {
+  /** Never throws. */
+  fetch(request: Request): Promise<Response>;
+}
+
+const LOCAL_CONFIG: HttpConfig = {
+  host: "localhost",
+  publicUrl: null,
+  allowedHosts: [],
+  maxBodyBytes: 64 * 1024 * 1024,
+  adminPasswordEnabled: false,
+};
+
+export function createLocalApp(deps: LocalDeps): LocalApp {
+  const { elysia } = createLocalControllers(deps);
+  return { fetch: async (request) => await elysia.fetch(request) };
+}
+
+/** Every route that a server has, with nothing behind it. */
+export function listRoutes(): readonly Route[] {
+  const clock = createSystemClock();
+  return createLocalControllers({ clock }).routes;
+}
+
+function createLocalControllers(deps: Partial<AppDeps>) {
+  const room = createBodyRoom({ bytesMax: LOCAL_CONFIG.maxBodyBytes });
+  const nothing = { config: LOCAL_CONFIG, sso: null, relay: null, assets: null };
+  return createControllers(withAbsent<AppDeps>({ ...nothing, ...deps }), { door: LOCAL_DOOR, room });
+}
+
+/** A part that was not given may be passed on and taken apart, and throws when it is called. */
+function withAbsent<Parts extends object>(given: Partial<Parts>): Parts;
+function withAbsent(given: object): object {
+  return new Proxy(given, {
+    get: (parts, name): unknown => (name in parts ? Reflect.get(parts, name) : ABSENT),
+  });
+}
+
+const ABSENT: object = new Proxy(
+  () => {
+    throw new Error("a local command does not have this part");
+  },
+  { get: () => ABSENT },
+);
