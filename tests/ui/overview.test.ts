@@ -1,136 +1,90 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { TeamUsageRow, UsageBucket, UsageSeries } from "../../ui/api/reports.ts";
+import type { UsageBucket, UsageGroup, UsageSeries } from "../../ui/api/reports.ts";
 import { OTHER_ID } from "../../ui/charts/series.ts";
 import { toClientRoots } from "../../ui/reports/client-roots.ts";
-import { NONE_ID, rankGroups, toGroups, toTagKeys, toTopGroups } from "../../ui/pages/overview/groups.ts";
+import { NONE_ID, toGroupBy, toGroups, toTagKeys } from "../../ui/reports/groups.ts";
 import { toMeasured } from "../../ui/reports/measure.ts";
-import { toStack } from "../../ui/pages/overview/stack.ts";
+import { toStack, toTrend } from "../../ui/reports/stack.ts";
 import { toChange, toFailedShare, toTotals } from "../../ui/reports/totals.ts";
-import { BREAKDOWNS } from "../../ui/search/breakdown.ts";
 import { isSetUp, SETUP_STEPS, toNextStep, toSetupDone } from "../../ui/setup/setup.ts";
 import { toCsvName } from "../../ui/text/download.ts";
 
-function row(fields: Partial<TeamUsageRow>): TeamUsageRow {
-  return {
-    principal: "ada",
-    provider: "lab",
-    model: "fast",
-    endpoint: "chat",
-    client: null,
-    tags: [],
-    app: "untagged",
-    requests: 1,
-    cancelled: 0,
-    cost: null,
-    units: {},
-    ...fields,
-  };
-}
+const NOTHING = { requests: 0, ok: 0, cancelled: 0, failed: 0, unpriced_requests: 0, cost: null, units: {} };
 
 function bucket(day: number, fields: Partial<UsageBucket>): UsageBucket {
   const start = `2026-03-${String(day).padStart(2, "0")}T00:00:00Z`;
-  const none = { requests: 0, ok: 0, cancelled: 0, failed: 0, unpriced_requests: 0, cost: null, units: {} };
-  return { start, ...none, ...fields };
+  return { start, ...NOTHING, ...fields };
 }
 
-function days(...series: UsageBucket[]): UsageSeries {
-  return { bucket: "day", series };
+function group(value: string | null, fields: Partial<UsageGroup>): UsageGroup {
+  return { value, ...NOTHING, series: [], ...fields };
 }
 
-const rows = fc.array(
-  fc.record({
-    principal: fc.constantFrom("ada", "linus"),
-    provider: fc.constantFrom("lab", "(deleted)"),
-    model: fc.constantFrom("fast", "smart", "embed"),
-    endpoint: fc.constantFrom("chat", "embeddings"),
-    client: fc.constantFrom(null, "", "curl", "curl/8", "curl/8.1", "node"),
-    tags: fc.constantFrom<string[][]>([], ["app:web"], ["app:web", "env:prod"], ["env:test", "team:care"]),
-    app: fc.constant("untagged"),
-    requests: fc.integer({ min: 1, max: 1000 }),
-    cancelled: fc.constant(0),
-    cost: fc.option(fc.integer({ min: 0, max: 1000 })),
-    units: fc.constantFrom<TeamUsageRow["units"][]>(
-      {},
-      { input_tokens: 3 },
-      { input_tokens: 5, output_tokens: 7 },
-    ),
-  }),
-);
+/** A report by group, as the server answers it: of each bucket, the groups and the other add up to the totals. */
+function report(series: UsageBucket[], groups: UsageGroup[] = [], other: UsageSeries["other"] = null) {
+  const count = groups.length + (other === null ? 0 : 3);
+  return { bucket: "day", series, groups, other, group_count: count } as const satisfies UsageSeries;
+}
 
 describe("groups", () => {
-  test("whatever the usage is cut by, each row counts in one group and only one", () => {
-    fc.assert(
-      fc.property(rows, fc.constantFrom(...BREAKDOWNS), (usage, by) => {
-        const groups = toGroups(usage, { by, tagKey: "env" }, {});
-        const sum = (of: (figures: Pick<TeamUsageRow, "requests" | "cost">) => number) => ({
-          rows: usage.reduce((total, one) => total + of(one), 0),
-          groups: groups.reduce((total, one) => total + of(one), 0),
-        });
-        const requests = sum((one) => one.requests);
-        const cost = sum((one) => one.cost ?? 0);
-        expect(requests.groups).toBe(requests.rows);
-        expect(cost.groups).toBe(cost.rows);
-        expect(new Set(groups.map(({ id }) => id)).size).toBe(groups.length);
-      }),
-    );
+  test("stand in the order of the report, and what it does not tell apart comes last, without a filter", () => {
+    const rest = { ...NOTHING, requests: 4, series: [] };
+    const answer = report([], [group("b", { requests: 9 }), group("a", { requests: 5 })], rest);
+    const groups = toGroups(answer, { by: "model", tagKey: null }, {});
+    expect(groups.map(({ id, label, requests, patch }) => ({ id, label, requests, patch }))).toEqual([
+      { id: "b", label: "b", requests: 9, patch: { model: "b" } },
+      { id: "a", label: "a", requests: 5, patch: { model: "a" } },
+      { id: OTHER_ID, label: "3 others", requests: 4, patch: null },
+    ]);
   });
 
-  test("a group costs nothing only where something cost nothing: without any price it is unpriced, never $0", () => {
-    const used = { units: { input_tokens: 10 } };
-    const [unpriced, free, partial, unused] = toGroups(
-      [
-        row({ model: "unpriced", ...used }),
-        row({ model: "free", cost: 0, ...used }),
-        row({ model: "partial", cost: 2, ...used }),
-        row({ model: "partial", client: "curl", ...used }),
-        row({ model: "unused", cancelled: 1 }),
-      ],
-      { by: "model", tagKey: null },
-      {},
-    );
-    expect(unpriced).toMatchObject({ cost: null, hasUnpriced: true });
-    expect(free).toMatchObject({ cost: 0, hasUnpriced: false });
-    expect(partial).toMatchObject({ cost: 2, hasUnpriced: true, requests: 2 });
-    expect(unused).toMatchObject({ cost: null, hasUnpriced: false });
-  });
-
-  test("a row without the tag is in a group that no filter asks for, and never among those with a series", () => {
-    const usage = [row({ tags: ["app:web"], cost: 1 }), row({ cost: 5 })];
-    const groups = rankGroups(toGroups(usage, { by: "app", tagKey: null }, {}), "cost");
+  test("requests without the tag are in a group that no filter asks for, and have no series of their own", () => {
+    const answer = report([], [group(null, { cost: 5 }), group("web", { cost: 1 })]);
+    const cut = { by: "app", tagKey: null } as const;
+    const groups = toGroups(answer, cut, {});
     expect(groups.map(({ id, label, patch }) => ({ id, label, patch }))).toEqual([
       { id: NONE_ID, label: "untagged", patch: null },
       { id: "web", label: "web", patch: { tag: ["app:web"] } },
     ]);
-    expect(toTopGroups(groups, "cost", 8).map(({ id }) => id)).toEqual(["web"]);
+    const { series } = toStack({ report: answer, cut, measure: "cost", filters: {} });
+    expect(series.map(({ id }) => id)).toEqual(["web"]);
+  });
+
+  test("each has an id of its own, an empty User-Agent too", () => {
+    const answer = report([], [group(null, {}), group("", {}), group("curl", {})], {
+      ...NOTHING,
+      series: [],
+    });
+    const ids = toGroups(answer, { by: "client", tagKey: null }, {}).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(4);
   });
 
   test("a tag beside four others is not asked for: a question has four at most", () => {
     const filters = { tag: ["a:1", "b:1", "c:1", "app:web"] };
-    const usage = [row({ tags: ["app:web"] }), row({ tags: ["app:cli"] })];
-    const patches = toGroups(usage, { by: "app", tagKey: null }, filters).map(({ patch }) => patch);
+    const answer = report([], [group("web", {}), group("cli", {})]);
+    const patches = toGroups(answer, { by: "app", tagKey: null }, filters).map(({ patch }) => patch);
     expect(patches).toEqual([{ tag: filters.tag }, null]);
   });
 
-  test("the largest come first by what is counted, those without a number last, and equals by name", () => {
-    const usage = [
-      row({ model: "b", cost: 1, requests: 9 }),
-      row({ model: "none", requests: 50 }),
-      row({ model: "a", cost: 1, requests: 9 }),
-      row({ model: "c", cost: 7 }),
-    ];
-    const groups = toGroups(usage, { by: "model", tagKey: null }, {});
-    expect(rankGroups(groups, "cost").map(({ id }) => id)).toEqual(["c", "a", "b", "none"]);
-    expect(rankGroups(groups, "requests").map(({ id }) => id)).toEqual(["none", "a", "b", "c"]);
-    expect(toTopGroups(rankGroups(groups, "cost"), "cost", 2).map(({ id }) => id)).toEqual(["c", "a"]);
+  test.each([
+    ["app", null, "tag:app"],
+    ["tag", "team", "tag:team"],
+    // Nothing is tagged, so that any key tells the same.
+    ["tag", null, "tag:app"],
+    ["client", "team", "client"],
+  ] as const)("by %s, tag %s, are asked for as %s", (by, tagKey, asked) => {
+    expect(toGroupBy({ by, tagKey })).toBe(asked);
   });
 
   test("the tag that is used most is told apart first, and app, which has a cut of its own, last", () => {
-    const usage = [
-      row({ tags: ["app:web", "env:prod"], requests: 90 }),
-      row({ tags: ["team:care"], requests: 95 }),
-    ];
-    expect(toTagKeys(usage)).toEqual(["team", "env", "app"]);
+    const counts = { principals: [], keys: [], providers: [], models: [], clients: [] };
+    const tags = ["app:web", "env:prod", "env:test", "team:care"];
+    expect(toTagKeys({ tags, counts: { ...counts, tags: [99, 40, 50, 95] } })).toEqual([
+      "team",
+      "env",
+      "app",
+    ]);
   });
 });
 
@@ -160,28 +114,15 @@ describe("clients", () => {
 });
 
 describe("the stack", () => {
-  const groups = toGroups(
-    [row({ model: "fast", cost: 0.3, requests: 2 }), row({ model: "smart", cost: 0.2 })],
-    { by: "model", tagKey: null },
-    {},
-  );
-  const [fast] = groups;
-
-  function stack(total: UsageSeries, part: UsageSeries) {
-    if (fast === undefined) return expect.unreachable("no group");
-    return toStack({
-      total,
-      parts: [{ group: fast, series: part }],
-      groups,
-      measure: "cost",
-      cut: { by: "model", tagKey: null },
-    });
+  function stack(series: UsageBucket[], ...groups: UsageGroup[]) {
+    const cut = { by: "model", tagKey: null } as const;
+    return toStack({ report: report(series, groups), cut, measure: "cost", filters: {} });
   }
 
-  test("adds up to the total: what the parts leave is other", () => {
+  test("adds up to the total: what its groups leave is other", () => {
     const { series, buckets } = stack(
-      days(bucket(1, { requests: 3, cost: 0.5 }), bucket(2, { requests: 1, cost: 0.25 })),
-      days(bucket(1, { requests: 2, cost: 0.3 }), bucket(2, {})),
+      [bucket(1, { requests: 3, cost: 0.5 }), bucket(2, { requests: 1, cost: 0.25 })],
+      group("fast", { cost: 0.3, series: [bucket(1, { requests: 2, cost: 0.3 }), bucket(2, {})] }),
     );
     expect(series.map(({ id }) => id)).toEqual(["fast", OTHER_ID]);
     expect(buckets.map(({ values }) => values)).toEqual([
@@ -190,26 +131,28 @@ describe("the stack", () => {
     ]);
   });
 
-  test("never draws less than nothing, also when a part was counted later than the total", () => {
-    const { series, buckets } = stack(
-      days(bucket(1, { requests: 1, cost: 0.1 + 0.2 })),
-      days(bucket(1, { requests: 2, cost: 0.4 })),
+  test("never draws what binary fractions leave of a total as a rest", () => {
+    const { series } = stack(
+      [bucket(1, { requests: 1, cost: 0.1 + 0.2 })],
+      group("fast", { cost: 0.3, series: [bucket(1, { requests: 1, cost: 0.3 })] }),
     );
     expect(series.map(({ id }) => id)).toEqual(["fast"]);
-    expect(buckets[0]?.values).toEqual([0.4]);
-    const equal = stack(
-      days(bucket(1, { requests: 1, cost: 0.1 + 0.2 })),
-      days(bucket(1, { requests: 1, cost: 0.3 })),
-    );
-    expect(equal.series.map(({ id }) => id)).toEqual(["fast"]);
+  });
+
+  test("has as many series as there are colours, and none for what has nothing to draw", () => {
+    const one = bucket(1, { requests: 1, cost: 1 });
+    const groups = Array.from({ length: 10 }, (_, index) => group(`m${index}`, { cost: 1, series: [one] }));
+    const free = group("free", { cost: 0, series: [bucket(1, { cost: 0 })] });
+    const { series } = stack([bucket(1, { requests: 10, cost: 10 })], free, ...groups);
+    expect(series.map(({ id }) => id)).toEqual([
+      ...Array.from({ length: 8 }, (_, index) => `m${index}`),
+      OTHER_ID,
+    ]);
   });
 
   test("a trend is 0 on a quiet day, and has a gap where what was used has no price", () => {
-    const { trends } = stack(
-      days(bucket(1, {}), bucket(2, { requests: 1 }), bucket(3, { requests: 1, cost: 0.5 })),
-      days(bucket(2, { requests: 1 }), bucket(3, { requests: 1, cost: 0.5 })),
-    );
-    expect(trends.get("fast")).toEqual([0, null, 0.5]);
+    const series = [bucket(1, {}), bucket(2, { requests: 1 }), bucket(3, { requests: 1, cost: 0.5 })];
+    expect(toTrend({ series }, "cost")).toEqual([0, null, 0.5]);
   });
 });
 
@@ -245,8 +188,8 @@ describe("totals", () => {
 
   test("tokens are input, output and cache reads together; seconds of audio are none", () => {
     const units = { input_tokens: 1, output_tokens: 2, cached_input_tokens: 4, audio_seconds: 8 };
-    expect(toMeasured(row({ units }), "tokens")).toBe(7);
-    expect(toMeasured(row({ units: { audio_seconds: 8 } }), "tokens")).toBeNull();
+    expect(toMeasured(bucket(1, { units }), "tokens")).toBe(7);
+    expect(toMeasured(bucket(1, { units: { audio_seconds: 8 } }), "tokens")).toBeNull();
   });
 });
 

@@ -5,7 +5,7 @@ import { unwrap, unwrapWithHeaders } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";
 import { KEYS, makeStale } from "./keys.ts";
-import { unwrapReport, type SeriesQuery } from "./reports.ts";
+import { unwrapReport, type SeriesGroups, type SeriesQuery } from "./reports.ts";
 
 /** What a caller has and used itself (specification, section 4.3). */
 
@@ -22,7 +22,7 @@ export function myUsageQuery(window: OwnWindow) {
   });
 }
 
-export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket">) {
+export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket"> & Partial<SeriesGroups>) {
   return queryOptions({
     queryKey: [...KEYS.mySeries, query],
     queryFn: ({ signal }) => unwrapReport(api.my.usage.series.get(asking(signal, { ...query }))),

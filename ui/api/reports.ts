@@ -1,6 +1,7 @@
 import type { Treaty } from "@elysiajs/eden/treaty2";
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { Bucket } from "#stats/bucket.ts";
+import type { GroupOrder } from "#stats/series-grouping.ts";
 import type { ReportQuery } from "../search/filters.ts";
 import { unwrapWithHeaders } from "./answer.ts";
 import { api, asking } from "./client.ts";
@@ -9,8 +10,16 @@ import type { PageQuery } from "./pages.ts";
 
 /** The team's reports (specification, section 4.4). */
 
-export interface SeriesQuery extends ReportQuery {
+export interface SeriesQuery extends ReportQuery, Partial<SeriesGroups> {
   readonly bucket: Bucket;
+}
+
+/** Adds groups to a series, the largest by `order`. */
+export interface SeriesGroups {
+  /** A field, or `tag:` and a tag's key. */
+  readonly group_by: string;
+  readonly order: GroupOrder;
+  readonly top: number;
 }
 
 /** What a report says of itself beside its figures. */
@@ -22,6 +31,7 @@ export interface ReportNotes {
 }
 
 export type UsageSeries = Treaty.Data<typeof api.stats.series.get>;
+export type UsageGroup = NonNullable<UsageSeries["groups"]>[number];
 export type UsageBucket = UsageSeries["series"][number];
 export type Units = UsageBucket["units"];
 export type TeamUsageRow = Treaty.Data<typeof api.stats.summary.get>["usage"][number];

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
 import { mySeriesQuery } from "../api/my.ts";
 import { useMe } from "../api/session.ts";
+import { TOP_SERIES_MAX } from "../charts/series.ts";
 import { buttonClass } from "../components/button.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { WindowPicker } from "../filters/window-picker.tsx";
@@ -23,7 +24,10 @@ export function UsagePage() {
   const { show = "cost" } = readUsageSearch(useSearch({ strict: false }));
   const { window } = report;
   const { since, until, bucket, previous } = window;
-  const series = useQuery({ ...mySeriesQuery({ since, until, bucket }), ...toRefresh(window) });
+  const series = useQuery({
+    ...mySeriesQuery({ since, until, bucket, group_by: "model", order: show, top: TOP_SERIES_MAX }),
+    ...toRefresh(window),
+  });
   const before = useQuery({
     ...mySeriesQuery({ ...(previous ?? { since, until }), bucket }),
     enabled: previous !== null,

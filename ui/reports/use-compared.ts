@@ -34,6 +34,7 @@ export function useCompared<Report, Figures>(
   return useLatest(fresh) ?? { now: null, before: null };
 }
 
-function isSettled({ isPending, isPlaceholderData }: AskedReport<unknown>): boolean {
+/** Answered for what is asked now. */
+export function isSettled({ isPending, isPlaceholderData }: AskedReport<unknown>): boolean {
   return !isPending && !isPlaceholderData;
 }

@@ -17,19 +17,21 @@ export interface BreakdownCardProps {
 
 /** The figures behind the chart, and the way to take them along. */
 export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
-  const { stack, isStale, notes, failure } = answer;
+  const { stack, isStale, failure } = answer;
   const csv = useCsvExport({ path: "/stats/summary", query: { ...report.query }, subject: "usage" });
   if (stack === null && failure !== null) return null;
   return (
     <Card
       flush
       title={`By ${BREAKDOWN_LABELS[by].toLowerCase()}`}
-      lead={
-        notes?.isTruncated === true
-          ? "There is more than one report holds: only the rows with the most requests are counted. Narrow the window or filter."
-          : "Answered and cancelled requests with a model. Failures are in the chart and on the page Errors."
+      lead="All requests of the window, cancelled and failed ones included."
+      actions={
+        <CsvButton
+          size="sm"
+          state={csv}
+          title="Answered and cancelled requests by person, provider, model, client and tags"
+        />
       }
-      actions={<CsvButton size="sm" state={csv} title="Every row of this report" />}
     >
       <CsvFailure state={csv} className="px-4 pb-4" />
       <Suspense fallback={<TableSkeleton rows={9} />}>

@@ -1,18 +1,19 @@
 import { useMemo } from "react";
+import { OTHER_ID } from "../../charts/series.ts";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { Absent } from "../../components/absent.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import type { Column } from "../../components/column.ts";
 import { ShareBar } from "../../components/share-bar.tsx";
-import { LateVirtualBody } from "../../components/late-virtual-body.tsx";
-import { DataTable, ROWS_DRAWN_MAX } from "../../components/table.tsx";
+import { DataTable } from "../../components/table.tsx";
 import { BREAKDOWN_LABELS } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { formatCount, formatPercent } from "../../text/format.ts";
 import { Quantity } from "../../reports/quantity.tsx";
-import type { Group } from "./groups.ts";
+import type { Group } from "../../reports/groups.ts";
 import { addKnown, MEASURE_LABELS, toMeasured } from "../../reports/measure.ts";
-import type { Stack } from "./stack.ts";
+import { toTrend, type Stack } from "../../reports/stack.ts";
+import { toTotals } from "../../reports/totals.ts";
 import { UsageCost } from "../../reports/usage-cost.tsx";
 
 export interface BreakdownTableProps {
@@ -23,9 +24,9 @@ export interface BreakdownTableProps {
 
 /** The groups with their figures, the largest first; a name adds its filter. */
 export function BreakdownTable({ stack, report, busy }: BreakdownTableProps) {
-  const { groups, measure, cut } = stack;
+  const { groups, measure, cut, totals } = stack;
   const columns = useMemo(() => toColumns(stack, report), [stack, report]);
-  const sums = useMemo(() => toSums(groups), [groups]);
+  const sums = useMemo(() => toTotals(totals), [totals]);
   const name = BREAKDOWN_LABELS[cut.by].toLowerCase();
   return (
     <DataTable
@@ -40,22 +41,16 @@ export function BreakdownTable({ stack, report, busy }: BreakdownTableProps) {
         descending: true,
       }}
       busy={busy}
-      body={groups.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
-      empty={
-        <EmptyState
-          icon="usage"
-          title="Nothing was answered in this window"
-          body="Requests that failed are not in this table: they are on the page Errors."
-        />
-      }
+      empty={<EmptyState icon="usage" title="Nothing was used in this window" />}
       footer={{
-        name: "Together",
+        name: "Total",
         requests: formatCount(sums.requests),
         cancelled: formatCount(sums.cancelled),
-        input: <Quantity value={sums.input} />,
-        output: <Quantity value={sums.output} />,
-        cached: <Quantity value={sums.cached} />,
-        cost: <UsageCost cost={sums.cost} hasUnpriced={sums.hasUnpriced} />,
+        failed: formatCount(sums.failed),
+        input: <Quantity value={sums.units.input_tokens} />,
+        output: <Quantity value={sums.units.output_tokens} />,
+        cached: <Quantity value={sums.units.cached_input_tokens} />,
+        cost: <UsageCost cost={sums.cost} hasUnpriced={sums.unpricedRequests > 0} />,
       }}
     />
   );
@@ -65,7 +60,7 @@ function toId({ id }: Group): string {
   return id;
 }
 
-function toColumns({ groups, measure, cut, trends }: Stack, report: Report): readonly Column<Group>[] {
+function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Column<Group>[] {
   const total = groups.reduce<number | null>((sum, group) => addKnown(sum, toMeasured(group, measure)), null);
   const toShare = (group: Group) => {
     const value = toMeasured(group, measure);
@@ -80,22 +75,9 @@ function toColumns({ groups, measure, cut, trends }: Stack, report: Report): rea
       cell: (group) => <Name group={group} report={report} />,
       sortValue: ({ label }) => label,
     },
-    {
-      id: "requests",
-      header: "Requests",
-      align: "end",
-      width: "w-28",
-      cell: ({ requests }) => formatCount(requests),
-      sortValue: ({ requests }) => requests,
-    },
-    {
-      id: "cancelled",
-      header: "Cancelled",
-      align: "end",
-      width: "w-28",
-      cell: ({ cancelled }) => formatCount(cancelled),
-      sortValue: ({ cancelled }) => cancelled,
-    },
+    toCountColumn("requests", "Requests", ({ requests }) => requests),
+    toCountColumn("cancelled", "Cancelled", ({ cancelled }) => cancelled),
+    toCountColumn("failed", "Failed", ({ failed }) => failed),
     toUnitColumn("input", "Input", ({ units }) => units.input_tokens),
     toUnitColumn("output", "Output", ({ units }) => units.output_tokens),
     toUnitColumn("cached", "Cached", ({ units }) => units.cached_input_tokens),
@@ -104,8 +86,8 @@ function toColumns({ groups, measure, cut, trends }: Stack, report: Report): rea
       header: "Cost",
       align: "end",
       width: "w-28",
-      cell: ({ cost, hasUnpriced }) => <UsageCost cost={cost} hasUnpriced={hasUnpriced} />,
-      sortValue: ({ cost }) => cost,
+      cell: ({ cost, unpriced_requests: unpriced }) => <UsageCost cost={cost} hasUnpriced={unpriced > 0} />,
+      sortValue: exceptOther(({ cost }) => cost),
     },
     {
       id: "share",
@@ -114,16 +96,32 @@ function toColumns({ groups, measure, cut, trends }: Stack, report: Report): rea
       align: "end",
       width: "w-28",
       cell: (group) => <Share share={toShare(group)} />,
-      sortValue: toShare,
+      sortValue: exceptOther(toShare),
     },
     {
       id: "trend",
       header: "Trend",
-      headerTitle: `${MEASURE_LABELS[measure]} over the window, of those that have a colour in the chart`,
+      headerTitle: `${MEASURE_LABELS[measure]} over the window`,
       width: "w-32",
-      cell: ({ id }) => <Trend values={trends.get(id)} />,
+      cell: (group) => <Sparkline values={toTrend(group, measure)} width={88} height={20} />,
     },
   ];
+}
+
+/** The sum of the smallest groups comes last, whatever its size. */
+function exceptOther(of: (group: Group) => number | null | undefined): (group: Group) => number | null {
+  return (group) => (group.id === OTHER_ID ? null : (of(group) ?? null));
+}
+
+function toCountColumn(id: string, header: string, of: (group: Group) => number): Column<Group> {
+  return {
+    id,
+    header,
+    align: "end",
+    width: "w-28",
+    cell: (group) => formatCount(of(group)),
+    sortValue: exceptOther(of),
+  };
 }
 
 function toUnitColumn(id: string, header: string, of: (group: Group) => number | undefined): Column<Group> {
@@ -134,7 +132,7 @@ function toUnitColumn(id: string, header: string, of: (group: Group) => number |
     align: "end",
     width: "w-28",
     cell: (group) => <Quantity value={of(group)} />,
-    sortValue: (group) => of(group) ?? null,
+    sortValue: exceptOther(of),
   };
 }
 
@@ -163,23 +161,4 @@ function Share({ share }: { readonly share: number | null }) {
       <span className="w-11">{formatPercent(share)}</span>
     </span>
   );
-}
-
-function Trend({ values }: { readonly values: readonly (number | null)[] | undefined }) {
-  if (values === undefined) return <Absent />;
-  return <Sparkline values={values} width={88} height={20} />;
-}
-
-function toSums(groups: readonly Group[]) {
-  const add = (of: (group: Group) => number | null | undefined) =>
-    groups.reduce<number | null>((sum, group) => addKnown(sum, of(group)), null);
-  return {
-    requests: add(({ requests }) => requests) ?? 0,
-    cancelled: add(({ cancelled }) => cancelled) ?? 0,
-    input: add(({ units }) => units.input_tokens),
-    output: add(({ units }) => units.output_tokens),
-    cached: add(({ units }) => units.cached_input_tokens),
-    cost: add(({ cost }) => cost),
-    hasUnpriced: groups.some(({ hasUnpriced }) => hasUnpriced),
-  };
 }

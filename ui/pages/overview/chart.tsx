@@ -6,7 +6,7 @@ import { countFilters, NO_FILTERS } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { ALL_TIME, toChosenSearch } from "../../search/window.ts";
 import { MEASURE_FORMATS, MEASURE_LABELS } from "../../reports/measure.ts";
-import type { Stack } from "./stack.ts";
+import type { Stack } from "../../reports/stack.ts";
 
 export interface ChartProps {
   readonly stack: Stack;

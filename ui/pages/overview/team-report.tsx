@@ -7,7 +7,6 @@ import type { Report } from "../../search/report.ts";
 import { BreakdownCard } from "./breakdown-card.tsx";
 import { ChartCard } from "./chart-card.tsx";
 import { CountedWindow } from "../../reports/counted-window.tsx";
-import { toRefresh } from "../../reports/refresh.ts";
 import { Tiles } from "../../reports/tiles.tsx";
 import { toSeriesTotals } from "../../reports/totals.ts";
 import { useCompared } from "../../reports/use-compared.ts";
@@ -19,13 +18,13 @@ export function TeamReport({ report }: { readonly report: Report }) {
   const { by = "model", show = "cost", tagged } = readOverviewSearch(useSearch({ strict: false }));
   const { query, previousQuery, window } = report;
   const { bucket } = window;
-  const total = useQuery({ ...teamSeriesQuery({ ...query, bucket }), ...toRefresh(window) });
+  const answer = useStack({ report, by, tagged, measure: show });
+  const total = answer.asked;
   const previous = useQuery({
     ...teamSeriesQuery({ ...(previousQuery ?? query), bucket }),
     enabled: previousQuery !== null,
   });
   const totals = useCompared(total, previousQuery === null ? null : previous, toSeriesTotals);
-  const answer = useStack({ report, by, tagged, measure: show });
   return (
     <>
       {(totals.now !== null || total.error === null) && (

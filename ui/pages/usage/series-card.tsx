@@ -29,7 +29,7 @@ export function SeriesCard({ report, asked, measure }: SeriesCardProps) {
   return (
     <Card
       className="mb-4"
-      title={`${MEASURE_LABELS[measure]} over time`}
+      title={`${MEASURE_LABELS[measure]} by model`}
       lead={`Per ${report.window.bucket}, in UTC. A bar narrows the window.`}
       actions={
         <Segmented
@@ -44,7 +44,7 @@ export function SeriesCard({ report, asked, measure }: SeriesCardProps) {
       {(data !== undefined || error === null) && (
         <div
           aria-busy={isPlaceholderData || undefined}
-          className={classNames("min-h-[18.25rem] transition-opacity", isPlaceholderData && "opacity-60")}
+          className={classNames("min-h-[19.75rem] transition-opacity", isPlaceholderData && "opacity-60")}
         >
           <Suspense fallback={<ChartSkeleton />}>
             {data === undefined ? <ChartSkeleton /> : <SeriesChart {...{ report, measure }} answer={data} />}

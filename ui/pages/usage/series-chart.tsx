@@ -4,7 +4,8 @@ import { StackedBars } from "../../charts/stacked-bars.tsx";
 import type { Measure } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { toChosenSearch } from "../../search/window.ts";
-import { MEASURE_FORMATS, MEASURE_LABELS, toMeasured } from "../../reports/measure.ts";
+import { MEASURE_FORMATS, MEASURE_LABELS } from "../../reports/measure.ts";
+import { toStack } from "../../reports/stack.ts";
 
 export interface SeriesChartProps {
   readonly report: Report;
@@ -12,15 +13,16 @@ export interface SeriesChartProps {
   readonly measure: Measure;
 }
 
+const BY_MODEL = { by: "model", tagKey: null } as const;
+
+/** What one used over time, by model. */
 export function SeriesChart({ report, answer, measure }: SeriesChartProps) {
-  const { bucket, series: usage } = answer;
-  const buckets = useMemo(
-    () => usage.map((one) => ({ start: one.start, values: [toMeasured(one, measure)] })),
-    [usage, measure],
+  const { series, buckets, bucket, totals } = useMemo(
+    () => toStack({ report: answer, cut: BY_MODEL, measure, filters: {} }),
+    [answer, measure],
   );
-  const series = useMemo(() => [{ id: measure, label: MEASURE_LABELS[measure] }], [measure]);
   const narrow = (since: string, until: string) => report.change(toChosenSearch(since, until));
-  const hasRequests = usage.some(({ requests }) => requests > 0);
+  const hasRequests = totals.some(({ requests }) => requests > 0);
   return (
     <StackedBars
       label={`Your ${MEASURE_LABELS[measure].toLowerCase()} per ${bucket}`}
@@ -28,7 +30,7 @@ export function SeriesChart({ report, answer, measure }: SeriesChartProps) {
       format={MEASURE_FORMATS[measure]}
       onBucket={narrow}
       onRange={narrow}
-      {...(measure === "cost" && { unpriced: (index: number) => usage[index]?.unpriced_requests ?? 0 })}
+      {...(measure === "cost" && { unpriced: (index: number) => totals[index]?.unpriced_requests ?? 0 })}
       empty={
         hasRequests ? "Nothing of this is known for your requests." : "You made no requests in this window."
       }

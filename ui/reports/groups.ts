@@ -1,0 +1,94 @@
+import { compareCodeUnits, toCounted } from "#kernel/text.ts";
+import type { Facets, UsageGroup, UsageSeries } from "../api/reports.ts";
+import { OTHER_ID } from "../charts/series.ts";
+import type { Breakdown } from "../search/breakdown.ts";
+import { addTag, type Filters } from "../search/filters.ts";
+
+/** What the usage is cut by. */
+export interface Cut {
+  readonly by: Breakdown;
+  /** The tag whose values are told apart, when it is cut by tag; null when nothing is tagged. */
+  readonly tagKey: string | null;
+}
+
+/** All requests that share a model, a person and so on. */
+export interface Group extends Omit<UsageGroup, "value"> {
+  readonly id: string;
+  readonly label: string;
+  /** What narrows the page to it; null where no filter says so. */
+  readonly patch: Filters | null;
+}
+
+/** The requests that have none of what they are cut by; no name begins with a space. */
+export const NONE_ID = " none";
+
+const APP_KEY = "app";
+
+/** How the report is asked for it. */
+export function toGroupBy(cut: Cut): string {
+  const { by } = cut;
+  return by === "app" || by === "tag" ? `tag:${toTagKey(cut)}` : by;
+}
+
+/** Each request in one group and only one, the largest first; what the report does not tell apart is the last one. */
+export function toGroups(
+  { groups = [], group_count: count = 0, other = null }: UsageSeries,
+  cut: Cut,
+  filters: Filters,
+): readonly Group[] {
+  const named = groups.map(({ value, ...figures }) =>
+    Object.assign(figures, toIdentity(cut, value, filters)),
+  );
+  if (other === null) return named;
+  return [
+    ...named,
+    { ...other, id: OTHER_ID, label: toCounted(count - groups.length, "other"), patch: null },
+  ];
+}
+
+/** The keys of the tags in use, the one on the most requests first; `app` has a cut of its own and comes last. */
+export function toTagKeys({ tags, counts }: Pick<Facets, "tags" | "counts">): readonly string[] {
+  const requests = new Map<string, number>();
+  for (const [index, tag] of tags.entries()) {
+    const key = tag.slice(0, tag.indexOf(":"));
+    requests.set(key, (requests.get(key) ?? 0) + (counts?.tags[index] ?? 0));
+  }
+  return [...requests]
+    .toSorted(
+      ([a, used], [b, usedToo]) =>
+        Number(a === APP_KEY) - Number(b === APP_KEY) || usedToo - used || compareCodeUnits(a, b),
+    )
+    .map(([key]) => key);
+}
+
+/** Where nothing is tagged any key does: every request is without it. */
+function toTagKey({ by, tagKey }: Cut): string {
+  return by === "app" ? APP_KEY : (tagKey ?? APP_KEY);
+}
+
+type Identity = Pick<Group, "id" | "label" | "patch">;
+
+function toIdentity(cut: Cut, name: string | null, filters: Filters): Identity {
+  if (name === null) return { id: NONE_ID, label: toNoneLabel(cut), patch: null };
+  // A User-Agent may be there and empty, which no filter can say.
+  if (name === "") return { id: " empty", label: "empty", patch: null };
+  return { id: name, label: toLabel(cut, name), patch: toPatch(cut, name, filters) };
+}
+
+function toLabel({ by, tagKey }: Cut, name: string): string {
+  return by === "tag" ? `${tagKey}:${name}` : name;
+}
+
+function toNoneLabel({ by, tagKey }: Cut): string {
+  if (by === "model") return "no model";
+  if (by === "client") return "not named";
+  return by === "app" || tagKey === null ? "untagged" : `without ${tagKey}`;
+}
+
+function toPatch(cut: Cut, name: string, filters: Filters): Filters | null {
+  if (cut.by !== "app" && cut.by !== "tag") return { [cut.by]: name };
+  const pair = `${toTagKey(cut)}:${name}`;
+  const tag = addTag(filters, pair);
+  // As many tags as a question can have are there already.
+  return tag.includes(pair) ? { tag } : null;
+}
