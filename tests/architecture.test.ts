@@ -23,6 +23,9 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
   kernel: [],
 };
 
+/** What every engine's ledger is made of; knows no driver. */
+const NEUTRAL_LEDGER = ["ledger/journal", "ledger/threads", "ledger/windows", "ledger/rows"];
+
 /**
  * Which sub-room of a room may import which; a key is a folder of the room, and a file belongs to the longest one that it
  * lies in. `.` is the files beside the sub-rooms: they wire, may import all of them, and are imported by a sub-room only
@@ -56,29 +59,40 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "ledger/threads": ["ledger/journal"],
     "ledger/windows": [],
     "ledger/rows": [],
-    "sqlite/file": ["files"],
-    "sqlite/catalog": ["sqlite/file"],
-    "sqlite/ledger/file": ["sqlite/file", "files", "ledger/journal"],
-    "sqlite/ledger/write": [
-      "sqlite/ledger/file",
-      "files",
-      "ledger/journal",
-      "ledger/threads",
-      "ledger/windows",
-      "ledger/rows",
-    ],
-    "sqlite/ledger/reports": ["sqlite/ledger/file", "ledger/threads", "ledger/windows", "ledger/rows"],
+    "sqlite/file": [".", "files"],
+    "sqlite/catalog": [".", "sqlite/file"],
+    "sqlite/ledger/file": [".", "sqlite/file", "files", "ledger/journal"],
+    "sqlite/ledger/write": ["sqlite/ledger/file", "files", ...NEUTRAL_LEDGER],
+    "sqlite/ledger/reports": ["sqlite/ledger/file", ...NEUTRAL_LEDGER],
     "sqlite/ledger": [
+      ".",
       "sqlite/ledger/file",
       "sqlite/ledger/write",
       "sqlite/ledger/reports",
       "sqlite/file",
       "files",
-      "ledger/journal",
-      "ledger/threads",
-      "ledger/windows",
+      ...NEUTRAL_LEDGER,
+    ],
+    sqlite: [
+      ".",
+      "sqlite/catalog",
+      "sqlite/ledger",
+      "sqlite/ledger/file",
+      "sqlite/file",
+      "files",
+      ...NEUTRAL_LEDGER,
     ],
   },
+};
+
+/** What other rooms import of a room that is not open to them as a whole: a file, or what lies in a folder (`files/`). */
+const DOORS: { readonly [room: string]: readonly string[] } = {
+  storage: ["storage/engine.ts", "storage/files/", "storage/backup/"],
+};
+
+/** Which file picks what stands behind such a door. */
+const PICKS: { readonly [path: string]: readonly string[] } = {
+  "boot/settings/engine.ts": ["storage/sqlite/engine.ts"],
 };
 
 /** Where a package may be imported: a room, or one file of it. Anything from `node:` and `bun` may be used anywhere. */
@@ -152,6 +166,16 @@ describe("the import graph", () => {
       const to = toSubRoom(target);
       if (from === null || to === null || from === "." || from === to) return true;
       return (SUB_ROOMS[toRoom(path)]?.[from] ?? []).includes(to);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("another room enters storage by its port alone, and one file picks the engine", () => {
+    const wrong = eachImport(({ path, specifier }) => {
+      const target = toTarget(path, specifier);
+      const doors = target === null ? undefined : DOORS[toRoom(target)];
+      if (target === null || doors === undefined || toRoom(target) === toRoom(path)) return true;
+      return [...doors, ...(PICKS[path] ?? [])].some((door) => target.startsWith(door));
     });
     expect(wrong).toEqual([]);
   });

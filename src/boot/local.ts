@@ -7,11 +7,9 @@ import { createPrincipals, type Principals } from "#identity/principals.ts";
 import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
-import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
-import { openCatalogAsGuest, readCatalogDatabase } from "#storage/sqlite/catalog/local-catalog.ts";
-import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
-import { openLedgerReader, type LedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
+import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
 import type { Config } from "#boot/settings/config.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { prepareDataDir, requireInstallation } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { createLocalReports, type LocalReports } from "./local-reports.ts";
@@ -49,21 +47,13 @@ export interface Local extends LocalServices {
 export async function openLocal(config: Config, system: System): Promise<Local> {
   requireInstallation(config);
   const opening = prepareOpening(config, system);
-  const database = await readCatalogDatabase(opening.databaseOptions);
-  const openForWriting = async () => {
-    const opened = await openCatalogAsGuest({ ...opening.databaseOptions, dataDir: config.dataDir });
-    return { services: opening.wire(opened), close: () => opened.close() };
-  };
-  let writing: ReturnType<typeof openForWriting> | null = null;
+  const storage = await engine.openLocal(opening.storageOptions);
+  let writing: Promise<LocalServices> | null = null;
   return {
-    ...opening.wire(database),
-    forWriting: async () => (await (writing ??= openForWriting())).services,
-    async close() {
-      await opening.ledger.close();
-      // One that could not be opened has said so to whoever wanted to write.
-      await (await writing?.catch(() => null))?.close();
-      await database.close();
-    },
+    ...opening.wire(storage.reading, storage.ledger),
+    forWriting: () =>
+      (writing ??= storage.forWriting().then((stores) => opening.wire(stores, storage.ledger))),
+    close: () => storage.close(),
   };
 }
 
@@ -71,8 +61,8 @@ export async function openLocal(config: Config, system: System): Promise<Local> 
 export async function makeLocal(config: Config, system: System): Promise<Local> {
   await goBackBeforeRestore(config, system.log);
   prepareDataDir(config);
-  if (findCatalogAge(config.databasePath) === "none") {
-    await (await openCatalogDatabase(prepareOpening(config, system).databaseOptions)).close();
+  if (engine.inspect.findCatalogAge(config.databasePath) === "none") {
+    await engine.makeCatalog(prepareOpening(config, system).storageOptions);
   }
   return openLocal(config, system);
 }
@@ -80,14 +70,18 @@ export async function makeLocal(config: Config, system: System): Promise<Local> 
 function prepareOpening(config: Config, system: System) {
   const { clock, ids, log } = system;
   const secrets = createSecretBox(loadSecretKey(config, ids));
-  const ledger = openLedgerReader({ dataDir: config.dataDir, log });
   const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: config.maxResponseBytes });
   return {
-    ledger,
-    databaseOptions: { path: config.databasePath, secretCheckValue: secrets.checkValue, clock, log },
-    wire(database: CatalogDatabase): LocalServices {
-      const { identity } = database;
-      const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
+    storageOptions: {
+      dataDir: config.dataDir,
+      databasePath: config.databasePath,
+      secretCheckValue: secrets.checkValue,
+      clock,
+      log,
+    },
+    wire(stores: CatalogStores, ledger: LedgerReader): LocalServices {
+      const { identity } = stores;
+      const catalog = createCatalog({ store: stores.catalog, secrets, clock, ids });
       const secretsDeps = { store: identity, secrets, clock, ids };
       return {
         secrets,

@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { createCatalog } from "#catalog/catalog.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import { createExchange, type Exchange } from "#forward/exchange.ts";
@@ -22,11 +20,10 @@ import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
-import { USAGE_NAME } from "#storage/files/data-files.ts";
-import { openStorage } from "#storage/storage.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
 import type { Config } from "#boot/settings/config.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { loadSecretKey } from "#boot/secrets/secret-key.ts";
@@ -61,8 +58,7 @@ export async function openServices(
   prepareDataDir(config);
   const secrets = createSecretBox(loadSecretKey(config, ids));
   const adminPassword = loadAdminPassword(config, ids);
-  const wasServed = existsSync(join(config.dataDir, USAGE_NAME));
-  const storage = await openStorage({
+  const storage = await engine.serve({
     databasePath: config.databasePath,
     dataDir: config.dataDir,
     secretCheckValue: secrets.checkValue,
@@ -93,7 +89,8 @@ export async function openServices(
   const isEmpty = (await storage.identity.countPrincipals()) === 0;
   // The password signs in as `admin`: while it is on, that principal has to exist.
   if (adminPassword.password !== null || isEmpty) await principals.ensureAdmin();
-  const isFirstStart = !wasServed && (await principals.findByName(ADMIN_PRINCIPAL_NAME))?.enabled === true;
+  const isFirstStart =
+    !storage.wasServed && (await principals.findByName(ADMIN_PRINCIPAL_NAME))?.enabled === true;
   const loopLag = startLoopLag(clock);
   const { sessionTtlSeconds } = config;
   const sessions: SessionsDeps = { store: storage.identity, secrets, clock, ids, sessionTtlSeconds };

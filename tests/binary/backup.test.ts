@@ -89,7 +89,7 @@ describe("a backup of a server under load", () => {
           "--json",
         );
         expect(`${code} ${messages}`).toBe("0 ");
-        expect(JSON.parse(data)).toMatchObject({ file, has_secret_key: true, usage_schema: 2 });
+        expect(JSON.parse(data)).toMatchObject({ file, has_secret_key: true, usage_schema: 1 });
         expect(statSync(file).mode & 0o777).toBe(0o600);
       }
       await load.stop();

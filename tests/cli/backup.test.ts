@@ -30,7 +30,7 @@ describe("lockport backup", () => {
     expect(view).toMatchObject({
       file,
       has_secret_key: false,
-      catalog_schema: "0003_login_links",
+      catalog_schema: "0000_catalog",
       usage_schema: null,
     });
     expect(view.parts.map(({ name }: { name: string }) => name)).toEqual(["catalog.db"]);

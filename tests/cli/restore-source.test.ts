@@ -100,7 +100,7 @@ describe("a file that is no whole backup", () => {
       [{ parts: { "catalog.db": torn } }, "damaged"],
       [{ parts: { "catalog.db": Buffer.from("no database at all ".repeat(100)) } }, "not a database"],
       [
-        { parts: { "catalog.db": catalog, "usage.db": catalog }, more: { usage_schema: 2 } },
+        { parts: { "catalog.db": catalog, "usage.db": catalog }, more: { usage_schema: 1 } },
         "not a usage database",
       ],
       [{ parts: { "catalog.db": catalog }, more: { format_version: 2 } }, "newer lockport"],
@@ -175,7 +175,7 @@ async function seal({ parts, claimed = parts, more = {}, manifest }: Sealed): Pr
         format_version: 1,
         created_at: "2026-03-01T00:00:00.000000Z",
         interface_version: "1.0.0",
-        catalog_schema: "0003_login_links",
+        catalog_schema: "0000_catalog",
         usage_schema: null,
         parts: Object.entries(claimed).map(([name, bytes]) => ({
           name,

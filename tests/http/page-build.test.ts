@@ -225,7 +225,7 @@ describe("a build that fails", () => {
   test("takes more than types from a room of the server; of a pure room it takes the source itself", async () => {
     for (const specifier of [
       "#http/app.ts",
-      "#storage/storage.ts",
+      "#storage/sqlite/storage.ts",
       "#boot/settings/config.ts",
       "#cli/screen/table.ts",
       "#forward/relay.ts",

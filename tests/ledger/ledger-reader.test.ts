@@ -7,7 +7,8 @@ import { SetupError } from "#kernel/errors.ts";
 import { EVERY_PROVIDER, NO_FILTER } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
-import { openLedgerReader, type LedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
+import type { LedgerReader } from "#storage/engine.ts";
+import { openLedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
 import { makeFolder } from "../support/folder.ts";
 import { createManualClock, createTestLog, ENDING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSystemClock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { openStorage } from "#storage/storage.ts";
+import { openStorage } from "#storage/sqlite/storage.ts";
 import { UNRELEASED_APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
 import { createTempDir, PAGE, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";

@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { PRIVATE_FOLDER_MODE, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findHalfRestore } from "./half-restore.ts";
 import { findLoss } from "./missing-data.ts";
@@ -35,7 +35,7 @@ export function requireInstallation({ dataDir, databasePath }: DataPaths): void 
   requireRight(databasePath, "read", `The installation in ${dataDir} cannot be opened`);
   refuseHalfRestored({ dataDir, databasePath });
   refuseLoss({ dataDir, databasePath });
-  if (findCatalogAge(databasePath) !== "none") return;
+  if (engine.inspect.findCatalogAge(databasePath) !== "none") return;
   const isInside = dirname(databasePath) === dataDir;
   throw new SetupError(
     "configuration",

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Log } from "#kernel/log.ts";
-import { isDataFolderLocked, tryLockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { engine } from "#boot/settings/engine.ts";
 import type { Finding } from "./finding.ts";
 import { toFileError } from "./permission-problem.ts";
 import { isPutAside, takeBackUnfinished, toRestoreMark } from "./restore-mark.ts";
@@ -19,7 +19,7 @@ export async function goBackBeforeRestore({ dataDir, databasePath }: DataPaths, 
   const mark = toRestoreMark(dataDir);
   try {
     if (!isPutAside(mark, databasePath)) return;
-    const lock = tryLockDataFolder(dataDir);
+    const lock = engine.lock.tryTake(dataDir);
     if (lock === null) return;
     try {
       await takeBackUnfinished(mark);
@@ -38,7 +38,7 @@ export async function goBackBeforeRestore({ dataDir, databasePath }: DataPaths, 
 export function findHalfRestore({ dataDir, databasePath }: DataPaths): Finding | null {
   const mark = toRestoreMark(dataDir);
   if (!existsSync(mark)) return null;
-  if (isDataFolderLocked(dataDir)) {
+  if (engine.lock.isTaken(dataDir)) {
     return { finding: `${dataDir} holds a restore that is under way`, advice: "wait until it has ended" };
   }
   return {

@@ -2,8 +2,7 @@ import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isRightsCode, systemCode } from "#kernel/system-code.ts";
 import { CATALOG_NAME, JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
-import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
-import { findSegments } from "#storage/ledger/journal/segments.ts";
+import { engine } from "#boot/settings/engine.ts";
 import type { Finding } from "./finding.ts";
 
 interface DataPaths {
@@ -25,10 +24,10 @@ export function findLoss({ dataDir, databasePath }: DataPaths): Loss | null {
   const usagePath = join(dataDir, USAGE_NAME);
   const journal = join(dataDir, JOURNAL_NAME);
   const hasUsage = hasContent(usagePath);
-  const hasJournal = findSegments(journal).length > 0;
+  const hasJournal = engine.inspect.hasJournal(journal);
   if (!hasUsage && !hasJournal) return null;
   const back = "restore a backup (lockport restore FILE --force), or put the file back";
-  if (findCatalogAge(databasePath) === "none") {
+  if (engine.inspect.findCatalogAge(databasePath) === "none") {
     const setting = dirname(databasePath) === dataDir ? "" : ", or correct PROXY_DATABASE_URL";
     return {
       database: CATALOG_NAME,

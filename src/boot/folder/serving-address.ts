@@ -2,9 +2,9 @@ import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
-import { isDataFolderLocked } from "#storage/sqlite/file/folder-lock.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
 import type { Config, Environment } from "#boot/settings/config.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 
@@ -42,7 +42,7 @@ export function removeServingAddress(dataDir: string): void {
 export function findServingAddress(dataDir: string): ServingAddress | null {
   const text = readText(toPath(dataDir));
   // What a killed server has left says nothing.
-  if (text === null || !isDataFolderLocked(dataDir)) return null;
+  if (text === null || !engine.lock.isTaken(dataDir)) return null;
   return parseAddress(text);
 }
 

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { isDataFolderLocked, lockDataFolder, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
 import { PRIVATE_FOLDER_MODE } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
+import { engine } from "#boot/settings/engine.ts";
 import type { System } from "#boot/process/system.ts";
 
 const PREFIX = ".lockport-staging-";
@@ -31,7 +31,7 @@ export async function withStaging<Result>(
   if (owner === "parent") makePrivateFolder(staging);
   else mkdirSync(staging, { mode: PRIVATE_FOLDER_MODE });
   try {
-    const lock = lockDataFolder(staging);
+    const lock = engine.lock.take(staging);
     try {
       return await work(staging);
     } finally {
@@ -52,7 +52,7 @@ export function removeLeftovers(parent: string): void {
 /** As well as can be: it may be another user's, or about to be locked. */
 function removeUnlocked(path: string): void {
   try {
-    if (!existsSync(toLockPath(path)) || isDataFolderLocked(path)) return;
+    if (!existsSync(engine.lock.toPath(path)) || engine.lock.isTaken(path)) return;
     rmSync(path, { recursive: true, force: true });
   } catch {
     return;

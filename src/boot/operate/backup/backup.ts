@@ -6,12 +6,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { writeArchive, type ArchiveEntry } from "#storage/backup/archive-writer.ts";
 import { encodeManifest, MANIFEST_NAME, type BackupManifest } from "#storage/backup/manifest.ts";
-import { backUp } from "#storage/sqlite/file/backup.ts";
-import { hasUsageDatabase, inspectUsage } from "#storage/sqlite/ledger/file/inspect.ts";
-import { inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
-import { requireIntact } from "#storage/sqlite/file/reader.ts";
-import { withSetupErrors } from "#storage/sqlite/file/open.ts";
-import { snapshotLedger } from "#storage/sqlite/ledger/file/snapshot.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
 import type { Config } from "#boot/settings/config.ts";
@@ -53,8 +48,8 @@ export async function writeBackup(
   makePrivateFolder(join(staging, JOURNAL_NAME));
   const createdAtUs = system.clock.nowUs();
   const names = await copyParts(staging, { config, watch });
-  const catalog = inspectCatalog(join(staging, CATALOG_NAME));
-  const usage = names.includes(USAGE_NAME) ? inspectUsage(join(staging, USAGE_NAME)) : null;
+  const catalog = engine.inspect.inspectCatalog(join(staging, CATALOG_NAME));
+  const usage = names.includes(USAGE_NAME) ? engine.inspect.inspectUsage(join(staging, USAGE_NAME)) : null;
   const files = names.map((name) => ({ name, content: join(staging, name) }));
   const parts = withSecretKey
     ? [...files, { name: SECRET_KEY_NAME, content: toKeyFile(config, catalog.secretCheckValue) }]
@@ -95,7 +90,7 @@ async function copyParts(
 ): Promise<readonly string[]> {
   const ledgerParts = await copyLedger(staging, { config, watch });
   watch.step("copying catalog.db", null);
-  backUp(config.databasePath, join(staging, CATALOG_NAME));
+  await engine.copy.copyCatalog(config.databasePath, join(staging, CATALOG_NAME));
   return [CATALOG_NAME, ...ledgerParts];
 }
 
@@ -105,21 +100,16 @@ async function copyLedger(
 ): Promise<readonly string[]> {
   const databasePath = join(config.dataDir, USAGE_NAME);
   // Asked of the file itself: what is said of a copy names a folder that nobody knows.
-  if (!hasUsageDatabase(databasePath)) return [];
+  if (!engine.inspect.hasUsageDatabase(databasePath)) return [];
   watch.step("copying usage.db", 0);
-  const segments = await snapshotLedger({
-    databasePath,
-    journalDirectory: join(config.dataDir, JOURNAL_NAME),
+  const segments = await engine.copy.copyLedger({
+    dataDir: config.dataDir,
     target: staging,
     onShare: (share) => watch.step("copying usage.db", share),
     signal: watch.signal,
-  }).catch((cause: unknown) =>
-    withSetupErrors(databasePath, () => {
-      throw cause;
-    }),
-  );
+  });
   watch.step(toCheckStep(USAGE_NAME), null);
-  requireIntact(join(staging, USAGE_NAME), databasePath);
+  engine.inspect.requireIntact(join(staging, USAGE_NAME), databasePath);
   return [USAGE_NAME, ...segments];
 }
 

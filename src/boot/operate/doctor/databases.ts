@@ -1,19 +1,14 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "#boot/settings/config.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { toOwnSentence } from "#boot/folder/finding.ts";
 import { findLoss } from "#boot/folder/missing-data.ts";
 import type { Use } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
-import { findCatalogAge, inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
-import { hasUsageDatabase, inspectUsage, type UsageFacts } from "#storage/sqlite/ledger/file/inspect.ts";
-import { requireIntact } from "#storage/sqlite/file/reader.ts";
-import { isDamage } from "#storage/sqlite/file/open.ts";
-import { isDataFolderLocked, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
-import { countDamagedLines } from "#storage/ledger/journal/journal-check.ts";
-import { openLedgerReader } from "#storage/sqlite/ledger/ledger-reader.ts";
+import type { UsageFacts } from "#storage/engine.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 import { findRightsFailure, standAlone, toTrouble, type Look } from "./diagnosis.ts";
@@ -31,13 +26,13 @@ export interface LockFound {
 
 export function checkLock({ dataDir }: Config): LockFound {
   const name = "serving lock";
-  const path = toLockPath(dataDir);
+  const path = engine.lock.toPath(dataDir);
   try {
-    const isServing = existsSync(dataDir) && isDataFolderLocked(dataDir);
+    const isServing = existsSync(dataDir) && engine.lock.isTaken(dataDir);
     return { check: toOk(name, `${isServing ? "a" : "no"} server runs from the folder`), isServing };
   } catch (cause) {
     const advice = `Stop the server that runs from the folder, if one does, and remove the file: rm ${path}`;
-    const check = isDamage(cause)
+    const check = engine.inspect.isDamage(cause)
       ? toFailure(name, `${path} is damaged: no server starts, and no restore`, advice)
       : toTrouble({ name, needs: [[path, "change"]], advice }, cause);
     return { check, isServing: null };
@@ -58,10 +53,10 @@ export function checkCatalog(config: Config): CatalogFound {
   const refused = findRightsFailure(look);
   if (refused !== null) return found(refused);
   try {
-    if (findCatalogAge(path) === "none") {
+    if (engine.inspect.findCatalogAge(path) === "none") {
       return found(findLossOf(config, name) ?? toOk(name, "not made yet: the first start makes it"));
     }
-    const { isCurrent, schema, secretCheckValue } = inspectCatalog(path);
+    const { isCurrent, schema, secretCheckValue } = engine.inspect.inspectCatalog(path);
     const damage = findDamage(look);
     if (damage !== null) return found(damage);
     const secret = findReadableKey(config);
@@ -91,11 +86,11 @@ export function checkUsage(config: Config): UsageFound {
   const refused = findRightsFailure(look);
   if (refused !== null) return { check: refused, facts: null };
   try {
-    if (!hasUsageDatabase(path)) {
+    if (!engine.inspect.hasUsageDatabase(path)) {
       const lost = findLossOf(config, name);
       return { check: lost ?? toOk(name, "not made yet: the first start makes it"), facts: null };
     }
-    const facts = inspectUsage(path);
+    const facts = engine.inspect.inspectUsage(path);
     const damage = findDamage(look);
     if (damage !== null) return { check: damage, facts: null };
     return { check: toOk(name, `sound, schema ${facts.schema}`), facts };
@@ -136,7 +131,7 @@ interface JournalParts {
 
 async function lookAtJournal(directory: string, { config, facts, look }: JournalParts): Promise<Check> {
   const name = "usage journal";
-  const damaged = countDamagedLines(directory, facts.position);
+  const damaged = engine.inspect.countDamagedLines(directory, facts.position);
   if (damaged > 0) {
     const finding = `${damaged} ${damaged === 1 ? "line is" : "lines are"} torn or damaged`;
     return toWarning(
@@ -145,7 +140,7 @@ async function lookAtJournal(directory: string, { config, facts, look }: Journal
       "They are skipped. After a crash one is usual; more of them tell of a failing disk.",
     );
   }
-  const reader = openLedgerReader({ dataDir: config.dataDir, log: look.log });
+  const reader = engine.openLedgerReader({ dataDir: config.dataDir, log: look.log });
   try {
     const waitingBytes = await reader.settle();
     if (waitingBytes === 0) return toOk(name, "everything recorded is in usage.db");
@@ -185,7 +180,7 @@ function toLook(name: string, path: string): Look {
 function findDamage(look: Look): Check | null {
   const [path] = look.needs[0] ?? [""];
   try {
-    requireIntact(path);
+    engine.inspect.requireIntact(path);
     return null;
   } catch (cause) {
     return toTrouble({ ...look, advice: RESTORE }, cause);

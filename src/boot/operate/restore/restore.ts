@@ -5,10 +5,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { BackupFormatError, readManifest, unpackArchive } from "#storage/backup/archive-reader.ts";
 import { type BackupManifest } from "#storage/backup/manifest.ts";
 import { checkSeal } from "#storage/backup/seal.ts";
-import { inspectCatalog } from "#storage/sqlite/catalog/inspect.ts";
-import { inspectUsage } from "#storage/sqlite/ledger/file/inspect.ts";
-import { requireIntact } from "#storage/sqlite/file/reader.ts";
-import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
 import { toCheckStep, type Watch } from "#boot/operate/backup/backup.ts";
@@ -65,7 +62,7 @@ export async function restoreBackup(
   makeDataDir(config);
   try {
     return await withPlaceErrors(config.dataDir, async () => {
-      const lock = lockDataFolder(config.dataDir);
+      const lock = engine.lock.take(config.dataDir);
       try {
         await takeBackUnfinished(toRestoreMark(config.dataDir));
         return await withStaging(config.dataDir, { system, owner: "parent" }, async (staging) => {
@@ -111,7 +108,7 @@ async function unpackInPlace(
     }),
   );
   await checkDatabases(staging, { label, manifest, watch });
-  const { secretCheckValue } = inspectCatalog(join(staging, CATALOG_NAME));
+  const { secretCheckValue } = engine.inspect.inspectCatalog(join(staging, CATALOG_NAME));
   const secretKeyFrom = chooseSecretKey(staging, { config, manifest, checkValue: secretCheckValue });
   watch.step("putting it in place", null);
   const asidePaths = await putInPlace(staging, {
@@ -197,13 +194,13 @@ async function checkDatabases(staging: string, { label, manifest, watch }: Check
   const usagePath = join(staging, USAGE_NAME);
   try {
     watch.step(toCheckStep(CATALOG_NAME), null);
-    inspectCatalog(catalogPath);
-    requireIntact(catalogPath);
+    engine.inspect.inspectCatalog(catalogPath);
+    engine.inspect.requireIntact(catalogPath);
     await hearSignals(watch);
     if (manifest.usageSchema === null) return;
     watch.step(toCheckStep(USAGE_NAME), null);
-    inspectUsage(usagePath);
-    requireIntact(usagePath);
+    engine.inspect.inspectUsage(usagePath);
+    engine.inspect.requireIntact(usagePath);
     await hearSignals(watch);
   } catch (cause) {
     if (!(cause instanceof SetupError)) throw cause;

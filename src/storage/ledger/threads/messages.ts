@@ -90,6 +90,9 @@ export type Asked<Kind extends QuestionKind> = {
   readonly [One in Kind]: { readonly kind: One; readonly question: QuestionOf<One> };
 }[Kind];
 
+/** A question that is known to be of one kind. */
+export type AskedAs<Kind extends QuestionKind> = Asked<QuestionKind> & { readonly kind: Kind };
+
 /** A page, and whether the total is needed: without it, what lies beyond the page is not counted, and it is 0. */
 export type RequestPage = Page & { readonly isTotalWanted?: boolean | undefined };
 

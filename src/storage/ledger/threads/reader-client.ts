@@ -1,7 +1,7 @@
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
-import type { AnswerOf, Asked, QuestionKind, ReaderCommand, ReaderReply } from "./messages.ts";
+import type { AnswerOf, Asked, AskedAs, QuestionKind, ReaderCommand, ReaderReply } from "./messages.ts";
 import { hasRoomForWorker, WorkerThread } from "./worker-thread.ts";
 
 /** Reports run one after the other; more than this waiting are refused. */
@@ -58,7 +58,7 @@ export class ReaderClient {
    * read is dropped.
    */
   async ask<Kind extends QuestionKind>(
-    asked: Asked<QuestionKind> & { readonly kind: Kind },
+    asked: AskedAs<Kind>,
     { signal, before }: AskOptions = {},
   ): Promise<AnswerOf<Kind>> {
     signal?.throwIfAborted();

@@ -1,10 +1,8 @@
 import type { Database } from "bun:sqlite";
-import type { AuditStore } from "#audit/store.ts";
-import type { CatalogStore } from "#catalog/store.ts";
-import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import type { CatalogStores } from "#storage/engine.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { createConnection, type Freshness } from "./connection.ts";
@@ -24,10 +22,7 @@ export interface CatalogDatabaseOptions {
   readonly freshness?: Freshness;
 }
 
-export interface CatalogDatabase {
-  readonly audit: AuditStore;
-  readonly identity: IdentityStore;
-  readonly catalog: CatalogStore;
+export interface CatalogDatabase extends CatalogStores {
   close(): Promise<void>;
 }
 

@@ -1,17 +1,9 @@
 import { SetupError } from "#kernel/errors.ts";
 import { findPending } from "#storage/sqlite/file/migrate.ts";
-import { hasFile, withReader, type DatabaseAge } from "#storage/sqlite/file/reader.ts";
+import type { CatalogFacts, DatabaseAge } from "#storage/engine.ts";
+import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
 import { readSecretCheckValue } from "./catalog-database.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
-
-export interface CatalogFacts {
-  /** The last migration that was applied. */
-  readonly schema: string;
-  /** False: the next start brings it up to date. */
-  readonly isCurrent: boolean;
-  /** Of the secret key that it was made with. */
-  readonly secretCheckValue: string | null;
-}
 
 /** Whether there is a catalog, and of which age. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function findCatalogAge(path: string): DatabaseAge {

@@ -41,7 +41,7 @@ export async function readCatalogDatabase(options: CatalogDatabaseOptions): Prom
   }
 }
 
-export interface CatalogGuestOptions extends CatalogDatabaseOptions {
+interface BesideServerOptions extends CatalogDatabaseOptions {
   /** The folder whose lock says whether a server runs on the catalog. */
   readonly dataDir: string;
 }
@@ -50,10 +50,10 @@ export interface CatalogGuestOptions extends CatalogDatabaseOptions {
  * Opens the same to change it, with a schema that is brought up to date only while no server has the folder: it would not
  * start again on one that is newer than itself. Throws SetupError when one has.
  */
-export async function openCatalogAsGuest({
+export async function openCatalogBesideServer({
   dataDir,
   ...options
-}: CatalogGuestOptions): Promise<CatalogDatabase> {
+}: BesideServerOptions): Promise<CatalogDatabase> {
   if (findCatalogAge(options.path) === "current") return openCatalogDatabase(options);
   const lock = tryLockDataFolder(dataDir);
   if (lock === null) {

@@ -2,11 +2,8 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
+import type { FolderLock } from "#storage/engine.ts";
 import { ensureDatabaseFile, isBusy, isDamage, withSetupErrors } from "./open.ts";
-
-export interface FolderLock {
-  release(): void;
-}
 
 /**
  * Lets one process serve from a data folder: two would write one journal. The lock is a transaction on a file of its own,

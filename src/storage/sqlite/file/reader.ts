@@ -3,9 +3,6 @@ import { statSync } from "node:fs";
 import { openSqliteReader, withSetupErrors } from "./open.ts";
 import { requireReferences, requireSound } from "./soundness.ts";
 
-/** `none`: there is no such file, or nothing is in it. `older`: the next start brings its schema up to date. */
-export type DatabaseAge = "none" | "older" | "current";
-
 /** Unlike `existsSync`, it tells a folder that this user may not look into from one without the file. */
 export function hasFile(path: string): boolean {
   return withSetupErrors(path, () => statSync(path, { throwIfNoEntry: false })) !== undefined;

@@ -18,9 +18,10 @@ import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { joinNext } from "#storage/ledger/threads/join-next.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
+import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
-import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { measureSegments } from "#storage/ledger/journal/segments.ts";
+import { createStats } from "#storage/ledger/threads/stats.ts";
 import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
 
 /** Sealing and retention are looked at this often. */
@@ -95,7 +96,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
     });
 
     const report = <Kind extends QuestionKind>(
-      asked: Asked<QuestionKind> & { readonly kind: Kind },
+      asked: AskedAs<Kind>,
       { signal }: ReportOptions = {},
     ): Promise<AnswerOf<Kind>> =>
       reader.ask<Kind>(asked, {
@@ -156,17 +157,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
         },
         saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
       },
-      stats: {
-        listRequests(query, page, given) {
-          const wanted = { ...page, isTotalWanted: given?.isTotalWanted };
-          return report({ kind: "listRequests", question: { query, page: wanted } }, given);
-        },
-        readSeries: (question, given) => report({ kind: "readSeries", question }, given),
-        readGroupedSeries: (question, given) => report({ kind: "readGroupedSeries", question }, given),
-        readSummary: (question, given) => report({ kind: "readSummary", question }, given),
-        readFacets: (question, given) => report({ kind: "readFacets", question }, given),
-        readErrors: (question, given) => report({ kind: "readErrors", question }, given),
-      },
+      stats: createStats(report),
       gauges: () => ({
         ...writer.gauges(),
         journalPendingBytes: journal.pendingBytes,

@@ -22,16 +22,21 @@ export function prepareUsageDatabase(path: string): JournalPosition {
   try {
     return withSetupErrors(path, () => {
       createSchema(database, path);
-      const state = database
-        .query<{ journal_segment: number; journal_offset: number }, []>(
-          "SELECT journal_segment, journal_offset FROM ledger_state",
-        )
-        .get();
-      return { segment: state?.journal_segment ?? 0, offsetBytes: state?.journal_offset ?? 0 };
+      return readPosition(database);
     });
   } finally {
     database.close();
   }
+}
+
+/** How far the journal is committed. */
+export function readPosition(database: Database): JournalPosition {
+  const state = database
+    .query<{ journal_segment: number; journal_offset: number }, []>(
+      "SELECT journal_segment, journal_offset FROM ledger_state",
+    )
+    .get();
+  return { segment: state?.journal_segment ?? 0, offsetBytes: state?.journal_offset ?? 0 };
 }
 
 /** The writer's connection. It never waits inside SQLite: whoever writes tries again, and does other work in between. */

@@ -1,15 +1,7 @@
 import { SetupError } from "#kernel/errors.ts";
-import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+import type { UsageFacts } from "#storage/engine.ts";
 import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
-
-export interface UsageFacts {
-  readonly schema: number;
-  /** How far its journal is in it. */
-  readonly position: JournalPosition;
-  /** The arrival of the newest event; null when there is none. */
-  readonly newestAtUs: number | null;
-}
 
 /** Whether there is a usage database. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function hasUsageDatabase(path: string): boolean {

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import type { LocalStorage, OpenOptions, StorageEngine } from "#storage/engine.ts";
+import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
+import { countDamagedLines } from "#storage/ledger/journal/journal-check.ts";
+import { findSegments } from "#storage/ledger/journal/segments.ts";
+import { openCatalogDatabase, type CatalogDatabase } from "./catalog/catalog-database.ts";
+import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
+import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
+import { isDataFolderLocked, lockDataFolder, toLockPath, tryLockDataFolder } from "./file/folder-lock.ts";
+import { isDamage, withSetupErrors } from "./file/open.ts";
+import { requireIntact } from "./file/reader.ts";
+import { hasUsageDatabase, inspectUsage } from "./ledger/file/inspect.ts";
+import { openLedgerReader } from "./ledger/ledger-reader.ts";
+
+/** Embedded SQLite: `catalog.db` and `usage.db`, each with its write-ahead log. What only some commands need is loaded by them. */
+export const sqliteEngine: StorageEngine = {
+  async serve(options) {
+    const { openStorage } = await import("./storage.ts");
+    return openStorage(options);
+  },
+  openLocal,
+  async makeCatalog(options) {
+    await (await openCatalogDatabase({ ...options, path: options.databasePath })).close();
+  },
+  openLedgerReader,
+  inspect: {
+    findCatalogAge,
+    inspectCatalog,
+    hasUsageDatabase,
+    inspectUsage,
+    requireIntact,
+    countDamagedLines,
+    hasJournal: (journalDirectory) => findSegments(journalDirectory).length > 0,
+    isDamage,
+  },
+  lock: {
+    take: lockDataFolder,
+    tryTake: tryLockDataFolder,
+    isTaken: isDataFolderLocked,
+    toPath: toLockPath,
+  },
+  copy: {
+    async copyCatalog(path, target) {
+      const { backUp } = await import("./file/backup.ts");
+      backUp(path, target);
+    },
+    async copyLedger({ dataDir, ...options }) {
+      const { snapshotLedger } = await import("./ledger/file/snapshot.ts");
+      const databasePath = join(dataDir, USAGE_NAME);
+      const journalDirectory = join(dataDir, JOURNAL_NAME);
+      return snapshotLedger({ databasePath, journalDirectory, ...options }).catch((cause: unknown) =>
+        withSetupErrors(databasePath, () => {
+          throw cause;
+        }),
+      );
+    },
+  },
+};
+
+async function openLocal({ dataDir, databasePath, ...options }: OpenOptions): Promise<LocalStorage> {
+  const catalogOptions = { ...options, path: databasePath };
+  const reading = await readCatalogDatabase(catalogOptions);
+  const ledger = openLedgerReader({ dataDir, log: options.log });
+  let writing: Promise<CatalogDatabase> | null = null;
+  return {
+    reading,
+    forWriting: () => (writing ??= openCatalogBesideServer({ ...catalogOptions, dataDir })),
+    ledger,
+    async close() {
+      await ledger.close();
+      // One that could not be opened has said so to the caller that wanted to write.
+      await (await writing?.catch(() => null))?.close();
+      await reading.close();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { ServeOptions, Storage } from "#storage/engine.ts";
+import { USAGE_NAME } from "#storage/files/data-files.ts";
+import { openCatalogDatabase } from "./catalog/catalog-database.ts";
+import { lockDataFolder } from "./file/folder-lock.ts";
+import { openLedger } from "./ledger/ledger.ts";
+
+/** Opens both databases for a server (`StorageEngine.serve`). */
+export async function openStorage(options: ServeOptions): Promise<Storage> {
+  const { dataDir, clock, log } = options;
+  // Before the catalog is brought up to date: another server may be at work on it, perhaps of an older version.
+  lockDataFolder(dataDir).release();
+  const wasServed = existsSync(join(dataDir, USAGE_NAME));
+  const database = await openCatalogDatabase({ ...options, path: options.databasePath, freshness: "turn" });
+  try {
+    const usage = await openLedger({
+      dataDir,
+      clock,
+      log,
+      sync: options.ledgerSync,
+      retentionDays: options.usageRetentionDays,
+    });
+    return {
+      audit: database.audit,
+      identity: database.identity,
+      catalog: database.catalog,
+      ledger: usage.ledger,
+      keyUse: usage.keyUse,
+      stats: usage.stats,
+      wasServed,
+      ledgerGauges: () => usage.gauges(),
+      maintain: () => usage.maintain(),
+      async close() {
+        // The ledger first: what it still holds is worth more than anything that could go wrong afterwards.
+        try {
+          await usage.close();
+        } finally {
+          await database.close();
+        }
+      },
+    };
+  } catch (cause) {
+    await database.close();
+    throw cause;
+  }
+}
