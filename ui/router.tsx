@@ -14,7 +14,6 @@ import { importPart } from "./stale.ts";
 import { NotFoundPage } from "./pages/not-found.tsx";
 import {
   readAuditSearch,
-  readCatalogueSearch,
   readListSearch,
   readModelsSearch,
   readOverviewSearch,
@@ -128,29 +127,41 @@ const providers = createRoute({
     "ProvidersPage",
   ),
 });
-const catalogue = createRoute({
-  getParentRoute: () => admin,
-  path: "/catalogue",
-  validateSearch: readCatalogueSearch,
-  component: lazyRouteComponent(() => importPart(() => import("./pages/models/edit.tsx")), "CataloguePage"),
-});
 const people = createRoute({
   getParentRoute: () => admin,
   path: "/people",
   validateSearch: readPeopleSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/admin/people.tsx")), "PeoplePage"),
 });
-const pricing = createRoute({
+const prices = createRoute({
   getParentRoute: () => admin,
-  path: "/pricing",
+  path: "/models/prices",
   validateSearch: readListSearch,
-  component: lazyRouteComponent(() => importPart(() => import("./pages/models/prices.tsx")), "PricingPage"),
+  component: lazyRouteComponent(() => importPart(() => import("./pages/models/prices.tsx")), "PricesPage"),
 });
 const audit = createRoute({
   getParentRoute: () => admin,
   path: "/audit",
   validateSearch: readAuditSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/admin/audit.tsx")), "AuditPage"),
+});
+
+/** Addresses that the page had before lead to where their content is now, with what they ask for. */
+const formerCatalog = createRoute({
+  getParentRoute: () => shell,
+  path: "/catalogue",
+  validateSearch: readModelsSearch,
+  beforeLoad: ({ search }) => {
+    throw redirect({ to: "/models", search, replace: true });
+  },
+});
+const formerPrices = createRoute({
+  getParentRoute: () => shell,
+  path: "/pricing",
+  validateSearch: readListSearch,
+  beforeLoad: ({ search }) => {
+    throw redirect({ to: "/models/prices", search, replace: true });
+  },
 });
 
 const routeTree = root.addChildren([
@@ -164,7 +175,9 @@ const routeTree = root.addChildren([
     playground,
     keys,
     relayTokens,
-    admin.addChildren([providers, catalogue, people, pricing, audit]),
+    formerCatalog,
+    formerPrices,
+    admin.addChildren([providers, people, prices, audit]),
   ]),
 ]);
 

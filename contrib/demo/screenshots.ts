@@ -28,14 +28,13 @@ const SCENES: readonly Scene[] = [
   { name: "usage", path: "/usage" },
   { name: "requests", path: "/requests", act: openFirstRow },
   { name: "errors", path: "/errors?range=30d" },
-  { name: "models", path: "/models" },
+  { name: "models", path: "/models?resolve=smart" },
   { name: "playground", path: "/playground?model=qwen3-32b", act: ask },
   { name: "keys", path: "/keys" },
   { name: "relay-tokens", path: "/relay-tokens" },
   { name: "providers", path: "/providers" },
-  { name: "catalogue", path: "/catalogue?resolve=smart" },
   { name: "people", path: "/people" },
-  { name: "pricing", path: "/pricing" },
+  { name: "prices", path: "/models/prices" },
   { name: "audit", path: "/audit" },
 ];
 

@@ -56,7 +56,7 @@ const panel = (page: Page, name: string) => page.getByRole("dialog", { name, exa
 async function setPrice(page: Page): Promise<void> {
   const unpriced = page.getByRole("group", { name: "Unpriced", exact: true });
   await unpriced.getByRole("link").click();
-  await page.getByRole("heading", { level: 1, name: "Pricing" }).waitFor();
+  await page.getByRole("heading", { name: "Used without a price" }).waitFor();
   await look(page);
   for (const [unit, price] of [
     ["input tokens", "2"],
@@ -80,8 +80,8 @@ async function setPrice(page: Page): Promise<void> {
   await costs.nth(1).getByText("unpriced").waitFor();
 }
 
-async function changeCatalogue(page: Page): Promise<void> {
-  await goTo(page, "Catalogue");
+async function changeModels(page: Page): Promise<void> {
+  await goTo(page, "Models");
   await page.getByRole("button", { name: "Change fast", exact: true }).press("Enter");
   await panel(page, "fast").getByRole("textbox", { name: "Alias" }).fill("quick");
   await look(page);
@@ -174,7 +174,8 @@ async function disableProvider(page: Page): Promise<void> {
 }
 
 async function loadFeed(page: Page): Promise<void> {
-  await goTo(page, "Pricing");
+  await goTo(page, "Models");
+  await page.getByRole("link", { name: "Prices", exact: true }).click();
   await page.getByRole("heading", { name: "Prices per million" }).waitFor();
   await page.getByRole("button", { name: "Load prices" }).click();
   await look(page);
@@ -213,7 +214,7 @@ describeInBrowser("an admin's day", () => {
     await page.goto("/");
     await page.getByRole("rowheader", { name: "fast" }).waitFor();
     await setPrice(page);
-    await changeCatalogue(page);
+    await changeModels(page);
     await changePeople(visitor);
     await disableProvider(page);
     await loadFeed(page);

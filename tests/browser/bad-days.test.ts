@@ -110,7 +110,7 @@ describeInBrowser("a session that was ended", () => {
     const { page, context } = visitor;
     await rows(page).first().waitFor();
     const other = await context.newPage();
-    await other.goto("/catalogue?q=fast");
+    await other.goto("/models?q=fast");
     await other.getByRole("button", { name: "Change fast", exact: true }).waitFor();
     expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
     for (const tab of [page, other]) {
@@ -135,17 +135,20 @@ describeInBrowser("an admin who is one no longer", () => {
     const visitor = await browser.newVisitor({ baseUrl: site.url });
     const { page } = visitor;
     await page.goto(await makeLoginLink(site, "former"));
-    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Catalogue" }).click();
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Models" }).click();
     await page.getByRole("button", { name: "Change fast", exact: true }).waitFor();
     await rest(page);
     await call("PATCH", `/admin/v1/principals/${id}`, { role: "member" });
     visitor.expect(/^request: \w+ .*\/admin\/v1\/.* answered 403$/);
     await page.getByRole("switch", { name: "fast listed" }).click();
     // By itself: the page asks anew who one is, and shows what that person may see.
-    await page.getByText("This page is for administrators").waitFor();
+    await page.getByRole("button", { name: "Details of fast", exact: true }).waitFor();
+    expect(await page.getByRole("switch", { name: "fast listed" }).count()).toBe(0);
     expect((await call("GET", "/admin/v1/models?limit=500")).models[0]).toMatchObject({ hidden: false });
     const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
-    await links.filter({ hasText: /^Catalogue$/ }).waitFor({ state: "detached" });
+    await links.filter({ hasText: /^Providers$/ }).waitFor({ state: "detached" });
+    await page.goto("/models/prices");
+    await page.getByText("This page is for administrators").waitFor();
     await look(page);
     await page.getByRole("link", { name: "Go to the overview" }).click();
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
@@ -162,17 +165,17 @@ describeInBrowser("an address that nobody made", () => {
     ["/models?open=nothing&capability=telepathy&hidden=no", "Models"],
     ["/playground?model=nothing", "Playground"],
     ["/providers?open=nothing&page=x", "Providers"],
-    ["/catalogue?open=nothing&provider=nothing", "Catalogue"],
+    ["/models?open=nothing&provider=nothing", "Models"],
     ["/people?open=nothing&tab=nothing", "People & keys"],
     ["/audit?action=nothing&actor=nothing&page=1e9", "Audit"],
-    ["/pricing?q=%F0%9F%91%BB&open=nothing", "Pricing"],
+    ["/models/prices?q=%F0%9F%91%BB&open=nothing", "Models"],
   ])("shows what there is: %s", async (path, name) => {
     const visitor = await visit(path);
     const { page } = visitor;
     if (name === "Providers") visitor.expect(/^request: GET .*\/providers\/nothing answered 404$/);
     await page.locator("h1", { hasText: name }).waitFor();
     await rest(page);
-    if (path.includes("open=nothing") && name !== "Pricing") {
+    if (path.includes("open=nothing") && !path.includes("/prices")) {
       await page
         .getByText(/^There is no such|provider_not_found/)
         .first()
@@ -216,7 +219,7 @@ describeInBrowser("what was deleted meanwhile", () => {
       upstream_name: "m",
     });
     const { id } = await call("POST", "/admin/v1/principals", { name: "leaver" });
-    const visitor = await visit("/catalogue?open=leaving-model");
+    const visitor = await visit("/models?open=leaving-model");
     const { page } = visitor;
     visitor.expect(/^request: (?:PATCH|DELETE|POST|GET) .* answered 404$/);
     await page.getByRole("textbox", { name: "Alias" }).fill("renamed");
@@ -245,7 +248,7 @@ describeInBrowser("what was deleted meanwhile", () => {
 
   test("and would be needed by a model that goes is named by the server: model_in_use reads as help", async () => {
     await call("POST", "/admin/v1/models", { alias: "base", provider: "lab", upstream_name: "vendor/base" });
-    const visitor = await visit("/catalogue?open=base");
+    const visitor = await visit("/models?open=base");
     const { page } = visitor;
     await page.getByRole("button", { name: "Delete model" }).click();
     const question = page.getByRole("alertdialog", { name: "Delete base?" });

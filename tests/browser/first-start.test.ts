@@ -90,8 +90,8 @@ describeInBrowser("the first start", () => {
       await page.getByRole("button", { name: "Bind 1 model" }).click();
       await page.getByText("1 bound.").waitFor();
       await look(page);
-      await page.getByRole("link", { name: "See them in the catalogue" }).click();
-      await page.getByRole("heading", { level: 1, name: "Catalogue" }).waitFor();
+      await page.getByRole("link", { name: "Show them in Models" }).click();
+      await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
       await page
         .getByRole("button", { name: "Output tokens of demo-model-1: $10.00, own. Change" })
         .waitFor();

@@ -38,12 +38,11 @@ const MEMBER_STEPS: Steps = {
 const ADMIN_STEPS: Steps = {
   ...MEMBER_STEPS,
   "/": link("Add a provider", "/providers"),
-  "/models": link("Go to the providers", "/providers"),
-  "/playground": link("Go to the providers", "/providers"),
+  "/models": link("Go to providers", "/providers"),
+  "/playground": link("Go to providers", "/providers"),
   "/providers": button("Add your first provider"),
-  "/catalogue": link("Go to the providers", "/providers"),
   "/people": button("Add a person or service"),
-  "/pricing": button("Load prices"),
+  "/models/prices": button("Load prices"),
   "/audit": TO_SETUP,
 };
 

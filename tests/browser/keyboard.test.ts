@@ -122,7 +122,7 @@ describeInBrowser("the keyboard alone", () => {
     for (const [path, name] of [
       ["/requests", "Add a filter"],
       ["/playground", "Model"],
-      ["/catalogue", "Model"],
+      ["/models", "Model"],
     ] as const) {
       await openAtRest(page, path);
       const combobox = page.getByRole("combobox", { name, exact: true });
@@ -191,16 +191,8 @@ const SURFACES: readonly (readonly [
     (page) => button(page, "Settings of openai"),
     (page) => page.getByRole("dialog", { name: "openai" }),
   ],
-  [
-    "/catalogue",
-    (page) => button(page, "Add a model"),
-    (page) => page.getByRole("dialog", { name: "Add a model" }),
-  ],
-  [
-    "/catalogue",
-    (page) => button(page, "Change smart"),
-    (page) => page.getByRole("dialog", { name: "smart" }),
-  ],
+  ["/models", (page) => button(page, "Add model"), (page) => page.getByRole("dialog", { name: "Add model" })],
+  ["/models", (page) => button(page, "Change smart"), (page) => page.getByRole("dialog", { name: "smart" })],
   ["/people", (page) => button(page, "Add a person or service"), (page) => page.getByRole("dialog").first()],
   [
     "/people",
@@ -208,12 +200,12 @@ const SURFACES: readonly (readonly [
     (page) => page.getByRole("dialog", { name: "linus" }),
   ],
   [
-    "/pricing",
+    "/models/prices",
     (page) => button(page, "Load prices"),
     (page) => page.getByRole("dialog", { name: "Load prices" }),
   ],
   [
-    "/pricing",
+    "/models/prices",
     (page) => button(page, /^Set price for/).first(),
     (page) => page.getByRole("dialog", { name: "Set a price" }),
   ],
@@ -271,9 +263,9 @@ describeInBrowser("what opens above a page", () => {
     // Those of administrators, which no other test opens this way.
     for (const [key, path] of [
       ["v", "/providers"],
-      ["c", "/catalogue"],
+      ["c", "/models"],
       ["h", "/people"],
-      ["i", "/pricing"],
+      ["i", "/models/prices"],
       ["t", "/relay-tokens"],
     ] as const) {
       await page.keyboard.press("g");

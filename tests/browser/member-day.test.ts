@@ -92,11 +92,11 @@ describeInBrowser("a member's day", () => {
     await page.getByRole("rowheader").first().waitFor();
     const links = await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allTextContents();
     expect(links).toContain("My usage");
-    for (const name of ["Providers", "Catalogue", "People & keys", "Pricing", "Audit"]) {
+    for (const name of ["Providers", "People & keys", "Prices", "Audit"]) {
       expect(links).not.toContain(name);
     }
     // What is unpriced is told; the way to the prices is for those who may change them.
-    expect(await page.locator("main a[href^='/pricing']").count()).toBe(0);
+    expect(await page.locator("main a[href^='/models/prices']").count()).toBe(0);
     await look(page);
     await page.getByRole("button", { name: /^Account: linus/ }).click();
     expect(await page.getByRole("menu").innerText()).toContain("member");

@@ -169,7 +169,7 @@ describeInBrowser("the overview", () => {
     const unpriced = page.getByRole("row").filter({ hasText: "unpriced" });
     expect(await unpriced.first().innerText()).not.toContain("$0");
     await tile(page, "Unpriced").getByRole("link").click();
-    await page.waitForURL("**/pricing");
+    await page.waitForURL("**/models/prices");
   });
 
   test("says why nothing is there, and leads to where something is", async () => {

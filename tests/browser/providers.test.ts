@@ -80,8 +80,8 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: "Bind 1 model" }).click();
     await page.getByText("1 bound.").waitFor();
     await checkAccessibility(page);
-    await page.getByRole("link", { name: "See them in the catalogue" }).click();
-    await page.waitForURL(/\/catalogue\?provider=lab$/);
+    await page.getByRole("link", { name: "Show them in Models" }).click();
+    await page.waitForURL(/\/models\?provider=lab$/);
 
     const { models } = await call("GET", "/models?provider=lab");
     expect(

@@ -219,14 +219,14 @@ describeInBrowser("a member", () => {
       "My keys",
       "Relay tokens",
     ]);
-    for (const path of ["/providers", "/catalogue", "/people", "/pricing", "/audit"]) {
+    for (const path of ["/providers", "/people", "/models/prices", "/pricing", "/audit"]) {
       await page.goto(path);
       await page.getByText("This page is for administrators").waitFor();
     }
     expect(asked.filter((path) => path.startsWith("/admin"))).toEqual([]);
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
-    expect(await page.getByRole("dialog").textContent()).not.toContain("Pricing");
+    expect(await page.getByRole("dialog").textContent()).not.toContain("Prices");
   });
 });
 

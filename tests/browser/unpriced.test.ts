@@ -30,7 +30,7 @@ async function bind(alias: string, more: Record<string, unknown> = {}): Promise<
   await post("/admin/v1/models", { ...model, ...more });
 }
 
-describeInBrowser("the catalogue", () => {
+describeInBrowser("the models", () => {
   test("calls no unit unpriced that such a model cannot use, unless it was used or has a price", async () => {
     await bind("embeds");
     await bind("embeds-name", {
@@ -45,7 +45,7 @@ describeInBrowser("the catalogue", () => {
     const visitor = await browser.newVisitor({ baseUrl: site.url });
     await signInAsAdmin(visitor, site);
     const { page } = visitor;
-    await openAtRest(page, "/catalogue");
+    await openAtRest(page, "/models");
     const says = (unit: string, alias: string, state: string) =>
       page.getByRole("button", { name: `${unit} of ${alias}: ${state}. Change`, exact: true }).waitFor();
     await says("Input tokens", "talks", "unpriced");

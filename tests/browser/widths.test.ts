@@ -49,9 +49,8 @@ describeInBrowser("in a window of 1280 pixels", () => {
     ["/models", 1],
     ["/keys", 1],
     ["/providers", 1],
-    ["/catalogue", 1],
     ["/people", 1],
-    ["/pricing", 2],
+    ["/models/prices", 2],
   ])(
     "no table of %s scrolls sideways, also beside a scroll bar and with long names",
     async (path, tables) => {

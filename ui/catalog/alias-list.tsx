@@ -17,7 +17,7 @@ export function AliasList({ label, aliases }: AliasListProps) {
       {aliases.slice(0, ALIASES_SHOWN_MAX).map((alias) => (
         <li key={alias} className="min-w-0">
           <Link
-            to="/catalogue"
+            to="/models"
             search={{ open: alias }}
             title={alias}
             className="block truncate font-mono text-xs leading-6 text-accent underline-offset-2 hover:underline"

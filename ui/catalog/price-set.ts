@@ -13,6 +13,19 @@ export const NO_PRICES: PriceFields = {
   audio_seconds: null,
 };
 
+const UNITS_ALWAYS_SHOWN: ReadonlySet<Unit> = new Set([
+  "input_tokens",
+  "output_tokens",
+  "cached_input_tokens",
+]);
+
+/** The units that a table of prices has columns for: the usual ones, and those that a row has a price of. */
+export function toShownUnits(rows: readonly { readonly [unit in Unit]?: unknown }[]): readonly Unit[] {
+  return UNITS.filter(
+    (unit) => UNITS_ALWAYS_SHOWN.has(unit) || rows.some((prices) => prices[unit] !== undefined),
+  );
+}
+
 export type PriceState =
   /** Kept under the model's own name. */
   | { readonly kind: "own"; readonly pricePerMillion: number }

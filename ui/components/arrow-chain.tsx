@@ -9,10 +9,18 @@ export interface ArrowChainProps {
   readonly provider: string;
   /** What the provider calls the model. */
   readonly upstreamName?: string | null | undefined;
+  /** Small print after the alias, for the cell of a table. */
+  readonly isCompact?: boolean | undefined;
 }
 
 /** The way of a request: alias → target → provider, upstream name. */
-export function ArrowChain({ alias, target, provider, upstreamName }: ArrowChainProps): ReactNode {
+export function ArrowChain({
+  alias,
+  target,
+  provider,
+  upstreamName,
+  isCompact = false,
+}: ArrowChainProps): ReactNode {
   const names = [alias, target, provider, upstreamName].filter((name) => name !== null && name !== undefined);
   return (
     <ol className="flex min-w-0 flex-wrap items-center gap-x-1.5 gap-y-1" aria-label={`Route of ${alias}`}>
@@ -21,7 +29,11 @@ export function ArrowChain({ alias, target, provider, upstreamName }: ArrowChain
           {place > 0 && <Icon name="arrow-right" size={12} className="text-ink-faint" />}
           <span
             title={name}
-            className={classNames("truncate", place === 0 ? "font-medium text-ink" : "text-ink-soft")}
+            className={classNames(
+              "truncate",
+              place === 0 ? "font-medium text-ink" : "text-ink-soft",
+              place > 0 && isCompact && "text-xs",
+            )}
           >
             {name}
           </span>

@@ -72,8 +72,9 @@ export function SidePanel(props: SidePanelProps): ReactNode {
   );
 }
 
+/** The padding of a scroll keeps what takes the focus from lying under the header or the footer. */
 const PANEL_CLASS =
-  "fixed inset-y-0 z-30 flex w-full flex-col overflow-x-hidden overflow-y-auto border-line bg-raised text-sm text-ink shadow-raised outline-hidden transition-[opacity,translate] duration-150 data-ending-style:opacity-0 data-starting-style:opacity-0";
+  "scroll-py-16 fixed inset-y-0 z-30 flex w-full flex-col overflow-x-hidden overflow-y-auto border-line bg-raised text-sm text-ink shadow-raised outline-hidden transition-[opacity,translate] duration-150 data-ending-style:opacity-0 data-starting-style:opacity-0";
 
 const EDGE_CLASS = {
   right: "right-0 sm:max-w-lg sm:border-l data-ending-style:translate-x-4 data-starting-style:translate-x-4",

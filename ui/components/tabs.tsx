@@ -46,5 +46,6 @@ export function Tabs<Id extends string>({ label, tabs, value, onValueChange }: T
   );
 }
 
-const TAB_CLASS =
+/** The look of a tab, also of a link that opens a section; the one that shows has `data-active`. */
+export const TAB_CLASS =
   "-mb-px flex h-9 shrink-0 items-center gap-1.5 border-b-2 border-transparent px-2.5 font-medium whitespace-nowrap text-ink-soft hover:text-ink focus-visible:-outline-offset-2 data-active:border-accent data-active:text-ink";

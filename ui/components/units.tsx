@@ -11,6 +11,14 @@ export const UNIT_LABEL = {
   audio_seconds: "Audio seconds",
 } as const satisfies Record<Unit, string>;
 
+/** The header of a column of prices or quantities. */
+export const UNIT_HEADER = {
+  input_tokens: "Input",
+  output_tokens: "Output",
+  cached_input_tokens: "Cached",
+  audio_seconds: "Audio",
+} as const satisfies Record<Unit, string>;
+
 const UNIT_SHORT = {
   input_tokens: "in",
   output_tokens: "out",

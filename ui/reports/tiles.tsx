@@ -101,7 +101,7 @@ function UnpricedCount({ count, canPrice }: UnpricedCountProps) {
   if (count === 0 || !canPrice) return <TileCount value={count} />;
   return (
     <Link
-      to="/pricing"
+      to="/models/prices"
       title={`${formatCount(count)} requests without a price: set prices`}
       className="text-warn underline decoration-1 underline-offset-4 hover:decoration-2"
     >

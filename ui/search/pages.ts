@@ -37,12 +37,15 @@ export type RequestsSearch = ReportSearch & {
 /** How many rows of the request log stand on a page; the middle one when the address does not say. */
 export const ROWS_A_PAGE = ["50", "100", "500"] as const;
 export type RowsAPage = (typeof ROWS_A_PAGE)[number];
-export type ModelsSearch = {
-  readonly q?: string | undefined;
+export type ModelsSearch = ListSearch & {
   readonly capability?: Capability | undefined;
-  /** Hidden models as well. */
+  /** Hidden models as well; an administrator's list always has them. */
   readonly hidden?: "1" | undefined;
-  readonly open?: string | undefined;
+  readonly provider?: string | undefined;
+  /** The model whose route is shown, and the request that would be made. */
+  readonly resolve?: string | undefined;
+  readonly endpoint?: Endpoint | undefined;
+  readonly stream?: "1" | undefined;
 };
 export type PlaygroundSearch = { readonly model?: string | undefined };
 /** Lists with a search box and one row open. */
@@ -54,13 +57,6 @@ export type ListSearch = {
 const PEOPLE_TABS = ["people", "keys", "relay-tokens"] as const;
 export type PeopleTab = (typeof PEOPLE_TABS)[number];
 export type PeopleSearch = ListSearch & { readonly tab?: PeopleTab | undefined };
-export type CatalogueSearch = ListSearch & {
-  readonly provider?: string | undefined;
-  /** The model whose way is shown, and what would be asked of it. */
-  readonly resolve?: string | undefined;
-  readonly endpoint?: Endpoint | undefined;
-  readonly stream?: "1" | undefined;
-};
 export type AuditSearch = {
   readonly action?: string | undefined;
   readonly actor?: string | undefined;
@@ -109,10 +105,13 @@ export function readRequestsSearch(search: RawSearch): RequestsSearch {
 
 export function readModelsSearch(search: RawSearch): ModelsSearch {
   return {
-    q: readText(search, "q"),
+    ...readListSearch(search),
     capability: readWord(search, "capability", CAPABILITIES),
     hidden: readWord(search, "hidden", ["1"]),
-    open: readText(search, "open"),
+    provider: readText(search, "provider"),
+    resolve: readText(search, "resolve"),
+    endpoint: readWord(search, "endpoint", ENDPOINTS),
+    stream: readWord(search, "stream", ["1"]),
   };
 }
 
@@ -126,16 +125,6 @@ export function readListSearch(search: RawSearch): ListSearch {
 
 export function readPeopleSearch(search: RawSearch): PeopleSearch {
   return { ...readListSearch(search), tab: readWord(search, "tab", PEOPLE_TABS) };
-}
-
-export function readCatalogueSearch(search: RawSearch): CatalogueSearch {
-  return {
-    ...readListSearch(search),
-    provider: readText(search, "provider"),
-    resolve: readText(search, "resolve"),
-    endpoint: readWord(search, "endpoint", ENDPOINTS),
-    stream: readWord(search, "stream", ["1"]),
-  };
 }
 
 export function readAuditSearch(search: RawSearch): AuditSearch {

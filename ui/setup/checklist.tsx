@@ -9,7 +9,7 @@ import { FirstRequest } from "./first-request.tsx";
 import { SETUP_STEPS, toNextStep, type SetupStep } from "./setup.ts";
 import type { Setup } from "./use-setup.ts";
 
-type StepPath = "/providers" | "/catalogue" | "/keys";
+type StepPath = "/providers" | "/models" | "/keys";
 
 interface Step {
   readonly title: string;
@@ -130,7 +130,7 @@ function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
     model: {
       title: "Bind a model",
       why: "Gives a provider's model the name that callers ask for.",
-      ...toAdminStep("/catalogue", isAdmin),
+      ...toAdminStep("/models", isAdmin),
     },
     key: {
       title: "Create a key",

@@ -35,7 +35,7 @@ function Group({ heading, pages, onNavigate }: GroupProps) {
             <Link
               to={page.to}
               {...(onNavigate !== undefined && { onClick: onNavigate })}
-              activeOptions={{ exact: true, includeSearch: false }}
+              activeOptions={{ exact: page.to === "/", includeSearch: false }}
               className="flex items-center gap-2.5 rounded-md px-2 py-1.5 text-sm text-ink-soft hover:bg-raised hover:text-ink data-[status=active]:bg-accent-soft data-[status=active]:font-medium data-[status=active]:text-ink"
             >
               <Icon name={page.icon} />

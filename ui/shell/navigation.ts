@@ -6,6 +6,8 @@ export interface NavigationItem {
   readonly icon: IconName;
   /** The second key after `g`. */
   readonly key: string;
+  /** A second key that works as well, and is not shown. */
+  readonly formerKey?: string;
 }
 
 /** What everyone sees. */
@@ -14,7 +16,7 @@ export const MEMBER_PAGES: readonly NavigationItem[] = [
   { to: "/usage", label: "My usage", icon: "usage", key: "u" },
   { to: "/requests", label: "Requests", icon: "requests", key: "r" },
   { to: "/errors", label: "Errors", icon: "errors", key: "e" },
-  { to: "/models", label: "Models", icon: "models", key: "m" },
+  { to: "/models", label: "Models", icon: "models", key: "m", formerKey: "c" },
   { to: "/playground", label: "Playground", icon: "playground", key: "p" },
   { to: "/keys", label: "My keys", icon: "key", key: "k" },
   { to: "/relay-tokens", label: "Relay tokens", icon: "token", key: "t" },
@@ -23,17 +25,19 @@ export const MEMBER_PAGES: readonly NavigationItem[] = [
 /** What only administrators see. */
 export const ADMIN_PAGES: readonly NavigationItem[] = [
   { to: "/providers", label: "Providers", icon: "provider", key: "v" },
-  { to: "/catalogue", label: "Catalogue", icon: "catalogue", key: "c" },
   { to: "/people", label: "People & keys", icon: "people", key: "h" },
-  { to: "/pricing", label: "Pricing", icon: "pricing", key: "i" },
   { to: "/audit", label: "Audit", icon: "audit", key: "a" },
 ];
 
+/** A section of the models, which has a key and no line in the navigation. */
+const PRICES: NavigationItem = { to: "/models/prices", label: "Prices", icon: "pricing", key: "i" };
+
+/** Every page that has a key, by role. */
 export function pagesFor(role: string | undefined): readonly NavigationItem[] {
-  return role === "admin" ? [...MEMBER_PAGES, ...ADMIN_PAGES] : MEMBER_PAGES;
+  return role === "admin" ? [...MEMBER_PAGES, PRICES, ...ADMIN_PAGES] : MEMBER_PAGES;
 }
 
 /** The title of the browser's tab, and what is announced when a page is opened. */
 export function titleOf(pathname: string): string {
-  return [...MEMBER_PAGES, ...ADMIN_PAGES].find(({ to }) => to === pathname)?.label ?? "Lockport";
+  return pagesFor("admin").find(({ to }) => to === pathname)?.label ?? "Lockport";
 }

@@ -25,7 +25,8 @@ export function useShortcuts(pages: readonly NavigationItem[], onHelp: () => voi
       const inSequence = event.timeStamp - startedAt.current < SEQUENCE_MS_MAX;
       startedAt.current = -Infinity;
       if (inSequence) {
-        const page = pages.find(({ key }) => key === event.key.toLowerCase());
+        const pressed = event.key.toLowerCase();
+        const page = pages.find(({ key, formerKey }) => key === pressed || formerKey === pressed);
         if (page === undefined) return;
         event.preventDefault();
         void navigate({ to: page.to });

@@ -12,7 +12,7 @@ export const MEMBER_PATHS = [
   "/keys",
   "/relay-tokens",
 ] as const;
-export const ADMIN_PATHS = ["/providers", "/catalogue", "/people", "/pricing", "/audit"] as const;
+export const ADMIN_PATHS = ["/providers", "/people", "/models/prices", "/audit"] as const;
 
 /** Opens a page of the site and waits until it is at rest. */
 export async function openAtRest(page: Page, path: string): Promise<void> {

@@ -1,169 +1,122 @@
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import type { Unit } from "#kernel/units.ts";
-import type { ListedModel } from "../../api/models.ts";
-import { canBePriced } from "../../catalog/price-set.ts";
-import { Absent } from "../../components/absent.tsx";
 import { Badge } from "../../components/badge.tsx";
 import { buttonClass, IconButton } from "../../components/button.tsx";
 import { CapabilityChips } from "../../components/capability.tsx";
 import { classNames } from "../../components/class-names.ts";
+import type { Column } from "../../components/column.ts";
 import { CopyButton } from "../../components/copy.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { Money } from "../../components/money.tsx";
-import type { Column } from "../../components/column.ts";
+import { UNIT_HEADER, UNIT_LABEL } from "../../components/units.tsx";
 import { hasSnippets } from "../../snippets/snippets.tsx";
-import { toRequestCount, type RequestCounts } from "./model-list.ts";
-import { RequestCount } from "./request-count.tsx";
+import type { ModelRow, PublicModel } from "./model-row.ts";
+import { RequestCount, toRequestCount, type RequestCounts } from "./request-count.tsx";
 
-export interface ModelColumnsOptions {
-  /** The names that lead to each model. */
-  readonly names: ReadonlyMap<string, readonly string[]>;
+export interface ModelColumnsOptions<Row extends ModelRow> {
   readonly counts: RequestCounts;
-  readonly onSnippet: (model: ListedModel) => void;
+  readonly onSnippet: (model: PublicModel) => void;
+  readonly name: (row: Row) => ReactNode;
+  readonly price: (row: Row, unit: Unit) => ReactNode;
+  readonly units: readonly Unit[];
+  /** Columns after the prices. */
+  readonly more: readonly Column<Row>[];
 }
 
-export function toModelColumns({
-  names,
+/** The columns of the model list, for members and for administrators. */
+export function toModelColumns<Row extends ModelRow>({
   counts,
   onSnippet,
-}: ModelColumnsOptions): readonly Column<ListedModel>[] {
+  name,
+  price,
+  units,
+  more,
+}: ModelColumnsOptions<Row>): readonly Column<Row>[] {
   return [
     {
       id: "alias",
       header: "Name",
       rowHeader: true,
-      width: "w-56",
-      sortValue: ({ id }) => id,
-      cell: (model) => <Name model={model} names={names.get(model.id) ?? []} />,
+      wrap: true,
+      width: "w-52",
+      sortValue: ({ model }) => model.alias,
+      cell: (row) => (
+        <span className="flex min-w-0 flex-col gap-0.5">
+          {name(row)}
+          {row.names.length > 0 && (
+            <span className="truncate text-xs text-ink-faint" title={`Also called ${row.names.join(", ")}`}>
+              also called {row.names.join(", ")}
+            </span>
+          )}
+        </span>
+      ),
     },
     {
       id: "actions",
       header: "Use it",
       headerHidden: true,
-      width: "w-26",
-      cell: (model) => <Actions model={model} onSnippet={onSnippet} />,
+      width: "w-24",
+      cell: ({ model }) => <Actions model={model} onSnippet={onSnippet} />,
     },
     {
       id: "capabilities",
-      header: "Can",
+      header: "Capabilities",
       wrap: true,
-      width: "w-40",
-      cell: ({ capabilities }) => <CapabilityChips capabilities={capabilities} />,
+      width: "w-36",
+      cell: ({ model }) =>
+        model.capabilities.length === 0 ? (
+          <Badge tone="warn" title="Every request is refused until a capability is declared">
+            none
+          </Badge>
+        ) : (
+          <CapabilityChips capabilities={model.capabilities} />
+        ),
     },
-    priceColumn("input", "Input", "input_tokens"),
-    priceColumn("cached", "Cached", "cached_input_tokens"),
-    priceColumn("output", "Output", "output_tokens"),
-    {
-      id: "provider",
-      header: "Provider",
-      width: "w-28",
-      sortValue: ({ owned_by: provider }) => provider,
-      cell: ({ owned_by: provider }) => <span title={provider}>{provider}</span>,
-    },
+    ...units.map((unit): Column<Row> => ({
+      id: unit,
+      header: UNIT_HEADER[unit],
+      headerTitle: `${UNIT_LABEL[unit]}, dollars per million`,
+      width: "w-24",
+      align: "end",
+      sortValue: ({ model }) => model.pricing[unit] ?? null,
+      cell: (row) => price(row, unit),
+    })),
     {
       id: "requests",
       header: "Requests",
       headerTitle: "Answered or cancelled under this name in the last 30 days",
-      width: "w-26",
+      width: "w-22",
       align: "end",
-      sortValue: ({ id }) => toRequestCount(counts, id) ?? null,
-      cell: ({ id }) => <RequestCount counts={counts} model={id} />,
+      sortValue: ({ model }) => toRequestCount(counts, model.alias) ?? null,
+      cell: ({ model }) => <RequestCount counts={counts} model={model.alias} />,
     },
+    ...more,
   ];
 }
 
-interface NameProps {
-  readonly model: ListedModel;
-  readonly names: readonly string[];
-}
-
-function Name({ model, names }: NameProps) {
-  return (
-    <span className="flex min-w-0 flex-col gap-0.5">
-      <span className="flex min-w-0 items-center gap-2">
-        <span className="truncate font-medium" title={model.id}>
-          {model.id}
-        </span>
-        {model.hidden && (
-          <Badge tone="warn" title="It serves requests, and is not on the public list">
-            hidden
-          </Badge>
-        )}
-      </span>
-      {model.alias_of !== null && (
-        <span className="flex min-w-0">
-          <Badge title={`Requests go to ${model.alias_of}`}>
-            <span className="truncate">name for {model.alias_of}</span>
-          </Badge>
-        </span>
-      )}
-      {names.length > 0 && (
-        <span className="truncate text-xs text-ink-faint" title={`Also called ${names.join(", ")}`}>
-          also called {names.join(", ")}
-        </span>
-      )}
-    </span>
-  );
-}
-
 interface ActionsProps {
-  readonly model: ListedModel;
-  readonly onSnippet: (model: ListedModel) => void;
+  readonly model: PublicModel;
+  readonly onSnippet: (model: PublicModel) => void;
 }
 
 function Actions({ model, onSnippet }: ActionsProps) {
-  const { id, capabilities } = model;
+  const { alias, capabilities } = model;
   return (
     <span className="flex items-center">
-      <CopyButton iconOnly text={id} label={`Copy the name ${id}`} />
+      <CopyButton iconOnly text={alias} label={`Copy the name ${alias}`} />
       {hasSnippets(capabilities) && (
-        <IconButton icon="code" size="sm" label={`How to call ${id}`} onClick={() => onSnippet(model)} />
+        <IconButton icon="code" size="sm" label={`How to call ${alias}`} onClick={() => onSnippet(model)} />
       )}
       {capabilities.includes("chat") && (
         <Link
           to="/playground"
-          search={{ model: id }}
-          title={`Try ${id}`}
-          aria-label={`Try ${id}`}
+          search={{ model: alias }}
+          title={`Try ${alias}`}
+          aria-label={`Try ${alias}`}
           className={classNames(buttonClass({ variant: "ghost", size: "sm" }), "w-7 px-0")}
         >
           <Icon name="play" />
         </Link>
-      )}
-    </span>
-  );
-}
-
-function priceColumn(id: string, header: string, unit: Unit): Column<ListedModel> {
-  return {
-    id,
-    header,
-    headerTitle: `${header} tokens, price per million`,
-    width: "w-22",
-    align: "end",
-    sortValue: ({ pricing }) => pricing?.[unit] ?? null,
-    cell: (model) => <Price model={model} unit={unit} />,
-  };
-}
-
-interface PriceProps {
-  readonly model: ListedModel;
-  readonly unit: Unit;
-}
-
-function Price({ model, unit }: PriceProps) {
-  const price = model.pricing?.[unit] ?? null;
-  if (price === null && !canBePriced(model, unit)) return <Absent />;
-  return (
-    <span className="inline-flex flex-col items-end">
-      <Money value={price} />
-      {unit === "input_tokens" && model.pricing_inherited === true && (
-        <span
-          className="text-xs text-ink-faint"
-          title={`A price of this model is kept under another name${model.alias_of === null ? "" : `: ${model.alias_of}`}`}
-        >
-          inherited
-        </span>
       )}
     </span>
   );

@@ -1,5 +1,4 @@
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { useMe } from "../../api/session.ts";
 import { Button, buttonClass } from "../../components/button.tsx";
 import { EmptyState } from "../../components/empty.tsx";
@@ -9,15 +8,15 @@ import { SetupLink } from "../../setup/setup-link.tsx";
 export interface NoModelsProps {
   /** There are models, and the filters leave none of them. */
   readonly isFiltered: boolean;
-  readonly search: ModelsSearch;
+  readonly canShowHidden: boolean;
+  readonly hasProviders: boolean;
   readonly onChange: (patch: ModelsSearch) => void;
 }
 
-/** Why the list is empty, and the way on for whoever looks at it. */
-export function NoModels({ isFiltered, search, onChange }: NoModelsProps) {
-  const showHidden = search.hidden !== "1" && (
-    <Button onClick={() => onChange({ hidden: "1" })}>Show hidden ones</Button>
-  );
+/** Says why the list is empty, and leads on. */
+export function NoModels({ isFiltered, canShowHidden, hasProviders, onChange }: NoModelsProps) {
+  const { role } = useMe();
+  const showHidden = canShowHidden && <Button onClick={() => onChange({ hidden: "1" })}>Show hidden</Button>;
   if (isFiltered) {
     return (
       <EmptyState
@@ -25,24 +24,21 @@ export function NoModels({ isFiltered, search, onChange }: NoModelsProps) {
         title="No model matches"
         action={
           <>
-            <Button onClick={() => onChange({ q: undefined, capability: undefined })}>Clear filters</Button>
+            <Button onClick={() => onChange({ q: undefined, capability: undefined, provider: undefined })}>
+              Clear filters
+            </Button>
             {showHidden}
           </>
         }
       />
     );
   }
-  return <NothingServed showHidden={showHidden} />;
-}
-
-function NothingServed({ showHidden }: { readonly showHidden: ReactNode }) {
-  const { role } = useMe();
   if (role !== "admin") {
     return (
       <EmptyState
         icon="models"
-        title="No model is served yet"
-        body="Your admins bind models to the names that you will call them by. Ask one of them."
+        title="No models yet"
+        body="An administrator adds models and the names that you call them by. Ask one of yours."
         action={
           <>
             {showHidden}
@@ -55,18 +51,16 @@ function NothingServed({ showHidden }: { readonly showHidden: ReactNode }) {
   return (
     <EmptyState
       icon="models"
-      title="No model is served yet"
-      body="Add a provider, let it list its models, and bind the ones that your team may use. Models of a disabled provider are not served."
+      title="No models yet"
+      body={
+        hasProviders
+          ? "Discover the models of a provider and add those that your team may use."
+          : "Add a provider first, then add its models."
+      }
       action={
-        <>
-          {showHidden}
-          <Link to="/catalogue" className={buttonClass()}>
-            Go to the catalogue
-          </Link>
-          <Link to="/providers" className={buttonClass({ variant: "primary" })}>
-            Go to the providers
-          </Link>
-        </>
+        <Link to="/providers" className={buttonClass({ variant: "primary" })}>
+          Go to providers
+        </Link>
       }
     />
   );

@@ -5,7 +5,6 @@ import { modelsQuery, pricingQuery, type Model, type Pricing } from "../../api/c
 import { teamSeriesQuery, teamSummaryQuery } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { PageHead } from "../../components/page-head.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
 import { toUsedNames } from "./prices/feed-diff.ts";
@@ -15,11 +14,12 @@ import { toMissingPrices, type MissingPrice } from "./prices/missing.ts";
 import { MissingCard } from "./prices/missing-card.tsx";
 import { toNamePrices, type NamePrices } from "./prices/price-list.ts";
 import { SetPriceDialog, toPricedName, type PricedName } from "./prices/set-price-dialog.tsx";
+import { ModelsHead } from "./sections.tsx";
 
-const route = getRouteApi("/shell/admin/pricing");
+const route = getRouteApi("/shell/admin/models/prices");
 
 /** What is used without a price, the prices that are kept, and feeds to load. */
-export function PricingPage() {
+export function PricesPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { since } = toTimeWindow({}, "30d", useMinute());
@@ -31,14 +31,14 @@ export function PricingPage() {
   const [priced, setPriced] = useState<PricedName | null>(null);
 
   const kept = pricing.data?.entries ?? NO_PRICES;
-  const catalogue = models.data?.rows ?? NO_MODELS;
+  const allModels = models.data?.rows ?? NO_MODELS;
   const usage = summary.data?.usage;
   const missing = useMemo(
-    () => (usage === undefined || pricing.data === undefined ? [] : toMissingPrices(usage, catalogue, kept)),
-    [usage, catalogue, kept, pricing.data],
+    () => (usage === undefined || pricing.data === undefined ? [] : toMissingPrices(usage, allModels, kept)),
+    [usage, allModels, kept, pricing.data],
   );
-  const usedNames = useMemo(() => toUsedNames(catalogue, usage ?? []), [catalogue, usage]);
-  const rows = useMemo(() => toNamePrices(kept, catalogue, usage ?? []), [kept, catalogue, usage]);
+  const usedNames = useMemo(() => toUsedNames(allModels, usage ?? []), [allModels, usage]);
+  const rows = useMemo(() => toNamePrices(kept, allModels, usage ?? []), [kept, allModels, usage]);
   const begin = useCallback((row: MissingPrice) => setPriced({ ...row, prices: {} }), []);
   const edit = useCallback((row: NamePrices) => setPriced(toPricedName(row)), []);
   const isPending = pricing.isPending || models.isPending;
@@ -47,8 +47,7 @@ export function PricingPage() {
 
   return (
     <>
-      <PageHead
-        title="Pricing"
+      <ModelsHead
         lead="Prices are kept per million units under an alias or an upstream model name; the alias wins. A unit without one is recorded as unpriced, never as $0."
         actions={
           <Button variant="primary" icon="upload" disabled={!isReady} onClick={() => setLoading(true)}>
@@ -86,7 +85,7 @@ export function PricingPage() {
       {priced !== null && (
         <SetPriceDialog
           priced={priced}
-          model={priced.kind === "model" ? catalogue.find(({ alias }) => alias === priced.name) : undefined}
+          model={priced.kind === "model" ? allModels.find(({ alias }) => alias === priced.name) : undefined}
           onClose={() => setPriced(null)}
         />
       )}

@@ -1,6 +1,36 @@
+import type { ReportNotes, TeamUsageRow } from "../../api/reports.ts";
 import { ShareBar } from "../../components/share-bar.tsx";
 import { formatCount } from "../../text/format.ts";
-import { toRequestCount, type RequestCounts } from "./model-list.ts";
+
+/** Requests by the name that was asked for. */
+export interface RequestCounts {
+  /** Undefined until it is known. */
+  readonly byModel: ReadonlyMap<string, number> | undefined;
+  readonly largest: number;
+  /** Rare rows were left out: each number may be too low. */
+  readonly isTruncated: boolean;
+  readonly isFailed: boolean;
+}
+
+export interface CountedUsage {
+  readonly usage: readonly Pick<TeamUsageRow, "model" | "requests">[];
+  readonly notes: ReportNotes;
+}
+
+export function toRequestCounts(summary: CountedUsage | undefined, isFailed: boolean): RequestCounts {
+  if (summary === undefined) return { byModel: undefined, largest: 0, isTruncated: false, isFailed };
+  const byModel = new Map<string, number>();
+  for (const { model, requests } of summary.usage) {
+    byModel.set(model, (byModel.get(model) ?? 0) + requests);
+  }
+  const largest = Math.max(0, ...byModel.values());
+  return { byModel, largest, isTruncated: summary.notes.isTruncated, isFailed };
+}
+
+/** Undefined until it is known; a model without requests has 0. */
+export function toRequestCount({ byModel }: RequestCounts, model: string): number | undefined {
+  return byModel === undefined ? undefined : (byModel.get(model) ?? 0);
+}
 
 const BAR_PX = 48;
 
@@ -9,7 +39,7 @@ export interface RequestCountProps {
   readonly model: string;
 }
 
-/** How often a name was asked for, beside the one that was asked for most; as wide before it is known. */
+/** Requests under a name, beside a bar of its share of the largest; the cell has its width before the number is known. */
 export function RequestCount({ counts, model }: RequestCountProps) {
   const count = toRequestCount(counts, model);
   return (
@@ -32,6 +62,6 @@ export function RequestCount({ counts, model }: RequestCountProps) {
 }
 
 function toTitle({ isFailed, isTruncated }: RequestCounts): string | undefined {
-  if (isFailed) return "The usage could not be read";
-  return isTruncated ? "At least: there is more than one report holds" : undefined;
+  if (isFailed) return "Usage could not be read";
+  return isTruncated ? "At least this many: the report was truncated" : undefined;
 }

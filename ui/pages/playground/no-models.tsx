@@ -21,7 +21,7 @@ export function NoModels() {
         action={
           isAdmin ? (
             <Link to="/providers" className={buttonClass({ variant: "primary" })}>
-              Go to the providers
+              Go to providers
             </Link>
           ) : (
             <SetupLink />

@@ -81,13 +81,13 @@ function Target({ event, target }: TargetProps) {
       );
     case "model":
       return (
-        <Link to="/catalogue" search={{ q: ref }} className={LINK_CLASS}>
+        <Link to="/models" search={{ q: ref }} className={LINK_CLASS}>
           {label}
         </Link>
       );
     case "pricing_feed":
       return (
-        <Link to="/pricing" search={{ q: ref }} className={LINK_CLASS}>
+        <Link to="/models/prices" search={{ q: ref }} className={LINK_CLASS}>
           {label}
         </Link>
       );

@@ -112,8 +112,8 @@ function Summary({ outcome, provider }: SummaryProps) {
             {toWords(outcome)}
           </span>
           {outcome.bound > 0 && (
-            <Link to="/catalogue" search={{ provider }} className={buttonClass({ size: "sm" })}>
-              See them in the catalogue
+            <Link to="/models" search={{ provider }} className={buttonClass({ size: "sm" })}>
+              Show them in Models
             </Link>
           )}
         </>

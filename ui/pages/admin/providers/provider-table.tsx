@@ -84,7 +84,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       cell: ({ provider, models }) =>
         models !== null && (
           <Link
-            to="/catalogue"
+            to="/models"
             search={{ provider: provider.name }}
             title={`Models of ${provider.name} in the catalogue`}
             className="text-accent underline-offset-2 hover:underline"

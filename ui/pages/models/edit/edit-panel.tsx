@@ -4,21 +4,23 @@ import { updateModel, type Model, type Provider } from "../../../api/catalog.ts"
 import { ArrowChain } from "../../../components/arrow-chain.tsx";
 import { Badge } from "../../../components/badge.tsx";
 import { Button } from "../../../components/button.tsx";
+import { CopyButton } from "../../../components/copy.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { focusInvalid } from "../../../components/invalid-field.ts";
 import { SidePanel } from "../../../components/panel.tsx";
 import { useToast } from "../../../components/toast.tsx";
 import { UNIT_LABEL } from "../../../components/units.tsx";
-import type { CatalogueRow } from "./catalog-row.ts";
+import { ModelLinks, ModelSnippets, ModelUsage } from "../model-parts.tsx";
+import type { EditableRow } from "../model-row.ts";
 import { DeleteModelDialog } from "./delete-model-dialog.tsx";
 import { ModelFields } from "./model-fields.tsx";
 import { toKindPrices, toModelForm, toModelPatch, type ModelForm } from "./model-form.ts";
 import { NamesSection } from "./names-section.tsx";
 import { toPinnedUnits, type Prices } from "../../../catalog/price-set.ts";
 
-export interface ModelPanelProps {
-  readonly row: CatalogueRow;
+export interface EditPanelProps {
+  readonly row: EditableRow;
   readonly models: readonly Model[];
   readonly providers: readonly Provider[];
   readonly onOpen: (alias: string) => void;
@@ -26,8 +28,8 @@ export interface ModelPanelProps {
   readonly onClose: () => void;
 }
 
-/** Everything that can be changed about one model. */
-export function ModelPanel(props: ModelPanelProps) {
+/** Changes one model; also shows its usage and how it is called. */
+export function EditPanel(props: EditPanelProps) {
   const { row, onClose, onResolve } = props;
   const { model, names, isProviderDisabled } = row;
   const [isDeleting, setDeleting] = useState(false);
@@ -45,9 +47,10 @@ export function ModelPanel(props: ModelPanelProps) {
           </span>
         </span>
       }
+      footer={<ModelLinks model={model} />}
     >
       <div className="flex flex-col gap-6">
-        <section aria-label="Way of a request" className="flex flex-col items-start gap-2">
+        <section aria-label="Route of a request" className="flex flex-col items-start gap-2">
           <ArrowChain
             alias={model.alias}
             target={model.target}
@@ -57,12 +60,17 @@ export function ModelPanel(props: ModelPanelProps) {
           {isProviderDisabled && (
             <p className="text-warn">{model.provider} is disabled: requests for this name are refused.</p>
           )}
-          <Button size="sm" icon="arrow-right" onClick={() => onResolve(model.alias)}>
-            Resolve it
-          </Button>
+          <div className="flex flex-wrap gap-2">
+            <Button size="sm" icon="arrow-right" onClick={() => onResolve(model.alias)}>
+              Resolve
+            </Button>
+            <CopyButton text={model.alias} label="Copy the name" />
+          </div>
         </section>
         <EditModel {...props} />
         {model.target === null && <NamesSection alias={model.alias} names={names} />}
+        <ModelUsage model={model.alias} />
+        <ModelSnippets model={model} />
         <section aria-label="Delete" className="border-t border-line pt-4">
           <Button icon="trash" variant="danger" onClick={() => setDeleting(true)}>
             Delete model
@@ -83,7 +91,7 @@ export function ModelPanel(props: ModelPanelProps) {
 
 const NO_OWN: Prices = {};
 
-function EditModel({ row, models, providers, onOpen, onClose }: ModelPanelProps) {
+function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) {
   const id = useId();
   const { notify } = useToast();
   const { model, names } = row;
@@ -144,7 +152,7 @@ function EditModel({ row, models, providers, onOpen, onClose }: ModelPanelProps)
   );
 }
 
-function toPricesNote({ model, own }: CatalogueRow, form: ModelForm): string | undefined {
+function toPricesNote({ model, own }: EditableRow, form: ModelForm): string | undefined {
   if (own === null) return "The prices could not be read, so that they cannot be changed now.";
   if (form.kind === "name") return undefined;
   if (model.target !== null) return "It keeps what it cost under its target: these prices become its own.";

@@ -6,25 +6,20 @@ import { Unpriced } from "../../../components/money.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { UNIT_LABEL } from "../../../components/units.tsx";
 import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
-import type { CatalogueRow } from "./catalog-row.ts";
+import type { EditableRow } from "../model-row.ts";
 import { toPriceFields, toPriceState, type PriceState } from "../../../catalog/price-set.ts";
 
-/** What a cell can ask of its table. */
-export interface PriceCellActions {
-  /** Null ends the writing. */
-  readonly onEdit: (alias: string, unit: Unit | null) => void;
-  /** Null takes the price away: of a name its own one, so that it inherits again. */
-  readonly onSave: (row: CatalogueRow, unit: Unit, price: number | null) => void;
-}
-
 export interface PriceCellProps {
-  readonly row: CatalogueRow;
+  readonly row: EditableRow;
   readonly unit: Unit;
-  readonly actions: PriceCellActions;
+  /** Null ends the editing. */
+  readonly onEdit: (unit: Unit | null) => void;
+  /** Null takes the price away: a name then inherits it again. */
+  readonly onSave: (row: EditableRow, unit: Unit, price: number | null) => void;
 }
 
-/** A price in its three states: own, inherited, unpriced; a unit that such a model does not use has none of them. Pressed, it becomes a field; Enter saves, Esc leaves. */
-export function PriceCell({ row, unit, actions }: PriceCellProps) {
+/** A price: own, inherited, unpriced, or absent where the model does not use the unit. A press makes it a field; Enter saves, Esc leaves. */
+export function PriceCell({ row, unit, onEdit, onSave }: PriceCellProps) {
   const { model, own, used, editing } = row;
   const button = useRef<HTMLButtonElement>(null);
   // Only what the keyboard ended gives the focus back: a press elsewhere has put it there.
@@ -44,9 +39,9 @@ export function PriceCell({ row, unit, actions }: PriceCellProps) {
         begin={toPriceFields(model, own)[unit]}
         onEnd={(byKey) => {
           isReturning.current = byKey;
-          actions.onEdit(model.alias, null);
+          onEdit(null);
         }}
-        onSave={(price) => actions.onSave(row, unit, price)}
+        onSave={(price) => onSave(row, unit, price)}
       />
     );
   }
@@ -56,7 +51,7 @@ export function PriceCell({ row, unit, actions }: PriceCellProps) {
       ref={button}
       type="button"
       aria-label={`${UNIT_LABEL[unit]} of ${model.alias}: ${toWords(state)}. Change`}
-      onClick={() => actions.onEdit(model.alias, unit)}
+      onClick={() => onEdit(unit)}
       className="-mx-1.5 inline-flex min-h-6 max-w-full items-center rounded px-1.5 hover:bg-accent-soft focus-visible:outline-offset-0"
     >
       <PriceText state={state} row={row} />
@@ -64,7 +59,7 @@ export function PriceCell({ row, unit, actions }: PriceCellProps) {
   );
 }
 
-function PriceText({ state, row }: { readonly state: PriceState; readonly row: CatalogueRow }) {
+function PriceText({ state, row }: { readonly state: PriceState; readonly row: EditableRow }) {
   switch (state.kind) {
     case "unpriced":
       return <Unpriced />;
@@ -98,7 +93,7 @@ function toWords(state: PriceState): string {
 const TO_WORDS = { unpriced: "unpriced", unused: "not used" } as const;
 
 interface PriceEditorProps {
-  readonly row: CatalogueRow;
+  readonly row: EditableRow;
   readonly unit: Unit;
   readonly begin: number | null;
   readonly onEnd: (byKey: boolean) => void;

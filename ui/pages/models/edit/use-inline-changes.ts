@@ -3,14 +3,14 @@ import { useCallback } from "react";
 import type { Unit } from "#kernel/units.ts";
 import { modelsQuery, pricingQuery, updateModel, type Model } from "../../../api/catalog.ts";
 import { useToast } from "../../../components/toast.tsx";
-import type { CatalogueRow } from "./catalog-row.ts";
+import type { EditableRow } from "../model-row.ts";
 import { toOwnPrices, toPriceFields, toPricing } from "../../../catalog/price-set.ts";
 
 export interface InlineChanges {
   /** Of the last change; null when it was saved. */
   readonly failure: Error | null;
-  readonly savePrice: (row: CatalogueRow, unit: Unit, price: number | null) => void;
-  readonly hide: (row: CatalogueRow, hidden: boolean) => void;
+  readonly savePrice: (row: EditableRow, unit: Unit, price: number | null) => void;
+  readonly hide: (row: EditableRow, hidden: boolean) => void;
 }
 
 interface InlineChange {
@@ -25,18 +25,18 @@ export function useInlineChanges(): InlineChanges {
   const update = useMutation({
     mutationFn: ({ alias, toPatch }: InlineChange) => updateModel.run({ alias, patch: toPatch() }),
     // A write of prices is the whole set: the next one has to begin with what this one left.
-    scope: { id: "catalogue" },
+    scope: { id: "catalog" },
     onSuccess: ({ alias }) => notify({ title: `${alias} saved`, tone: "good" }),
     onSettled: () => updateModel.refresh(client),
   });
   const { mutate } = update;
   const savePrice = useCallback(
-    ({ model }: CatalogueRow, unit: Unit, price: number | null) =>
+    ({ model }: EditableRow, unit: Unit, price: number | null) =>
       mutate({ alias: model.alias, toPatch: () => toPricePatch(client, model, { [unit]: price }) }),
     [client, mutate],
   );
   const hide = useCallback(
-    ({ model }: CatalogueRow, hidden: boolean) => mutate({ alias: model.alias, toPatch: () => ({ hidden }) }),
+    ({ model }: EditableRow, hidden: boolean) => mutate({ alias: model.alias, toPatch: () => ({ hidden }) }),
     [mutate],
   );
   return { failure: update.error, savePrice, hide };

@@ -1,10 +1,12 @@
 import { useMemo } from "react";
-import { UNITS, type Unit } from "#kernel/units.ts";
+import type { Unit } from "#kernel/units.ts";
+import { toShownUnits } from "../../../catalog/price-set.ts";
+import { Absent } from "../../../components/absent.tsx";
 import { IconButton } from "../../../components/button.tsx";
 import type { Column } from "../../../components/column.ts";
 import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
 import { DataTable, ROWS_DRAWN_MAX } from "../../../components/table.tsx";
-import { UNIT_LABEL } from "../../../components/units.tsx";
+import { UNIT_HEADER, UNIT_LABEL } from "../../../components/units.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
 import { KindBadge } from "./kind-badge.tsx";
 import type { NamePrices } from "./price-list.ts";
@@ -18,8 +20,10 @@ export interface PriceTableProps {
 
 /** The prices that are kept, one name a row. */
 export function PriceTable({ rows, empty, onEdit }: PriceTableProps) {
-  const hasAudio = rows.some(({ prices }) => prices.audio_seconds !== undefined);
-  const columns = useMemo(() => toColumns(onEdit, hasAudio), [onEdit, hasAudio]);
+  const columns = useMemo(
+    () => toColumns(onEdit, toShownUnits(rows.map(({ prices }) => prices))),
+    [onEdit, rows],
+  );
   return (
     <DataTable
       caption="Prices per million units"
@@ -34,20 +38,13 @@ export function PriceTable({ rows, empty, onEdit }: PriceTableProps) {
   );
 }
 
-const UNIT_HEADER = {
-  input_tokens: "Input",
-  output_tokens: "Output",
-  cached_input_tokens: "Cached",
-  audio_seconds: "Audio",
-} as const satisfies Record<Unit, string>;
-
-function toColumns(onEdit: (row: NamePrices) => void, hasAudio: boolean): readonly Column<NamePrices>[] {
+function toColumns(onEdit: (row: NamePrices) => void, units: readonly Unit[]): readonly Column<NamePrices>[] {
   return [
     {
       id: "name",
       header: "Model",
       rowHeader: true,
-      width: hasAudio ? "w-64" : "w-80",
+      width: units.length > 3 ? "w-64" : "w-80",
       sortValue: ({ name }) => name,
       cell: ({ name, kind }) => (
         <span className="flex min-w-0 items-center gap-2">
@@ -58,7 +55,7 @@ function toColumns(onEdit: (row: NamePrices) => void, hasAudio: boolean): readon
         </span>
       ),
     },
-    ...UNITS.filter((unit) => unit !== "audio_seconds" || hasAudio).map(toUnitColumn),
+    ...units.map(toUnitColumn),
     {
       id: "source",
       header: "Source",
@@ -90,11 +87,7 @@ function toUnitColumn(unit: Unit): Column<NamePrices> {
     cell: ({ prices }) => {
       const price = prices[unit];
       if (price === undefined) {
-        return (
-          <span className="text-ink-faint" title="No price is kept under this name">
-            –
-          </span>
-        );
+        return <Absent />;
       }
       return formatMoneyExact(price.price_per_million);
     },

@@ -122,7 +122,7 @@ function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model
     <p>
       This is a name for {model.target}: the price holds for this name only, everything else stays the
       target’s. To price {model.target} for all its names,{" "}
-      <Link to="/catalogue" search={{ q: model.target }} className="text-accent underline">
+      <Link to="/models" search={{ q: model.target }} className="text-accent underline">
         change it in the catalogue
       </Link>
       .

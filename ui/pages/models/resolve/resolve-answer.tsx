@@ -7,8 +7,8 @@ import { Button, buttonClass } from "../../../components/button.tsx";
 import { CapabilityChips } from "../../../components/capability.tsx";
 import { CopyButton } from "../../../components/copy.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
-import type { CatalogueSearch } from "../../../search/pages.ts";
-import type { CatalogueRow } from "../edit/catalog-row.ts";
+import type { ModelsSearch } from "../../../search/pages.ts";
+import type { EditableRow } from "../model-row.ts";
 
 export interface WayProps {
   readonly way: Resolution;
@@ -45,9 +45,9 @@ export interface RefusalProps {
   readonly failure: Error;
   readonly alias: string;
   /** The model of that name, when there is one. */
-  readonly row: CatalogueRow | undefined;
-  readonly rows: readonly CatalogueRow[];
-  readonly onChange: (patch: CatalogueSearch) => void;
+  readonly row: EditableRow | undefined;
+  readonly rows: readonly EditableRow[];
+  readonly onChange: (patch: ModelsSearch) => void;
   readonly onAdd: (alias: string) => void;
 }
 
@@ -109,7 +109,7 @@ const SIMILAR_MAX = 3;
 const LIKENESS_LENGTH_MIN = 3;
 
 /** Names that hold this one, or that it holds, or that begin alike. */
-function toSimilar(alias: string, rows: readonly CatalogueRow[]): readonly string[] {
+function toSimilar(alias: string, rows: readonly EditableRow[]): readonly string[] {
   const wanted = alias.toLowerCase();
   if (wanted.length < LIKENESS_LENGTH_MIN) return [];
   const begin = wanted.slice(0, Math.max(LIKENESS_LENGTH_MIN, Math.ceil(wanted.length / 2)));

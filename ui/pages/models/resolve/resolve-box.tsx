@@ -8,14 +8,14 @@ import { CheckboxField } from "../../../components/choice-field.tsx";
 import { ComboField } from "../../../components/combo-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
-import type { CatalogueSearch } from "../../../search/pages.ts";
-import type { CatalogueRow } from "../edit/catalog-row.ts";
+import type { ModelsSearch } from "../../../search/pages.ts";
+import type { EditableRow } from "../model-row.ts";
 import { Refusal, Way } from "./resolve-answer.tsx";
 
 export interface ResolveBoxProps {
-  readonly search: CatalogueSearch;
-  readonly onChange: (patch: CatalogueSearch) => void;
-  readonly rows: readonly CatalogueRow[];
+  readonly search: ModelsSearch;
+  readonly onChange: (patch: ModelsSearch) => void;
+  readonly rows: readonly EditableRow[];
   /** Opens the dialog for a model of this name. */
   readonly onAdd: (alias: string) => void;
 }

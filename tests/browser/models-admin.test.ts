@@ -56,11 +56,11 @@ async function patchOf(page: Page, act: () => Promise<unknown>): Promise<unknown
   return request.postDataJSON();
 }
 
-describeInBrowser("the catalogue", () => {
+describeInBrowser("the models of an administrator", () => {
   test("shows a price as own, inherited or unpriced, and never an unpriced one as $0", async () => {
     await addModel({ alias: "aa-own", pricing: { input_tokens: 2 } });
     await call("POST", "/models", { alias: "aa-name", target: "aa-own" });
-    const { page } = await visit("/catalogue?q=aa-");
+    const { page } = await visit("/models?q=aa-");
     await page.getByRole("button", { name: "Input tokens of aa-own: $2.00, own. Change" }).waitFor();
     await page.getByRole("button", { name: "Input tokens of aa-name: $2.00, inherited. Change" }).waitFor();
     await page.getByRole("button", { name: "Output tokens of aa-own: unpriced. Change" }).waitFor();
@@ -71,7 +71,7 @@ describeInBrowser("the catalogue", () => {
   test("writes a changed price in place: of a binding with all its others, of a name alone", async () => {
     await addModel({ alias: "ab-own", pricing: { input_tokens: 2, output_tokens: 8 } });
     await call("POST", "/models", { alias: "ab-name", target: "ab-own" });
-    const { page } = await visit("/catalogue?q=ab-");
+    const { page } = await visit("/models?q=ab-");
     await edit(page, page.getByRole("button", { name: /^Cached input tokens of ab-own/ }));
     await page.keyboard.type("0.5");
     expect(await patchOf(page, () => page.keyboard.press("Enter"))).toEqual({
@@ -114,7 +114,7 @@ describeInBrowser("the catalogue", () => {
       version: "test",
       entries: [{ model: "ac-upstream", unit: "input_tokens", price_per_million: 3 }],
     });
-    const { page } = await visit("/catalogue?open=ac-own");
+    const { page } = await visit("/models?open=ac-own");
     await page.getByText("Inherited from ac-upstream: input tokens.").waitFor();
     await page.getByRole("textbox", { name: "Output tokens", exact: true }).fill("6");
     expect(await patchOf(page, () => page.getByRole("button", { name: "Save changes" }).click())).toEqual({
@@ -126,7 +126,7 @@ describeInBrowser("the catalogue", () => {
   test("renames a model; what led to it still does, and the old name resolves no more", async () => {
     await addModel({ alias: "ad-old", pricing: { input_tokens: 1 } });
     await call("POST", "/models", { alias: "ad-name", target: "ad-old" });
-    const { page } = await visit("/catalogue?open=ad-old");
+    const { page } = await visit("/models?open=ad-old");
     await page.getByRole("textbox", { name: "Alias" }).fill("ad-new");
     expect(await patchOf(page, () => page.getByRole("button", { name: "Save changes" }).click())).toEqual({
       alias: "ad-new",
@@ -138,7 +138,7 @@ describeInBrowser("the catalogue", () => {
 
   test("marks the field of a refusal, and keeps what was written", async () => {
     await addModel({ alias: "ae-one" });
-    const visitor = await visit("/catalogue?open=ae-one");
+    const visitor = await visit("/models?open=ae-one");
     const { page } = visitor;
     visitor.expect(/admin\/v1\/models\/ae-one answered 409/);
     const alias = page.getByRole("textbox", { name: "Alias" });
@@ -153,7 +153,7 @@ describeInBrowser("the catalogue", () => {
   test("turns a name into a binding of its own that does and costs what it did", async () => {
     await addModel({ alias: "af-own", capabilities: ["embeddings"], pricing: { input_tokens: 4 } });
     await call("POST", "/models", { alias: "af-name", target: "af-own" });
-    const { page } = await visit("/catalogue?open=af-name");
+    const { page } = await visit("/models?open=af-name");
     await page.getByRole("button", { name: "Routes to a provider" }).click();
     expect(await patchOf(page, () => page.getByRole("button", { name: "Save changes" }).click())).toEqual({
       target: "",
@@ -172,7 +172,7 @@ describeInBrowser("the catalogue", () => {
 
   test("adds a name to a model, and then says which names keep it from being deleted", async () => {
     await addModel({ alias: "ag-own" });
-    const { page } = await visit("/catalogue?open=ag-own");
+    const { page } = await visit("/models?open=ag-own");
     await page.getByRole("textbox", { name: "Another name" }).fill("ag-name");
     await page.getByRole("button", { name: "Add name" }).click();
     await page.getByRole("list", { name: "Names for ag-own" }).getByText("ag-name").waitFor();
@@ -190,7 +190,7 @@ describeInBrowser("the catalogue", () => {
 
   test("hides a model from the list with its switch alone", async () => {
     await addModel({ alias: "ah-own" });
-    const { page } = await visit("/catalogue?q=ah-own");
+    const { page } = await visit("/models?q=ah-own");
     expect(await patchOf(page, () => page.getByRole("switch", { name: "ah-own listed" }).click())).toEqual({
       hidden: true,
     });
@@ -199,8 +199,8 @@ describeInBrowser("the catalogue", () => {
   });
 
   test("declares a model by hand", async () => {
-    const { page } = await visit("/catalogue");
-    await page.getByRole("button", { name: "Add a model" }).click();
+    const { page } = await visit("/models");
+    await page.getByRole("button", { name: "Add model" }).click();
     await page.getByRole("combobox", { name: "Provider" }).last().click();
     await page.getByRole("option", { name: "vllm-lab" }).click();
     await page.getByRole("textbox", { name: "Upstream name" }).fill("ai/model");
@@ -215,7 +215,7 @@ describeInBrowser("the catalogue", () => {
   });
 
   test("resolves a name to its exact URL, by an address that can be sent on", async () => {
-    const { page } = await visit("/catalogue");
+    const { page } = await visit("/models");
     const model = page.getByRole("combobox", { name: "Model" });
     await model.fill("smart");
     await model.press("Enter");
@@ -235,17 +235,41 @@ describeInBrowser("the catalogue", () => {
     await checkFitsSmall(page);
   });
 
+  test("has the counts, examples and links of a member's list beside what is edited", async () => {
+    const { page } = await visit("/models?capability=chat");
+    await page.waitForFunction(() => document.querySelectorAll("tbody [data-row-open]").length > 3);
+    expect(await page.locator('[data-row-id="embed"]').count()).toBe(0);
+    await page.getByRole("button", { name: "How to call gpt-5", exact: true }).click();
+    await page.getByRole("dialog", { name: "How to call gpt-5" }).getByText("/v1/chat/completions").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Change gpt-5", exact: true }).press("Enter");
+    const panel = page.getByRole("dialog", { name: "gpt-5", exact: true });
+    await panel.getByText("Requests in 30 days (UTC)").waitFor();
+    await panel.getByRole("link", { name: "Requests", exact: true }).waitFor();
+    await panel.getByRole("link", { name: "Try it" }).click();
+    await page.waitForURL(/\/playground\?model=gpt-5$/);
+  });
+
+  test("is where the former addresses of the catalog and of the prices lead, with what they ask for", async () => {
+    const { page } = await visit("/catalogue?q=gpt&provider=openai&resolve=smart&stream=1");
+    await page.waitForURL(/\/models\?q=gpt&provider=openai&resolve=smart&stream=1$/);
+    await page.goto("/pricing?q=gpt");
+    await page.waitForURL(/\/models\/prices\?q=gpt$/);
+    await page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: "Models" }).click();
+    await page.waitForURL(/\/models$/);
+  });
+
   test("reads a refusal to resolve as help", async () => {
-    const visitor = await visit("/catalogue?resolve=embed");
+    const visitor = await visit("/models?resolve=embed");
     const { page } = visitor;
     visitor.expect(/resolve\?.* answered 400/);
     visitor.expect(/resolve\?.* answered 404/);
     await page.getByText("Missing capabilities: chat. Supported capabilities: embeddings.").waitFor();
     await page.getByRole("button", { name: "Change what it can do" }).waitFor();
-    await page.goto("/catalogue?resolve=llama-3.3-70b");
+    await page.goto("/models?resolve=llama-3.3-70b");
     await page.getByText("its provider together is disabled").waitFor();
     await page.getByRole("link", { name: "Open together" }).waitFor();
-    await page.goto("/catalogue?resolve=gpt-5-minni");
+    await page.goto("/models?resolve=gpt-5-minni");
     await page.getByText("model_not_found").waitFor();
     await page.getByRole("button", { name: "gpt-5-mini", exact: true }).click();
     await page.getByText("POST https://api.openai.example.com/v1/chat/completions").waitFor();
@@ -266,34 +290,36 @@ describeInBrowser("the catalogue", () => {
         ),
       );
     }
-    const { page } = await visit("/catalogue", { at: largeSite });
+    const { page } = await visit("/models", { at: largeSite });
     await page.getByText("2,000 models").waitFor();
-    const table = page.getByRole("region", { name: "Models of the catalogue" });
+    const table = page.getByRole("region", { name: "Models" });
     expect(await table.getByRole("row").count()).toBeLessThan(60);
     await page.keyboard.press("/");
     await page.keyboard.type("model-1999");
     await page.getByText("1 of 2,000 models").waitFor();
     await table.getByRole("button", { name: "Change model-1999" }).waitFor();
-    await shoot(page, "catalogue-large");
+    await shoot(page, "models-large");
   });
 
   test.each(["light", "dark"] as const)(
     "is accessible, fits, holds still and is reached by keyboard in the %s theme",
     async (theme) => {
-      const { page } = await visit("/catalogue", { theme });
+      const { page } = await visit("/models", { theme });
       await page.getByText("claude-sonnet-4.5").first().waitFor();
       await checkNoShift(page);
+      await shoot(page, `models-admin-top-${theme}`);
       await checkAccessibility(page);
       await checkFits(page);
       await checkFitsSmall(page);
       await tabThrough(page);
-      await shoot(page, `catalogue-${theme}`);
-      await page.goto("/catalogue?open=gpt-5");
+      await shoot(page, `models-admin-${theme}`);
+      await page.goto("/models?open=gpt-5");
       await page.getByRole("button", { name: "Save changes" }).waitFor();
+      await page.getByRole("dialog").getByText("failed").waitFor();
       await checkAccessibility(page);
       await checkFitsSmall(page);
       await tabThrough(page, { within: "[role=dialog]" });
-      await shoot(page, `catalogue-panel-${theme}`);
+      await shoot(page, `models-admin-panel-${theme}`);
     },
   );
 });

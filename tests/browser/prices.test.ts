@@ -61,7 +61,7 @@ async function readKept(name: string): Promise<Record<string, number>> {
 async function open(options: Partial<VisitorOptions> = {}): Promise<Visitor> {
   const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
   await signInAsAdmin(visitor, site);
-  await visitor.page.goto("/pricing");
+  await visitor.page.goto("/models/prices");
   await visitor.page.getByRole("heading", { name: "Prices per million" }).waitFor();
   return visitor;
 }

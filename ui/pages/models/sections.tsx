@@ -1,0 +1,43 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useMe } from "../../api/session.ts";
+import { PageHead } from "../../components/page-head.tsx";
+import { TAB_CLASS } from "../../components/tabs.tsx";
+
+export interface ModelsHeadProps {
+  readonly lead: string;
+  readonly actions?: ReactNode;
+}
+
+const SECTIONS = [
+  { to: "/models", label: "Models" },
+  { to: "/models/prices", label: "Prices" },
+] as const;
+
+/** The headline of both sections; members have the first alone. */
+export function ModelsHead({ lead, actions }: ModelsHeadProps) {
+  const { role } = useMe();
+  return (
+    <>
+      <PageHead title="Models" lead={lead} actions={actions} />
+      {role === "admin" && (
+        <nav
+          aria-label="Sections"
+          className="mb-5 flex gap-1 overflow-x-auto border-b border-line px-0.5 pt-0.5"
+        >
+          {SECTIONS.map(({ to, label }) => (
+            <Link
+              key={to}
+              to={to}
+              activeOptions={{ exact: true, includeSearch: false }}
+              activeProps={{ "data-active": "" }}
+              className={TAB_CLASS}
+            >
+              {label}
+            </Link>
+          ))}
+        </nav>
+      )}
+    </>
+  );
+}
