@@ -159,11 +159,6 @@ const SURFACES: readonly (readonly [
     (page) => button(page, "How to call smart"),
     (page) => page.getByRole("dialog", { name: "How to call smart" }),
   ],
-  [
-    "/models",
-    (page) => button(page, "Details of smart"),
-    (page) => page.getByRole("dialog", { name: "smart" }),
-  ],
   ["/requests", (page) => page.locator("[data-row-open='2']"), (page) => page.getByRole("dialog").first()],
   [
     "/keys",

@@ -125,14 +125,14 @@ describeInBrowser("a key of one's own", () => {
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("button", { name: "Delete key to delete" }).click();
     const question = page.getByRole("alertdialog", { name: "Delete the key to delete?" });
-    await question.getByText("is refused from its next request on").waitFor();
+    await question.getByText("are refused immediately").waitFor();
     await question.getByRole("button", { name: "Cancel" }).click();
     await question.waitFor({ state: "detached" });
     expect(await list(key)).toBe(200);
     await waitForFocus(page.getByRole("button", { name: "Delete key to delete" }));
     await page.keyboard.press("Enter");
     await question.getByRole("button", { name: "Delete key" }).click();
-    await page.getByText("Its next request is refused.").first().waitFor();
+    await page.getByText("Requests with it are refused.").first().waitFor();
     expect(await list(key)).toBe(401);
     // The message stands there before the list has been asked anew.
     await page.getByRole("rowheader", { name: "to delete" }).waitFor({ state: "detached" });
@@ -176,7 +176,7 @@ describeInBrowser("the pages of keys and relay tokens", () => {
       await copiedBy(page, () => page.getByRole("button", { name: "Copy key" }).click());
       await page.keyboard.press("Escape");
       await page.goto("/relay-tokens");
-      await page.getByText("The relay is off here").waitFor();
+      await page.getByText("The relay is off").waitFor();
       await checkNoShift(page);
       await checkAccessibility(page);
       await checkFitsSmall(page);

@@ -207,7 +207,7 @@ describeInBrowser("a member's day", () => {
     await page.getByRole("button", { name: "Delete key day" }).click();
     await look(page);
     await page.getByRole("button", { name: "Delete key", exact: true }).click();
-    await page.getByText("Its next request is refused.").first().waitFor();
+    await page.getByText("Requests with it are refused.").first().waitFor();
     const refused = await ask(key);
     expect(refused.status).toBe(401);
     expect(JSON.parse(await refused.text()).error.code).toBe("invalid_api_key");

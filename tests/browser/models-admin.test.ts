@@ -206,7 +206,7 @@ describeInBrowser("the models of an administrator", () => {
     await page.getByRole("textbox", { name: "Upstream name" }).fill("ai/model");
     await checkAccessibility(page);
     await page.getByRole("button", { name: "Add model" }).click();
-    await page.getByText("ai/model serves").waitFor();
+    await page.getByText("ai/model added").waitFor();
     expect(await findModel("ai/model")).toMatchObject({
       origin: "declared",
       provider: "vllm-lab",

@@ -135,7 +135,7 @@ describeInBrowser("people and services", () => {
     expect(await send(key)).toBe(200);
 
     await page.getByRole("button", { name: "Delete key laptop" }).click();
-    await page.getByRole("alertdialog").getByText("is refused from its next request on").waitFor();
+    await page.getByRole("alertdialog").getByText("are refused immediately").waitFor();
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete key" }).click();
     await page.getByRole("alertdialog").waitFor({ state: "detached" });
     expect(await send(key)).toBe(401);
@@ -224,7 +224,7 @@ describeInBrowser("everybody's keys and relay tokens", () => {
     expect(await page.content()).not.toContain("lp_");
     await page.keyboard.press("ArrowRight");
     await page.waitForURL(/\?tab=relay-tokens$/);
-    await page.getByText("Nobody has a relay token yet").waitFor();
+    await page.getByText("No relay tokens yet").waitFor();
   });
 });
 

@@ -33,7 +33,10 @@ export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket"> & P
 export function myKeysQuery() {
   return queryOptions({
     queryKey: KEYS.myKeys,
-    queryFn: async ({ signal }) => (await unwrap(api.my.keys.get(asking(signal)))).keys,
+    queryFn: async ({ signal }) => {
+      const { keys: rows } = await unwrap(api.my.keys.get(asking(signal)));
+      return { rows, total: rows.length };
+    },
   });
 }
 
@@ -47,13 +50,14 @@ export const deleteMyKey = changing(
   refreshMyKeys,
 );
 
-/** With whether the relay they are for is on. */
+/** Relay tokens, and whether the relay that takes them is on. */
 export function myRelayTokensQuery() {
   return queryOptions({
     queryKey: KEYS.myRelayTokens,
     queryFn: async ({ signal }) => {
       const { data, headers } = await unwrapWithHeaders(api.my["relay-tokens"].get(asking(signal)));
-      return { tokens: data.relay_tokens, isRelayOn: headers.get("x-proxy-relay") !== "off" };
+      const rows = data.relay_tokens;
+      return { rows, total: rows.length, isRelayOn: headers.get("x-proxy-relay") !== "off" };
     },
   });
 }

@@ -3,24 +3,24 @@ import type { Change } from "../api/changing.ts";
 import { ConfirmDialog } from "../components/confirm-dialog.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { useToast } from "../components/toast.tsx";
-import { toSecretName, type SecretRow } from "./secret-table.tsx";
+import { toSecretName, type SecretRow } from "./secret-row.ts";
 
 export interface DeleteSecretProps {
   readonly row: SecretRow;
-  readonly noun: "key" | "relay token";
+  readonly noun: string;
   /** Deletes by id. */
   readonly change: Change<string, { deleted: string }>;
   readonly onClose: () => void;
 }
 
-/** Asks before a key or a relay token stops working. */
+/** Asks for confirmation before a key or a relay token is deleted. */
 export function DeleteSecret({ row, noun, change, onClose }: DeleteSecretProps) {
   const { notify } = useToast();
   const name = toSecretName(row);
   const remove = useMutation({
     ...change,
     onSuccess: () => {
-      notify({ title: `Deleted ${noun} ${name}`, body: "Its next request is refused.", tone: "good" });
+      notify({ title: `Deleted ${noun} ${name}`, body: "Requests with it are refused.", tone: "good" });
       onClose();
     },
   });
@@ -30,7 +30,7 @@ export function DeleteSecret({ row, noun, change, onClose }: DeleteSecretProps) 
       open
       onOpenChange={(next) => !next && onClose()}
       title={`Delete the ${noun} ${name}${owner}?`}
-      body="Whatever uses it is refused from its next request on. What it has used so far stays in the reports."
+      body="Requests with it are refused immediately. Its past usage stays in the reports."
       confirmLabel={`Delete ${noun}`}
       danger
       busy={remove.isPending}

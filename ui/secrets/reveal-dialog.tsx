@@ -1,29 +1,27 @@
 import { useBlocker } from "@tanstack/react-router";
 import { useState } from "react";
-import type { SnippetKind } from "#snippets/client.ts";
 import { Button } from "../components/button.tsx";
 import { ConfirmDialog } from "../components/confirm-dialog.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { SecretReveal } from "../components/secret.tsx";
 import { Snippets } from "../snippets/snippets.tsx";
+import type { SecretKind } from "./secret-row.ts";
 
 export interface RevealDialogProps {
   /** The plaintext; it lives in the memory of this dialog's owner until `onClose`, and nowhere else. */
   readonly secret: string;
-  readonly kind: SnippetKind;
+  readonly kind: SecretKind;
   readonly title: string;
-  /** What it is: `Key`. */
-  readonly label: string;
   readonly onClose: () => void;
-  /** What opened the dialog before this one, which is gone. */
+  /** The button that the focus returns to: the dialog that opened this one is gone. */
   readonly toFinalFocus?: (() => HTMLElement | null) | undefined;
 }
 
-/** Shows a new secret, this once, with the snippets that hold it. Leaving before it was copied asks first. */
-export function RevealDialog({ secret, kind, title, label, onClose, toFinalFocus }: RevealDialogProps) {
+/** Shows a new secret once, in the snippets too, and asks before it is left uncopied. */
+export function RevealDialog({ secret, kind, title, onClose, toFinalFocus }: RevealDialogProps) {
   const [copied, setCopied] = useState(false);
   const [asking, setAsking] = useState(false);
-  // Another page, the back button, a closed tab: all would lose it.
+  // Another page, the back button and a closed tab would lose it.
   const blocker = useBlocker({
     shouldBlockFn: () => !copied,
     enableBeforeUnload: () => !copied,
@@ -55,15 +53,15 @@ export function RevealDialog({ secret, kind, title, label, onClose, toFinalFocus
         }
       >
         <div className="flex min-w-0 flex-col gap-4">
-          <SecretReveal secret={secret} label={label} onCopied={() => setCopied(true)} />
-          <Snippets kind={kind} secret={secret} onCopied={() => setCopied(true)} />
+          <SecretReveal secret={secret} label={kind.title} onCopied={() => setCopied(true)} />
+          <Snippets kind={kind.clients} secret={secret} onCopied={() => setCopied(true)} />
         </div>
       </Dialog>
       <ConfirmDialog
         open={asking || blocker.status === "blocked"}
         onOpenChange={(next) => !next && stay()}
-        title={`Leave without copying the ${label.toLowerCase()}?`}
-        body="It is shown this once. If you leave now, all that can be done is to delete it and make another."
+        title={`Leave without copying the ${kind.noun}?`}
+        body="It is shown only once. If you leave now, you can only delete it and create another one."
         confirmLabel="Leave"
         cancelLabel="Go back and copy"
         danger

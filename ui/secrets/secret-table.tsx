@@ -1,25 +1,11 @@
+import { Link } from "@tanstack/react-router";
 import { useMemo, type ReactNode } from "react";
+import { buttonClass, IconButton } from "../components/button.tsx";
 import { Instant } from "../components/instant.tsx";
 import type { Column } from "../components/column.ts";
 import { LateVirtualBody } from "../components/late-virtual-body.tsx";
 import { DataTable, ROWS_DRAWN_MAX } from "../components/table.tsx";
-
-/** A key or a relay token, as lists show it. */
-export interface SecretRow {
-  readonly id: string;
-  readonly label: string;
-  /** The last four characters of the plaintext. */
-  readonly suffix: string;
-  readonly createdAt: string;
-  readonly lastUsedAt: string | null;
-  /** The owner's name, in lists of everybody's. */
-  readonly owner?: string | undefined;
-}
-
-/** What it is called in a sentence: its label, else its last characters. */
-export function toSecretName({ label, suffix }: SecretRow): string {
-  return label === "" ? `***${suffix}` : label;
-}
+import { toSecretName, type SecretRow } from "./secret-row.ts";
 
 export interface SecretTableProps {
   readonly caption: string;
@@ -28,17 +14,16 @@ export interface SecretTableProps {
   readonly empty: ReactNode;
   /** The buttons of a row. */
   readonly actions: (row: SecretRow) => ReactNode;
-  readonly showOwner?: boolean | undefined;
-  /** For a panel: the last characters stand under the label, and days for instants. */
-  readonly compact?: boolean | undefined;
+  /** Lists of all principals have an owner; in a panel the last characters stand under the label. */
+  readonly layout: "own" | "all" | "panel";
 }
 
 /** Labels, last characters and last uses; never a secret. */
 export function SecretTable(props: SecretTableProps) {
-  const { caption, rows, busy, empty, actions, showOwner = false, compact = false } = props;
+  const { caption, rows, busy, empty, actions, layout } = props;
   const columns = useMemo(
-    () => (compact ? toCompactColumns(actions) : toColumns(actions, showOwner)),
-    [actions, showOwner, compact],
+    () => (layout === "panel" ? toCompactColumns(actions) : toColumns(actions, layout === "all")),
+    [actions, layout],
   );
   return (
     <DataTable
@@ -131,4 +116,34 @@ function Label({ row }: { readonly row: SecretRow }) {
 
 function toId({ id }: SecretRow): string {
   return id;
+}
+
+export interface SecretActionsProps {
+  readonly row: SecretRow;
+  readonly noun: string;
+  readonly hasRequests: boolean;
+  readonly onDelete: (row: SecretRow) => void;
+}
+
+/** The buttons of a row: to its requests, and to delete it. */
+export function SecretActions({ row, noun, hasRequests, onDelete }: SecretActionsProps) {
+  return (
+    <span className="flex items-center justify-end gap-1">
+      {hasRequests && (
+        <Link
+          to="/requests"
+          search={{ key: row.id }}
+          className={buttonClass({ variant: "ghost", size: "sm" })}
+        >
+          Requests
+        </Link>
+      )}
+      <IconButton
+        label={`Delete ${noun} ${toSecretName(row)}`}
+        icon="trash"
+        size="sm"
+        onClick={() => onDelete(row)}
+      />
+    </span>
+  );
 }

@@ -47,7 +47,7 @@ export function callableModelCountQuery() {
 }
 
 export function myKeyCountQuery() {
-  return { ...myKeysQuery(), select: toLength };
+  return { ...myKeysQuery(), select: ({ total }: { readonly total: number }) => total };
 }
 
 function toLength(rows: readonly unknown[]): number {

@@ -18,10 +18,10 @@ import { useMinute } from "../../search/now.ts";
 import type { PeopleSearch } from "../../search/pages.ts";
 import { toTimeWindow } from "../../search/window.ts";
 import { CreatePrincipal } from "./people/create-principal.tsx";
+import { OwnedKeys, OwnedRelayTokens } from "./people/owned-secrets.tsx";
 import { matchesPerson, toPeople, type Person } from "./people/people-list.ts";
 import { PeopleTable } from "./people/people-table.tsx";
 import { PrincipalPanel } from "./people/principal-panel.tsx";
-import { KeysTab, RelayTokensTab } from "./people/secret-tabs.tsx";
 
 const route = getRouteApi("/shell/admin/people");
 
@@ -114,12 +114,38 @@ export function PeoplePage() {
           {
             id: "keys",
             label: "All keys",
-            content: <KeysTab query={search.q} />,
+            content: (
+              <Card flush>
+                <OwnedKeys
+                  query={search.q}
+                  empty={
+                    <EmptyState
+                      icon="key"
+                      title="No keys yet"
+                      body="Open a person or a service and create one, or let people create their own under My keys."
+                    />
+                  }
+                />
+              </Card>
+            ),
           },
           {
             id: "relay-tokens",
             label: "All relay tokens",
-            content: <RelayTokensTab query={search.q} />,
+            content: (
+              <Card flush>
+                <OwnedRelayTokens
+                  query={search.q}
+                  empty={
+                    <EmptyState
+                      icon="token"
+                      title="No relay tokens yet"
+                      body="People create their own under Relay tokens."
+                    />
+                  }
+                />
+              </Card>
+            ),
           },
         ]}
       />

@@ -159,7 +159,7 @@ function toEditColumns(onHide: InlineChanges["hide"]): readonly Column<EditableR
       id: "listed",
       header: "Listed",
       headerTitle: "Whether GET /v1/models lists it; a hidden model serves requests too",
-      width: "w-16",
+      width: "w-15",
       sortValue: ({ model }) => (model.hidden ? 0 : 1),
       cell: (row) => (
         <SwitchField
@@ -174,7 +174,7 @@ function toEditColumns(onHide: InlineChanges["hide"]): readonly Column<EditableR
       id: "created",
       header: "Added, UTC",
       descendingFirst: true,
-      width: "w-24",
+      width: "w-26",
       sortValue: ({ model }) => model.created_at,
       cell: ({ model }) => (
         <span className="flex flex-col text-xs text-ink-soft">

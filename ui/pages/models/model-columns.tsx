@@ -32,13 +32,15 @@ export function toModelColumns<Row extends ModelRow>({
   units,
   more,
 }: ModelColumnsOptions<Row>): readonly Column<Row>[] {
+  // With a fourth price the others give way: no list scrolls sideways in 1280 pixels.
+  const isTight = units.length > 3;
   return [
     {
       id: "alias",
       header: "Name",
       rowHeader: true,
       wrap: true,
-      width: "w-52",
+      width: isTight ? "w-45" : "w-54",
       sortValue: ({ model }) => model.alias,
       cell: (row) => (
         <span className="flex min-w-0 flex-col gap-0.5">
@@ -62,7 +64,7 @@ export function toModelColumns<Row extends ModelRow>({
       id: "capabilities",
       header: "Capabilities",
       wrap: true,
-      width: "w-36",
+      width: isTight ? "w-28" : "w-36",
       cell: ({ model }) =>
         model.capabilities.length === 0 ? (
           <Badge tone="warn" title="Every request is refused until a capability is declared">
@@ -76,7 +78,7 @@ export function toModelColumns<Row extends ModelRow>({
       id: unit,
       header: UNIT_HEADER[unit],
       headerTitle: `${UNIT_LABEL[unit]}, dollars per million`,
-      width: "w-24",
+      width: isTight ? "w-21" : "w-22",
       align: "end",
       sortValue: ({ model }) => model.pricing[unit] ?? null,
       cell: (row) => price(row, unit),
@@ -85,7 +87,7 @@ export function toModelColumns<Row extends ModelRow>({
       id: "requests",
       header: "Requests",
       headerTitle: "Answered or cancelled under this name in the last 30 days",
-      width: "w-22",
+      width: isTight ? "w-21" : "w-22",
       align: "end",
       sortValue: ({ model }) => toRequestCount(counts, model.alias) ?? null,
       cell: ({ model }) => <RequestCount counts={counts} model={model.alias} />,

@@ -49,11 +49,12 @@ export function toEditableRows({ models, providers, entries, usage }: RowSources
   const own = entries === undefined ? null : toOwnPrices(entries);
   const disabled = new Set(providers.filter(({ enabled }) => !enabled).map(({ name }) => name));
   const used = toUsedUnits(usage ?? []);
-  return withNames(models).map((row) => ({
-    ...row,
-    own: own === null ? null : (own.get(row.model.alias) ?? NO_OWN),
-    used: used.get(row.model.alias) ?? NO_UNITS,
-    isProviderDisabled: disabled.has(row.model.provider),
+  return withNames(models).map(({ model, names }) => ({
+    model,
+    names,
+    own: own === null ? null : (own.get(model.alias) ?? NO_OWN),
+    used: used.get(model.alias) ?? NO_UNITS,
+    isProviderDisabled: disabled.has(model.provider),
     editing: null,
   }));
 }

@@ -8,8 +8,8 @@ import { Instant } from "../../../components/instant.tsx";
 import { Money } from "../../../components/money.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
 import { findRowButton } from "../../../components/table-line.tsx";
-import { CreateDialog, type LabelDraft } from "../../../secrets/create-dialog.tsx";
-import { RevealDialog } from "../../../secrets/reveal-dialog.tsx";
+import { CreateSecret, type LabelDraft } from "../../../secrets/create-secret.tsx";
+import { KEY } from "../../../secrets/secret-row.ts";
 import { formatCount } from "../../../text/format.ts";
 import { OwnedKeys, OwnedRelayTokens } from "./owned-secrets.tsx";
 import type { Person } from "./people-list.ts";
@@ -25,7 +25,6 @@ export interface PrincipalPanelProps {
 export function PrincipalPanel({ person, isSelf, onClose }: PrincipalPanelProps) {
   const { name, kind, role, isEnabled } = person;
   const [creating, setCreating] = useState(false);
-  const [created, setCreated] = useState<string | null>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const createForThem = useMemo(
     () => changing(({ label }: LabelDraft) => createKey.run({ principal: name, label }), createKey.refresh),
@@ -77,27 +76,14 @@ export function PrincipalPanel({ person, isSelf, onClose }: PrincipalPanelProps)
           </div>
         </Section>
       </div>
-      <CreateDialog
+      <CreateSecret
+        kind={KEY}
+        owner={name}
         open={creating}
         onClose={() => setCreating(false)}
-        title={`Create a key for ${name}`}
-        submitLabel="Create key"
         change={createForThem}
-        onCreated={({ key }) => {
-          setCreating(false);
-          setCreated(key);
-        }}
+        toFinalFocus={() => opener.current}
       />
-      {created !== null && (
-        <RevealDialog
-          secret={created}
-          kind="openai"
-          title={`The new key of ${name}`}
-          label="Key"
-          onClose={() => setCreated(null)}
-          toFinalFocus={() => opener.current}
-        />
-      )}
     </SidePanel>
   );
 }

@@ -26,7 +26,7 @@ export function AddModelDialog({ begin, models, providers, onClose }: AddModelDi
   const create = useMutation({
     ...createModel,
     onSuccess: ({ alias }) => {
-      notify({ title: `${alias} serves`, body: "It can be called at once.", tone: "good" });
+      notify({ title: `${alias} added`, body: "It can be called now.", tone: "good" });
       onClose();
     },
   });
@@ -43,8 +43,8 @@ export function AddModelDialog({ begin, models, providers, onClose }: AddModelDi
       open
       onOpenChange={(next) => !next && onClose()}
       keepOnOutsidePress
-      title="Add a model"
-      description="To bind many at once, look for the models of a provider on its page."
+      title="Add model"
+      description="To add many at once, discover the models of a provider under Providers"
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
