@@ -7,7 +7,7 @@ const root = join(import.meta.dir, "..");
 /** Which room may import which. `main.ts` stands before the door and may enter the first two. */
 const ROOMS: { readonly [room: string]: readonly string[] } = {
   "main.ts": ["boot", "cli"],
-  cli: ["boot", "interchange", "views", "snippets", "stats", "catalog", "identity", "kernel"],
+  cli: ["boot", "http", "interchange", "views", "snippets", "stats", "catalog", "identity", "kernel"],
   boot: ["http", "forward", "storage", "views", "stats", "usage", "catalog", "identity", "audit", "kernel"],
   http: ["views", "forward", "stats", "usage", "catalog", "identity", "audit", "kernel"],
   views: ["stats", "usage", "catalog", "identity", "audit", "kernel"],
@@ -103,6 +103,7 @@ const PACKAGE_ROOMS: { readonly [name: string]: string } = {
   "bun:sqlite": "storage/sqlite/",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
+  "@elysiajs/eden": "cli/",
   yaml: "interchange/",
 };
 

@@ -12,7 +12,6 @@ import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { prepareDataDir, requireInstallation } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
-import { createLocalReports, type LocalReports } from "./local-reports.ts";
 import { loadSecretKey } from "#boot/secrets/secret-key.ts";
 import type { System } from "#boot/process/system.ts";
 
@@ -26,8 +25,7 @@ export interface LocalServices {
   readonly keys: Keys;
   readonly relayTokens: RelayTokens;
   readonly loginLinks: LoginLinks;
-  readonly reports: LocalReports;
-  readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed">;
+  readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed" | "stats">;
 }
 
 /**
@@ -92,7 +90,6 @@ function prepareOpening(config: Config, system: System) {
         keys: createKeys(secretsDeps),
         relayTokens: createRelayTokens(secretsDeps),
         loginLinks: createLoginLinks(secretsDeps),
-        reports: createLocalReports({ catalog, identity, stats: ledger.stats, system }),
         ledger,
       };
     },

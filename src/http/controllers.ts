@@ -44,6 +44,8 @@ export interface Controllers {
 export interface ControllerParts {
   readonly door: Door;
   readonly room: BodyRoom;
+  /** Told what was answered as `internal_error`. */
+  readonly onFailure?: (request: Request, failure: unknown) => void;
 }
 
 /** Throws when a route does not declare itself. */
@@ -65,7 +67,7 @@ interface ElysiaParts extends ControllerParts {
 }
 
 /** Its type says what every route takes and answers. */
-function createElysia(deps: AppDeps, { door, room, findRoutes, findPaths }: ElysiaParts) {
+function createElysia(deps: AppDeps, { door, room, onFailure, findRoutes, findPaths }: ElysiaParts) {
   const { config, clock, log, catalog } = deps;
   const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), room);
   const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), room);
@@ -78,7 +80,9 @@ function createElysia(deps: AppDeps, { door, room, findRoutes, findPaths }: Elys
       .onError(({ error, code, request }) => {
         const failure =
           code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
-        return toFailureResponse(failure, request, log);
+        const response = toFailureResponse(failure, request, log);
+        if (response.status === 500) onFailure?.(request, failure);
+        return response;
       })
       .use(modelListRoutes(guard, { door, catalog, page }))
       .use(authRoutes(guard, deps))

@@ -3,7 +3,7 @@ import { LOCAL_DOOR } from "#http/door/guard.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Route } from "#http/door/route.ts";
 import { createSystemClock } from "#kernel/clock.ts";
-import { createControllers } from "./controllers.ts";
+import { createControllers, type ControllerParts } from "./controllers.ts";
 import type { AppDeps } from "./deps.ts";
 
 /** The parts that a local command has; a route that needs another one fails. */
@@ -11,7 +11,7 @@ export type LocalDeps = Pick<AppDeps, "clock" | "log"> & Partial<AppDeps>;
 
 /** The interface in process, for the owner of the data folder: no credential is asked for, and nothing is audited. */
 export interface LocalApp {
-  /** Never throws. */
+  /** A refusal is a response. Throws whatever else a handler throws, which a server answers as `internal_error`. */
   fetch(request: Request): Promise<Response>;
 }
 
@@ -24,8 +24,17 @@ const LOCAL_CONFIG: HttpConfig = {
 };
 
 export function createLocalApp(deps: LocalDeps): LocalApp {
-  const { elysia } = createLocalControllers(deps);
-  return { fetch: async (request) => await elysia.fetch(request) };
+  const failures = new WeakMap<Request, { readonly cause: unknown }>();
+  const onFailure = (request: Request, cause: unknown) => void failures.set(request, { cause });
+  const { elysia } = createLocalControllers(deps, onFailure);
+  return {
+    async fetch(request) {
+      const response = await elysia.fetch(request);
+      const failure = failures.get(request);
+      if (failure !== undefined) throw failure.cause;
+      return response;
+    },
+  };
 }
 
 /** Every route that a server has, with nothing behind it. */
@@ -34,10 +43,14 @@ export function listRoutes(): readonly Route[] {
   return createLocalControllers({ clock }).routes;
 }
 
-function createLocalControllers(deps: Partial<AppDeps>) {
+function createLocalControllers(deps: Partial<AppDeps>, onFailure?: ControllerParts["onFailure"]) {
   const room = createBodyRoom({ bytesMax: LOCAL_CONFIG.maxBodyBytes });
   const nothing = { config: LOCAL_CONFIG, sso: null, relay: null, assets: null };
-  return createControllers(withAbsent<AppDeps>({ ...nothing, ...deps }), { door: LOCAL_DOOR, room });
+  return createControllers(withAbsent<AppDeps>({ ...nothing, ...deps }), {
+    door: LOCAL_DOOR,
+    room,
+    ...(onFailure !== undefined && { onFailure }),
+  });
 }
 
 /** A part that was not given may be passed on and taken apart, and throws when it is called. */

@@ -204,15 +204,15 @@ describe("lockport import litellm-config", () => {
 
   test("that is refused midway says how far it came, leaves what was made, and goes on from there the next time", async () => {
     const catalog = await openCatalog();
-    const { installation } = catalog;
+    const { installation, local } = catalog;
     try {
       const parsed = parseLitellmConfig(CONFIG, KEYS.env);
       if (parsed.kind === "refused") throw new Error("refused");
       const { changes } = planImport(parsed.config, await catalog.read(), () => null);
       // Somebody takes a name between the comparison and the change.
-      await installation.createProvider({ name: "theirs", baseUrl: "http://10.0.0.3/v1" });
-      await installation.createModel({ alias: "local", provider: "theirs", upstreamName: "x" });
-      const refusal = await makeChanges(installation, changes).catch((cause: unknown) => cause);
+      await local.catalog.createProvider({ name: "theirs", baseUrl: "http://10.0.0.3/v1" }, null);
+      await local.catalog.createModel({ alias: "local", provider: "theirs", upstreamName: "x" }, null);
+      const refusal = await makeChanges(installation.api, changes).catch((cause: unknown) => cause);
       expect(refusal).toMatchObject({
         kind: "failure",
         message:
@@ -221,7 +221,7 @@ describe("lockport import litellm-config", () => {
       expect([...(await catalog.read()).models.keys()]).toEqual(["big", "local"]);
       const next = planImport(parsed.config, await catalog.read(), () => null);
       expect(next.changes.map(({ name }) => name)).toEqual(["spare", "default"]);
-      await makeChanges(installation, next.changes);
+      await makeChanges(installation.api, next.changes);
       expect(planImport(parsed.config, await catalog.read(), () => null).changes).toEqual([]);
     } finally {
       await catalog.close();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { openLogEnd } from "#cli/installation/log-end.ts";
+import { openLogTail } from "#cli/installation/log-tail.ts";
+import type { ReportQuery } from "#cli/installation/report.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { parseInstant } from "#stats/window.ts";
 
@@ -23,12 +24,12 @@ function createLog() {
       rows.push(...added);
       rows.sort((left, right) => right.arrivedAtUs - left.arrivedAtUs);
     },
-    read: async (query: URLSearchParams) => {
+    read: async (query: ReportQuery) => {
       readCount += 1;
-      const since = parseInstant(query.get("since") ?? "") ?? Number.NEGATIVE_INFINITY;
-      const until = parseInstant(query.get("until") ?? "") ?? Number.POSITIVE_INFINITY;
+      const since = parseInstant(String(query["since"] ?? "")) ?? Number.NEGATIVE_INFINITY;
+      const until = parseInstant(String(query["until"] ?? "")) ?? Number.POSITIVE_INFINITY;
       const held = rows.filter(({ arrivedAtUs }) => arrivedAtUs >= since && arrivedAtUs < until);
-      const requests = held.slice(0, Number(query.get("limit"))).map(({ arrivedAtUs, durationMs }) => ({
+      const requests = held.slice(0, Number(query["limit"])).map(({ arrivedAtUs, durationMs }) => ({
         id: String(arrivedAtUs),
         ts: formatInstant(arrivedAtUs),
         duration_ms: durationMs,
@@ -40,13 +41,13 @@ function createLog() {
 
 const many = (count: number, fromUs: number): readonly Row[] =>
   Array.from({ length: count }, (_, index) => ({ arrivedAtUs: fromUs + index * 1000, durationMs: 1.5 }));
-const toIds = (rows: readonly { readonly [field: string]: unknown }[]) => rows.map(({ id }) => id);
+const toIds = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id);
 
 describe("the end of the request log", () => {
   test("takes for new nothing that was there when it was opened, also beyond the pages that were read then", async () => {
     const log = createLog();
     log.add(...many(20_000, START_US));
-    const end = await openLogEnd(log.read, new URLSearchParams());
+    const end = await openLogTail(log.read, {});
     expect(end.newest).toHaveLength(500);
     expect(await end.readNew()).toEqual({ rows: [], leftOutCount: 0 });
     // Arrived before all that was read, ended after it.
@@ -60,7 +61,7 @@ describe("the end of the request log", () => {
 
   test("gives every row once, in the order of their endings, however many pages came at once", async () => {
     const log = createLog();
-    const end = await openLogEnd(log.read, new URLSearchParams());
+    const end = await openLogTail(log.read, {});
     const added = many(3_210, START_US);
     log.add(...added);
     const { rows, leftOutCount } = await end.readNew();
@@ -71,7 +72,7 @@ describe("the end of the request log", () => {
 
   test("goes on over hours, and takes a row that another overtook into the database for new", async () => {
     const log = createLog();
-    const end = await openLogEnd(log.read, new URLSearchParams());
+    const end = await openLogTail(log.read, {});
     for (let minute = 0; minute < 120; minute += 1) {
       const atUs = START_US + minute * 60 * SECOND_US;
       log.add({ arrivedAtUs: atUs, durationMs: 10 });
@@ -85,7 +86,7 @@ describe("the end of the request log", () => {
     const log = createLog();
     const hourUs = 3600 * SECOND_US;
     log.add(...many(700, START_US + hourUs), ...many(1_200, START_US + 20 * hourUs));
-    const end = await openLogEnd(log.read, new URLSearchParams());
+    const end = await openLogTail(log.read, {});
     for (const [arrivedAtUs, hours] of [
       [START_US + 2 * hourUs, 20],
       [START_US + 19 * hourUs, 4],
@@ -105,7 +106,7 @@ describe("the end of the request log", () => {
 
   test("counts what is more than one look takes, and is at the end after it", async () => {
     const log = createLog();
-    const end = await openLogEnd(log.read, new URLSearchParams());
+    const end = await openLogTail(log.read, {});
     log.add(...many(20_700, START_US));
     const { rows, leftOutCount } = await end.readNew();
     expect(rows.length + leftOutCount).toBe(20_700);
@@ -117,11 +118,11 @@ describe("the end of the request log", () => {
   test("a look that fails loses nothing: the next one finds it", async () => {
     const log = createLog();
     let isBroken = false;
-    const read = async (query: URLSearchParams) => {
-      if (isBroken && query.has("until")) throw new Error("gone");
+    const read = async (query: ReportQuery) => {
+      if (isBroken && query["until"] !== undefined) throw new Error("gone");
       return log.read(query);
     };
-    const end = await openLogEnd(read, new URLSearchParams());
+    const end = await openLogTail(read, {});
     log.add(...many(1_200, START_US));
     isBroken = true;
     expect(await end.readNew().catch(String)).toBe("Error: gone");

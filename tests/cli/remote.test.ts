@@ -119,7 +119,10 @@ describe("what answers under --url and is not a Lockport", () => {
 });
 
 test("a list that goes on page after page is left at a limit", async () => {
-  const page = JSON.stringify({ keys: Array.from({ length: 500 }, () => ({})), total: 1e9 });
+  const ts = "2026-03-01T00:00:00.000000Z";
+  const key = { id: "k", principal: "p", key_suffix: "abcd", label: "", created_at: ts, last_used_at: null };
+  const keys = Array.from({ length: 500 }, () => key);
+  const page = JSON.stringify({ keys, limit: 500, offset: 0, total: 1e9 });
   const url = startOther(() => new Response(page));
   const { code, data, messages } = await run("key list", url);
   expect({ code, data }).toEqual({ code: 69, data: "" });

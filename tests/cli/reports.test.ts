@@ -147,6 +147,12 @@ describe("usage", () => {
 describe("sums", () => {
   const row = (cost: number | null, requests = 1) => ({
     model: "m",
+    principal: "ada",
+    provider: "up",
+    client: null,
+    tags: [],
+    app: "untagged",
+    endpoint: "chat",
     requests,
     cancelled: 0,
     cost,

@@ -30,7 +30,7 @@ export async function openCatalog(): Promise<TestCatalog> {
   const config = parseConfig({ PROXY_DATA_DIR: join(folder.path, "data") });
   const local = await makeLocal(config, createSystem({ logLevel: "error" }));
   const installation = createLocalInstallation(local);
-  const read = () => readCatalogState(installation);
+  const read = () => readCatalogState(installation.api);
   const plan: TestCatalog["plan"] = async (file, { prune = false, withKeys = true } = {}) => {
     const secrets = new Map(
       [...file.providers].map(([name, { apiKey }]) => [
@@ -47,7 +47,7 @@ export async function openCatalog(): Promise<TestCatalog> {
     plan,
     async apply(file, options) {
       for (let round = 0; round < 2; round += 1)
-        await makeChanges(installation, (await plan(file, options)).changes);
+        await makeChanges(installation.api, (await plan(file, options)).changes);
     },
     async close() {
       await local.close();
@@ -85,7 +85,7 @@ const entries = fc.uniqueArray(
 const capabilities = fc.subarray(["chat", "chat_stream", "completions", "embeddings", "vision"] as const);
 const alias = fc.constantFrom(...ALIASES);
 
-type Operation = (installation: Installation) => Promise<unknown>;
+type Operation = (catalog: LocalServices["catalog"]) => Promise<unknown>;
 
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc
@@ -103,8 +103,8 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
       enabled: fc.boolean(),
     })
     .map(({ host, enabled, ...rest }): Operation => async (to) => {
-      await to.createProvider({ ...rest, baseUrl: `http://${host}/v1` });
-      if (!enabled) await to.updateProvider(rest.name, { enabled });
+      await to.createProvider({ ...rest, baseUrl: `http://${host}/v1` }, null);
+      if (!enabled) await to.updateProvider(rest.name, { enabled }, null);
     }),
   fc
     .record({
@@ -119,50 +119,50 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     .map(
       (draft): Operation =>
         (to) =>
-          to.createModel(draft),
+          to.createModel(draft, null),
     ),
   fc
     .record({ alias, target: alias, pricing: fc.option(pricing, { nil: undefined }), hidden: fc.boolean() })
     .map(
       (draft): Operation =>
         (to) =>
-          to.createModel(draft),
+          to.createModel(draft, null),
     ),
   fc.tuple(alias, pricing).map(
     ([name, prices]): Operation =>
       (to) =>
-        to.updateModel(name, { pricing: prices }),
+        to.updateModel(name, { pricing: prices }, null),
   ),
   fc.tuple(alias, alias).map(
     ([name, next]): Operation =>
       (to) =>
-        to.updateModel(name, { alias: next }),
+        to.updateModel(name, { alias: next }, null),
   ),
   fc.tuple(alias, alias).map(
     ([name, target]): Operation =>
       (to) =>
-        to.updateModel(name, { target }),
+        to.updateModel(name, { target }, null),
   ),
   fc.tuple(alias, fc.constantFrom(...PROVIDERS), upstreamName).map(
     ([name, provider, theirs]): Operation =>
       (to) =>
-        to.updateModel(name, { target: "", provider, upstreamName: theirs }),
+        to.updateModel(name, { target: "", provider, upstreamName: theirs }, null),
   ),
   alias.map(
     (name): Operation =>
       (to) =>
-        to.deleteModel(name),
+        to.deleteModel(name, null),
   ),
   fc.record({ version: fc.constantFrom("2026-03", "v1", "2.10", "null"), entries }).map(
     (feed): Operation =>
       (to) =>
-        to.loadPricing(feed),
+        to.loadFeed(feed, null),
   ),
 );
 
 const BEGINNING: readonly Operation[] = [
-  (to) => to.createProvider({ name: "up", baseUrl: "http://10.0.0.1/v1" }),
-  (to) => to.createModel({ alias: "one", provider: "up", upstreamName: "u/1" }),
+  (to) => to.createProvider({ name: "up", baseUrl: "http://10.0.0.1/v1" }, null),
+  (to) => to.createModel({ alias: "one", provider: "up", upstreamName: "u/1" }, null),
 ];
 
 /** A life of a catalog; what a catalog refuses is left out of it. Its first provider and model are always there. */
@@ -170,10 +170,10 @@ export const life: fc.Arbitrary<readonly Operation[]> = fc
   .array(operation, { maxLength: 24 })
   .map((operations) => BEGINNING.concat(operations));
 
-export async function live({ installation }: TestCatalog, operations: readonly Operation[]): Promise<void> {
+export async function live({ local }: TestCatalog, operations: readonly Operation[]): Promise<void> {
   for (const run of operations) {
     try {
-      await run(installation);
+      await run(local.catalog);
     } catch (cause) {
       if (!(cause instanceof ProxyError)) throw cause;
     }

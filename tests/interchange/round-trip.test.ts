@@ -127,12 +127,12 @@ describe("an exported catalog", () => {
 
   test("keeps a model that was written without any price unpriced, though its upstream name has one", () =>
     withTwo(async (one, other) => {
-      const { installation } = one;
-      await installation.createProvider({ name: "up", baseUrl: "http://10.0.0.1/v1" });
-      await installation.createModel({ alias: "a", provider: "up", upstreamName: "u", pricing: {} });
-      await installation.createModel({ alias: "b", provider: "up", upstreamName: "u" });
+      const { local } = one;
+      await local.catalog.createProvider({ name: "up", baseUrl: "http://10.0.0.1/v1" }, null);
+      await local.catalog.createModel({ alias: "a", provider: "up", upstreamName: "u", pricing: {} }, null);
+      await local.catalog.createModel({ alias: "b", provider: "up", upstreamName: "u" }, null);
       const entry = { model: "u", unit: "input_tokens", price_per_million: 2 };
-      await installation.loadPricing({ version: "v1", entries: [entry] });
+      await local.catalog.loadFeed({ version: "v1", entries: [entry] }, null);
       await other.apply(read(toText(await one.read())));
       const { models } = await other.read();
       expect(models.get("a")?.prices).toEqual({});

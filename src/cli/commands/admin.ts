@@ -48,7 +48,7 @@ export function addAdminCommands(program: Command, terminal: Terminal): void {
           const view = { ...toOwnedKeyView(key, principal.name, null), key: plaintext };
           const takeBack = () => local.keys.delete({ id: key.id }, null);
           const what = `key of ${principal.name}`;
-          await showSecret(terminal, options, { view, field: "key", what, takeBack });
+          await showSecret(terminal, options, { view, secret: plaintext, what, takeBack });
         } else if (options.ifMissing === true) {
           terminal.writeMessage(`${found.name} has a key already: nothing to do\n`);
           if (options.json === true) writeJson(terminal, null);

@@ -44,9 +44,8 @@ export function addApplyCommand(program: Command, terminal: Terminal): void {
         folder: path === "-" ? "." : dirname(path),
       });
       const prune = options.prune === true;
-      await withInstallation(terminal, options, async (installation) => {
-        const makePlan = async () =>
-          planApply(file, await readCatalogState(installation), { secrets, prune });
+      await withInstallation(terminal, options, async ({ api }) => {
+        const makePlan = async () => planApply(file, await readCatalogState(api), { secrets, prune });
         const plan = await withProgress(terminal, "comparing", makePlan);
         const { changes, notes } = plan;
         const isDone = changes.length === 0 || options.dryRun === true;
@@ -66,13 +65,13 @@ export function addApplyCommand(program: Command, terminal: Terminal): void {
           }
           const end = terminal.watchEnd({ withOutput: false });
           await withProgress(terminal, "applying", async () => {
-            await makeChanges(installation, changes, { end });
+            await makeChanges(api, changes, { end });
             const made = changes.length;
             // A unit that was marked "no price" long ago shows only when its upstream name gets one.
             const rest = await makePlan().catch((cause: unknown) => {
               throw toUnfinished(cause, { made, count: made });
             });
-            await makeChanges(installation, rest.changes, { end, madeBefore: made });
+            await makeChanges(api, rest.changes, { end, madeBefore: made });
           });
         }
         if (options.json === true) writeJson(terminal, toPlanView(plan, { applied: !isDone }));

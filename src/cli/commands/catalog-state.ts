@@ -1,89 +1,61 @@
-import type { EndpointOverrides } from "#catalog/provider.ts";
-import { ENDPOINTS } from "#catalog/capability.ts";
-import { toCapabilitySet, toPrices, type CatalogState, type StatePrice } from "#interchange/catalog-state.ts";
 import { isUnit } from "#kernel/units.ts";
-import type { Installation } from "#cli/installation/installation.ts";
-import {
-  findNumber,
-  findText,
-  isWireObject,
-  readBoolean,
-  readNumber,
-  readNumbers,
-  readObjects,
-  readText,
-  readTexts,
-  type WireObject,
-} from "#cli/installation/wire.ts";
+import { toCapabilitySet, toPrices, type CatalogState } from "#interchange/catalog-state.ts";
+import { ask, toPathPart, type Client } from "#cli/installation/client.ts";
+import { listModels, listProviders } from "#cli/installation/lists.ts";
 
 /** The whole catalog as an installation tells it. Reads only; not one moment's picture where others change it meanwhile. */
-export async function readCatalogState(installation: Installation): Promise<CatalogState> {
-  const listed = await installation.listProviders();
-  const providers: WireObject[] = [];
-  for (const provider of listed) providers.push(await installation.getProvider(readText(provider, "name")));
-  const models = await installation.listModels({ provider: undefined });
-  const pricing = await installation.readPricing();
+export async function readCatalogState(api: Client): Promise<CatalogState> {
+  const providers: ProviderView[] = [];
+  for (const { name } of await listProviders(api)) providers.push(await readProvider(api, name));
+  const models = await listModels(api);
+  const pricing = await ask(api.admin.v1.pricing.get());
   return {
-    providers: new Map(providers.map((provider) => [readText(provider, "name"), toProvider(provider)])),
-    models: new Map(models.map((model) => [readText(model, "alias"), toModel(model)])),
-    prices: readObjects(pricing, "entries").flatMap(toPrice),
-    feedVersion: findText(pricing, "version"),
+    providers: new Map(providers.map((provider) => [provider.name, toProvider(provider)])),
+    models: new Map(models.map((model) => [model.alias, toModel(model)])),
+    // A unit that this version does not know is a newer server's, and stays as it is there.
+    prices: pricing.entries.flatMap(({ model: name, unit, price_per_million: pricePerMillion, version }) =>
+      isUnit(unit) ? [{ name, unit, pricePerMillion, version }] : [],
+    ),
+    feedVersion: pricing.version,
   };
 }
 
-function toProvider(provider: WireObject) {
+type ProviderView = Awaited<ReturnType<typeof readProvider>>;
+type ModelView = Awaited<ReturnType<typeof listModels>>[number];
+
+/** With its endpoints, which lists leave out. */
+async function readProvider(api: Client, name: string) {
+  return ask(api.admin.v1.providers({ name: toPathPart(name) }).get());
+}
+
+function toProvider(provider: ProviderView) {
   return {
-    baseUrl: readText(provider, "base_url"),
-    verifyTls: readBoolean(provider, "verify_tls"),
-    timeoutConnectSeconds: readNumber(provider, "timeout_connect"),
-    timeoutReadSeconds: readNumber(provider, "timeout_read"),
-    maxConcurrency: findNumber(provider, "max_concurrency"),
-    enabled: readBoolean(provider, "enabled"),
-    endpoints: toEndpoints(provider["endpoints"]),
-    hasCredential: readBoolean(provider, "has_credential"),
-    hasCustomCa: readBoolean(provider, "has_custom_ca"),
+    baseUrl: provider.base_url,
+    verifyTls: provider.verify_tls,
+    timeoutConnectSeconds: provider.timeout_connect,
+    timeoutReadSeconds: provider.timeout_read,
+    maxConcurrency: provider.max_concurrency,
+    enabled: provider.enabled,
+    endpoints: provider.endpoints,
+    hasCredential: provider.has_credential,
+    hasCustomCa: provider.has_custom_ca,
   };
 }
 
-function toEndpoints(value: unknown): EndpointOverrides {
-  if (!isWireObject(value)) return {};
-  return Object.fromEntries(
-    ENDPOINTS.flatMap((endpoint): [string, string][] => {
-      const url = findText(value, endpoint);
-      return url === null ? [] : [[endpoint, url]];
-    }),
-  );
-}
-
-function toModel(model: WireObject) {
-  const target = findText(model, "target");
-  const prices = readNumbers(model, "pricing");
+function toModel(model: ModelView) {
+  const { provider, upstream_name: upstreamName, target } = model;
   return {
     route:
       target === null
         ? {
             kind: "binding" as const,
-            provider: readText(model, "provider"),
-            upstreamName: readText(model, "upstream_name"),
-            capabilities: toCapabilitySet(readTexts(model, "capabilities")),
+            provider,
+            upstreamName,
+            capabilities: toCapabilitySet(model.capabilities),
           }
         : { kind: "name" as const, target },
-    origin: findText(model, "origin") === "discovered" ? ("discovered" as const) : ("declared" as const),
-    hidden: readBoolean(model, "hidden"),
-    prices: toPrices((unit) => prices.get(unit)),
+    origin: model.origin,
+    hidden: model.hidden,
+    prices: toPrices((unit) => model.pricing[unit]),
   };
-}
-
-/** A unit that this version does not know is a newer server's, and stays as it is there. */
-function toPrice(entry: WireObject): readonly StatePrice[] {
-  const unit = entry["unit"];
-  if (!isUnit(unit)) return [];
-  return [
-    {
-      name: readText(entry, "model"),
-      unit,
-      pricePerMillion: readNumber(entry, "price_per_million"),
-      version: findText(entry, "version"),
-    },
-  ];
 }

@@ -1,8 +1,10 @@
+import type { ModelDraft, ModelPatch } from "#catalog/model-draft.ts";
+import type { ProviderDraft } from "#catalog/provider-draft.ts";
 import type { Change, Note, Plan, Step } from "#interchange/plan.ts";
 import type { Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
 import { CommandError, toFailure } from "#cli/screen/failure.ts";
-import type { Installation } from "#cli/installation/installation.ts";
+import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
 import { toPrintable } from "#cli/screen/printable.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";
@@ -50,7 +52,7 @@ export interface Making {
  * none is taken back, and a second run of the same command goes on from there.
  */
 export async function makeChanges(
-  installation: Installation,
+  api: Client,
   changes: readonly Change[],
   { end, madeBefore = 0 }: Making = {},
 ): Promise<void> {
@@ -69,7 +71,7 @@ export async function makeChanges(
       if (end?.aborted === true)
         throw toUnfinished(new CommandError("failure", "it was interrupted."), progress);
       try {
-        for (const step of steps) await Promise.race([take(installation, step), interrupted.promise]);
+        for (const step of steps) await Promise.race([take(api, step), interrupted.promise]);
       } catch (cause) {
         throw toUnfinished(cause, { ...progress, at: `${subject} ${toPrintable(name)}: ` });
       }
@@ -118,21 +120,61 @@ export function countChanges(changes: readonly Change[]): string {
   return toCounted(changes.length, "change");
 }
 
-function take(installation: Installation, step: Step): Promise<unknown> {
+function take(api: Client, step: Step): Promise<unknown> {
+  const { providers, models, pricing } = api.admin.v1;
   switch (step.kind) {
     case "create_provider":
-      return installation.createProvider(step.draft);
+      return ask(
+        providers.post({
+          ...toProviderBody(step.draft),
+          name: step.draft.name,
+          base_url: step.draft.baseUrl,
+        }),
+      );
     case "update_provider":
-      return installation.updateProvider(step.name, step.patch);
+      return ask(
+        providers({ name: toPathPart(step.name) }).patch({
+          ...toProviderBody(step.patch),
+          ...given({
+            base_url: step.patch.baseUrl,
+            enabled: step.patch.enabled,
+            remove_credential: step.patch.removeCredential,
+          }),
+        }),
+      );
     case "delete_provider":
-      return installation.deleteProvider(step.name);
+      return ask(providers({ name: toPathPart(step.name) }).delete());
     case "create_model":
-      return installation.createModel(step.draft);
+      return ask(models.post({ ...toModelBody(step.draft), ...given({ origin: step.draft.origin }) }));
     case "update_model":
-      return installation.updateModel(step.alias, step.patch);
+      return ask(models({ alias: toPathPart(step.alias) }).patch(toModelBody(step.patch)));
     case "delete_model":
-      return installation.deleteModel(step.alias);
+      return ask(models({ alias: toPathPart(step.alias) }).delete());
     default:
-      return installation.loadPricing(step.feed);
+      return ask(pricing.post(given(step.feed)));
   }
+}
+
+function toProviderBody(settings: Omit<ProviderDraft, "name" | "baseUrl" | "wireFormat">) {
+  return given({
+    api_key: settings.apiKey,
+    verify_tls: settings.verifyTls,
+    ca_pem: settings.caPem,
+    timeout_connect: settings.timeoutConnectSeconds,
+    timeout_read: settings.timeoutReadSeconds,
+    max_concurrency: settings.maxConcurrency,
+    endpoints: settings.endpoints,
+  });
+}
+
+function toModelBody(model: ModelDraft | ModelPatch) {
+  return given({
+    alias: model.alias,
+    provider: model.provider,
+    upstream_name: model.upstreamName,
+    target: model.target,
+    capabilities: model.capabilities,
+    pricing: model.pricing,
+    hidden: model.hidden,
+  });
 }

@@ -1,18 +1,16 @@
 import type { Command } from "commander";
 import { CAPABILITIES } from "#catalog/capability.ts";
-import { ProxyError } from "#kernel/errors.ts";
 import { choicesOption } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { CommandError, describeRefusal, toFailure } from "#cli/screen/failure.ts";
+import { CommandError, toFailure } from "#cli/screen/failure.ts";
 import { collectTexts } from "#cli/input/input.ts";
-import type { Installation } from "#cli/installation/installation.ts";
 import { writeList } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import { toSetCommand } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { findText, readObjects, readText, type WireObject } from "#cli/installation/wire.ts";
+import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
 
 interface DiscoverOptions extends InstallationOptions {
   readonly bind?: true;
@@ -21,10 +19,13 @@ interface DiscoverOptions extends InstallationOptions {
   readonly hidden?: true;
 }
 
-/** What became of one discovered model. */
-interface Row extends WireObject {
+interface Discovered {
   readonly upstream_name: string;
   readonly bound_alias: string | null;
+}
+
+/** What became of one discovered model. */
+interface Row extends Discovered {
   /** Null unless it was to be bound now and could not be. */
   readonly failure: string | null;
 }
@@ -43,19 +44,19 @@ export function addDiscoverCommand(provider: Command, terminal: Terminal): void 
     .option("--hidden", "keep what is bound off the public list")
     .action((name: string, options: DiscoverOptions) => {
       refuseUnbound(options);
-      return withInstallation(terminal, options, async (installation) => {
+      return withInstallation(terminal, options, async ({ api }) => {
         const discovered = await withProgress(terminal, `asking ${name}, for at most 30 s`, () =>
-          installation.discoverModels(name).catch((cause: unknown) => {
+          ask(api.admin.v1.providers({ name: toPathPart(name) }).discover.get()).catch((cause: unknown) => {
             throw toDiscoveryFailure(cause, name, options);
           }),
         );
-        const found = chooseModels(readObjects(discovered, "models"), options.model);
-        const columns = ["upstream_name", "bound_alias"];
+        const found = chooseModels(discovered.models, options.model);
+        const columns = ["upstream_name", "bound_alias"] as const;
         if (options.bind !== true) {
           writeList(terminal, options, { views: found, columns });
           return;
         }
-        const rows = await bindAll(terminal, installation, { provider: name, found, options });
+        const rows = await bindAll(terminal, api, { provider: name, found, options });
         writeList(terminal, options, { views: rows, columns: [...columns, "failure"] });
         const failed = rows.filter(({ failure }) => failure !== null).length;
         if (failed > 0) throw new CommandError("failure", `${failed} of ${rows.length} could not be bound.`);
@@ -89,63 +90,54 @@ function refuseUnbound(options: DiscoverOptions): void {
 }
 
 function chooseModels(
-  models: readonly WireObject[],
+  models: readonly Discovered[],
   wanted: readonly string[] | undefined,
-): readonly WireObject[] {
+): readonly Discovered[] {
   if (wanted === undefined) return models;
-  const names = new Set(models.map((model) => readText(model, "upstream_name")));
+  const names = new Set(models.map((model) => model.upstream_name));
   const missing = wanted.find((name) => !names.has(name));
   if (missing !== undefined) throw new CommandError("failure", `The provider has no model ${missing}.`);
-  return models.filter((model) => wanted.includes(readText(model, "upstream_name")));
+  return models.filter((model) => wanted.includes(model.upstream_name));
 }
 
 interface Binding {
   readonly provider: string;
-  readonly found: readonly WireObject[];
+  readonly found: readonly Discovered[];
   readonly options: DiscoverOptions;
 }
 
 /** One after the other; one that is refused, as when its name is taken, keeps none of the others from being bound. */
 async function bindAll(
   terminal: Terminal,
-  installation: Installation,
+  api: Client,
   { provider, found, options }: Binding,
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
   await withProgress(terminal, `binding models of ${provider}`, async () => {
     for (const model of found) {
-      const row = toRow(model);
-      rows.push(row.bound_alias === null ? await bind(installation, row, { provider, options }) : row);
+      const row: Row = { ...model, failure: null };
+      rows.push(row.bound_alias === null ? await bind(api, row, { provider, options }) : row);
     }
   });
   return rows;
 }
 
-async function bind(
-  installation: Installation,
-  row: Row,
-  { provider, options }: Omit<Binding, "found">,
-): Promise<Row> {
+async function bind(api: Client, row: Row, { provider, options }: Omit<Binding, "found">): Promise<Row> {
   try {
-    const created = await installation.createModel({
-      provider,
-      upstreamName: row.upstream_name,
-      capabilities: options.capability,
-      hidden: options.hidden,
-      origin: "discovered",
-    });
-    return { ...row, bound_alias: readText(created, "alias") };
+    const { alias } = await ask(
+      api.admin.v1.models.post(
+        given({
+          provider,
+          upstream_name: row.upstream_name,
+          capabilities: options.capability,
+          hidden: options.hidden,
+          origin: "discovered",
+        }),
+      ),
+    );
+    return { ...row, bound_alias: alias };
   } catch (cause) {
-    if (cause instanceof ProxyError) return { ...row, failure: describeRefusal(cause) };
     if (cause instanceof CommandError && cause.kind === "failure") return { ...row, failure: cause.message };
     throw cause;
   }
-}
-
-function toRow(model: WireObject): Row {
-  return {
-    upstream_name: readText(model, "upstream_name"),
-    bound_alias: findText(model, "bound_alias"),
-    failure: null,
-  };
 }

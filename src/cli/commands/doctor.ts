@@ -10,6 +10,7 @@ import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
+import type { Installation } from "#cli/installation/installation.ts";
 import { createLocalInstallation } from "#cli/installation/installation-local.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { findMissing } from "./pricing-missing.ts";
@@ -18,7 +19,6 @@ import { withSteps } from "#cli/screen/progress.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readText } from "#cli/installation/wire.ts";
 
 const MODELS_NAMED_MAX = 5;
 /** They need the catalog, and are named where there is none to be read. */
@@ -96,7 +96,7 @@ async function examineCatalog(
       const { catalog, secrets } = local;
       const newestAtUs = facts?.newestAtUs ?? null;
       const providers = await checkProviders({ catalog, secrets, clock, env: terminal.env, newestAtUs });
-      return [...providers, await checkPrices(local)];
+      return [...providers, await checkPrices(createLocalInstallation(local))];
     });
   } catch (cause) {
     const advice = "See what is said of catalog.db and of the data folder.";
@@ -104,12 +104,12 @@ async function examineCatalog(
   }
 }
 
-async function checkPrices(local: Parameters<typeof createLocalInstallation>[0]): Promise<Check> {
+async function checkPrices(installation: Installation): Promise<Check> {
   const name = "prices";
   try {
-    const { views } = await findMissing(createLocalInstallation(local));
+    const { views } = await findMissing(installation);
     if (views.length === 0) return toOk(name, "every unit used in the last 30 days has a price");
-    const models = [...new Set(views.map((view) => readText(view, "model")))];
+    const models = [...new Set(views.map((view) => view.model))];
     const more = models.length > MODELS_NAMED_MAX ? ", …" : "";
     const finding = `used in the last 30 days without a price: ${models.slice(0, MODELS_NAMED_MAX).join(", ")}${more}`;
     return toWarning(

@@ -13,10 +13,8 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 export function addExportCommand(program: Command, terminal: Terminal): void {
   const command = addCommand(program, "export", "write the catalog as one file, without keys").action(
     (options: InstallationOptions) =>
-      withInstallation(terminal, options, async (installation) => {
-        const state = await withProgress(terminal, "reading the catalog", () =>
-          readCatalogState(installation),
-        );
+      withInstallation(terminal, options, async ({ api }) => {
+        const state = await withProgress(terminal, "reading the catalog", () => readCatalogState(api));
         const file = toCatalogFile(state);
         if (options.json === true) writeJson(terminal, toCatalogJson(file));
         // Text that a screen could act on stands in double quotes, where YAML has the same escapes as JSON.

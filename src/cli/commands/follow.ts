@@ -1,29 +1,28 @@
 import { toCounted } from "#kernel/text.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import type { Installation } from "#cli/installation/installation.ts";
-import { openLogEnd } from "#cli/installation/log-end.ts";
+import { openLogTail, type ReadRequests, type RequestRow } from "#cli/installation/log-tail.ts";
+import type { ReportQuery } from "#cli/installation/report.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import type { WireObject } from "#cli/installation/wire.ts";
 
 /** Between two looks at the log. */
 export const POLL_MS = 2_000;
 
 export interface Following {
   readonly terminal: Terminal;
-  readonly installation: Installation;
+  readonly read: ReadRequests;
   /** The filters. */
-  readonly query: URLSearchParams;
+  readonly query: ReportQuery;
   /** How many rows are shown at first. */
   readonly lines: number;
   readonly end: AbortSignal;
-  readonly write: (rows: readonly WireObject[]) => void;
+  readonly write: (rows: readonly RequestRow[]) => void;
 }
 
 /** Shows the newest rows and then every row that comes into the log, until `end`. Outages of a server are waited out. */
 export async function followRequests(following: Following): Promise<void> {
-  const { terminal, installation, query, lines, end, write } = following;
+  const { terminal, read, query, lines, end, write } = following;
   try {
-    const log = await openLogEnd((asked) => installation.readRequests(asked), query);
+    const log = await openLogTail(read, query);
     for (const notice of log.notices) terminal.writeMessage(`${notice}\n`);
     write(log.newest.slice(0, lines).toReversed());
     let isReached = true;

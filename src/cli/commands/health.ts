@@ -7,7 +7,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { collectText } from "#cli/screen/text-limit.ts";
-import { isWireObject } from "#cli/installation/wire.ts";
+import { isObject } from "#cli/installation/client.ts";
 
 /** A server that takes longer is not well. */
 const ANSWER_MS_MAX = 3_000;
@@ -54,7 +54,7 @@ async function asksUp(origin: string): Promise<boolean> {
     if (response.status !== 200 || response.body === null) return false;
     const name = `The answer of ${origin}`;
     const body: unknown = JSON.parse(await collectText(response.body, { name, bytesMax: ANSWER_BYTES_MAX }));
-    return isWireObject(body) && body["status"] === "ok";
+    return isObject(body) && body["status"] === "ok";
   } catch {
     return false;
   }

@@ -1,3 +1,8 @@
+import { openCredential } from "#catalog/credential.ts";
+import type { Provider } from "#catalog/provider.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import type { MatchKey } from "#interchange/litellm-providers.ts";
+import type { Installation } from "#cli/installation/installation.ts";
 import type { Command } from "commander";
 import { parseLitellmConfig } from "#interchange/litellm-config.ts";
 import { planImport } from "#interchange/litellm-plan.ts";
@@ -33,7 +38,11 @@ export function addImportCommands(program: Command, terminal: Terminal): void {
       if (parsed.kind === "refused") throw refuseFile(path, parsed.problems);
       await withInstallation(terminal, options, async (installation) => {
         const plan = await withProgress(terminal, "comparing", async () =>
-          planImport(parsed.config, await readCatalogState(installation), await installation.openKeyMatch()),
+          planImport(
+            parsed.config,
+            await readCatalogState(installation.api),
+            await openKeyMatch(installation),
+          ),
         );
         const { changes, notes, gapCount } = plan;
         const isRefused = options.strict === true && gapCount > 0;
@@ -44,7 +53,7 @@ export function addImportCommands(program: Command, terminal: Terminal): void {
         }
         if (!isDone) {
           const end = terminal.watchEnd({ withOutput: false });
-          await withProgress(terminal, "importing", () => makeChanges(installation, changes, { end }));
+          await withProgress(terminal, "importing", () => makeChanges(installation.api, changes, { end }));
         }
         if (options.json === true) writeJson(terminal, toPlanView(plan, { applied: !isDone }));
         if (isRefused) {
@@ -71,4 +80,25 @@ a second run changes nothing but fills in API keys that were missing.`,
     "lockport import litellm-config config.yaml --strict",
     "lockport import litellm-config config.yaml --url https://models.example.org",
   ]);
+}
+
+/** Compares keys with what the providers of this machine have stored; a server tells nobody. */
+async function openKeyMatch({ local }: Installation): Promise<MatchKey> {
+  if (local === null) return () => null;
+  const { secrets, catalog } = local;
+  const current = await catalog.snapshot();
+  return (name, apiKey) => {
+    const provider = current.findProvider(name);
+    const stored = provider === null ? null : findCredential(secrets, provider);
+    return stored === null ? null : stored === apiKey;
+  };
+}
+
+/** Null also for one that does not open: `doctor` says that. */
+function findCredential(secrets: SecretBox, provider: Provider): string | null {
+  try {
+    return openCredential(secrets, provider);
+  } catch {
+    return null;
+  }
 }

@@ -7,7 +7,8 @@ import { checkTyped } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import { showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readText } from "#cli/installation/wire.ts";
+import { ask, given, toPathPart } from "#cli/installation/client.ts";
+import { listKeys } from "#cli/installation/lists.ts";
 
 interface ListOptions extends InstallationOptions {
   readonly principal?: string;
@@ -24,9 +25,9 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
   const list = addCommand(key, "list", "list keys")
     .option("--principal <name>", "only this principal's")
     .action((options: ListOptions) =>
-      withInstallation(terminal, options, async (installation) =>
+      withInstallation(terminal, options, async ({ api }) =>
         writeList(terminal, options, {
-          views: await installation.listKeys({ principal: options.principal }),
+          views: await listKeys(api, { principal: options.principal }),
           columns: ["id", "principal", "key_suffix", "label", "created_at", "last_used_at"],
         }),
       ),
@@ -39,10 +40,16 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     .action((options: CreateOptions) => {
       const { principal, label } = options;
       checkTyped(() => requireLabel(label ?? ""));
-      return withInstallation(terminal, options, async (installation) => {
-        const view = await installation.createKey({ principal, label });
-        const takeBack = () => installation.deleteKey(readText(view, "id"));
-        await showSecret(terminal, options, { view, field: "key", what: `key of ${principal}`, takeBack });
+      return withInstallation(terminal, options, async ({ api }) => {
+        const { keys } = api.admin.v1;
+        const view = await ask(keys.post(given({ principal, label })));
+        const takeBack = () => ask(keys({ id: toPathPart(view.id) }).delete());
+        await showSecret(terminal, options, {
+          view,
+          secret: view.key,
+          what: `key of ${principal}`,
+          takeBack,
+        });
       });
     });
   addExamples(create, [
@@ -52,9 +59,10 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
 
   const remove = addCommand(key, "delete <id>", "delete a key; it stops working at once").action(
     (id: string, options: InstallationOptions) =>
-      withInstallation(terminal, options, async (installation) =>
-        writeDone(terminal, options, { view: await installation.deleteKey(id), sentence: `deleted ${id}` }),
-      ),
+      withInstallation(terminal, options, async ({ api }) => {
+        const view = await ask(api.admin.v1.keys({ id: toPathPart(id) }).delete());
+        writeDone(terminal, options, { view, sentence: `deleted ${id}` });
+      }),
   );
   addExamples(remove, ["lockport key delete 019cdd2a-7c00-7000-8000-000000000004"]);
 }

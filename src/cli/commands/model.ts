@@ -12,7 +12,8 @@ import { checkTyped } from "#cli/screen/failure.ts";
 import { collectNumbers } from "#cli/input/input.ts";
 import { writeDone, writeFields, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readText } from "#cli/installation/wire.ts";
+import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { listModels } from "#cli/installation/lists.ts";
 
 interface ListOptions extends InstallationOptions {
   readonly provider?: string;
@@ -41,9 +42,9 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
   const list = addCommand(model, "list", "list models")
     .option("--provider <name>", "only this provider's")
     .action((options: ListOptions) =>
-      withInstallation(terminal, options, async (installation) =>
+      withInstallation(terminal, options, async ({ api }) =>
         writeList(terminal, options, {
-          views: await installation.listModels({ provider: options.provider }),
+          views: await listModels(api, { provider: options.provider }),
           columns: ["alias", "provider", "upstream_name", "target", "capabilities", "pricing", "hidden"],
         }),
       ),
@@ -69,11 +70,11 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
       ),
   ).action((alias: string | undefined, options: AddOptions) => {
     const { provider, upstreamName, target, capability: capabilities, price: pricing, hidden } = options;
-    const draft = { alias, provider, upstreamName, target, capabilities, pricing, hidden };
-    checkDraft(draft);
-    return withInstallation(terminal, options, async (installation) => {
-      const view = await installation.createModel(draft);
-      writeDone(terminal, options, { view, sentence: `added model ${readText(view, "alias")}` });
+    checkDraft({ alias, provider, upstreamName, target, capabilities, pricing });
+    return withInstallation(terminal, options, async ({ api }) => {
+      const binding = { provider, upstream_name: upstreamName, capabilities };
+      const view = await ask(api.admin.v1.models.post(given({ alias, ...binding, target, pricing, hidden })));
+      writeDone(terminal, options, { view, sentence: `added model ${view.alias}` });
     });
   });
   addExamples(add, [
@@ -87,8 +88,8 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
   ).action((name: string, target: string, options: AliasOptions) => {
     const draft = { alias: name, target, pricing: options.price, hidden: options.hidden };
     checkDraft(draft);
-    return withInstallation(terminal, options, async (installation) => {
-      const view = await installation.createModel(draft);
+    return withInstallation(terminal, options, async ({ api }) => {
+      const view = await ask(api.admin.v1.models.post(given(draft)));
       writeDone(terminal, options, { view, sentence: `made ${name} a name for ${target}` });
     });
   });
@@ -101,8 +102,8 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
       : "put it on the public list again";
     const command = addCommand(model, `${verb} <alias>`, effect).action(
       (name: string, options: InstallationOptions) =>
-        withInstallation(terminal, options, async (installation) => {
-          const view = await installation.updateModel(name, { hidden });
+        withInstallation(terminal, options, async ({ api }) => {
+          const view = await ask(toModel(api, name).patch({ hidden }));
           writeDone(terminal, options, { view, sentence: `${name} is ${hidden ? "hidden" : "shown"}` });
         }),
     );
@@ -115,8 +116,8 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     "give it another name; prices follow, and names for it keep pointing at it",
   ).action((from: string, to: string, options: InstallationOptions) => {
     checkTyped(() => parseAlias(to));
-    return withInstallation(terminal, options, async (installation) => {
-      const view = await installation.updateModel(from, { alias: to });
+    return withInstallation(terminal, options, async ({ api }) => {
+      const view = await ask(toModel(api, from).patch({ alias: to }));
       writeDone(terminal, options, { view, sentence: `renamed ${from} to ${to}` });
     });
   });
@@ -124,12 +125,10 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
 
   const remove = addCommand(model, "remove <alias>", "remove a model; its usage stays").action(
     (name: string, options: InstallationOptions) =>
-      withInstallation(terminal, options, async (installation) =>
-        writeDone(terminal, options, {
-          view: await installation.deleteModel(name),
-          sentence: `removed model ${name}`,
-        }),
-      ),
+      withInstallation(terminal, options, async ({ api }) => {
+        const view = await ask(toModel(api, name).delete());
+        writeDone(terminal, options, { view, sentence: `removed model ${name}` });
+      }),
   );
   addExamples(remove, ["lockport model remove fast"]);
 
@@ -137,9 +136,9 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
     .addOption(choiceOption("--endpoint <endpoint>", "that is called", ENDPOINTS).default("chat"))
     .option("--stream", "as for a streamed request")
     .action((name: string, options: ResolveOptions) =>
-      withInstallation(terminal, options, async (installation) => {
-        const stream = options.stream === true;
-        const view = await installation.resolveModel({ alias: name, endpoint: options.endpoint, stream });
+      withInstallation(terminal, options, async ({ api }) => {
+        const query = { model: name, endpoint: options.endpoint, stream: String(options.stream === true) };
+        const view = await ask(api.admin.v1.resolve.get({ query }));
         writeFields(terminal, options, view);
       }),
     );
@@ -150,7 +149,11 @@ function checkDraft(draft: ModelDraft): void {
   checkTyped(() => [parseDraftRoute(draft), parsePricing(draft.pricing ?? {})]);
 }
 
-/** Of any name on the list, a binding's or another's. */
+function toModel(api: Client, alias: string) {
+  return api.admin.v1.models({ alias: toPathPart(alias) });
+}
+
+/** The options of a binding and of a name for another model alike. */
 function addNameOptions(command: Command): Command {
   return command
     .addOption(

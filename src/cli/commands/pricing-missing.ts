@@ -8,7 +8,9 @@ import { withInstallation, type InstallationOptions } from "#cli/installation/op
 import type { Installation } from "#cli/installation/installation.ts";
 import { writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readNumbers, readObjects, readText, type WireObject } from "#cli/installation/wire.ts";
+import { ask, type Client } from "#cli/installation/client.ts";
+import { listModels } from "#cli/installation/lists.ts";
+import { readReport } from "#cli/installation/report.ts";
 
 const WINDOW_DAYS = 30;
 
@@ -44,17 +46,24 @@ export function addPricingMissingCommand(pricing: Command, terminal: Terminal): 
   ]);
 }
 
+interface Missing {
+  readonly model: string;
+  readonly provider: string;
+  readonly unit: string;
+  readonly quantity: number;
+}
+
 /** One row per model and unit, by both. */
 export async function findMissing(
   installation: Installation,
-): Promise<{ readonly views: readonly WireObject[]; readonly notices: readonly string[] }> {
+): Promise<{ readonly views: readonly Missing[]; readonly notices: readonly string[] }> {
   const since = formatInstant(createSystemClock().nowUs() - WINDOW_DAYS * DAY_US);
-  const { body, notices } = await installation.readSummary(new URLSearchParams({ since }));
-  const isPriced = await readPrices(installation);
-  const missing = new Map<string, WireObject & { readonly quantity: number }>();
-  for (const row of readObjects(body, "usage")) {
-    const [model, provider] = [readText(row, "model"), readText(row, "provider")];
-    for (const [unit, quantity] of readNumbers(row, "units")) {
+  const { api } = installation;
+  const { body, notices } = await readReport(installation, () => api.stats.summary.get({ query: { since } }));
+  const isPriced = await readPrices(api);
+  const missing = new Map<string, Missing>();
+  for (const { model, provider, units } of body.usage) {
+    for (const [unit, quantity] of Object.entries(units)) {
       if (quantity === 0 || isPriced(model, { provider, unit })) continue;
       const key = JSON.stringify([model, provider, unit]);
       const sum = (missing.get(key)?.quantity ?? 0) + quantity;
@@ -68,18 +77,13 @@ export async function findMissing(
 }
 
 /** The prices in force: of the catalog's models, and for what the relay passes on those under exactly its name. */
-async function readPrices(installation: Installation) {
-  const models = new Map(
-    (await installation.listModels({ provider: undefined })).map((model) => [
-      readText(model, "alias"),
-      model,
-    ]),
-  );
-  const entries = readObjects(await installation.readPricing(), "entries");
-  const named = new Set(entries.map((entry) => JSON.stringify([entry["model"], entry["unit"]])));
+async function readPrices(api: Client) {
+  const models = new Map((await listModels(api)).map((model) => [model.alias, model]));
+  const { entries } = await ask(api.admin.v1.pricing.get());
+  const named = new Set(entries.map(({ model, unit }) => JSON.stringify([model, unit])));
   return (name: string, used: { readonly provider: string; readonly unit: string }): boolean => {
     if (used.provider === RELAY_SENTINEL) return named.has(JSON.stringify([name, used.unit]));
     const model = models.get(name);
-    return model === undefined || readNumbers(model, "pricing").has(used.unit);
+    return model === undefined || Object.hasOwn(model.pricing, used.unit);
   };
 }

@@ -12,7 +12,7 @@ import { writeDone, writeJson, writeList } from "#cli/screen/output.ts";
 import { addPricingMissingCommand } from "./pricing-missing.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { findText, isWireObject, readNumber, readObjects, readText } from "#cli/installation/wire.ts";
+import { ask, given, isObject } from "#cli/installation/client.ts";
 
 interface ShowOptions extends InstallationOptions {
   readonly model?: string;
@@ -24,9 +24,11 @@ export function addPricingCommands(program: Command, terminal: Terminal): void {
   const load = addCommand(pricing, "load <file>", "load a pricing feed: all of it, or nothing").action(
     async (file: string, options: InstallationOptions) => {
       const feed = parseFeedText(await readTextInput(terminal, file));
-      await withInstallation(terminal, options, async (installation) => {
-        const view = await withProgress(terminal, "loading prices", () => installation.loadPricing(feed));
-        const sentence = `loaded ${toCounted(readNumber(view, "entries"), "price")}, version ${readText(view, "version")}`;
+      await withInstallation(terminal, options, async ({ api }) => {
+        const view = await withProgress(terminal, "loading prices", () =>
+          ask(api.admin.v1.pricing.post(given(feed))),
+        );
+        const sentence = `loaded ${toCounted(view.entries, "price")}, version ${view.version}`;
         writeDone(terminal, options, { view, sentence });
       });
     },
@@ -48,9 +50,9 @@ Prices of what it does not name stay.`,
   const show = addCommand(pricing, "show", "show every price that is kept, and the feed it came from")
     .option("--model <name>", "only those under this alias or upstream name")
     .action((options: ShowOptions) =>
-      withInstallation(terminal, options, async (installation) => {
-        const view = await installation.readPricing();
-        const entries = readObjects(view, "entries").filter(
+      withInstallation(terminal, options, async ({ api }) => {
+        const view = await ask(api.admin.v1.pricing.get());
+        const entries = view.entries.filter(
           ({ model }) => options.model === undefined || model === options.model,
         );
         if (options.json === true) {
@@ -66,11 +68,10 @@ Prices of what it does not name stay.`,
           terminal.writeMessage("No price is kept under this name.\n");
           return;
         }
-        const version = findText(view, "version");
         terminal.writeMessage(
-          version === null
+          view.version === null
             ? "no feed was loaded yet\n"
-            : `newest feed: ${version}, loaded ${readText(view, "loaded_at")}\n`,
+            : `newest feed: ${view.version}, loaded ${view.loaded_at}\n`,
         );
       }),
     );
@@ -87,7 +88,7 @@ function parseFeedText(text: string): FeedDraft {
   } catch {
     throw new CommandError("failure", "The feed is not JSON: lockport pricing load --help shows one.");
   }
-  if (!isWireObject(parsed) || !Array.isArray(parsed["entries"])) {
+  if (!isObject(parsed) || !Array.isArray(parsed["entries"])) {
     throw new ProxyError("invalid_pricing", "A feed must have a version and a list of entries.", {
       param: "entries",
     });

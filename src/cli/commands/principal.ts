@@ -9,7 +9,8 @@ import { withInstallation, type InstallationOptions } from "#cli/installation/op
 import { checkTyped } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readNumber, readText, type WireObject } from "#cli/installation/wire.ts";
+import { ask, toPathPart } from "#cli/installation/client.ts";
+import { getPrincipal, listPrincipals } from "#cli/installation/lists.ts";
 
 interface CreateOptions extends InstallationOptions {
   readonly kind: string;
@@ -20,8 +21,11 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
   const principal = program.command("principal").description("who may call");
 
   const list = addCommand(principal, "list", "list principals").action((options: InstallationOptions) =>
-    withInstallation(terminal, options, async (installation) => {
-      const views = (await installation.listPrincipals()).map(withEnabled);
+    withInstallation(terminal, options, async ({ api }) => {
+      // The interface leaves `enabled` out where it is true.
+      const views = (await listPrincipals(api)).map((each) =>
+        Object.assign({}, each, { enabled: each.enabled !== false }),
+      );
       writeList(terminal, options, {
         views,
         columns: ["name", "kind", "role", "enabled", "created_at", "id"],
@@ -36,9 +40,9 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     .action((name: string, options: CreateOptions) => {
       const draft = { name, kind: options.kind, role: options.role };
       checkTyped(() => parsePrincipalDraft(draft));
-      return withInstallation(terminal, options, async (installation) => {
-        const view = await installation.createPrincipal(draft);
-        const sentence = `made ${readText(view, "role")} ${readText(view, "name")}`;
+      return withInstallation(terminal, options, async ({ api }) => {
+        const view = await ask(api.admin.v1.principals.post(draft));
+        const sentence = `made ${view.role} ${view.name}`;
         writeDone(terminal, options, { view, sentence });
       });
     });
@@ -53,17 +57,12 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     "revoke-sessions <name>",
     "end every browser session of a principal; its keys stay",
   ).action((name: string, options: InstallationOptions) =>
-    withInstallation(terminal, options, async (installation) => {
-      const view = await installation.revokeSessions(name);
-      const count = readNumber(view, "revoked");
-      const sentence = `ended ${toCounted(count, "session")} of ${name}`;
+    withInstallation(terminal, options, async ({ api }) => {
+      const id = toPathPart((await getPrincipal(api, name)).id);
+      const view = await ask(api.admin.v1.principals({ id })["revoke-sessions"].post({}));
+      const sentence = `ended ${toCounted(view.revoked, "session")} of ${name}`;
       writeDone(terminal, options, { view, sentence });
     }),
   );
   addExamples(revoke, ["lockport principal revoke-sessions ada"]);
-}
-
-/** The interface leaves `enabled` out where it is true. */
-function withEnabled(principal: WireObject): WireObject {
-  return { ...principal, enabled: principal["enabled"] !== false };
 }

@@ -7,17 +7,18 @@ import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { addDiscoverCommand } from "./discover.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
-import type { Installation } from "#cli/installation/installation.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import {
   addProviderOptions,
   readProviderKey,
+  toProviderBody,
   toProviderSettings,
   toSetCommand,
   type ProviderOptions,
 } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readBoolean, readText, type WireObject } from "#cli/installation/wire.ts";
+import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { listModels, listProviders } from "#cli/installation/lists.ts";
 
 interface AddOptions extends ProviderOptions {
   readonly baseUrl: string;
@@ -38,9 +39,9 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
   const provider = program.command("provider").description("upstream providers");
 
   const list = addCommand(provider, "list", "list providers").action((options: InstallationOptions) =>
-    withInstallation(terminal, options, async (installation) =>
+    withInstallation(terminal, options, async ({ api }) =>
       writeList(terminal, options, {
-        views: await installation.listProviders(),
+        views: await listProviders(api),
         columns: ["name", "base_url", "enabled", "has_credential", "max_concurrency"],
         figures: ["max_concurrency"],
       }),
@@ -56,13 +57,14 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
   ).action(async (name: string, options: AddOptions) => {
     const typed = { name, baseUrl: options.baseUrl, ...(await toProviderSettings(options)) };
     checkTyped(() => parseProviderDraft({ ...typed, caPem: undefined }));
-    const draft = { ...typed, apiKey: await readProviderKey(terminal, options, { ask: true }) };
-    await withInstallation(terminal, options, async (installation) => {
-      const view = await installation.createProvider(draft);
-      writeDone(terminal, options, { view, sentence: `added provider ${readText(view, "name")}` });
+    const apiKey = await readProviderKey(terminal, options, { ask: true });
+    await withInstallation(terminal, options, async ({ api }) => {
+      const body = given({ ...toProviderBody(typed), name, base_url: options.baseUrl, api_key: apiKey });
+      const view = await ask(api.admin.v1.providers.post(body));
+      writeDone(terminal, options, { view, sentence: `added provider ${view.name}` });
       if (options.json === true) return;
       writeUrlWarning(terminal, view, options);
-      if (options.apiKey === false || readBoolean(view, "has_credential")) return;
+      if (options.apiKey === false || view.has_credential) return;
       const command = toSetCommand(name, ["--api-key-file", "PATH"], options);
       terminal.writeMessage(`Requests to it go without a credential. To set one: ${command}\n`);
     });
@@ -84,11 +86,11 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
       .option("--no-verify-tls", "accept any certificate"),
   ).action(async (name: string, options: SetOptions) => {
     const patch = await toPatch(terminal, options);
-    if (Object.values(patch).every((value) => value === undefined)) {
+    if (Object.keys(patch).length === 0) {
       throw new CommandError("usage", "Say what to change: lockport provider set --help lists what can be.");
     }
-    await withInstallation(terminal, options, async (installation) => {
-      const view = await installation.updateProvider(name, patch);
+    await withInstallation(terminal, options, async ({ api }) => {
+      const view = await ask(toProvider(api, name).patch(patch));
       writeDone(terminal, options, { view, sentence: `changed provider ${name}` });
       if (options.baseUrl !== undefined && options.json !== true) writeUrlWarning(terminal, view, options);
     });
@@ -103,8 +105,8 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
     const effect = enabled ? "serve its models again" : "its models stop resolving and leave the public list";
     const command = addCommand(provider, `${verb} <name>`, effect).action(
       (name: string, options: InstallationOptions) =>
-        withInstallation(terminal, options, async (installation) => {
-          const view = await installation.updateProvider(name, { enabled });
+        withInstallation(terminal, options, async ({ api }) => {
+          const view = await ask(toProvider(api, name).patch({ enabled }));
           writeDone(terminal, options, { view, sentence: `${verb}d provider ${name}` });
         }),
     );
@@ -114,9 +116,9 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
   const remove = addCommand(provider, "remove <name>", "remove a provider and the models bound to it")
     .option("--yes", "do not ask, also when models go with it")
     .action((name: string, options: RemoveOptions) =>
-      withInstallation(terminal, options, async (installation) => {
-        if (options.yes !== true) await confirmRemoval(terminal, installation, name);
-        const view = await installation.deleteProvider(name);
+      withInstallation(terminal, options, async ({ api }) => {
+        if (options.yes !== true) await confirmRemoval(terminal, api, name);
+        const view = await ask(toProvider(api, name).delete());
         writeDone(terminal, options, { view, sentence: `removed provider ${name}` });
       }),
     );
@@ -125,30 +127,39 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
   addDiscoverCommand(provider, terminal);
 }
 
+function toProvider(api: Client, name: string) {
+  return api.admin.v1.providers({ name: toPathPart(name) });
+}
+
 async function toPatch(terminal: Terminal, options: SetOptions) {
   const typed = { baseUrl: options.baseUrl, ...(await toProviderSettings(options)) };
   checkTyped(() => parseProviderPatch({ ...typed, caPem: undefined }));
-  return {
-    ...typed,
-    apiKey: await readProviderKey(terminal, options, { ask: false }),
-    removeCredential: options.apiKey === false ? true : undefined,
-    ...(options.ca === false && { caPem: "" }),
+  return given({
+    ...toProviderBody(typed),
+    api_key: await readProviderKey(terminal, options, { ask: false }),
+    remove_credential: options.apiKey === false ? true : undefined,
+    ...(options.ca === false && { ca_pem: "" }),
     ...(options.endpoints === false && { endpoints: {} }),
-  };
+  });
 }
 
-function writeUrlWarning(terminal: Terminal, view: WireObject, options: InstallationOptions): void {
-  const warning = findBaseUrlWarning(readText(view, "base_url"));
+interface ProviderView {
+  readonly name: string;
+  readonly base_url: string;
+}
+
+function writeUrlWarning(terminal: Terminal, view: ProviderView, options: InstallationOptions): void {
+  const warning = findBaseUrlWarning(view.base_url);
   if (warning === null) return;
-  const command = toSetCommand(readText(view, "name"), ["--base-url", warning.suggestion], options);
+  const command = toSetCommand(view.name, ["--base-url", warning.suggestion], options);
   terminal.writeMessage(`Is its base URL right? In it ${warning.text}. To change it: ${command}\n`);
 }
 
 /** Models that go with a provider are named first: on a terminal a person is asked, elsewhere it takes `--yes`. */
-async function confirmRemoval(terminal: Terminal, installation: Installation, name: string): Promise<void> {
-  const models = await installation.listModels({ provider: name });
+async function confirmRemoval(terminal: Terminal, api: Client, name: string): Promise<void> {
+  const models = await listModels(api, { provider: name });
   if (models.length === 0) return;
-  const aliases = models.map((model) => readText(model, "alias"));
+  const aliases = models.map(({ alias }) => alias);
   const sentence = `${name} serves ${models.length === 1 ? "a model that goes" : `${models.length} models that go`} with it: ${toShortList(aliases)}.`;
   const question = `${sentence} Remove them all?`;
   await confirm(terminal, { facts: sentence, question, otherwise: "Nothing was removed" });

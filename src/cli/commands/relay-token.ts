@@ -1,13 +1,16 @@
 import type { Command } from "commander";
+import { toOwnedRelayTokenView } from "#views/identity.ts";
 import { requireLabel } from "#identity/keys.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { checkTyped } from "#cli/screen/failure.ts";
+import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import { showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readText } from "#cli/installation/wire.ts";
+import { ask, given, toPathPart } from "#cli/installation/client.ts";
+import type { Installation } from "#cli/installation/installation.ts";
+import { listRelayTokens } from "#cli/installation/lists.ts";
 
 interface PrincipalOptions extends InstallationOptions {
   readonly principal?: string;
@@ -23,9 +26,9 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
   const list = addCommand(token, "list", "list relay tokens")
     .option("--principal <name>", "only this principal's")
     .action((options: PrincipalOptions) =>
-      withInstallation(terminal, options, async (installation) =>
+      withInstallation(terminal, options, async ({ api }) =>
         writeList(terminal, options, {
-          views: await installation.listRelayTokens({ principal: options.principal }),
+          views: await listRelayTokens(api, { principal: options.principal }),
           columns: ["id", "principal", "token_suffix", "label", "created_at", "last_used_at"],
         }),
       ),
@@ -43,10 +46,9 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
       const { principal, label } = options;
       checkTyped(() => requireLabel(label ?? ""));
       return withInstallation(terminal, options, async (installation) => {
-        const view = await installation.createRelayToken({ principal, label });
+        const { view, takeBack } = await createRelayToken(installation, { principal, label });
         const what = principal === undefined ? "relay token" : `relay token of ${principal}`;
-        const takeBack = () => installation.takeBackRelayToken(readText(view, "id"));
-        await showSecret(terminal, options, { view, field: "token", what, takeBack });
+        await showSecret(terminal, options, { view, secret: view.token, what, takeBack });
       });
     });
   addExamples(create, [
@@ -56,12 +58,41 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
 
   const remove = addCommand(token, "delete <id>", "delete a relay token; it stops working at once").action(
     (id: string, options: InstallationOptions) =>
-      withInstallation(terminal, options, async (installation) =>
-        writeDone(terminal, options, {
-          view: await installation.deleteRelayToken(id),
-          sentence: `deleted ${id}`,
-        }),
-      ),
+      withInstallation(terminal, options, async ({ api }) => {
+        const view = await ask(api.admin.v1["relay-tokens"]({ id: toPathPart(id) }).delete());
+        writeDone(terminal, options, { view, sentence: `deleted ${id}` });
+      }),
   );
   addExamples(remove, ["lockport relay-token delete 019cdd2a-7c00-7000-8000-000000000005"]);
+}
+
+interface RelayTokenRequest {
+  readonly principal: string | undefined;
+  readonly label: string | undefined;
+}
+
+/** No route makes a relay token for another principal than its caller: on this machine the service does, for the one named. */
+async function createRelayToken({ api, local }: Installation, { principal, label }: RelayTokenRequest) {
+  if (local !== null) {
+    if (principal === undefined) {
+      throw new CommandError("usage", "Say whose relay token it is: --principal NAME.");
+    }
+    const { principals, relayTokens } = await local.forWriting();
+    const owner = await principals.getByName(principal);
+    const { token, plaintext } = await relayTokens.create({ principalId: owner.id, label }, null);
+    return {
+      view: { ...toOwnedRelayTokenView(token, owner.name, null), token: plaintext },
+      takeBack: () => relayTokens.delete({ id: token.id }, null),
+    };
+  }
+  if (principal !== undefined) {
+    throw new CommandError(
+      "usage",
+      "Over --url a relay token is always that of PROXY_API_KEY's owner: leave --principal out, or run this where the server runs.",
+    );
+  }
+  const own = api.my["relay-tokens"];
+  const view = await ask(own.post(given({ label })));
+  // The owner of the API key need not be an admin.
+  return { view, takeBack: () => ask(own({ id: toPathPart(view.id) }).delete()) };
 }

@@ -2,14 +2,7 @@ import { toAmount, toCount, toDuration, toMoment } from "#cli/screen/figures.ts"
 import { toCell, writeJsonLine, type OutputOptions } from "#cli/screen/output.ts";
 import { createStyle, type Style } from "#cli/screen/style.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import {
-  findNumber,
-  findText,
-  readNumber,
-  readNumbers,
-  readText,
-  type WireObject,
-} from "#cli/installation/wire.ts";
+import type { RequestRow } from "#cli/installation/log-tail.ts";
 
 /** Wide enough for most of what stands in them; what is longer pushes the rest of its line to the right. */
 const COLUMNS = [
@@ -34,7 +27,7 @@ const FIGURES = new Set(["STATUS", "DURATION", "IN", "OUT", "COST"]);
 export function createRequestWriter(
   terminal: Terminal,
   options: OutputOptions,
-): (rows: readonly WireObject[]) => void {
+): (rows: readonly RequestRow[]) => void {
   const style = createStyle(terminal.env, terminal.screens.data);
   let hasHeading = options.json === true;
   return (rows) => {
@@ -49,20 +42,20 @@ export function createRequestWriter(
   };
 }
 
-function toCells(row: WireObject): readonly string[] {
-  const units = readNumbers(row, "units");
+function toCells(row: RequestRow): readonly string[] {
+  const { input_tokens: input, output_tokens: output } = row.units;
   return [
-    toMoment(readText(row, "ts")),
-    toCell(row["principal"]),
-    toCell(row["model"]),
-    toCell(row["provider"]),
-    toCell(row["outcome"]),
-    toCell(row["status_code"]),
-    toDuration(readNumber(row, "duration_ms")),
-    toCount(units.get("input_tokens")),
-    toCount(units.get("output_tokens")),
-    units.size === 0 ? "-" : toAmount(findNumber(row, "cost")),
-    toCell(row["error_kind"]),
+    toMoment(row.ts),
+    toCell(row.principal),
+    toCell(row.model),
+    toCell(row.provider),
+    toCell(row.outcome),
+    toCell(row.status_code),
+    toDuration(row.duration_ms),
+    toCount(input),
+    toCount(output),
+    Object.keys(row.units).length === 0 ? "-" : toAmount(row.cost),
+    toCell(row.error_kind),
   ].map((cell, index) => (index === COLUMNS.length - 1 && cell === "-" ? "" : cell));
 }
 
@@ -78,8 +71,8 @@ function toLine(cells: readonly string[], styleOutcome: (text: string) => string
   return padded.join("  ").trimEnd();
 }
 
-function toOutcomeStyle(row: WireObject, style: Style): (text: string) => string {
-  switch (findText(row, "outcome")) {
+function toOutcomeStyle(row: RequestRow, style: Style): (text: string) => string {
+  switch (row.outcome) {
     case "ok":
       return style.good;
     case "cancelled":

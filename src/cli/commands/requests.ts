@@ -7,9 +7,10 @@ import { withInstallation } from "#cli/installation/open.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
 import { followRequests, POLL_MS } from "./follow.ts";
 import type { Installation } from "#cli/installation/installation.ts";
+import type { ReadRequests } from "#cli/installation/log-tail.ts";
+import { readReport } from "#cli/installation/report.ts";
 import { createRequestWriter } from "./request-lines.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readObjects } from "#cli/installation/wire.ts";
 
 const LINES_DEFAULT = 20;
 
@@ -31,9 +32,11 @@ export function addRequestsCommands(program: Command, terminal: Terminal): void 
   ).action((options: TailOptions) => {
     const query = toQuery(options, createSystemClock());
     if (options.follow !== true) {
-      query.set("limit", String(Math.max(1, options.lines)));
       return withInstallation(terminal, options, async (installation) => {
-        const rows = await readTail(terminal, installation, { query, options });
+        const limit = String(Math.max(1, options.lines));
+        const { body, notices } = await toReader(installation)({ ...query, limit });
+        for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+        const rows = options.lines === 0 ? [] : body.requests.toReversed();
         createRequestWriter(terminal, options)(rows);
         if (rows.length === 0 && options.lines > 0 && options.json !== true)
           terminal.writeMessage("No requests in this window.\n");
@@ -45,7 +48,14 @@ export function addRequestsCommands(program: Command, terminal: Terminal): void 
       options,
       async (installation) => {
         const write = createRequestWriter(terminal, options);
-        await followRequests({ terminal, installation, query, end, write, lines: options.lines });
+        await followRequests({
+          terminal,
+          read: toReader(installation),
+          query,
+          end,
+          write,
+          lines: options.lines,
+        });
       },
       end,
     );
@@ -63,14 +73,9 @@ With -f the log is looked at every ${POLL_MS / 1000} s; a server that cannot be 
   ]);
 }
 
-async function readTail(
-  terminal: Terminal,
-  installation: Installation,
-  { query, options }: { readonly query: URLSearchParams; readonly options: TailOptions },
-) {
-  const { body, notices } = await installation.readRequests(query);
-  for (const notice of notices) terminal.writeMessage(`${notice}\n`);
-  return options.lines === 0 ? [] : readObjects(body, "requests").toReversed();
+function toReader(installation: Installation): ReadRequests {
+  return (query) =>
+    readReport(installation, () => installation.api.stats.requests.get({ query: { ...query } }));
 }
 
 function readLines(text: string): number {

@@ -1,12 +1,11 @@
 import { CommandError, toFailure } from "#cli/screen/failure.ts";
 import { toJsonText, type OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { readText, type WireObject } from "#cli/installation/wire.ts";
 
 export interface ShownSecret {
-  readonly view: WireObject;
-  /** Of the view; holds the plaintext. */
-  readonly field: string;
+  readonly view: { readonly id: string };
+  /** The plaintext. */
+  readonly secret: string;
   /** Such as `key of ada`. */
   readonly what: string;
   /** Deletes it: nobody has it when its output is lost. */
@@ -20,10 +19,10 @@ export interface ShownSecret {
 export async function showSecret(
   terminal: Terminal,
   options: OutputOptions,
-  { view, field, what, takeBack }: ShownSecret,
+  { view, secret, what, takeBack }: ShownSecret,
 ): Promise<void> {
   if (options.json !== true) terminal.writeMessage(`This ${what} is shown once and cannot be read again:\n`);
-  const text = options.json === true ? toJsonText(view) : `${readText(view, field)}\n`;
+  const text = options.json === true ? toJsonText(view) : `${secret}\n`;
   if (await terminal.deliverData(text)) return;
   try {
     await takeBack();
@@ -31,7 +30,7 @@ export async function showSecret(
     const { kind, sentence } = toFailure(cause);
     throw new CommandError(
       kind,
-      `The ${what} was made, nobody has seen it, and it could not be deleted again: ${sentence} Delete it by its id, ${readText(view, "id")}.`,
+      `The ${what} was made, nobody has seen it, and it could not be deleted again: ${sentence} Delete it by its id, ${view.id}.`,
     );
   }
   throw new CommandError(

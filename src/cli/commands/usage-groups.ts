@@ -1,13 +1,7 @@
+import type { Treaty } from "@elysiajs/eden/treaty2";
+import type { Client } from "#cli/installation/client.ts";
 import { picoToNumber, UNITS, type Pico } from "#kernel/units.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
-import {
-  findNumber,
-  findText,
-  readNumber,
-  readNumbers,
-  readTexts,
-  type WireObject,
-} from "#cli/installation/wire.ts";
 
 /** What usage can be summed up by: the word on the command line, and the field that says it in each row. */
 export const DIMENSIONS = {
@@ -21,6 +15,9 @@ export const DIMENSIONS = {
 } as const;
 export type Dimension = keyof typeof DIMENSIONS;
 export const DIMENSION_WORDS = ["model", "person", "provider", "tag", "app", "client", "endpoint"] as const;
+
+/** A row of `GET /stats/summary`. */
+export type UsageRow = Treaty.Data<Client["stats"]["summary"]["get"]>["usage"][number];
 
 /** Sums of usage. */
 export interface Sums {
@@ -38,8 +35,8 @@ export interface UsageGroup extends Sums {
 }
 
 /** Summary rows put together, the most expensive first. By tag a request counts under each of its tags. */
-export function groupUsage(rows: readonly WireObject[], by: Dimension): readonly UsageGroup[] {
-  const groups = new Map<string | null, WireObject[]>();
+export function groupUsage(rows: readonly UsageRow[], by: Dimension): readonly UsageGroup[] {
+  const groups = new Map<string | null, UsageRow[]>();
   for (const row of rows) {
     for (const name of toNames(row, by)) {
       const group = groups.get(name);
@@ -57,17 +54,16 @@ export function groupUsage(rows: readonly WireObject[], by: Dimension): readonly
     );
 }
 
-export function sumUsage(rows: readonly WireObject[]): Sums {
+export function sumUsage(rows: readonly Sums[]): Sums {
   let requests = 0;
   let cancelled = 0;
   let cost: Pico | null = null;
   const units = new Map<string, number>();
   for (const row of rows) {
-    requests += readNumber(row, "requests");
-    cancelled += readNumber(row, "cancelled");
-    const rowCost = findNumber(row, "cost");
-    if (rowCost !== null) cost = (cost ?? 0n) + toPico(rowCost);
-    for (const [unit, quantity] of readNumbers(row, "units"))
+    requests += row.requests;
+    cancelled += row.cancelled;
+    if (row.cost !== null) cost = (cost ?? 0n) + toPico(row.cost);
+    for (const [unit, quantity] of Object.entries(row.units))
       units.set(unit, (units.get(unit) ?? 0) + quantity);
   }
   return {
@@ -83,10 +79,9 @@ export function sumUsage(rows: readonly WireObject[]): Sums {
   };
 }
 
-function toNames(row: WireObject, by: Dimension): readonly (string | null)[] {
-  if (by !== "tag") return [findText(row, DIMENSIONS[by])];
-  const tags = readTexts(row, "tags");
-  return tags.length === 0 ? [null] : tags;
+function toNames(row: UsageRow, by: Dimension): readonly (string | null)[] {
+  if (by !== "tag") return [row[DIMENSIONS[by]]];
+  return row.tags.length === 0 ? [null] : row.tags;
 }
 
 /** The exact amount behind a JSON number, so that sums are exact; `toFixed` spells out the twelve decimals that there are. */

@@ -8,6 +8,7 @@ import { withInstallation } from "#cli/installation/open.ts";
 import { toAmount, toCount, toMoment } from "#cli/screen/figures.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
 import type { Installation } from "#cli/installation/installation.ts";
+import { readReport, type ReportQuery } from "#cli/installation/report.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toPrintable } from "#cli/screen/printable.ts";
 import { createStyle } from "#cli/screen/style.ts";
@@ -22,7 +23,6 @@ import {
   type Sums,
   type UsageGroup,
 } from "./usage-groups.ts";
-import { readNumber, readObjects } from "#cli/installation/wire.ts";
 
 const DAYS_DEFAULT = 30;
 
@@ -40,19 +40,17 @@ export function addUsageCommand(program: Command, terminal: Terminal): void {
     const clock = createSystemClock();
     const query = toQuery(options, clock, DAYS_DEFAULT);
     return withInstallation(terminal, options, async (installation) => {
-      const { body, notices } = await installation.readSummary(query);
-      const rows = readObjects(body, "usage");
-      const counts = await countRequests((series) => installation.readSeries(series), {
-        query,
-        nowUs: clock.nowUs(),
-      });
+      const { summary } = installation.api.stats;
+      const { body, notices } = await readReport(installation, () => summary.get({ query: { ...query } }));
+      const rows = body.usage;
+      const counts = await countRequests(installation, { query, nowUs: clock.nowUs() });
       const groups = groupUsage(rows, options.by);
       const total = { ...sumUsage(rows), unpriced_requests: counts.unpriced };
       for (const notice of notices) terminal.writeMessage(`${notice}\n`);
       if (options.json === true) {
         const field = DIMENSIONS[options.by];
         const views = groups.map(({ name, ...sums }) => ({ [field]: name, ...sums }));
-        const [since, until] = [query.get("since"), query.get("until")];
+        const { since = null, until = null } = query;
         writeJson(terminal, { by: field, since, until, usage: views, total });
         return;
       }
@@ -75,6 +73,11 @@ With --url any API key does: what the team used is for all of it to see.`,
   ]);
 }
 
+interface Window {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
 interface RequestCounts {
   /** Failed ones too. */
   readonly all: number;
@@ -88,18 +91,21 @@ const LATEST_AHEAD_US = DAY_US;
 
 /** Months are the fewest buckets that a series comes in. */
 async function countRequests(
-  readSeries: Installation["readSeries"],
-  { query, nowUs }: { readonly query: URLSearchParams; readonly nowUs: InstantUs },
+  installation: Installation,
+  { query, nowUs }: { readonly query: Window & ReportQuery; readonly nowUs: InstantUs },
 ): Promise<RequestCounts> {
-  const asked = new URLSearchParams(query);
-  asked.set("bucket", "month");
-  const [sinceUs, untilUs] = [query.get("since"), query.get("until")].map((text) => parseInstant(text ?? ""));
-  asked.set("since", formatInstant(Math.max(sinceUs ?? EARLIEST_US, EARLIEST_US)));
-  if (typeof untilUs === "number")
-    asked.set("until", formatInstant(Math.min(untilUs, nowUs + LATEST_AHEAD_US)));
-  const { body } = await readSeries(asked);
-  const buckets = readObjects(body, "series");
-  const sum = (field: string) => buckets.reduce((total, bucket) => total + readNumber(bucket, field), 0);
+  const [sinceUs, untilUs] = [query.since, query.until].map((text) => parseInstant(text ?? ""));
+  const asked = {
+    ...query,
+    bucket: "month",
+    since: formatInstant(Math.max(sinceUs ?? EARLIEST_US, EARLIEST_US)),
+    ...(typeof untilUs === "number" && {
+      until: formatInstant(Math.min(untilUs, nowUs + LATEST_AHEAD_US)),
+    }),
+  };
+  const { body } = await readReport(installation, () => installation.api.stats.series.get({ query: asked }));
+  const sum = (field: "requests" | "unpriced_requests") =>
+    body.series.reduce((total, bucket) => total + bucket[field], 0);
   return { all: sum("requests"), unpriced: sum("unpriced_requests") };
 }
 
@@ -138,8 +144,8 @@ function toNothing(requestCount: number): string {
     : "No request in this window was answered: lockport requests tail --outcome failed\n";
 }
 
-function toFooter(query: URLSearchParams, unpricedRequests: number): string {
-  const [since, until] = [query.get("since") ?? "the first request", query.get("until") ?? "now"];
+function toFooter(query: Window, unpricedRequests: number): string {
+  const [since, until] = [query.since ?? "the first request", query.until ?? "now"];
   const window = `${toMoment(since)} to ${toMoment(until)}, UTC`;
   const unpriced =
     unpricedRequests === 0

@@ -45,15 +45,14 @@ export function addFilterOptions(command: Command, { outcomes }: { readonly outc
  * The query of a report. Without `--since` it begins `days` before its end; without `days` it has no beginning. Throws a
  * `CommandError` for a window that ends before it begins.
  */
-export function toQuery(options: FilterOptions, clock: Clock, days?: number): URLSearchParams {
+export function toQuery(options: FilterOptions, clock: Clock, days?: number) {
   const nowUs = clock.nowUs();
   const until = toInstantText(options.until, nowUs);
   const since = toInstantText(options.since, nowUs) ?? toStart(until, { nowUs, days });
   if (toUs(since, 0) >= toUs(until, Number.POSITIVE_INFINITY)) {
     throw new CommandError("usage", "--since has to be before --until: there is no time between them.");
   }
-  const query = new URLSearchParams();
-  const named = {
+  return {
     since,
     until,
     principal: options.person,
@@ -62,10 +61,8 @@ export function toQuery(options: FilterOptions, clock: Clock, days?: number): UR
     model: options.model,
     client: options.client,
     outcome: options.outcome,
+    tag: options.tag,
   };
-  for (const [name, value] of Object.entries(named)) if (value !== undefined) query.set(name, value);
-  for (const tag of options.tag ?? []) query.append("tag", tag);
-  return query;
 }
 
 const SECONDS_PER: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400 };

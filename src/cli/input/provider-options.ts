@@ -58,6 +58,23 @@ export async function toProviderSettings(options: ProviderOptions) {
   };
 }
 
+type ProviderSettings = Awaited<ReturnType<typeof toProviderSettings>> & {
+  readonly baseUrl: string | undefined;
+};
+
+/** The settings as the interface spells them; JSON leaves out what is undefined. */
+export function toProviderBody(settings: ProviderSettings) {
+  return {
+    base_url: settings.baseUrl,
+    verify_tls: settings.verifyTls,
+    ca_pem: settings.caPem,
+    timeout_connect: settings.timeoutConnectSeconds,
+    timeout_read: settings.timeoutReadSeconds,
+    max_concurrency: settings.maxConcurrency,
+    endpoints: settings.endpoints,
+  };
+}
+
 /**
  * The provider's API key, from a file, from stdin or asked for: never from the arguments, which every user of the machine
  * can list. Undefined when none was given; `ask` is whether a person is asked for one that was not.

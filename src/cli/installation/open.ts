@@ -7,7 +7,6 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Installation } from "./installation.ts";
 import { createLocalInstallation } from "./installation-local.ts";
 import { createRemoteInstallation } from "./installation-remote.ts";
-import { createRemote } from "./remote.ts";
 
 export interface LocalOptions extends OutputOptions {
   readonly dataDir?: string;
@@ -83,5 +82,5 @@ export async function withInstallation<Result>(
   if (apiKey === null) {
     throw new CommandError("permission", "Set PROXY_API_KEY to an API key of the server that --url names.");
   }
-  return run(createRemoteInstallation(createRemote({ origin: url, apiKey, signal })));
+  return run(createRemoteInstallation({ origin: url, apiKey, signal }));
 }

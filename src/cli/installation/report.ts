@@ -1,28 +1,33 @@
-import type { Report } from "./installation.ts";
-import { CommandError } from "#cli/screen/failure.ts";
-import type { Answer } from "./remote.ts";
-import { isWireObject } from "./wire.ts";
+import { askWithHeaders, type Asked } from "./client.ts";
+import type { Installation } from "./installation.ts";
 
-/** The same of a response whose body was not read yet. */
-export async function toReport(response: Response, notices: readonly string[] = []): Promise<Report> {
-  const body: unknown = await response.json();
-  if (!isWireObject(body)) throw new CommandError("failure", "The report is no JSON object.");
-  return describeReport({ body, headers: response.headers }, notices);
+/** The query of a report (specification, section 4.4); what is undefined is left out. */
+export interface ReportQuery {
+  readonly [name: string]: string | readonly string[] | undefined;
 }
 
-/** A report's answer with what its headers say (`x-proxy-window`, `x-proxy-truncated`). */
-export function describeReport({ body, headers }: Answer, notices: readonly string[] = []): Report {
+/** A report as `/stats` answers it, and what its reader has to know beside it. */
+export interface Report<Body> {
+  readonly body: Body;
+  /** Sentences, such as that rows were left out. */
+  readonly notices: readonly string[];
+}
+
+/** On this machine, usage that a server answered a moment ago is on its way into the database: it is waited for first. */
+export async function readReport<Body>(
+  { local }: Installation,
+  ask: () => Promise<Asked<Body>>,
+): Promise<Report<NonNullable<Body>>> {
+  const uncommittedBytes = local === null ? 0 : await local.ledger.settle();
+  const { data, headers } = await askWithHeaders(ask());
   const window = headers.get("x-proxy-window");
-  return {
-    body,
-    notices: [
-      ...notices,
-      ...(window === null
-        ? []
-        : [`Older rows were removed (PROXY_USAGE_RETENTION_DAYS), so what is counted is ${window}.`]),
-      ...(headers.get("x-proxy-truncated") === null
-        ? []
-        : ["There is more than one report holds: the least used was left out. Narrow it down."]),
-    ],
-  };
+  const notices = [
+    uncommittedBytes > 0 &&
+      `${uncommittedBytes} bytes of the usage journal are not in the database yet and are not counted: the server brings them in, in a moment while it runs, else at its next start.`,
+    window !== null &&
+      `Older rows were removed (PROXY_USAGE_RETENTION_DAYS), so what is counted is ${window}.`,
+    headers.get("x-proxy-truncated") !== null &&
+      "There is more than one report holds: the least used was left out. Narrow it down.",
+  ];
+  return { body: data, notices: notices.filter((notice) => notice !== false) };
 }

@@ -2,7 +2,6 @@ import { createStyle } from "./style.ts";
 import { toPrintable, toPrintableLines } from "./printable.ts";
 import { toTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import type { WireObject } from "#cli/installation/wire.ts";
 
 export interface OutputOptions {
   readonly json?: true;
@@ -32,28 +31,32 @@ export function writeDone(
   else terminal.writeMessage(`${toPrintable(done.sentence)}\n`);
 }
 
-export interface List {
-  readonly views: readonly WireObject[];
+export interface List<Row> {
+  readonly views: readonly Row[];
   /** Fields, in the order of the columns. */
-  readonly columns: readonly string[];
+  readonly columns: readonly (keyof Row & string)[];
   /** Columns of figures. */
-  readonly figures?: readonly string[];
+  readonly figures?: readonly (keyof Row & string)[];
 }
 
 /** Views as JSON or as a table with these columns. */
-export function writeList(terminal: Terminal, options: OutputOptions, list: List): void {
+export function writeList<Row extends object>(
+  terminal: Terminal,
+  options: OutputOptions,
+  list: List<Row>,
+): void {
   if (options.json === true) {
     writeJson(terminal, list.views);
     return;
   }
   const style = createStyle(terminal.env, terminal.screens.data);
-  const figures = list.figures ?? [];
+  const figures = new Set<string>(list.figures);
   terminal.writeData(
     toTable(
       list.columns.map((column) => column.toUpperCase().replaceAll("_", " ")),
       list.views.map((view) => list.columns.map((column) => toCell(view[column]))),
       {
-        right: new Set(list.columns.flatMap((column, index) => (figures.includes(column) ? [index] : []))),
+        right: new Set(list.columns.flatMap((column, index) => (figures.has(column) ? [index] : []))),
         styleHeading: style.bold,
       },
     ),
@@ -61,7 +64,7 @@ export function writeList(terminal: Terminal, options: OutputOptions, list: List
 }
 
 /** One view as lines `field: value`, or as JSON. */
-export function writeFields(terminal: Terminal, options: OutputOptions, view: WireObject): void {
+export function writeFields(terminal: Terminal, options: OutputOptions, view: object): void {
   if (options.json === true) {
     writeJson(terminal, view);
     return;

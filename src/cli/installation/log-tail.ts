@@ -1,8 +1,9 @@
 import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { parseInstant } from "#stats/window.ts";
-import type { Report } from "./installation.ts";
-import { readNumber, readObjects, readText, type WireObject } from "./wire.ts";
+import type { Treaty } from "@elysiajs/eden/treaty2";
+import type { Client } from "./client.ts";
+import type { Report, ReportQuery } from "./report.ts";
 
 /**
  * The log is ordered by arrival and a row comes into it when its request has ended: rows this far back are looked at again,
@@ -18,25 +19,39 @@ const NEW_PAGES_MAX = 40;
 /** Rows are committed in batches, so that one may come into the log after another that ended later. */
 const COMMIT_LATENESS_US = 5_000_000;
 
-export type ReadRequests = (query: URLSearchParams) => Promise<Report>;
+/** A page of the request log, as `GET /stats/requests` answers it. */
+export type RequestPage = Treaty.Data<Client["stats"]["requests"]["get"]>;
+export type RequestRow = RequestPage["requests"][number];
 
-export interface NewRows {
+/** The fields of a row that tell when it arrived and ended. */
+interface LogRow {
+  readonly id: string;
+  readonly ts: string;
+  readonly duration_ms: number;
+}
+
+type ReadPage<Row> = (
+  query: ReportQuery,
+) => Promise<Report<{ readonly requests: readonly Row[]; readonly total: number }>>;
+export type ReadRequests = ReadPage<RequestRow>;
+
+export interface NewRows<Row> {
   /** In the order in which they ended. */
-  readonly rows: readonly WireObject[];
+  readonly rows: readonly Row[];
   /** How many more there are than one look takes; the next does not show them. */
   readonly leftOutCount: number;
 }
 
 /** The end of the request log, from a moment on. */
-export interface LogEnd {
+export interface LogTail<Row> {
   /** The newest rows of that moment, the newest first, a page at most. */
-  readonly newest: readonly WireObject[];
+  readonly newest: readonly Row[];
   readonly notices: readonly string[];
   /**
    * The rows that have come into the log since the last look. A look that fails changes nothing: the next one finds what
    * it would have found.
    */
-  readNew(): Promise<NewRows>;
+  readNew(): Promise<NewRows<Row>>;
 }
 
 /**
@@ -44,26 +59,29 @@ export interface LogEnd {
  * is new when it is unknown and did not end long before the last that was seen, so that what has to be remembered is what
  * ended within the last few seconds. `query` holds the filters.
  */
-export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Promise<LogEnd> {
-  const windowStartUs = parseInstant(query.get("since") ?? "");
+export async function openLogTail<Row extends LogRow>(
+  read: ReadPage<Row>,
+  query: ReportQuery,
+): Promise<LogTail<Row>> {
+  const windowStartUs = parseInstant(String(query["since"] ?? ""));
   const readPage = async ({ sinceUs, untilUs, limit = PAGE_LIMIT_MAX }: PageBounds) => {
-    const asked = new URLSearchParams(query);
-    asked.set("limit", String(limit));
-    if (sinceUs !== null) asked.set("since", formatInstant(sinceUs));
-    if (untilUs !== undefined) asked.set("until", formatInstant(untilUs));
-    const { body, notices } = await read(asked);
-    return { rows: readObjects(body, "requests"), total: readNumber(body, "total"), notices };
+    const window = {
+      ...(sinceUs !== null && { since: formatInstant(sinceUs) }),
+      ...(untilUs !== undefined && { until: formatInstant(untilUs) }),
+    };
+    const { body, notices } = await read({ ...query, ...window, limit: String(limit) });
+    return { rows: body.requests, total: body.total, notices };
   };
   const toSinceUs = (endedAtUs: number) =>
     Math.max(windowStartUs ?? 0, Math.floor((endedAtUs - LOOK_BACK_US) / DAY_US) * DAY_US);
 
   const seen = new Map<string, number>();
   let lastUs = Number.NEGATIVE_INFINITY;
-  const take = (rows: readonly WireObject[]) => {
+  const take = (rows: readonly Row[]) => {
     const horizonUs = lastUs - COMMIT_LATENESS_US;
     for (const row of rows) {
       const endedAtUs = toEndedAtUs(row);
-      seen.set(readText(row, "id"), endedAtUs);
+      seen.set(row.id, endedAtUs);
       lastUs = Math.max(lastUs, endedAtUs);
     }
     // What could not be new again in any case needs no remembering.
@@ -77,7 +95,7 @@ export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Pr
   take(begun.rows);
   let knownCount = begun.total;
   /** Page after page, the newer first, of what arrived before the oldest of `newer`; none when that was all there is. */
-  const readBack = async function* (newer: readonly WireObject[]) {
+  const readBack = async function* (newer: readonly Row[]) {
     const beginningUs = sinceUs ?? 0;
     let untilUs = newer.length === PAGE_LIMIT_MAX ? toOldestUs(newer) : beginningUs;
     let spanUs = SPAN_US;
@@ -101,9 +119,9 @@ export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Pr
   }
   const begunUs = lastUs;
 
-  const isNew = (row: WireObject) => {
+  const isNew = (row: Row) => {
     const endedAtUs = toEndedAtUs(row);
-    if (seen.has(readText(row, "id")) || endedAtUs < lastUs - COMMIT_LATENESS_US) return false;
+    if (seen.has(row.id) || endedAtUs < lastUs - COMMIT_LATENESS_US) return false;
     return endedAtUs > begunUs || toArrivedAtUs(row) >= coveredFromUs;
   };
   /** Brings the window's start along with its end. */
@@ -117,15 +135,15 @@ export async function openLogEnd(read: ReadRequests, query: URLSearchParams): Pr
   };
 
   return {
-    newest: [...new Map([...begun.rows, ...first.rows].map((row) => [readText(row, "id"), row])).values()],
+    newest: [...new Map([...begun.rows, ...first.rows].map((row) => [row.id, row])).values()],
     notices: first.notices,
     async readNew() {
       await rebase();
-      const found = new Map<string, WireObject>();
+      const found = new Map<string, Row>();
       const { rows, total } = await readPage({ sinceUs });
       const wantedCount = total - knownCount;
-      const find = (among: readonly WireObject[]) => {
-        for (const row of among) if (isNew(row)) found.set(readText(row, "id"), row);
+      const find = (among: readonly Row[]) => {
+        for (const row of among) if (isNew(row)) found.set(row.id, row);
         return found.size < wantedCount;
       };
       let pages = 1;
@@ -152,15 +170,15 @@ interface PageBounds {
   readonly limit?: number;
 }
 
-function toOldestUs(page: readonly WireObject[]): number {
+function toOldestUs(page: readonly LogRow[]): number {
   const oldest = page.at(-1);
   return oldest === undefined ? 0 : toArrivedAtUs(oldest);
 }
 
-function toArrivedAtUs(row: WireObject): number {
-  return parseInstant(readText(row, "ts")) ?? 0;
+function toArrivedAtUs(row: LogRow): number {
+  return parseInstant(row.ts) ?? 0;
 }
 
-function toEndedAtUs(row: WireObject): number {
-  return toArrivedAtUs(row) + Math.round(readNumber(row, "duration_ms") * 1000);
+function toEndedAtUs(row: LogRow): number {
+  return toArrivedAtUs(row) + Math.round(row.duration_ms * 1000);
 }

@@ -1,0 +1,22 @@
+import { createLocalApp, type LocalApp } from "#http/local.ts";
+import { createKeyUse } from "#identity/key-use.ts";
+import type { Log } from "#kernel/log.ts";
+import type { System } from "#boot/process/system.ts";
+import type { LocalServices } from "./local.ts";
+
+/** A failure is thrown to the command instead. */
+const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+/** The interface over the services of a data folder: its routes answer a request without a socket. */
+export function openLocalApi(services: LocalServices, { clock }: Pick<System, "clock">): LocalApp {
+  const { ledger } = services;
+  const store = { loadLastUsed: ledger.loadLastUsed, saveLastUsed: ignore };
+  const stats = { ...ledger.stats, readFacets: refuse, readErrors: refuse };
+  return createLocalApp({ ...services, clock, log: SILENT, keyUse: createKeyUse(store, clock), stats });
+}
+
+function refuse(): never {
+  throw new TypeError("no command asks for this");
+}
+
+function ignore(): void {}

@@ -1,0 +1,90 @@
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { ask, type Client } from "./client.ts";
+
+/** Of one list, over all its pages: far more than an installation has of anything. */
+const ROWS_MAX = 1_000_000;
+
+export async function listProviders(api: Client) {
+  return listAll("providers", async (query) => {
+    const { providers: rows, total } = await ask(api.admin.v1.providers.get({ query }));
+    return { rows, total };
+  });
+}
+
+export async function listModels(api: Client, { provider }: { readonly provider?: string | undefined } = {}) {
+  return listAll("models", async (page) => {
+    const { models: rows, total } = await ask(api.admin.v1.models.get({ query: { provider, ...page } }));
+    return { rows, total };
+  });
+}
+
+export async function listPrincipals(api: Client) {
+  return listAll("principals", async (query) => {
+    const { principals: rows, total } = await ask(api.admin.v1.principals.get({ query }));
+    return { rows, total };
+  });
+}
+
+/** Throws a `CommandError` when no principal has the name. */
+export async function getPrincipal(api: Client, name: string) {
+  const found = (await listPrincipals(api)).find((principal) => principal.name === name);
+  if (found !== undefined) return found;
+  throw new CommandError("failure", "No such principal. (principal_not_found, principal)");
+}
+
+export interface OwnerFilter {
+  /** A name; undefined is every owner. */
+  readonly principal: string | undefined;
+}
+
+export async function listKeys(api: Client, owner: OwnerFilter) {
+  const keys = await listAll("keys", async (page) => {
+    const { keys: rows, total } = await ask(api.admin.v1.keys.get({ query: { ...owner, ...page } }));
+    return { rows, total };
+  });
+  return requireOwner(api, owner, keys);
+}
+
+export async function listRelayTokens(api: Client, owner: OwnerFilter) {
+  const tokens = await listAll("relay_tokens", async (page) => {
+    const answer = await ask(api.admin.v1["relay-tokens"].get({ query: { ...owner, ...page } }));
+    return { rows: answer.relay_tokens, total: answer.total };
+  });
+  return requireOwner(api, owner, tokens);
+}
+
+/** The interface has an empty list for an owner who does not exist; on a command line that is a typo. */
+async function requireOwner<Row>(api: Client, { principal }: OwnerFilter, rows: readonly Row[]) {
+  if (rows.length === 0 && principal !== undefined) await getPrincipal(api, principal);
+  return rows;
+}
+
+interface PageQuery {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+interface Page<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
+}
+
+/** Every row of a list that comes in pages. */
+async function listAll<Row>(
+  name: string,
+  readPage: (query: PageQuery) => Promise<Page<Row>>,
+): Promise<readonly Row[]> {
+  const all: Row[] = [];
+  for (;;) {
+    const { rows, total } = await readPage({ limit: PAGE_LIMIT_MAX, offset: all.length });
+    all.push(...rows);
+    if (all.length > ROWS_MAX) {
+      throw new CommandError(
+        "unreachable",
+        `The list of ${name} has more than ${ROWS_MAX} rows: what answers is not a Lockport.`,
+      );
+    }
+    if (rows.length === 0 || all.length >= total) return all;
+  }
+}
