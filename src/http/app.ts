@@ -1,5 +1,5 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { createBodyRoom } from "#http/door/body-memory.ts";
+import { createBodyMemory } from "#http/door/body-memory.ts";
 import type { Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import { createDoor } from "#http/door/guard.ts";
@@ -29,7 +29,7 @@ export function createApp(deps: AppDeps): App {
   const { config, clock, log } = deps;
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
-  const room = createBodyRoom({ bytesMax: config.maxBodyBytes });
+  const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
   const ingress = createIngress({
     clock,
     log,
@@ -37,7 +37,7 @@ export function createApp(deps: AppDeps): App {
     door,
     exchange: deps.exchange,
     maxBodyBytes: config.maxBodyBytes,
-    room,
+    memory,
   });
   const transparent = createTransparent({
     clock,
@@ -47,7 +47,7 @@ export function createApp(deps: AppDeps): App {
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  const { elysia, routes } = createControllers(deps, { door, room });
+  const { elysia, routes } = createControllers(deps, { door, memory });
   const endpoints = new Map(ENDPOINT_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
 
   const route = async (request: Request, connections: Connections | null): Promise<Response> => {
@@ -90,7 +90,7 @@ function toRoutableUrl(text: string): URL | null {
   }
 }
 
-/** Nothing that is served here is worth a cache's while, and much of it is nobody else's to see. */
+/** Nothing that is served here is worth caching, and much of it is for its caller alone. */
 function withOwnHeaders(response: Response): Response {
   const { headers } = response;
   headers.set("x-content-type-options", "nosniff");

@@ -15,7 +15,7 @@ import { providerRoutes } from "#http/api/providers.ts";
 import { relayTokenRoutes } from "#http/api/relay-tokens.ts";
 import { resolveRoutes } from "#http/api/resolve.ts";
 import { ssoRoutes } from "#http/api/sso.ts";
-import type { BodyRoom } from "#http/door/body-memory.ts";
+import type { BodyMemory } from "#http/door/body-memory.ts";
 import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import { createGuard, type Door } from "#http/door/guard.ts";
@@ -43,8 +43,8 @@ export interface Controllers {
 
 export interface ControllerParts {
   readonly door: Door;
-  readonly room: BodyRoom;
-  /** Told what was answered as `internal_error`. */
+  readonly memory: BodyMemory;
+  /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }
 
@@ -61,16 +61,16 @@ function toAllRoutes(routes: readonly ElysiaRoute[]): readonly Route[] {
 }
 
 interface ElysiaParts extends ControllerParts {
-  /** Both are asked by a request: they are made of these very routes. */
+  /** Functions, since both are made of these very routes; requests ask them. */
   readonly findRoutes: () => readonly Route[];
   readonly findPaths: () => PathIndex;
 }
 
 /** Its type says what every route takes and answers. */
-function createElysia(deps: AppDeps, { door, room, onFailure, findRoutes, findPaths }: ElysiaParts) {
+function createElysia(deps: AppDeps, { door, memory, onFailure, findRoutes, findPaths }: ElysiaParts) {
   const { config, clock, log, catalog } = deps;
-  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), room);
-  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), room);
+  const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), memory);
+  const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), memory);
   const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
 
   // `normalize` would drop unknown fields in silence, and the host is cut off the URL by its first slash, not by a guess.

@@ -19,7 +19,7 @@ import type { AssetTable } from "#http/page/assets.ts";
 import type { MetricsSources } from "#http/metrics/metrics.ts";
 import type { RelayDoor } from "#http/ingress/transparent.ts";
 
-/** Everything that the interface stands on, made by whoever starts the process. */
+/** Everything that the interface stands on, wired by the room that starts the process. */
 export interface AppDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;

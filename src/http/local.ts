@@ -1,4 +1,4 @@
-import { createBodyRoom } from "#http/door/body-memory.ts";
+import { createBodyMemory } from "#http/door/body-memory.ts";
 import { LOCAL_DOOR } from "#http/door/guard.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Route } from "#http/door/route.ts";
@@ -44,11 +44,11 @@ export function listRoutes(): readonly Route[] {
 }
 
 function createLocalControllers(deps: Partial<AppDeps>, onFailure?: ControllerParts["onFailure"]) {
-  const room = createBodyRoom({ bytesMax: LOCAL_CONFIG.maxBodyBytes });
+  const memory = createBodyMemory({ bytesMax: LOCAL_CONFIG.maxBodyBytes });
   const nothing = { config: LOCAL_CONFIG, sso: null, relay: null, assets: null };
   return createControllers(withAbsent<AppDeps>({ ...nothing, ...deps }), {
     door: LOCAL_DOOR,
-    room,
+    memory,
     ...(onFailure !== undefined && { onFailure }),
   });
 }

@@ -10,7 +10,7 @@ export interface Binding {
 }
 
 /**
- * How the interface is put behind a socket: the POST routes of the data plane on Bun's own router (about 10 µs a request
+ * Puts the interface behind a socket: the POST routes of the data plane on Bun's own router (about 10 µs a request
  * cheaper), and the relay's, since that router alone sees a path as it was sent; everything else, other methods on the
  * former included, behind `fetch`.
  */
@@ -21,7 +21,7 @@ export function toServeOptions(app: App, { hostname, port }: Binding) {
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     // Bun's own refusal has no envelope: ours comes first, at PROXY_MAX_BODY_BYTES.
     maxRequestBodySize: Infinity,
-    // Else an error shows a page with lines of the source.
+    // Without it an error shows a page with lines of the source.
     development: false,
     routes: {
       ...Object.fromEntries(

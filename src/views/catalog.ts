@@ -8,7 +8,7 @@ import { toPricePerMillion, UNITS, type PriceSet, type Unit } from "#kernel/unit
 
 /** Providers and models → wire JSON, in the spelling of specification sections 2.3 to 2.6; one function per resource. */
 
-/** As lists show it, without `endpoints`. */
+/** A provider as lists show it, without `endpoints`. */
 export function toProviderView(provider: Provider) {
   return {
     name: provider.name,

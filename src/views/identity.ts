@@ -50,7 +50,7 @@ export function toListedPrincipalView(principal: Principal) {
   };
 }
 
-/** What a change of role or of being enabled answers. */
+/** The answer to a change of role or of being enabled. */
 export function toChangedPrincipalView(principal: Principal) {
   return { ...toListedPrincipalView(principal), enabled: principal.enabled };
 }

@@ -3,7 +3,7 @@ import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toPricePerMillion, toPricePerUnit } from "#kernel/units.ts";
 
-/** What a load of a pricing feed answers (decisions, "Usage and prices"). */
+/** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
 export function toFeedLoadView({ version, loadedAtUs, entryCount }: FeedLoad) {
   return { version, loaded_at: formatInstant(loadedAtUs), entries: entryCount };
 }

@@ -42,7 +42,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
 }
 
 export interface FacetsViewOptions {
-  /** Of the keys that exist, by id: one that was deleted has neither a label nor a suffix. */
+  /** The keys that exist, by id: a deleted one has neither a label nor a suffix. */
   readonly keyNames: ReadonlyMap<string, KeyName>;
   readonly includeCounts: boolean;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { parseJson, PUBLIC_BODY_BYTES_MAX, readBody } from "#http/door/body.ts";
 import { BodyRefusal, closesUnread, type BodyLimits } from "#http/door/body-reader.ts";
-import { createBodyRoom } from "#http/door/body-memory.ts";
+import { createBodyMemory } from "#http/door/body-memory.ts";
 import { toErrorResponse } from "#http/door/envelope.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { call, expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
@@ -158,7 +158,7 @@ describe("a slow body", () => {
   let server: Bun.Server<unknown>;
   /** A tenth of a second instead of twenty: what is shown is the rule, not the figure. */
   const limits: BodyLimits = { maxBytes: 1_000_000, graceMs: 100, msPerByte: 1, maxMs: 2_000 };
-  const room = createBodyRoom({ bytesMax: limits.maxBytes, totalBytesMax: limits.maxBytes });
+  const memory = createBodyMemory({ bytesMax: limits.maxBytes, totalBytesMax: limits.maxBytes });
   beforeAll(() => {
     server = Bun.serve({
       port: 0,
@@ -178,8 +178,8 @@ describe("a slow body", () => {
   afterAll(() => server.stop(true));
 
   async function read(request: Request): Promise<string> {
-    const { bytes, share } = await readBody(request, limits, room);
-    share?.close();
+    const { bytes, reservation } = await readBody(request, limits, memory);
+    reservation?.close();
     return String(bytes.length);
   }
 
@@ -211,28 +211,28 @@ describe("a slow body", () => {
     expect(performance.now() - startedMs).toBeGreaterThan(limits.graceMs);
   });
 
-  test("is not late because of the time in which it waited for room and nothing was read of it", async () => {
+  test("is not late because of the time in which it waited for memory and nothing was read of it", async () => {
     const body = new Uint8Array(limits.maxBytes);
-    const first = room.open(new Request("http://localhost/"), limits.maxBytes);
-    expect(first?.cover(0)).toBeNull();
+    const first = memory.reserve(new Request("http://localhost/"), limits.maxBytes);
+    expect(first?.acquire(0)).toBeNull();
     const response = fetch(`http://127.0.0.1:${server.port}/`, { method: "POST", body });
-    while (room.waitingCount() === 0) await Bun.sleep(1);
+    while (memory.waitingCount() === 0) await Bun.sleep(1);
     // Three times as long as a body may stay away.
     await Bun.sleep(3 * limits.graceMs);
-    expect(room.waitingCount()).toBe(1);
+    expect(memory.waitingCount()).toBe(1);
     first?.close();
     expect(await (await response).text()).toBe(String(body.length));
   });
 
-  test("has no more time than a whole body has, however much has come, and gives its room back", async () => {
+  test("has no more time than a whole body has, however much has come, and gives its memory back", async () => {
     const raw = await sendRaw(
       server.port!,
       Buffer.concat([Buffer.from(head(`Content-Length: ${limits.maxBytes}`)), new Uint8Array(600_000)]),
     );
     // By its bytes alone it would have ten minutes.
     await expectError(toResponse(raw), { status: 400, code: "invalid_request", param: null });
-    const next = room.open(new Request("http://localhost/"), limits.maxBytes);
-    expect(next?.cover(0)).toBeNull();
+    const next = memory.reserve(new Request("http://localhost/"), limits.maxBytes);
+    expect(next?.acquire(0)).toBeNull();
     next?.close();
   });
 });

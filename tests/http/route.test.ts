@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { describe, expect, test } from "bun:test";
 import { Elysia } from "elysia";
-import { createBodyRoom } from "#http/door/body-memory.ts";
+import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createGuard, LOCAL_DOOR } from "#http/door/guard.ts";
 import { json, route, toRoutes } from "#http/door/route.ts";
 import type * as reports from "#http/schemas/reports.ts";
@@ -17,7 +17,7 @@ const declaration = {
 
 const controller = (tags = ["Operation"]) =>
   new Elysia({ normalize: false, tags }).use(
-    createGuard(LOCAL_DOOR, 1000, createBodyRoom({ bytesMax: 1000 })),
+    createGuard(LOCAL_DOOR, 1000, createBodyMemory({ bytesMax: 1000 })),
   );
 
 describe("a route", () => {

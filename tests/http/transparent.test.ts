@@ -67,7 +67,7 @@ describe("a relayed path", () => {
       body: { model: "m" },
       headers: { "x-api-key": "sk-own" },
     });
-    expect(await response.text()).toBe("responded");
+    expect(await response.text()).toBe("relayed");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
     expect(asked).toEqual([TOKEN]);
     expect(sent).toHaveLength(1);

@@ -38,7 +38,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
       throw refusal;
     }
   };
-  /** The session's cookie. The browser forgets the session that it had: nobody could end it any more. */
+  /** The session's cookie. The browser forgets the session that it had: it could not be ended any more. */
   const takeOver = async (request: Request, { cookieValue, expiresAtUs }: IssuedSession): Promise<string> => {
     await authenticator.endSession(request.headers);
     const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;

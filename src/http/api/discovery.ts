@@ -6,7 +6,7 @@ import type { Discovery } from "#catalog/discovery.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { toDiscoveredModelsView } from "#views/catalog.ts";
 
-/** What a provider says that it has (specification, sections 2.3 and 4.6); asking creates nothing. */
+/** The models that a provider says it has (specification, sections 2.3 and 4.6); asking creates nothing. */
 export function discoveryRoutes(guard: Guard, discovery: Discovery) {
   return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] }).use(guard).get(
     "/providers/:name/discover",

@@ -57,7 +57,7 @@ export function keyRoutes(guard: Guard, { keys, keyUse, principals }: AdminKeysD
         const page = parsePage(query);
         const name = query["principal"] ?? "";
         const owner = name === "" ? null : await principals.findByName(name);
-        // A filter that matches nobody is an empty list, as everywhere.
+        // A filter without a match is an empty list, as everywhere.
         if (name !== "" && owner === null) return { keys: [], ...pageView(page, 0) };
         const filter = owner === null ? {} : { principalId: owner.id };
         const { rows, total } = await keys.list(filter, page);

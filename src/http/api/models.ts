@@ -19,7 +19,7 @@ export function modelRoutes(guard: Guard, catalog: Catalog) {
     .post(
       "/models",
       async ({ body, caller, status }) => {
-        // Every field may be left out, so that nothing else would tell a body that did not come from a `{}`.
+        // A missing body is refused here: every field may be left out, so that the schema takes it for `{}`.
         if (isEmptyBody(body)) throw emptyBody();
         const draft = { ...toModelPatch(body), origin: body.origin };
         return status(201, toModelView(await catalog.createModel(draft, toActor(caller))));

@@ -51,7 +51,7 @@ export function myRelayTokenRoutes(guard: Guard, { relayTokens, keyUse, relay }:
     .get(
       "/relay-tokens",
       async ({ caller, set }) => {
-        // Beside the list, whose keys are the specification's: tokens of a relay that is off reach nothing.
+        // A header, since the specification fixes the list's keys: tokens of a relay that is off reach nothing.
         set.headers["x-proxy-relay"] = relay === null ? "off" : "on";
         const { rows } = await relayTokens.list(
           { principalId: caller.principal.id },

@@ -120,7 +120,7 @@ type ProviderSettings = Omit<
   "enabled" | "base_url" | "remove_credential"
 >;
 
-/** What a create and a patch have in common. */
+/** The settings that a create and a patch have in common. */
 function toSettings(body: ProviderSettings) {
   return {
     apiKey: body.api_key,

@@ -37,7 +37,7 @@ export function relayTokenRoutes(guard: Guard, { relayTokens, keyUse, principals
         const page = parsePage(query);
         const name = query["principal"] ?? "";
         const owner = name === "" ? null : await principals.findByName(name);
-        // A filter that matches nobody is an empty list, as everywhere.
+        // A filter without a match is an empty list, as everywhere.
         if (name !== "" && owner === null) return { relay_tokens: [], ...pageView(page, 0) };
         const { rows, total } = await relayTokens.list(owner === null ? {} : { principalId: owner.id }, page);
         const lastUsed = await keyUse.lastUsed(rows.map((token) => token.id));

@@ -11,7 +11,7 @@ import type { Guard } from "#http/door/guard.ts";
 import { toResolveView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
-/** Where a model's request would go: the resolution of the data plane, asked without sending anything. */
+/** The resolution of the data plane, asked without sending anything. */
 export function resolveRoutes(guard: Guard, catalog: Catalog) {
   return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] }).use(guard).get(
     "/resolve",

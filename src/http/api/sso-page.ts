@@ -2,7 +2,7 @@ import type { ProxyError } from "#kernel/errors.ts";
 import { PAGE_POLICY } from "#http/page/page.ts";
 
 /**
- * What a person reads whose sign-in failed: our own sentence and code, with the status and the headers of the envelope.
+ * The page of a failed sign-in: our own sentence and code, with the status and the headers of the envelope.
  * Nothing of the request or of the identity provider stands in it, and nothing that the page's policy refuses. It can be
  * read without its style sheets, too.
  */

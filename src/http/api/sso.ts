@@ -19,7 +19,7 @@ export interface SsoDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly authenticator: Pick<Authenticator, "endSession">;
-  /** Null: not configured. */
+  /** Null: single sign-on is not configured. */
   readonly sso: SingleSignOn | null;
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
@@ -43,7 +43,7 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
       stateCookie: findCookie(headers, STATE_COOKIE_NAME),
     });
     if (outcome.kind === "retry") return redirect(303, "/auth/login?retry=1", [clearedStateCookie]);
-    // The browser forgets the session that it had: nobody could end it any more.
+    // The browser forgets the session that it had: it could not be ended any more.
     await authenticator.endSession(headers);
     const { cookieValue, expiresAtUs } = outcome.session;
     const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
@@ -55,7 +55,7 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
     .use(guard)
     .get(
       "/login",
-      ({ request }) => answer(request, { assets, step: () => begin(request) }),
+      ({ request }) => respond(request, { assets, step: () => begin(request) }),
       route({
         access: "public",
         summary: "Begin single sign-on",
@@ -68,7 +68,7 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
       "/callback",
       // The cookie is good for one callback, whichever way that ends.
       ({ request }) =>
-        answer(request, {
+        respond(request, {
           assets,
           step: () => finish(request),
           headersOfRefusal: { "set-cookie": clearedStateCookie },
@@ -103,7 +103,7 @@ interface Step {
 }
 
 /** Refusals are the envelope, and a page of the same status for a browser (decisions, "Sign-in"). */
-async function answer(request: Request, { assets, step, headersOfRefusal = {} }: Step): Promise<Response> {
+async function respond(request: Request, { assets, step, headersOfRefusal = {} }: Step): Promise<Response> {
   try {
     return await step();
   } catch (refusal) {
@@ -111,7 +111,7 @@ async function answer(request: Request, { assets, step, headersOfRefusal = {} }:
     const response = isNavigation(request.headers)
       ? toSignInErrorPage(refusal, assets?.getStylesheets() ?? [])
       : toErrorResponse(refusal, request);
-    // Where nothing is configured there is no cookie to clear either.
+    // A server without single sign-on has no cookie to clear either.
     if (refusal.code === "sso_not_configured") return response;
     for (const [name, value] of Object.entries(headersOfRefusal)) response.headers.set(name, value);
     return response;

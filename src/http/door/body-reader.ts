@@ -2,7 +2,7 @@ import { free } from "#kernel/bytes.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 
-/** What a client may still send of a body that was refused, so that it comes to read the answer. */
+/** The rest of a refused body that is still taken in, so that its client comes to read the answer. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 const DRAIN_MS_MAX = 5_000;
 
@@ -11,7 +11,7 @@ export interface BodyLimits {
   /** A body may take `graceMs`, and `msPerByte` more for every byte that has come. */
   readonly graceMs: number;
   readonly msPerByte: number;
-  /** And no more than this, however much has come: what is read whole keeps its room for so long. */
+  /** The limit of the whole time, however much has come: a body that is read whole keeps its memory for so long. */
   readonly maxMs: number;
 }
 
@@ -20,14 +20,14 @@ export class BodyRefusal extends ProxyError {
   readonly closesConnection: boolean;
 
   constructor(code: ErrorCode, message: string, closesConnection: boolean) {
-    // None of them is a failure that the log has to explain.
+    // A refusal of a body is no failure that the log has to explain.
     super(code, message, { isLogged: true });
     this.closesConnection = closesConnection;
   }
 }
 
 /**
- * Whether the connection has to close after an answer that leaves the body unread. Bun discards the rest of a body by
+ * Tells whether the connection has to close after an answer that leaves the body unread. Bun discards the rest of a body by
  * itself and the connection lives on; a rest that is long, or without a known end, is not worth waiting for.
  */
 export function closesUnread(headers: Headers): boolean {
@@ -42,7 +42,7 @@ export const deadlines = createDeadlines(() => performance.now());
 /** Requests whose body is read through a reader and has not come to its end: the runtime calls it used from the first byte. */
 const unfinished = new WeakSet<Request>();
 
-/** Whether the connection has to close after an answer that is given now: bytes of the body are, or may be, still to come. */
+/** Tells whether the connection has to close after an answer that is given now: bytes of the body are, or may be, still to come. */
 export function closesAfter(request: Request): boolean {
   return (!request.bodyUsed || unfinished.has(request)) && closesUnread(request.headers);
 }
@@ -55,7 +55,7 @@ export interface BodyReader {
   cancel(): Promise<void>;
 }
 
-/** The time that counts is what was waited for bytes: whoever takes them may be slow for reasons of its own. */
+/** Counts only the time of waiting for bytes: their reader may be slow for reasons of its own. */
 export function countBody(
   request: Request,
   reader: BodyReader,
@@ -80,7 +80,7 @@ export function countBody(
       if (receivedBytes > limits.maxBytes) throw tooLarge(limits, !(await drain(reader)));
       return value;
     } catch (cause) {
-      // Nobody waits for the cancel, and one that fails must not end the process.
+      // A cancel that fails must not end the process, and its end is not awaited.
       reader.cancel().catch(() => undefined);
       throw cause;
     } finally {

@@ -11,24 +11,24 @@ import {
   tooSlow,
   type BodyLimits,
 } from "./body-reader.ts";
-import type { BodyRoom, BodyShare } from "./body-memory.ts";
+import type { BodyMemory, BodyReservation } from "./body-memory.ts";
 
 /** JSON bodies of the admin and self-service routes; a CA bundle of every public root is a quarter of it. */
 export const JSON_BODY_BYTES_MAX = 1024 * 1024;
-/** Those of routes that ask for no credentials: a password, or the code of a link. Anybody may send as many as he likes. */
+/** Bodies of routes that ask for no credentials: a password, or the code of a link. Any client may send as many as it likes. */
 export const PUBLIC_BODY_BYTES_MAX = 16 * 1024;
-/** Up to here a body is read in one piece, which is cheaper than chunk by chunk. */
+/** A body of known length up to this is read in one piece, which is cheaper than chunk by chunk. */
 const WHOLE_READ_BYTES_MAX = 64 * 1024;
 const BODY_GRACE_MS = 20_000;
 const BODY_MS_PER_BYTE = 1;
 const WHOLE_BODY_MS_MAX = 600_000;
 
-/** Of a body that is read whole. */
+/** The limits of a body that is read whole. */
 export function toBodyLimits(maxBytes: number): BodyLimits {
   return { ...toPassageLimits(maxBytes), maxMs: WHOLE_BODY_MS_MAX };
 }
 
-/** Of a body that is passed on as it comes, and keeps nobody waiting. */
+/** The limits of a body that is passed on as it comes, and makes no other wait. */
 export function toPassageLimits(maxBytes: number): BodyLimits {
   return {
     maxBytes,
@@ -39,42 +39,42 @@ export function toPassageLimits(maxBytes: number): BodyLimits {
 }
 
 export interface WholeBody {
-  /** As they came. */
+  /** The bytes as they came. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** To be closed when the bytes are kept no longer; null for a body that is not counted. */
-  readonly share: BodyShare | null;
+  /** Has to be closed when the bytes are kept no longer; null for a body that is not counted. */
+  readonly reservation: BodyReservation | null;
 }
 
 /**
- * The whole body. A large one waits for room, and nothing is read from its connection meanwhile, nor does that time count
+ * The whole body. A large one waits for memory, and nothing is read from its connection meanwhile, nor does that time count
  * as its sender's. Throws `request_too_large` (at once when Content-Length says so, else as soon as the bytes do),
- * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `internal_error` when there is no room
+ * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `internal_error` when there is no memory
  * within BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up.
  */
-export async function readBody(request: Request, limits: BodyLimits, room: BodyRoom): Promise<WholeBody> {
+export async function readBody(request: Request, limits: BodyLimits, memory: BodyMemory): Promise<WholeBody> {
   const { headers } = request;
   if (headers.has("content-encoding")) {
     throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
   }
   const declaredBytes = readDeclared(request, limits);
   if (isReadAtOnce(request, declaredBytes)) {
-    return { bytes: await readAtOnce(request, limits, declaredBytes), share: null };
+    return { bytes: await readAtOnce(request, limits, declaredBytes), reservation: null };
   }
-  const share = room.open(request, declaredBytes);
+  const reservation = memory.reserve(request, declaredBytes);
   try {
-    const bytes = await readPieces(request, limits, { declaredBytes, share });
-    if (share === null || share.complete(bytes.length)) return { bytes, share };
-    share.close();
-    return { bytes, share: null };
+    const bytes = await readPieces(request, limits, { declaredBytes, reservation });
+    if (reservation === null || reservation.complete(bytes.length)) return { bytes, reservation };
+    reservation.close();
+    return { bytes, reservation: null };
   } catch (cause) {
-    share?.close();
+    reservation?.close();
     throw cause;
   }
 }
 
 /** A body that is read as it comes, within the same limits. */
 export interface CountedBody {
-  /** What Content-Length says; null without one. */
+  /** The Content-Length; null without one. */
   readonly sizeBytes: number | null;
   /** The next bytes, or null at the end. Throws as `readBody` does. */
   next(): Promise<Uint8Array | null>;
@@ -93,7 +93,7 @@ export async function openBody(
   if (request.body === null) return null;
   if (isReadAtOnce(request, sizeBytes)) return await readAtOnce(request, limits, sizeBytes);
   if (sizeBytes !== null && sizeBytes <= wholeBytesMax)
-    return await readPieces(request, limits, { declaredBytes: sizeBytes, share: null });
+    return await readPieces(request, limits, { declaredBytes: sizeBytes, reservation: null });
   return { sizeBytes, next: countBody(request, request.body.getReader(), limits) };
 }
 
@@ -113,9 +113,12 @@ async function readAtOnce(
 async function readPieces(
   request: Request,
   limits: BodyLimits,
-  { declaredBytes, share }: { readonly declaredBytes: number | null; readonly share: BodyShare | null },
+  {
+    declaredBytes,
+    reservation,
+  }: { readonly declaredBytes: number | null; readonly reservation: BodyReservation | null },
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const entering = share?.cover(0) ?? null;
+  const entering = reservation?.acquire(0) ?? null;
   if (entering !== null && !(await entering)) throw toNoRoom(request, closesUnread(request.headers));
   if (request.body === null) return new Uint8Array(0);
   const reader = request.body.getReader();
@@ -125,7 +128,7 @@ async function readPieces(
   const pieces: Uint8Array[] = [];
   const letGo = () => {
     for (const kept of whole === null ? pieces : [whole]) free(kept);
-    share?.close();
+    reservation?.close();
   };
   let sizeBytes = 0;
   try {
@@ -134,7 +137,7 @@ async function readPieces(
       sizeBytes += piece.byteLength;
       if (whole === null) pieces.push(piece);
       else free(piece);
-      const waiting = share?.cover(sizeBytes) ?? null;
+      const waiting = reservation?.acquire(sizeBytes) ?? null;
       if (waiting === null || (await waiting)) continue;
       letGo();
       const isRead = !request.signal.aborted && (await drain(reader));
@@ -175,7 +178,7 @@ async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Arr
   }
 }
 
-/** Nobody reads what a caller is told that has gone. */
+/** A caller that has gone reads no answer. */
 function toNoRoom(request: Request, closesConnection: boolean): Error {
   if (request.signal.aborted) return new DOMException("The caller hung up.", "AbortError");
   return new BodyRefusal(

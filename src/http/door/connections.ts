@@ -16,7 +16,7 @@ export function liftIdleTimeout(request: Request, connections: Connections | nul
   return () => restoreIdleTimeout(request, connections);
 }
 
-/** For a request that was refused, whether its timeout had been lifted or not. */
+/** Puts the idle timeout of a refused request back, whether it had been lifted or not. */
 export function restoreIdleTimeout(request: Request, connections: Connections | null): void {
   connections?.timeout(request, IDLE_TIMEOUT_SECONDS);
 }

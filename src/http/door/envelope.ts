@@ -4,7 +4,7 @@ import { describeCause, type Log } from "#kernel/log.ts";
 import { BodyRefusal, closesAfter } from "./body-reader.ts";
 import { emptyBody, isEmptyBody } from "./json-body.ts";
 
-/** nginx's code for a caller that hung up: nobody reads it, and it is not a failure of ours. */
+/** nginx's code for a caller that hung up: it is never read, and it is not a failure of ours. */
 export const CALLER_GONE_STATUS = 499;
 
 /** The error envelope (specification, section 2.1). The only place that makes one. */
@@ -28,8 +28,8 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
 }
 
 /**
- * The answer to whatever was thrown while a request was served. A cause never goes on the wire; a failure that nobody
- * foresaw is `internal_error` and is logged by its class and code alone, unless the log has it already.
+ * The answer to whatever was thrown while a request was served. A cause never goes on the wire; any other failure
+ * is `internal_error` and is logged by its class and code alone, unless the log has it already.
  */
 export function toFailureResponse(failure: unknown, request: Request, log: Log): Response {
   const refusal = toRefusal(failure);
@@ -62,7 +62,7 @@ function toInvalidRequest(error: ValidationError): ProxyError {
   return new ProxyError("invalid_request", toSentence(param, problem), { param });
 }
 
-/** Its name, which is somebody's text, stands in `param` alone. */
+/** The field's name, which is text of the client, stands in `param` alone. */
 const UNKNOWN_FIELD = "The body has a field that this request does not have.";
 
 /** A field's name may be anything that a client sent; only a plain one is repeated. */

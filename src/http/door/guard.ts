@@ -4,7 +4,7 @@ import { LOCAL_CALLER, requireAdmin, type Authenticator, type Caller } from "#id
 import { checkOrigin } from "#identity/origin.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { PUBLIC_BODY_BYTES_MAX } from "./body.ts";
-import type { BodyRoom } from "./body-memory.ts";
+import type { BodyMemory } from "./body-memory.ts";
 import { readJsonBody } from "./json-body.ts";
 
 export interface GuardDeps {
@@ -18,7 +18,7 @@ export interface Door {
   /** The caller of a route. Throws `missing_api_key`, `invalid_api_key`, `admin_required` and what `checkBrowser` throws. */
   admit(request: Request, access: "caller" | "admin"): Promise<Caller>;
   /**
-   * What a browser can be made to send on somebody's behalf is refused: another origin (`cross_origin_rejected`) and the
+   * Refuses what a browser can be made to send on behalf of its user: another origin (`cross_origin_rejected`) and the
    * content types of forms (`invalid_json`). For mutations by session, and for the sign-in itself.
    */
   checkBrowser(request: Request): void;
@@ -58,7 +58,7 @@ export const LOCAL_DOOR: Door = { admit: () => Promise.resolve(LOCAL_CALLER), ch
  * then a `caller` in its handler. Elysia reads and validates a body before any handler runs, so the caller is asked in the
  * parse hook, before the first byte of the body is read; methods without a body are asked in the transform hook.
  */
-export function createGuard(door: Door, bodyBytesMax: number, room: BodyRoom) {
+export function createGuard(door: Door, bodyBytesMax: number, memory: BodyMemory) {
   const publicBytesMax = Math.min(bodyBytesMax, PUBLIC_BODY_BYTES_MAX);
   const admitted = new WeakMap<Request, Caller>();
   const admit = async (request: Request, access: "caller" | "admin"): Promise<Caller> => {
@@ -72,13 +72,13 @@ export function createGuard(door: Door, bodyBytesMax: number, room: BodyRoom) {
     public: {
       parse: async ({ request }) => {
         door.checkBrowser(request);
-        return await readBodyOf(request, publicBytesMax, room);
+        return await readBodyOf(request, publicBytesMax, memory);
       },
     },
     access: (access: "caller" | "admin") => ({
       parse: async ({ request }) => {
         await admit(request, access);
-        return await readBodyOf(request, bodyBytesMax, room);
+        return await readBodyOf(request, bodyBytesMax, memory);
       },
       transform: async ({ request }) => {
         await admit(request, access);
@@ -96,8 +96,8 @@ export function toActor({ principal, credential }: Caller): Actor {
 }
 
 /** A DELETE has no body of meaning: whatever comes with it is left unread. */
-async function readBodyOf(request: Request, bytesMax: number, room: BodyRoom): Promise<unknown> {
-  return request.method === "DELETE" ? {} : await readJsonBody(request, bytesMax, room);
+async function readBodyOf(request: Request, bytesMax: number, memory: BodyMemory): Promise<unknown> {
+  return request.method === "DELETE" ? {} : await readJsonBody(request, bytesMax, memory);
 }
 
 function isMutation(method: string): boolean {

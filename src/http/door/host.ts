@@ -24,7 +24,7 @@ export interface HostRule {
 
 type Verdict = "own" | "foreign" | "invalid";
 
-/** Names by which a client may call us are few; whoever sends many does not grow the memory. */
+/** Names by which a client may call us are few; a client that sends many does not grow the memory. */
 const REMEMBERED_HOSTS_MAX = 256;
 /** 253 characters of a DNS name (RFC 1035), brackets or a final dot, and a port. */
 const HOST_LENGTH_MAX = 261;

@@ -1,22 +1,22 @@
 import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parseJson, readBody, toBodyLimits } from "./body.ts";
-import type { BodyRoom } from "./body-memory.ts";
+import type { BodyMemory } from "./body-memory.ts";
 
-/** What an absent body is read as: an object without fields, told apart from a `{}` that was sent. */
+/** An absent body is read as this: an object without fields, told apart from a `{}` that was sent. */
 const EMPTY_BODY: object = Object.freeze({});
 
 /** No request goes deeper than 2 levels; what validates a body and describes what is wrong with it works by recursion. */
 const JSON_DEPTH_MAX = 128;
 
 /** The JSON value of a request's body of at most `maxBytes`. Throws `invalid_json` and what `readBody` does. */
-export async function readJsonBody(request: Request, maxBytes: number, room: BodyRoom): Promise<unknown> {
-  const { bytes, share } = await readBody(request, toBodyLimits(maxBytes), room);
+export async function readJsonBody(request: Request, maxBytes: number, memory: BodyMemory): Promise<unknown> {
+  const { bytes, reservation } = await readBody(request, toBodyLimits(maxBytes), memory);
   try {
     if (bytes.byteLength > 0) return parseShallow(bytes);
   } finally {
     free(bytes);
-    share?.close();
+    reservation?.close();
   }
   // A change without a body changes nothing: it is a mistake, not a wish.
   if (request.method === "PATCH") throw emptyBody();
@@ -33,7 +33,7 @@ export function isEmptyBody(value: unknown): boolean {
   return value === EMPTY_BODY;
 }
 
-/** For a body that was needed and did not come. */
+/** The refusal of a body that is needed and did not come. */
 export function emptyBody(): ProxyError {
   return new ProxyError("invalid_json", "The body is empty; send a JSON object.");
 }

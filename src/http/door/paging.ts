@@ -18,7 +18,7 @@ export const PAGE_QUERY: readonly QueryParam[] = [
   },
 ];
 
-/** What every paginated list echoes beside its rows (specification, section 4; `total` from the decisions). */
+/** The fields that every paginated list echoes beside its rows (specification, section 4; `total` from the decisions). */
 export function pageView(page: Page, total: number) {
   return { limit: page.limit, offset: page.offset, total };
 }

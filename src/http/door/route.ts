@@ -20,7 +20,7 @@ const TAGS = [
 export type Tag = (typeof TAGS)[number];
 
 /**
- * Everything that a route says of itself, in one place: access control, the types of requests and answers, the OpenAPI
+ * A route told in one place: access control, the types of requests and answers, the OpenAPI
  * document and `docs/api.md` come from it. Examples are requests that can be sent, and answers that come.
  */
 export interface Declaration {
@@ -49,7 +49,7 @@ export interface Declaration {
 /** A declared route as it is served. */
 export interface Route extends Declaration {
   readonly method: string;
-  /** In Elysia's spelling: `/my/keys/:id`. */
+  /** The path in Elysia's spelling: `/my/keys/:id`. */
   readonly path: string;
   readonly tag: Tag;
 }
@@ -62,7 +62,7 @@ export interface QueryParam {
   readonly example?: string;
 }
 
-/** What a route answers when it does not refuse. */
+/** The answer of a route that does not refuse. */
 export interface Answer<Status extends number = number, Schema extends TSchema = TSchema> {
   readonly status: Status;
   readonly description: string;
@@ -110,14 +110,14 @@ export function redirectTo(status: 302 | 303, description: string): Answer {
   return { status, description, contents: [], headers: ["location", "set-cookie"] };
 }
 
-/** What Elysia's types make of a declaration: the body that is validated, and the answer that a handler has to return. */
+/** The hook that Elysia's types make of a declaration: the body that is validated, and the answer that a handler has to return. */
 type Hook<Declared extends Declaration> = (Declared["access"] extends "public"
   ? { public: true }
   : { access: Extract<Declared["access"], "caller" | "admin"> }) &
   (Declared["body"] extends TSchema ? { body: Declared["body"] } : unknown) &
   (Declared["answer"] extends Answer<infer Status, infer Schema> ? HookResponse<Status, Schema> : unknown);
 
-/** Without the `never`, Elysia would take anything from a handler that answers with another status than 200. */
+/** The `never` is needed: without it, Elysia takes anything from a handler that answers with another status than 200. */
 type HookResponse<Status extends number, Schema extends TSchema> = TSchema extends Schema
   ? unknown
   : {
@@ -166,7 +166,7 @@ export function toRoutes(routes: readonly ElysiaRoute[]): readonly Route[] {
   });
 }
 
-/** In the order of the documentation: by tag, and as they were registered within one. */
+/** Sorts routes as the documentation has them: by tag, and as they were registered within one. */
 export function inOrderOfTags(routes: readonly Route[]): readonly Route[] {
   return routes.toSorted((one, other) => TAGS.indexOf(one.tag) - TAGS.indexOf(other.tag));
 }

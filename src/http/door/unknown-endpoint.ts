@@ -5,14 +5,14 @@ import type { Route } from "./route.ts";
 export interface PathIndex {
   /** 404 `unknown_endpoint` with a hint. Names only paths and methods of our own, never what was sent. */
   toUnknownEndpoint(pathname: string): ProxyError;
-  /** Whether a GET of this path shows the web page: it is neither served otherwise nor under a prefix of the interface. */
+  /** Tells whether a GET of this path shows the web page: it is neither served otherwise nor under a prefix of the interface. */
   isPagePath(pathname: string): boolean;
 }
 
 /** Nothing under these is ever a page (decisions, "Data plane"). */
 const INTERFACE_PREFIXES = ["v1", "my", "stats", "admin", "auth", "model", "transparent"] as const;
 
-/** What the OpenAI API has and this interface does not serve (specification, section 1), by first segments under `/v1`. */
+/** First segments under `/v1` that the OpenAI API has and this interface does not serve (specification, section 1). */
 const UNSUPPORTED_OPENAI_PATHS = [
   "assistants",
   "audio",
@@ -54,7 +54,7 @@ export function createPathIndex(routes: readonly Pick<Route, "method" | "path">[
   };
   const isServed = (pathname: string) => methodsAt(pathname).length > 0;
 
-  /** What is served under a path that looks much like this one. */
+  /** Names a route whose path looks much like this one. */
   const describeNear = (pathname: string): string | null => {
     const [first = "", ...rest] = pathname.split("/").slice(1);
     const tidy = pathname.replaceAll(/\/{2,}/g, "/").replace(/\/$/, "");

@@ -29,7 +29,7 @@ const EMBEDDING = {
 
 interface Endpoint {
   readonly endpoint: ServedEndpoint;
-  /** Under `/v1`, and without it: the same route, not a redirect. */
+  /** Served under `/v1` and without it: both are the same route, not a redirect. */
   readonly path: string;
   readonly summary: string;
   readonly example: unknown;

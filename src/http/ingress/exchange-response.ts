@@ -3,8 +3,8 @@ import { setProxiedBy } from "#forward/headers.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { CALLER_GONE_STATUS, toErrorResponse } from "#http/door/envelope.ts";
 
-/** What a caller gets of an exchange: the upstream's answer, or a 502 `provider_unreachable` in its place. */
-export function toAnswerResponse(answer: ForwardResult, request: Request): Response {
+/** The response of an exchange: the upstream's answer, or a 502 `provider_unreachable` in its place. */
+export function toExchangeResponse(answer: ForwardResult, request: Request): Response {
   if (answer.kind === "responded") return answer.response;
   if (answer.kind === "cancelled") return new Response(null, { status: CALLER_GONE_STATUS });
   const error = new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);

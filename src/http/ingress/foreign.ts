@@ -12,7 +12,7 @@ export function toForeignJson(example: unknown): Content {
   return { type: "application/json", schema: Foreign, example };
 }
 
-/** What the upstream answered, in one of these forms. */
+/** The upstream's own answer, in one of these forms. */
 export function toForeignAnswer(contents: Answer["contents"], headers?: readonly AnswerHeader[]): Answer {
   return {
     status: 200,

@@ -9,7 +9,7 @@ export const DEPTH_MAX = 12;
 /** A path of the relay, cut into its parts. */
 export interface Target {
   readonly token: string;
-  /** From the slash behind the token; empty when there is none. */
+  /** Begins with the slash behind the token; empty when there is none. */
   readonly path: string;
   readonly query: string;
 }
@@ -37,7 +37,7 @@ export function toTarget(url: string): Target | null {
 export function refusePath({ token, path, query }: Target, segments: readonly string[] | null): void {
   if (path === "" || path === "/") throw unknownPath("a path of the messages API has to follow the token");
   const sent = segments ?? path.split("/").map(decodeSeparators);
-  // Also beside an escaped slash: servers that decode before they route climb by `..%2f` as by `../`.
+  // A dot segment counts beside an escaped slash, too: servers that decode before they route climb by `..%2f` as by `../`.
   const isDotted = sent.some((segment) =>
     segment.split(/[/\\]/).some((step) => step === "." || step === ".."),
   );
@@ -47,7 +47,7 @@ export function refusePath({ token, path, query }: Target, segments: readonly st
     throw unknownPath("a path with dot segments or backslashes is not relayed");
   }
   if (path.includes("#") || query.includes("#")) throw unknownPath("a fragment is not relayed");
-  // As of a client whose base URL was put together twice: the token would leave, and be read in the request log.
+  // A client whose base URL was put together twice repeats the token, which would leave and be read in the request log.
   if (path.includes(token) || query.includes(token) || containsOwnToken(path + query)) {
     throw unknownPath(
       "a relay token stands once in a path, behind /transparent/messages, and an API key in none",
@@ -60,7 +60,7 @@ export function unknownPath(why: string): ProxyError {
 }
 
 /**
- * Whether the router would have matched this path, had it been sent so: at most 12 segments, none of them empty. One that
+ * Tells whether the router would have matched this path, had it been sent so: at most 12 segments, none of them empty. One that
  * it left to `fetch` and that looks so now has lost dot segments on the way.
  */
 export function isOfRouter({ path }: Target): boolean {

@@ -3,7 +3,7 @@ import type { RelayAuthenticator } from "#identity/relay-caller.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { toAnswerResponse } from "./exchange-response.ts";
+import { toExchangeResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
 import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
@@ -11,7 +11,7 @@ import type { HostRule } from "#http/door/host.ts";
 import { RELAY_METHODS } from "./relay-routes.ts";
 import { DEPTH_MAX, isOfRouter, refusePath, RELAY_PREFIX, toTarget, unknownPath } from "./relay-target.ts";
 
-/** Where a client sends at once, waiting for a body costs nothing, and its model is known before anything goes upstream. */
+/** A body up to this is read whole: waiting for it costs little, and its model is known before anything goes upstream. */
 const WHOLE_BODY_BYTES_MAX = 1024 * 1024;
 
 export interface RelayDoor {
@@ -29,7 +29,7 @@ export interface TransparentDeps {
 }
 
 export interface Transparent {
-  /** Whether this is a path of the relay. */
+  /** Tells whether this is a path of the relay. */
   readonly matches: (url: string) => boolean;
   /** `segments`: those of the path behind the token as it was sent, decoded, where they are known. Never throws. */
   readonly serve: (
@@ -85,7 +85,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       signal: request.signal,
       onSettled,
     });
-    return toAnswerResponse(answer, request);
+    return toExchangeResponse(answer, request);
   };
 
   return {

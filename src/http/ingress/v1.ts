@@ -4,9 +4,9 @@ import { free } from "#kernel/bytes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { toAnswerResponse } from "./exchange-response.ts";
+import { toExchangeResponse } from "./exchange-response.ts";
 import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
-import type { BodyRoom } from "#http/door/body-memory.ts";
+import type { BodyMemory } from "#http/door/body-memory.ts";
 import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import type { Door } from "#http/door/guard.ts";
@@ -19,7 +19,7 @@ export interface IngressDeps {
   readonly door: Door;
   readonly exchange: Pick<Exchange, "run">;
   readonly maxBodyBytes: number;
-  readonly room: BodyRoom;
+  readonly memory: BodyMemory;
 }
 
 export interface Ingress {
@@ -32,7 +32,7 @@ export interface Ingress {
  * server's native routes, without a framework in between, since every request to a model pays for it.
  */
 export function createIngress(deps: IngressDeps): Ingress {
-  const { clock, log, hosts, door, exchange, room } = deps;
+  const { clock, log, hosts, door, exchange, memory } = deps;
   const limits = toBodyLimits(deps.maxBodyBytes);
 
   return {
@@ -43,7 +43,7 @@ export function createIngress(deps: IngressDeps): Ingress {
       try {
         hosts.check(request.headers);
         const caller = await door.admit(request, "caller");
-        body = await readBody(request, limits, room);
+        body = await readBody(request, limits, memory);
         const onSettled = liftIdleTimeout(request, connections);
         const { principal, credential } = caller;
         const result = await exchange.run({
@@ -55,17 +55,17 @@ export function createIngress(deps: IngressDeps): Ingress {
           },
           headers: request.headers,
           body: body.bytes,
-          reservation: body.share,
+          reservation: body.reservation,
           arrivedAtUs,
           arrivedAtMs,
           signal: request.signal,
           onSettled,
         });
-        return toAnswerResponse(result, request);
+        return toExchangeResponse(result, request);
       } catch (failure) {
         // A refusal comes before anything goes upstream.
         if (failure instanceof ProxyError && body !== null) free(body.bytes);
-        body?.share?.close();
+        body?.reservation?.close();
         restoreIdleTimeout(request, connections);
         return toFailureResponse(failure, request, log);
       }

@@ -8,7 +8,7 @@ export interface MetricFamily {
 }
 
 export interface MetricSample {
-  /** What a summary or a histogram adds to the family's name. */
+  /** The suffix that a summary or a histogram adds to the family's name. */
   readonly suffix?: "_sum" | "_count" | "_bucket";
   readonly labels?: MetricLabels;
   readonly value: number;
@@ -35,7 +35,7 @@ export function toGauge(name: string, help: string, value: number): MetricFamily
   return { name, kind: "gauge", help, samples: [{ value }] };
 }
 
-/** As `toGauge`, of what only ever grows. */
+/** A metric with one series and no label that only grows. */
 export function toCounter(name: string, help: string, value: number): MetricFamily {
   return { name, kind: "counter", help, samples: [{ value }] };
 }
@@ -56,7 +56,7 @@ function escapeHelp(help: string): string {
   return help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
 }
 
-/** Whole numbers of any size have all their digits; nothing has an exponent. */
+/** Writes whole numbers of any size with all their digits, and nothing with an exponent. */
 function toDecimal(value: number): string {
   if (Number.isInteger(value)) return Number.isSafeInteger(value) ? String(value) : BigInt(value).toString();
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : value < 0 ? "-Inf" : "NaN";

@@ -5,7 +5,7 @@ import type { MetricsSources } from "./metrics.ts";
 import { collectProcess, collectUsage } from "./metrics.ts";
 
 /**
- * What the serving thread spends on spelling usage series in each second, however many ask: the page is public, and with
+ * The time that the serving thread spends on spelling usage series in each second, however many ask: the page is public, and with
  * every label set in use it is 1.7 MB and takes 5 to 9 ms, or with the longest names 4.7 MB and 15 ms, as measured on two cores.
  */
 const SPELLING_MS_PER_SECOND_MAX = 100;
@@ -33,7 +33,7 @@ export function createMetricsText(sources: MetricsSources, clock: Clock): () => 
   return () => usageText() + toExposition(collectProcess(sources, startedAtSeconds));
 }
 
-/** Every count of a request adds one here, so that the same number is the same series. Some microseconds. */
+/** Each counted request adds one, so that an equal number means unchanged series. Takes some microseconds. */
 function countRequests(usage: MetricsSources["usage"]): number {
   let count = 0;
   for (const { requests } of usage.requests()) for (const outcome of OUTCOMES) count += requests[outcome];

@@ -9,7 +9,7 @@ import type { MetricFamily, MetricLabels, MetricSample } from "./exposition.ts";
 import { toCounter, toGauge } from "./exposition.ts";
 import { readProcessFamilies } from "./process-figures.ts";
 
-/** Where the figures come from. Each tells them from memory, so that they can be asked whatever else fails. */
+/** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */
 export interface MetricsSources {
   readonly usage: Omit<UsageMetrics, "count">;
   readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
@@ -17,7 +17,7 @@ export interface MetricsSources {
   readonly loopLag: Pick<LoopLag, "histogram" | "maxMs">;
 }
 
-/** What `GET /metrics` tells of the process and its parts (specification, section 6; `docs/metrics.md`): some 50 samples. */
+/** The metrics of the process and its parts (specification, section 6; `docs/metrics.md`): some 50 samples. */
 export function collectProcess(sources: MetricsSources, startedAtSeconds: number): readonly MetricFamily[] {
   return [
     ...toExchangeFamilies(sources.exchange),
@@ -27,7 +27,7 @@ export function collectProcess(sources: MetricsSources, startedAtSeconds: number
   ];
 }
 
-/** What it tells of usage: up to four samples and more for each label set. Labels never name a principal. */
+/** The metrics of usage: up to four samples and more for each label set. Labels never name a principal. */
 export function collectUsage(usage: MetricsSources["usage"]): readonly MetricFamily[] {
   const requests = usage.requests();
   return [

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import type { MetricFamily } from "./exposition.ts";
 import { toCounter, toGauge } from "./exposition.ts";
 
-/** Under the names that Prometheus client libraries give the process's own figures. */
+/** The process's own figures, under the names that Prometheus client libraries give them. */
 export function readProcessFamilies(startedAtSeconds: number): readonly MetricFamily[] {
   const cpu = process.cpuUsage();
   const { rss, heapUsed } = process.memoryUsage();

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "#kernel/errors.ts";
 
-/** When each code is answered (specification, section 7, and the decisions): one line each. */
+/** The condition of each code (specification, section 7, and the decisions): one line each. */
 export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   invalid_json: "The body is not JSON in UTF-8, or a form.",
   invalid_request:

@@ -15,7 +15,7 @@ export function toRefusals(route: Route): Json {
   );
 }
 
-/** What `toRefusals` refers to. */
+/** The components that `toRefusals` refers to. */
 export function toRefusalComponents(routes: readonly Route[]): Json {
   const groups = routes.flatMap(toRefusalGroups);
   return Object.fromEntries(groups.map((group) => [toRefusalName(group), toRefusal(group)]));

@@ -1,30 +1,30 @@
-import { parseWeighted } from "#http/door/quality-values.ts";
+import { parseQualityValues } from "#http/door/quality-values.ts";
 
-/** What an embedded file is kept in, the smallest first. */
+/** The codings that an embedded file is kept in, the smallest first. */
 export const CODINGS = ["br", "zstd", "gzip", "identity"] as const;
 export type Coding = (typeof CODINGS)[number];
 
-/** Less than any weight that can be written: `identity` is acceptable without being named, and wanted least. */
-const UNNAMED_IDENTITY_WEIGHT = 0.0001;
+/** Less than any quality value that can be written: `identity` is acceptable without being named, and wanted least. */
+const UNNAMED_IDENTITY_QUALITY = 0.0001;
 
 /**
  * The coding that an Accept-Encoding header asks for (RFC 9110, section 12.5.3), out of those that a file is kept in: the
- * greatest weight wins, of equal ones the first of `CODINGS`. `identity` when no header was sent, and when none is
- * acceptable: section 12.5 lets a server disregard such a header, and a refusal would help nobody.
+ * greatest quality value wins, of equal ones the first of `CODINGS`. `identity` when no header was sent, and when none is
+ * acceptable: section 12.5 lets a server disregard such a header, and a refusal would not help.
  */
 export function negotiateCoding(headers: Headers, kept: readonly Coding[]): Coding {
   const header = headers.get("accept-encoding");
   if (header === null) return "identity";
-  const preferences = parseWeighted(header);
-  const weightOf = (coding: Coding): number => {
+  const preferences = parseQualityValues(header);
+  const qualityOf = (coding: Coding): number => {
     const named = preferences.find(({ name }) => toCoding(name) === coding) ?? preferences.find(isAny);
-    return named?.weight ?? (coding === "identity" ? UNNAMED_IDENTITY_WEIGHT : 0);
+    return named?.quality ?? (coding === "identity" ? UNNAMED_IDENTITY_QUALITY : 0);
   };
   let best: Coding = "identity";
-  let bestWeight = 0;
+  let bestQuality = 0;
   for (const coding of CODINGS.filter((candidate) => kept.includes(candidate))) {
-    const weight = weightOf(coding);
-    if (weight > bestWeight) [best, bestWeight] = [coding, weight];
+    const quality = qualityOf(coding);
+    if (quality > bestQuality) [best, bestQuality] = [coding, quality];
   }
   return best;
 }

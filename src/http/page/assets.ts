@@ -10,7 +10,7 @@ export interface Variant {
 
 /** A file of the page, compressed when it was built. */
 export interface Asset {
-  /** As a browser asks for it; `/` is the html. */
+  /** The path that a browser asks for; `/` is the html. */
   readonly path: string;
   readonly contentType: string;
   /** One of them is `identity`. */
@@ -21,7 +21,7 @@ export interface Asset {
 export interface AssetTable {
   /** The html, whatever page it is to show. */
   getPage(): Asset;
-  /** By the path of its URL, `/assets/…`; null when there is none. Such a path is never used again for other bytes. */
+  /** Finds a file by the path of its URL, `/assets/…`. Such a path is never used again for other bytes. */
   findAsset(path: string): Asset | null;
   /** Paths of the style sheets that the page links. */
   getStylesheets(): readonly string[];
@@ -47,7 +47,7 @@ export function toAssetTable(assets: readonly Asset[]): AssetTable {
   };
 }
 
-/** What a path under `/assets/` is answered: the file, 304 when the client has it, or 404 as plain text. */
+/** Answers a path under `/assets/`: the file, 304 when the client has it, or 404 as plain text. */
 export function toAssetAnswer(request: Request, assets: AssetTable | null, path: string): Response {
   const asset = assets?.findAsset(path) ?? null;
   return asset === null ? toMissingAsset() : toAssetResponse(request, asset, IMMUTABLE);

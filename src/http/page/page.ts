@@ -9,19 +9,19 @@ export const PAGE_POLICY =
 export type Page = (request: Request) => Response;
 
 export interface PageDeps {
-  /** Null: it was not built. */
+  /** Null: the page was not built. */
   readonly assets: AssetTable | null;
   /** An origin; null: plain HTTP. */
   readonly publicUrl: string | null;
 }
 
-/** Where the page was not built it says how to, and what can be done without it. */
+/** The page; where it was not built, a text that says how to build it and what can be done without it. */
 export function createPage({ assets, publicUrl }: PageDeps): Page {
   const headers = {
     "content-security-policy": PAGE_POLICY,
     "x-frame-options": "DENY",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    // Asked for again each time: it names the files of the build that is served.
+    // The html is asked for again each time: it names the files of the build that is served.
     "cache-control": "no-cache",
   };
   const isSecure = publicUrl?.startsWith("https:") === true;
@@ -35,7 +35,7 @@ export function createPage({ assets, publicUrl }: PageDeps): Page {
   };
 }
 
-/** Elsewhere over plain HTTP, browsers ignore the opener policy and complain of it in the console. */
+/** Browsers ignore the opener policy of another machine over plain HTTP, and complain of it in the console. */
 function isFromThisMachine(request: Request): boolean {
   const url = URL.parse(request.url);
   return url !== null && isLoopback(url.hostname);

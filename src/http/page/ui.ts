@@ -10,7 +10,7 @@ export interface UiDeps {
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
   readonly page: Page;
-  /** Asked per request: it knows every route. */
+  /** A function, since the index knows every route and is made after them. */
   readonly findPaths: () => PathIndex;
 }
 

@@ -15,7 +15,7 @@ import { PAGE_QUERY } from "#http/door/paging.ts";
 import type { Answer, Content, QueryParam } from "#http/door/route.ts";
 import { GroupedUsageSeries, RequestPage, UsageSeries } from "#http/schemas/reports.ts";
 
-/** What the declarations of reports have in common (specification, sections 4 and 4.4). */
+/** The parts of declarations that reports share (specification, sections 4 and 4.4). */
 
 const instant = Type.String({ description: "ISO 8601; UTC where no zone is given." });
 export const WINDOW_QUERY: readonly QueryParam[] = [
@@ -92,7 +92,7 @@ const SERIES_EXAMPLE = {
   bucket: "day",
   series: [{ start: "2026-03-11T00:00:00.000000Z", ...FIGURES_EXAMPLE }],
 };
-/** With `group_by`. */
+/** The answer to `group_by`. */
 const GROUPED_SERIES_EXAMPLE = {
   ...SERIES_EXAMPLE,
   group_by: "model",
@@ -151,7 +151,7 @@ function toJson<Schema extends TSchema>(schema: Schema, example: unknown): Conte
 export const FILTER_ERRORS = ["invalid_date", "invalid_outcome", "invalid_request"] as const;
 export const BUCKET_ERRORS = ["invalid_bucket", "range_too_large"] as const;
 
-/** Everybody's series. */
+/** The series of the whole team, without groups. */
 export const SERIES = {
   summary: "Everybody's usage over time",
   query: FILTERED_SERIES_QUERY,

@@ -8,7 +8,7 @@ import { parseOwnQuery, queryOf } from "./report.ts";
 import { OwnUsage } from "#http/schemas/reports.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
-/** What a caller used itself, never what another did who once had its name (specification, section 4.3). */
+/** The usage of the caller itself, never of another principal that once had its name (specification, section 4.3). */
 export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
   const reports = createUsageReports(deps);
   return new Elysia({ prefix: "/my", tags: ["Self-service"] })

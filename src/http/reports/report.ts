@@ -21,7 +21,7 @@ export function parseTeamQuery(query: URLSearchParams, snapshot: CatalogSnapshot
   };
 }
 
-/** What one principal used, under whatever name (section 4.3): the window alone. Throws `invalid_date`. */
+/** The usage of one principal under all its names (section 4.3): the window alone. Throws `invalid_date`. */
 export function parseOwnQuery(query: URLSearchParams, principalId: string): StatsQuery {
   return { window: parseWindow(query), filter: NO_FILTER, providers: EVERY_PROVIDER, principalId };
 }
@@ -50,11 +50,11 @@ const CONTENT_TYPES: { readonly [format in ReportFormat]: string } = {
 export interface ReportHeaders {
   readonly notes: ReportNotes;
   readonly format: ReportFormat;
-  /** What a browser saves the CSV as. */
+  /** The name under which a browser saves the CSV. */
   readonly filename: string;
 }
 
-/** Of a report that comes as JSON or as CSV. */
+/** Headers of a report that comes as JSON or as CSV. */
 export function toReportHeaders({ notes, format, filename }: ReportHeaders): Headers {
   const headers = toNoteHeaders(notes);
   headers.set("content-type", CONTENT_TYPES[format]);
@@ -63,7 +63,7 @@ export function toReportHeaders({ notes, format, filename }: ReportHeaders): Hea
   return headers;
 }
 
-/** Of a report that comes as JSON only. */
+/** Headers of a report that comes as JSON only. */
 export function toJsonHeaders(notes: ReportNotes): Headers {
   const headers = toNoteHeaders(notes);
   headers.set("content-type", CONTENT_TYPES.json);
@@ -74,7 +74,7 @@ export function toJsonReport(view: object, notes: ReportNotes): Response {
   return new Response(JSON.stringify(view), { headers: toJsonHeaders(notes) });
 }
 
-/** What was encoded elsewhere, passed on as it is: one body of known length. */
+/** A report that is encoded already, passed on as it is: one body of known length. */
 export function toEncodedResponse(report: EncodedReport, headers: Headers): Response {
   return new Response(new Blob([...report.chunks]), { headers });
 }

@@ -44,7 +44,7 @@ export function toRequestCsvRows(rows: readonly NamedRequestRow[]): string {
   return rows.map((named) => toCsvRow(COLUMNS.map(([, toCell]) => toCell(named)))).join("");
 }
 
-/** As in the JSON: the price of a unit that the request has, when there was one. */
+/** The price of a unit that the request has, when there was one, as in the JSON. */
 function toUnitPrice({ quantities, prices }: RequestLogRow, unit: Unit): number | null {
   const price = prices[unit];
   if (quantities[unit] === undefined || price === undefined || price === null) return null;

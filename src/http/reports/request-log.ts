@@ -48,7 +48,7 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
       const toHeaders = (notes: ReportNotes) => toReportHeaders({ notes, format, filename: FILENAME });
 
       if (format === "csv" && !limit && !offset) {
-        // Else the whole log would be read, only to tell its length.
+        // Without this the whole log would be read, only to tell its length.
         if (request.method === "HEAD") return new Response(null, { headers: toHeaders(NO_NOTES) });
         const { body, notes } = await streamRequestCsv({
           asked,

@@ -8,7 +8,7 @@ import { toRequestCsv, toRequestCsvRows } from "./request-csv.ts";
 
 /** Rows that are read and spelled at a time; of a log of any length no more than these are in memory. */
 const SLICE_ROWS = 1000;
-/** How long one slice may take; below the time after which the server closes a connection on which nothing moves. */
+/** The limit of one slice: below the time after which the server closes a connection on which nothing moves. */
 const SLICE_MS_MAX = 60_000;
 
 export interface RequestCsvOptions {
@@ -58,7 +58,7 @@ export async function streamRequestCsv(
         throw cause;
       }
     },
-    // The signal of the cancellation has told whoever reads.
+    // The signal of the cancellation has told the reader.
     cancel: () => Promise.resolve(),
   };
 

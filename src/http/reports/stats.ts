@@ -94,7 +94,7 @@ const FACETS_QUERY: readonly QueryParam[] = [
   },
 ];
 
-/** What the team used, for anybody who belongs to it (specification, section 4.4; shapes from the decisions, "Reports"). */
+/** The usage of the whole team, for each of its members (specification, section 4.4; shapes from the decisions, "Reports"). */
 export function statsRoutes(guard: Guard, deps: StatsDeps) {
   const { catalog, clock, identity, stats } = deps;
   const reports = createUsageReports(deps);

@@ -24,7 +24,7 @@ export interface UsageReportDeps {
 export interface UsageReports {
   /** `UsageSeries`. Throws `invalid_bucket` and `range_too_large`. */
   series(request: Request, asked: StatsQuery): Promise<Response>;
-  /** The same, with its groups when the request asks for some of `fields`. Throws `invalid_request` for any other. */
+  /** `GroupedUsageSeries`: the series, with its groups when the request asks for some of `fields`. Throws `invalid_request` for any other. */
   groupedSeries(request: Request, asked: StatsQuery, fields: readonly GroupField[]): Promise<Response>;
   /** `{usage: [UsageSummaryRow]}`, or the same rows as CSV. */
   summary(

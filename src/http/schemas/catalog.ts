@@ -20,7 +20,7 @@ const providerFields = {
   created_at: Instant,
 };
 
-/** As lists show it. */
+/** A provider as lists show it. */
 export const ProviderListEntry = view("ProviderListEntry", providerFields);
 export const ProviderView = view("ProviderView", {
   ...providerFields,

@@ -1,4 +1,4 @@
-/** What the document's examples have in common: one small installation, told through its requests and answers. */
+/** The examples of the document tell of one small installation through its requests and answers. */
 
 export const INSTANT = "2026-03-11T12:00:00.000000Z";
 export const SINCE = "2026-03-01";
@@ -14,7 +14,7 @@ export const ID = {
   request: "019cdd2a-7c00-7000-8000-000000000008",
 } as const;
 
-/** Of the right form, and no secrets: nothing was ever signed in with them. */
+/** These have the form of secrets and are none: they never gave access to anything. */
 export const OWN_KEY = "lp_EXAMPLE0own0key0EXAMPLE0own0key0EXAMPLE0own";
 export const ALICE_KEY = "lp_EXAMPLE0alice0key0EXAMPLE0alice0key0EXAMPLE";
 export const RELAY_TOKEN = "lpt_EXAMPLE0relay0token0EXAMPLE0relay0token0EX";

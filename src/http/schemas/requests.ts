@@ -14,7 +14,7 @@ import { UNITS } from "#kernel/units.ts";
 const closed = (title: string) => ({ title, additionalProperties: false }) as const;
 const open = (title: string) => ({ title, additionalProperties: true }) as const;
 
-/** What may stand here is the domain's to say: any text comes through, and the document tells the words. */
+/** Lets any text through, since the domain judges it with a code of its own; the document tells the words. */
 const told = (words: readonly string[]) => t.String({ enum: [...words] });
 
 const Name = t.String({ description: `At most ${NAME_LENGTH_MAX} characters.` });
@@ -56,7 +56,7 @@ export const ProviderPatchRequest = t.Object(
 );
 
 const Capabilities = t.Array(told(CAPABILITIES));
-/** What a price may be is the catalog's rule, with a code of its own. */
+/** Prices are judged by the catalog, with a code of its own. */
 const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"], minimum: 0 }), {
   propertyNames: { enum: [...UNITS] },
   description: "Per million units, the complete set: a unit left out or null has no price afterwards.",

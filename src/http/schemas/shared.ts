@@ -3,7 +3,7 @@ import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { UNITS } from "#kernel/units.ts";
 
 /**
- * What the wire shapes of answers have in common. They describe answers in the OpenAPI document and in tests, and are not
+ * The parts of wire shapes of answers. They describe answers in the OpenAPI document and in tests, and are not
  * run on what is sent. A shape with a `title` is a component of the document under that name.
  */
 
@@ -12,7 +12,7 @@ export function view<Properties extends TProperties>(title: string, properties: 
   return Type.Object(properties, { title, additionalProperties: false });
 }
 
-/** The same, for an object that has no name of its own. */
+/** An object with exactly these fields that has no name of its own. */
 export function fields<Properties extends TProperties>(properties: Properties) {
   return Type.Object(properties, { additionalProperties: false });
 }
@@ -48,7 +48,7 @@ export function someOf<const Name extends string, Schema extends TSchema>(
   );
 }
 
-/** Of answers: never negative. */
+/** A number of things; never negative. */
 export const Count = Type.Integer({ minimum: 0 });
 export const Id = Type.String({ format: "uuid", description: "UUIDv7." });
 export const Instant = Type.String({
@@ -74,7 +74,7 @@ export function pageOf<const Name extends string, Row extends TSchema>(name: Nam
   );
 }
 
-/** What every page says of itself beside its rows. */
+/** Every page says this of itself beside its rows. */
 export interface PageEcho {
   limit: number;
   offset: number;
@@ -88,7 +88,7 @@ export function listOf<const Name extends string, Row extends TSchema>(name: Nam
   );
 }
 
-/** What a deletion answers. */
+/** The answer of a deletion. */
 export const Deleted = view("Deleted", {
   deleted: Type.String({ description: "The id or the name of what was deleted." }),
 });
@@ -104,5 +104,5 @@ export const ErrorEnvelope = view("Error", {
   proxy: fields({ source: Type.Literal("proxy") }),
 });
 
-/** What comes from an upstream is the upstream's: nothing is said of its shape. */
+/** A body of the upstream: nothing is said of its shape. */
 export const Foreign = Type.Any({ description: "The upstream's own, unchanged." });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
-import { createBodyRoom, BODY_WAIT_MS_MAX, type BodyRoomOptions } from "#http/door/body-memory.ts";
+import { createBodyMemory, BODY_WAIT_MS_MAX, type BodyMemoryOptions } from "#http/door/body-memory.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
 import { createDoor } from "#http/door/guard.ts";
 import { createHostRule } from "#http/door/host.ts";
@@ -24,9 +24,9 @@ interface Passing {
 }
 
 /** The data plane's door over a real socket; who plays the exchange lets each body go when the test says so. */
-async function openDoor({ bytesMax, ...options }: BodyRoomOptions) {
+async function openDoor({ bytesMax, ...options }: BodyMemoryOptions) {
   const harness = await startHarness();
-  const room = createBodyRoom({ bytesMax, ...options });
+  const memory = createBodyMemory({ bytesMax, ...options });
   const passing: Passing[] = [];
   const { clock, log, authenticator, config } = harness.deps;
   const ingress = createIngress({
@@ -35,7 +35,7 @@ async function openDoor({ bytesMax, ...options }: BodyRoomOptions) {
     hosts: createHostRule(config),
     door: createDoor({ authenticator, publicUrl: null }),
     maxBodyBytes: bytesMax,
-    room,
+    memory,
     exchange: {
       async run({ body, reservation = null }) {
         const taken = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ async function openDoor({ bytesMax, ...options }: BodyRoomOptions) {
   const headers = { authorization: `Bearer ${harness.adminKey}` };
   const sent = (body: Uint8Array) => `${body.length} ${Bun.hash(body)}`;
   return {
-    room,
+    memory,
     passing,
     port: server.port ?? 0,
     logLines: harness.logLines,
@@ -87,15 +87,15 @@ function toBody(sizeBytes: number): Uint8Array<ArrayBuffer> {
   return body;
 }
 
-describe("large request bodies share room", () => {
+describe("large request bodies share memory", () => {
   test("one that finds none waits for those before it, in order of arrival; one of 512 KiB waits for nobody", async () => {
-    const { room, passing, post, sent } = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB });
+    const { memory, passing, post, sent } = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB });
     const bodies = [toBody(2 * MIB), toBody(1.5 * MIB), toBody(MIB)] as const;
     const answers = [post(bodies[0])];
     await until(() => passing.length === 1);
     for (const body of bodies.slice(1)) {
       answers.push(post(body));
-      await until(() => room.waitingCount() === answers.length - 1);
+      await until(() => memory.waitingCount() === answers.length - 1);
     }
     const short = toBody(UNCOUNTED_BYTES_MAX);
     expect(await (await post(short)).text()).toBe(sent(short));
@@ -103,19 +103,19 @@ describe("large request bodies share room", () => {
     passing[0]?.take();
     await until(() => passing.length === 3);
     // The last one does not fit beside it.
-    expect(room.waitingCount()).toBe(1);
+    expect(memory.waitingCount()).toBe(1);
     expect(passing[2]?.body.length).toBe(bodies[1].length);
     passing[2]?.take();
     await until(() => passing.length === 4);
     passing[3]?.take();
     expect(await Promise.all(answers.map(async (answer) => (await answer).text()))).toEqual(bodies.map(sent));
-    expect(room.waitingCount()).toBe(0);
+    expect(memory.waitingCount()).toBe(0);
   });
 
   test.each(["with a length", "chunked"])(
     "nothing is read of one (%s) that waits, but for the beginning of a chunked one",
     async (way) => {
-      const { room, passing, post, serve, adminKey } = await openDoor({
+      const { memory, passing, post, serve, adminKey } = await openDoor({
         bytesMax: 2 * MIB,
         totalBytesMax: 2 * MIB,
       });
@@ -138,7 +138,7 @@ describe("large request bodies share room", () => {
       const waiting = serve(
         new Request("http://localhost/v1/chat/completions", { method: "POST", headers, body }),
       );
-      await until(() => room.waitingCount() === 1);
+      await until(() => memory.waitingCount() === 1);
       const askedBefore = askedBytes;
       expect(askedBefore).toBeLessThanOrEqual(way === "chunked" ? 3 * piece.length : 0);
       await Bun.sleep(50);
@@ -155,13 +155,13 @@ describe("large request bodies share room", () => {
     "one (%s) that waits for too long is 500 internal_error, which its sender comes to read, and reaches no exchange",
     async (way) => {
       const door = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB, waitMsMax: 100 });
-      const { room, passing, post, postChunked, logLines } = door;
+      const { memory, passing, post, postChunked, logLines } = door;
       const first = post(toBody(2 * MIB));
       await until(() => passing.length === 1);
       const refused = await (way === "chunked" ? postChunked : post)(toBody(2 * MIB));
       const message = await expectError(refused, { status: 500, code: "internal_error", param: null });
       expect(message).toEndWith("Try again.");
-      expect(room.waitingCount()).toBe(0);
+      expect(memory.waitingCount()).toBe(0);
       expect(passing).toHaveLength(1);
       expect(logLines.filter((line) => line.includes("failed"))).toEqual([]);
       passing[0]?.take();
@@ -174,7 +174,7 @@ describe("large request bodies share room", () => {
   );
 
   test("one that finds too many waiting is refused at once, and who waits keeps its place", async () => {
-    const { room, passing, post } = await openDoor({
+    const { memory, passing, post } = await openDoor({
       bytesMax: 2 * MIB,
       totalBytesMax: 2 * MIB,
       waitingMax: 1,
@@ -182,11 +182,11 @@ describe("large request bodies share room", () => {
     const first = post(toBody(2 * MIB));
     await until(() => passing.length === 1);
     const second = post(toBody(MIB));
-    await until(() => room.waitingCount() === 1);
+    await until(() => memory.waitingCount() === 1);
     await expectError(await post(toBody(MIB)), { status: 500, code: "internal_error", param: null });
     const short = await post(toBody(UNCOUNTED_BYTES_MAX));
     expect(short.status).toBe(200);
-    expect(room.waitingCount()).toBe(1);
+    expect(memory.waitingCount()).toBe(1);
     passing[0]?.take();
     await until(() => passing.length === 3);
     passing[2]?.take();
@@ -194,7 +194,7 @@ describe("large request bodies share room", () => {
   });
 
   test("one whose caller's connection is reset while it waits leaves the line at once, and nobody is told of an error", async () => {
-    const { room, passing, post, port, head, logLines } = await openDoor({
+    const { memory, passing, post, port, head, logLines } = await openDoor({
       bytesMax: 2 * MIB,
       totalBytesMax: 2 * MIB,
     });
@@ -204,11 +204,11 @@ describe("large request bodies share room", () => {
     socket.on("error", () => undefined);
     socket.write(head(`content-length: ${2 * MIB}`));
     socket.write(Buffer.alloc(100_000));
-    await until(() => room.waitingCount() === 1);
+    await until(() => memory.waitingCount() === 1);
     const behind = post(toBody(MIB));
-    await until(() => room.waitingCount() === 2);
+    await until(() => memory.waitingCount() === 2);
     socket.resetAndDestroy();
-    await until(() => room.waitingCount() === 1);
+    await until(() => memory.waitingCount() === 1);
     passing[0]?.take();
     await until(() => passing.length === 2);
     passing[1]?.take();
@@ -216,8 +216,11 @@ describe("large request bodies share room", () => {
     expect(logLines.filter((line) => line.includes('"error"'))).toEqual([]);
   });
 
-  test("one whose caller hangs up in the middle of it gives its room back", async () => {
-    const { room, passing, post, port, head } = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB });
+  test("one whose caller hangs up in the middle of it gives its memory back", async () => {
+    const { memory, passing, post, port, head } = await openDoor({
+      bytesMax: 2 * MIB,
+      totalBytesMax: 2 * MIB,
+    });
     for (const framing of [`content-length: ${2 * MIB}`, "transfer-encoding: chunked"]) {
       const socket = net.connect(port, "127.0.0.1");
       socket.on("error", () => undefined);
@@ -226,7 +229,7 @@ describe("large request bodies share room", () => {
       socket.write(Buffer.alloc(MIB));
       const before = passing.length;
       const behind = post(toBody(2 * MIB));
-      await until(() => room.waitingCount() === 1);
+      await until(() => memory.waitingCount() === 1);
       socket.destroy();
       await until(() => passing.length === before + 1);
       passing.at(-1)?.take();
@@ -235,7 +238,7 @@ describe("large request bodies share room", () => {
   });
 
   test("chunked bodies grow beside one another, and each arrives as it was sent", async () => {
-    const { room, passing, postChunked, sent } = await openDoor({
+    const { memory, passing, postChunked, sent } = await openDoor({
       bytesMax: 3 * MIB,
       totalBytesMax: 4 * MIB,
     });
@@ -246,35 +249,38 @@ describe("large request bodies share room", () => {
       passing[count - 1]?.take();
     }
     expect(await Promise.all(answers)).toEqual(bodies.map(sent));
-    expect(room.waitingCount()).toBe(0);
+    expect(memory.waitingCount()).toBe(0);
   });
 
-  test("one over the limit is 413 at once, however full the room is", async () => {
-    const { room, passing, post, port, head } = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB });
+  test("one over the limit is 413 at once, however full the memory is", async () => {
+    const { memory, passing, post, port, head } = await openDoor({
+      bytesMax: 2 * MIB,
+      totalBytesMax: 2 * MIB,
+    });
     const first = post(toBody(2 * MIB));
     await until(() => passing.length === 1);
     const raw = await sendRaw(port, head(`content-length: ${2 * MIB + 1}\r\nconnection: close`));
     await expectError(toResponse(raw), { status: 413, code: "request_too_large" });
-    expect(room.waitingCount()).toBe(0);
+    expect(memory.waitingCount()).toBe(0);
     passing[0]?.take();
     expect((await first).status).toBe(200);
   });
 
-  test("a length that is said twice counts as none: such a body neither waits for room nor keeps others from it", async () => {
+  test("a length that is said twice counts as none: such a body neither waits for memory nor keeps others from it", async () => {
     const door = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB, waitMsMax: 100 });
     const text = "x".repeat(10);
     const body = Buffer.from(text);
     const framing = `content-length: ${body.length}\r\ncontent-length: ${body.length}\r\nconnection: close`;
     const raw = await sendRaw(door.port, `${door.head(framing)}${text}`);
     expect(await toResponse(raw).text()).toContain(door.sent(body));
-    expect(door.room.waitingCount()).toBe(0);
+    expect(door.memory.waitingCount()).toBe(0);
     const headers = { "content-length": `${body.length}, ${body.length}` };
     const relayed = new Request("http://localhost/", { method: "POST", body, headers });
     expect(await openBody(relayed, toPassageLimits(MIB), MIB)).toMatchObject({ sizeBytes: null });
   });
 
   test("a caller that is not authenticated is refused without a place in the line", async () => {
-    const { room, passing, post, port } = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB });
+    const { memory, passing, post, port } = await openDoor({ bytesMax: 2 * MIB, totalBytesMax: 2 * MIB });
     const first = post(toBody(2 * MIB));
     await until(() => passing.length === 1);
     const raw = await sendRaw(
@@ -282,24 +288,24 @@ describe("large request bodies share room", () => {
       `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${2 * MIB}\r\nconnection: close\r\n\r\n`,
     );
     await expectError(toResponse(raw), { status: 401, code: "missing_api_key" });
-    expect(room.waitingCount()).toBe(0);
+    expect(memory.waitingCount()).toBe(0);
     passing[0]?.take();
     await first;
   });
 
   test("JSON bodies have theirs until they are parsed, also when they are no JSON", async () => {
-    const room = createBodyRoom({ bytesMax: MIB, totalBytesMax: MIB, waitMsMax: 100 });
+    const memory = createBodyMemory({ bytesMax: MIB, totalBytesMax: MIB, waitMsMax: 100 });
     const text = `"${"x".repeat(MIB - 2)}"`;
     const read = (body: string) => {
       const headers = { "content-length": String(body.length) };
-      return readJsonBody(new Request("http://localhost/", { method: "POST", body, headers }), MIB, room);
+      return readJsonBody(new Request("http://localhost/", { method: "POST", body, headers }), MIB, memory);
     };
     for (let count = 0; count < 3; count += 1) {
       expect(await read(text)).toHaveLength(MIB - 2);
       const refusal = await read(text.slice(1)).catch((failure: unknown) => failure);
       expect(refusal).toMatchObject({ code: "invalid_json" });
     }
-    expect(room.waitingCount()).toBe(0);
+    expect(memory.waitingCount()).toBe(0);
   });
 
   test("none waits for so long that its connection counts as idle", () => {
