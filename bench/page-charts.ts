@@ -6,7 +6,7 @@
  */
 import type { CDPSession, Page } from "playwright-core";
 import { findChromium, launchChromium } from "../tests/browser/support/chromium.ts";
-import { startChartsSite } from "../tests/ui/charts-site.ts";
+import { startChartsSite } from "../tests/browser/support/charts-site.ts";
 
 const DRAW_MS_MAX = 100;
 const HOVER_MS_MAX = 30;

@@ -39,7 +39,7 @@ export async function startServer(
     });
   } catch (cause) {
     await services.close();
-    throw toListenError(cause, config);
+    throw await toListenError(cause, config);
   }
 
   services.announce(findOrigin());
@@ -78,7 +78,7 @@ async function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: Ab
   }
 }
 
-function toListenError(cause: unknown, config: Config): unknown {
-  const fault = findListenFault(cause, config);
+async function toListenError(cause: unknown, config: Config): Promise<unknown> {
+  const fault = await findListenFault(cause, config);
   return fault === null ? cause : new SetupError(fault.kind, `${fault.finding}. ${fault.advice}`, cause);
 }

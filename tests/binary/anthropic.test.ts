@@ -3,7 +3,8 @@ import Anthropic, { APIError, NotFoundError, RateLimitError } from "@anthropic-a
 import { LLMock } from "@copilotkit/aimock";
 import { openCaller } from "../forward/caller.ts";
 import { callApi, makeInstallation, requestLog, type Installation } from "../support/installation.ts";
-import { executable, removeExecutable, type RunningProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { type RunningProcess } from "../support/process.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 
 const SETUP_MS_MAX = 120_000;
@@ -64,7 +65,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await installation?.remove();
   await mock?.stop();
-  removeExecutable();
 });
 
 function startScriptedForEach(): void {

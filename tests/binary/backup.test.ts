@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createChance } from "../support/chance.ts";
 import { callApi, makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { checkLedger, checkReports } from "../support/invariants.ts";
-import { executable, removeExecutable, runProcess, startProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { runProcess, startProcess } from "../support/process.ts";
 import { startLoad, startMixedUpstream, type Ledger, type Load, type MixedUpstream } from "./mixed-load.ts";
 import { startUpstream } from "../support/upstream.ts";
 
@@ -23,7 +24,6 @@ let load: Load | null;
 beforeAll(async () => {
   lockport = await executable();
 }, SETUP_MS_MAX);
-afterAll(removeExecutable);
 beforeEach(async () => {
   load = null;
   upstream = await startMixedUpstream();

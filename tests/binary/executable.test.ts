@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   cpSync,
   existsSync,
@@ -14,7 +14,8 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { makeFolder } from "../support/folder.ts";
-import { executable, removeExecutable, runProcess, startProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { runProcess, startProcess } from "../support/process.ts";
 import { startHeldUpstream } from "./held-upstream.ts";
 
 const BUILD_MS_MAX = 120_000;
@@ -29,7 +30,6 @@ let env: Record<string, string>;
 beforeAll(async () => {
   lockport = await executable();
 }, BUILD_MS_MAX);
-afterAll(removeExecutable);
 
 beforeEach(() => {
   folder = makeFolder();

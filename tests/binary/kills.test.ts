@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createChance } from "../support/chance.ts";
 import { makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { checkLedger, checkReports, toTaggedId } from "../support/invariants.ts";
 import type { CheckedEvent } from "../support/ledger-totals.ts";
-import { executable, removeExecutable } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
 import {
   startLoad,
   startMixedUpstream,
@@ -33,7 +33,6 @@ let load: Load | null;
 beforeAll(async () => {
   lockport = await executable();
 }, SETUP_MS_MAX);
-afterAll(removeExecutable);
 beforeEach(async () => {
   load = null;
   upstream = await startMixedUpstream();

@@ -6,7 +6,8 @@ import { PAGE_POLICY } from "#http/page/page.ts";
 import { checkHtml } from "../../contrib/build/html.ts";
 import { FIRST_LOAD_BYTES_MAX } from "../../contrib/build/budget.ts";
 import { makeFolder } from "../support/folder.ts";
-import { executable, removeExecutable, startProcess, type RunningProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { startProcess, type RunningProcess } from "../support/process.ts";
 
 const BUILD_MS_MAX = 120_000;
 const DECODE: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
@@ -30,7 +31,6 @@ beforeAll(async () => {
 }, BUILD_MS_MAX);
 afterAll(async () => {
   await server.stop();
-  removeExecutable();
   folder.remove();
 });
 

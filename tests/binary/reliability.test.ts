@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -23,7 +23,8 @@ import {
   type LoggedRequest,
 } from "../support/installation.ts";
 import { checkLedger } from "../support/invariants.ts";
-import { executable, removeExecutable, runProcess, type RunningProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { runProcess, type RunningProcess } from "../support/process.ts";
 import {
   openBlackHole,
   startUpstream,
@@ -47,7 +48,6 @@ const upstreams: ScriptedUpstream[] = [];
 beforeAll(async () => {
   lockport = await executable();
 }, SETUP_MS_MAX);
-afterAll(removeExecutable);
 beforeEach(async () => {
   installation = await makeInstallation(lockport);
 });

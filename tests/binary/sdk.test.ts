@@ -3,7 +3,8 @@ import { LLMock } from "@copilotkit/aimock";
 import OpenAI, { APIError, InternalServerError, NotFoundError, RateLimitError } from "openai";
 import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
 import { makeInstallation, provide, requestLog, type Installation } from "../support/installation.ts";
-import { executable, removeExecutable, type RunningProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { type RunningProcess } from "../support/process.ts";
 
 const SETUP_MS_MAX = 120_000;
 const TEST_MS_MAX = 30_000;
@@ -77,7 +78,6 @@ afterAll(async () => {
   await installation?.remove();
   await modelServer?.stop();
   await mock?.stop();
-  removeExecutable();
 });
 
 /** What a response was on the wire, before the SDK made sense of it. */

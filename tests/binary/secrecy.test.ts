@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openCaller } from "../forward/caller.ts";
@@ -9,7 +9,8 @@ import {
   requestLog,
   type Installation,
 } from "../support/installation.ts";
-import { executable, removeExecutable, type RunningProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { type RunningProcess } from "../support/process.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 
 const SETUP_MS_MAX = 120_000;
@@ -38,7 +39,6 @@ const listings: string[] = [];
 beforeAll(async () => {
   lockport = await executable();
 }, SETUP_MS_MAX);
-afterAll(removeExecutable);
 beforeEach(async () => {
   planted.clear();
   for (const kept of [outputs, refusals, listings]) kept.length = 0;

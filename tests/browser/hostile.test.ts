@@ -7,6 +7,7 @@ import { HOSTILE_TEXTS } from "../../contrib/demo/hostile-texts.ts";
 import { makeFolder } from "../support/folder.ts";
 import { callApi } from "../support/installation.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { readDownload } from "./support/download.ts";
 import { readCsv } from "./support/csv.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { openAtRest } from "./support/rest.ts";
@@ -206,7 +207,7 @@ describeInBrowser("texts of attackers", () => {
         page.waitForEvent("download"),
         page.getByRole("button", { name: "CSV" }).click(),
       ]);
-      const rows = readCsv(await Bun.file(await download.path()).text());
+      const rows = readCsv(await readDownload(download));
       expect(rows.length).toBeGreaterThan(50);
       const [head = []] = rows;
       for (const row of rows) {

@@ -5,6 +5,7 @@ import { callApi, provide } from "../support/installation.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { readDownload } from "./support/download.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
@@ -149,7 +150,7 @@ describeInBrowser("the overview", () => {
     expect(download.suggestedFilename()).toMatch(
       /^lockport-usage_\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d(T\d{4})?_UTC\.csv$/,
     );
-    const text = await Bun.file(await download.path()).text();
+    const text = await readDownload(download);
     expect(text).toStartWith("principal,provider,model,");
     const rows = text.trim().split("\r\n").slice(1);
 
@@ -159,7 +160,7 @@ describeInBrowser("the overview", () => {
       page.waitForEvent("download"),
       page.getByRole("button", { name: "CSV" }).click(),
     ]);
-    const own = (await Bun.file(await filtered.path()).text()).trim().split("\r\n").slice(1);
+    const own = (await readDownload(filtered)).trim().split("\r\n").slice(1);
     expect(own).toEqual(rows.filter((line) => line.startsWith(`${person},`)));
     expect(own.length).toBeLessThan(rows.length);
   });

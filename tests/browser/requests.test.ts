@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { readDownload } from "./support/download.ts";
 import { copiedBy } from "./support/clipboard.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
@@ -251,9 +251,7 @@ describeInBrowser("the requests page", () => {
     expect(download.suggestedFilename()).toMatch(
       /^lockport-requests_beginning_\d{4}-\d\d-\d\dT\d{4}_UTC\.csv$/,
     );
-    const lines = readFileSync(await download.path(), "utf8")
-      .trimEnd()
-      .split("\r\n");
+    const lines = (await readDownload(download)).trimEnd().split("\r\n");
     expect(lines).toHaveLength(total + 1);
     expect(lines[0]).toStartWith("id,ts,principal,");
     expect(lines.some((line) => line.includes(`,'${FORMULA},`))).toBe(true);
@@ -266,9 +264,7 @@ describeInBrowser("the requests page", () => {
       page.waitForEvent("download"),
       page.getByRole("button", { name: "CSV" }).click(),
     ]);
-    const few = readFileSync(await second.path(), "utf8")
-      .trimEnd()
-      .split("\r\n");
+    const few = (await readDownload(second)).trimEnd().split("\r\n");
     expect(few).toHaveLength(Number(filtered) + 1);
   });
 

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { readDownload } from "./support/download.ts";
 import { openAtRest, rest } from "./support/rest.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
@@ -124,7 +125,7 @@ describeInBrowser("people in Tokyo and nine hours behind UTC", () => {
           page.waitForEvent("download"),
           page.getByRole("button", { name: "CSV" }).click(),
         ]);
-        files.push(download.suggestedFilename(), await Bun.file(await download.path()).text());
+        files.push(download.suggestedFilename(), await readDownload(download));
       }
       return files;
     });

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { isInstalled, toGroupFolder, type GroupName } from "../../contrib/clients/groups.ts";
 import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
 import { callApi, makeInstallation, provide, type Installation } from "../support/installation.ts";
-import { executable, removeExecutable, runProcess, type RunningProcess } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
+import { runProcess, type RunningProcess } from "../support/process.ts";
 
 export const SETUP_MS_MAX = 120_000;
 export const CLIENT_MS_MAX = 120_000;
@@ -112,7 +113,6 @@ export async function startSite(): Promise<Site> {
       await installation.remove();
       await models.stop();
       await mock.stop();
-      removeExecutable();
     },
   };
 }

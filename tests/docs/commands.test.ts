@@ -2,9 +2,9 @@
  * The pages are followed as a reader would: their shell blocks run in order, page by page, in an empty folder with the built
  * executable, a model server standing for the provider. docs/README.md says how a page marks its blocks.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
-import { executable, removeExecutable } from "../support/process.ts";
+import { executable } from "../support/executable.ts";
 import { readPages, type Block, type Page } from "./pages.ts";
 import { createReader, type Reader } from "./reader.ts";
 
@@ -38,8 +38,6 @@ const TESTED_ELSEWHERE: ReadonlyMap<string, string> = new Map([
 ]);
 
 const KINDS = ["variables", "run", "serve"];
-
-afterAll(removeExecutable);
 
 const pages = await readPages();
 const isShell = ({ words }: Block) => words[0] === "sh";

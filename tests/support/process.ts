@@ -1,23 +1,7 @@
-import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { buildExecutable } from "../../build.ts";
 import "./loopback.ts";
 
 const START_WAIT_MS_MAX = 30_000;
-
-const buildFolder = join(tmpdir(), `lockport-test-build-${process.pid}`);
-let built: Promise<string> | null = null;
-
-/** The executable, built once for all tests of a file, which removes it when they are over. */
-export function executable(): Promise<string> {
-  return (built ??= buildExecutable(join(buildFolder, "lockport")));
-}
-
-export function removeExecutable(): void {
-  built = null;
-  rmSync(buildFolder, { recursive: true, force: true });
-}
 
 export interface Spawning {
   readonly env?: Record<string, string>;

@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import type { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 
@@ -26,12 +27,20 @@ export interface ListenFault {
 }
 
 /** What the system's answer to listening means; null for one that is not known. */
-export function findListenFault(cause: unknown, address: ListenAddress): ListenFault | null {
-  const code = systemCode(cause) ?? "";
+export async function findListenFault(cause: unknown, address: ListenAddress): Promise<ListenFault | null> {
+  // The runtime has no code for a name that does not resolve: it gives the one of whatever failed before.
+  const code = (await resolves(address.host)) ? (systemCode(cause) ?? "") : "ENOTFOUND";
   const fault = FAULTS.find(({ codes }) => codes.includes(code));
   if (fault === undefined) return null;
   const { kind, say, advice } = fault;
   return { kind, finding: say(formatAddress(address)), advice };
+}
+
+async function resolves(host: string): Promise<boolean> {
+  return await lookup(host).then(
+    () => true,
+    () => false,
+  );
 }
 
 const FAULTS: readonly {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, setDefaultTimeout } from "bun:test";
-import type { Browser } from "playwright-core";
+import { chromium, type Browser } from "playwright-core";
 import { findChromium, launchChromium } from "./chromium.ts";
 import { startSite, type Site, type SiteOptions } from "./site.ts";
 import { openVisitor, type Visitor, type VisitorOptions } from "./visitor.ts";
@@ -27,8 +27,9 @@ export interface TestBrowser {
 }
 
 /**
- * One browser for the tests of a file, to be called once at its top. It is started by the first visitor and ends with
- * the file; tests may take two minutes from here on, which a loaded machine needs.
+ * The browser for the tests of a file, to be called once at its top: the one that all files of a run share, or, for a file
+ * that runs alone, one that its first visitor starts. Tests may take two minutes from here on, which a loaded machine
+ * needs.
  */
 export function useBrowser(): TestBrowser {
   setDefaultTimeout(TEST_MS_MAX);
@@ -55,7 +56,7 @@ export function useBrowser(): TestBrowser {
     async newVisitor(options) {
       if (chromiumPath === null) throw new Error("there is no Chromium on this machine");
       // A test that runs out of time is ended together with the processes around it.
-      if (launched === null || !(await launched).isConnected()) launched = launchChromium(chromiumPath);
+      if (launched === null || !(await launched).isConnected()) launched = openBrowser(chromiumPath);
       const visitor = await openVisitor(await launched, options);
       visitors.push(visitor);
       return visitor;
@@ -66,4 +67,9 @@ export function useBrowser(): TestBrowser {
       return site;
     },
   };
+}
+
+async function openBrowser(executablePath: string): Promise<Browser> {
+  const endpoint = process.env["LOCKPORT_TEST_BROWSER"];
+  return endpoint === undefined ? await launchChromium(executablePath) : await chromium.connect(endpoint);
 }

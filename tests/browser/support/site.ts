@@ -1,6 +1,7 @@
-import { cpSync, existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Filled, FillOptions } from "../../../contrib/demo/fill.ts";
+import { executable } from "../../support/executable.ts";
 import { makeFolder } from "../../support/folder.ts";
 import {
   CLIENT_ID,
@@ -14,7 +15,7 @@ import { checkLedger } from "../../support/invariants.ts";
 import { runProcess, startProcess, type RunningProcess } from "../../support/process.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamScript } from "../../support/upstream.ts";
 import { INSECURE_HOST } from "./chromium.ts";
-import { sharedDemo, sharedExecutable } from "./run-folder.ts";
+import { copyDemo } from "./demo.ts";
 
 export interface SiteOptions {
   /** Settings besides those that a site always has. */
@@ -70,7 +71,7 @@ export async function startSite(options: SiteOptions = {}): Promise<Site> {
     const identityProvider = options.people === undefined ? null : await startIdentityProvider();
     if (identityProvider !== null) stops.push(() => identityProvider.stop());
 
-    const lockport = await sharedExecutable();
+    const lockport = await executable();
     const env: Record<string, string> = {
       PROXY_DATA_DIR: dataDir,
       PROXY_ALLOWED_HOSTS: INSECURE_HOST,
@@ -135,12 +136,6 @@ export async function startSite(options: SiteOptions = {}): Promise<Site> {
     await stopAll();
     throw error;
   }
-}
-
-async function copyDemo(options: FillOptions, dataDir: string): Promise<Filled> {
-  const filled = await sharedDemo(options);
-  cpSync(filled.dataDir, dataDir, { recursive: true });
-  return { ...filled, dataDir, adminPasswordPath: filled.adminPasswordPath.replace(filled.dataDir, dataDir) };
 }
 
 async function bootstrap(cli: Site["cli"]): Promise<string> {

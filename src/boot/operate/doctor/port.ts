@@ -37,7 +37,7 @@ export async function checkPort(
     if (isServing === null && (await answers(toReachable(`http://${where}`)))) {
       return toOk(name, `a server answers at ${where}; whether it is this folder's cannot be seen`);
     }
-    const fault = findListenFault(cause, address);
+    const fault = await findListenFault(cause, address);
     if (fault !== null) return toFailure(name, fault.finding, fault.advice);
     const finding = `nothing can listen on ${where} (${systemCode(cause) ?? "no reason given"})`;
     return toFailure(name, finding, "Look at PROXY_HOST and PROXY_PORT.");

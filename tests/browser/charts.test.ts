@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
-import { checkAccessibility } from "../browser/support/axe.ts";
-import { describeInBrowser, useBrowser } from "../browser/support/browser.ts";
-import { checkFitsSmall } from "../browser/support/layout.ts";
-import { checkNoShift } from "../browser/support/vitals.ts";
-import type { VisitorOptions } from "../browser/support/visitor.ts";
-import { startChartsSite, type ChartsSite } from "./charts-site.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { checkNoShift } from "./support/vitals.ts";
+import type { VisitorOptions } from "./support/visitor.ts";
+import { startChartsSite, type ChartsSite } from "./support/charts-site.ts";
 
 const browser = useBrowser();
 let site: ChartsSite;

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PAGE_POLICY } from "#http/page/page.ts";
-import { compileStyles } from "../../contrib/build/styles.ts";
+import { compileStyles } from "../../../contrib/build/styles.ts";
 
-const root = join(import.meta.dir, "../..");
+const root = join(import.meta.dir, "../../..");
 
 export interface ChartsSite {
   readonly url: string;

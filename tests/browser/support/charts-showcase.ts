@@ -2,12 +2,12 @@
 import { range } from "d3-array";
 import { createElement as h, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
-import { Calendar } from "../../ui/charts/calendar.tsx";
-import { HeatMap } from "../../ui/charts/heat-map.tsx";
-import { OutcomeHistogram } from "../../ui/charts/outcome-histogram.tsx";
-import { OTHER_ID, type Series } from "../../ui/charts/series.ts";
-import { Sparkline } from "../../ui/charts/sparkline.tsx";
-import { StackedBars } from "../../ui/charts/stacked-bars.tsx";
+import { Calendar } from "../../../ui/charts/calendar.tsx";
+import { HeatMap } from "../../../ui/charts/heat-map.tsx";
+import { OutcomeHistogram } from "../../../ui/charts/outcome-histogram.tsx";
+import { OTHER_ID, type Series } from "../../../ui/charts/series.ts";
+import { Sparkline } from "../../../ui/charts/sparkline.tsx";
+import { StackedBars } from "../../../ui/charts/stacked-bars.tsx";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,0 +1,35 @@
+import { join, relative } from "node:path";
+
+export const root = join(import.meta.dir, "../..");
+
+export interface Part {
+  readonly name: "programs" | "browser" | "clients";
+  /** Processes side by side. A browser's test mostly waits for the browser. */
+  readonly workers: number;
+  /** Only where time is the machine's affair. */
+  readonly retries: number;
+  has(path: string): boolean;
+}
+
+const inBrowser = (path: string) => path.startsWith("tests/browser/");
+const ofClients = (path: string) => path.startsWith("tests/clients/");
+
+/** In the order in which they run. */
+export const PARTS: readonly Part[] = [
+  {
+    name: "programs",
+    workers: 2,
+    retries: 0,
+    has: (path) => !inBrowser(path) && !ofClients(path),
+  },
+  { name: "clients", workers: 2, retries: 0, has: ofClients },
+  { name: "browser", workers: 4, retries: 2, has: inBrowser },
+];
+
+/** The files of tests below the folders or files that are named, all of them when none is; relative to the root. */
+export function findFiles(wanted: readonly string[]): readonly string[] {
+  const under = wanted.map((one) => relative(root, join(process.cwd(), one)));
+  return [...new Bun.Glob("tests/**/*.test.ts").scanSync(root)]
+    .filter((path) => under.length === 0 || under.some((one) => path === one || path.startsWith(`${one}/`)))
+    .toSorted();
+}

@@ -1,0 +1,166 @@
+/**
+ * Runs the tests: `bun tests/run/run.ts [--lint] [--clients] [FOLDER or FILE ...]`. It builds the executable and starts the
+ * browser once for all of them, shows what fails, a line for each folder, and the count as its last line.
+ */
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { findChromium, serveChromium } from "../browser/support/chromium.ts";
+import { executable } from "../support/executable.ts";
+import { makeRunFolder } from "../support/run-folder.ts";
+import { findFiles, PARTS, root, type Part } from "./parts.ts";
+import { createResultReader, type Results } from "./results.ts";
+
+const CACHE = join(root, "node_modules/.cache/tests");
+/** The whole output of the run before this one. */
+const LOG = join(CACHE, "output.txt");
+/** Longer than any test takes on a loaded machine; those in a browser have a limit of their own. */
+const TEST_MS_MAX = 30_000;
+
+const LINTERS = [
+  ["tsc", "-b", ".", "ui", "tests/browser", "tests/ui"],
+  ["oxlint", "--type-aware", "--deny-warnings"],
+  ["oxfmt", "--check"],
+  ["knip"],
+] as const;
+
+const { values, positionals } = parseArgs({
+  options: { lint: { type: "boolean", default: false }, clients: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+mkdirSync(CACHE, { recursive: true });
+const log = Bun.file(LOG).writer();
+process.exitCode = await run();
+await log.end();
+
+async function run(): Promise<number> {
+  if (values.lint && !(await lint())) return end(0, 1);
+  const files = findFiles(positionals);
+  const parts = PARTS.map((part) => ({ part, files: files.filter((path) => part.has(path)) })).filter(
+    (one) =>
+      one.files.length > 0 && (one.part.name !== "clients" || values.clients || positionals.length > 0),
+  );
+  if (parts.length === 0) throw new Error(`no test stands in ${positionals.join(", ")}`);
+  // Before anything counts against the time of a test.
+  await timed("build", executable);
+  const folder = makeRunFolder();
+  const chromium = parts.some(({ part }) => part.name === "browser") ? findChromium() : null;
+  const browser = chromium === null ? null : await serveChromium(chromium);
+  const env = {
+    LOCKPORT_TEST_RUN: folder,
+    ...(browser !== null && { LOCKPORT_TEST_BROWSER: browser.wsEndpoint() }),
+  };
+  try {
+    const ended: Ended[] = [];
+    for (const { part, files: paths } of parts) ended.push(await runPart(part, paths, env));
+    return report(ended);
+  } finally {
+    await browser?.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function lint(): Promise<boolean> {
+  const complaints = await timed("lint", () => Promise.all(LINTERS.map(runTool)));
+  for (const complaint of complaints) if (complaint !== null) console.log(complaint);
+  return complaints.every((complaint) => complaint === null);
+}
+
+/** What the tool says when it finds fault; null: it finds none. */
+async function runTool([name, ...args]: readonly [string, ...string[]]): Promise<string | null> {
+  const tool = Bun.spawn([join(root, "node_modules/.bin", name), ...args], {
+    cwd: root,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [data, messages, code] = await Promise.all([
+    new Response(tool.stdout).text(),
+    new Response(tool.stderr).text(),
+    tool.exited,
+  ]);
+  return code === 0 ? null : `\n${[name, ...args].join(" ")} fails:\n${data}${messages}`;
+}
+
+interface Ended {
+  readonly results: Results;
+  readonly code: number;
+}
+
+async function runPart(part: Part, files: readonly string[], env: Record<string, string>): Promise<Ended> {
+  const timings = join(CACHE, `timings-${part.name}.json`);
+  const tests = Bun.spawn(
+    [
+      process.execPath,
+      "test",
+      `--parallel=${part.workers}`,
+      `--retry=${part.retries}`,
+      `--timeout=${TEST_MS_MAX}`,
+      `--timings=${timings}`,
+      "--update-timings",
+      ...files.map((path) => `./${path}`),
+    ],
+    {
+      cwd: root,
+      env: { ...process.env, NO_COLOR: "1", ...env },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    },
+  );
+  const reader = createResultReader();
+  const started = performance.now();
+  await eachLine(tests.stderr, (line) => {
+    void log.write(`${line}\n`);
+    for (const shown of reader.take(line)) console.log(shown);
+  });
+  const code = await tests.exited;
+  const results = reader.end();
+  for (const [folder, { passed, failed, skipped }] of results.folders) {
+    const others = [failed > 0 ? `${failed} failed` : "", skipped > 0 ? `${skipped} skipped` : ""];
+    console.log([folder.padEnd(20), `${passed} passed`, ...others].filter(Boolean).join("  "));
+  }
+  console.log(`${part.name}: ${toSeconds(performance.now() - started)}\n`);
+  return { results, code };
+}
+
+function report(ended: readonly Ended[]): number {
+  const all = ended.flatMap(({ results }) => [...results.folders.values()]);
+  const sum = (key: keyof (typeof all)[number]) => all.reduce((total, one) => total + one[key], 0);
+  const failed = ended.flatMap(({ results }) => results.failed);
+  for (const name of failed) console.log(`failed: ${name}`);
+  for (const name of ended.flatMap(({ results }) => results.retried))
+    console.log(`passed when tried again: ${name}`);
+  // A worker that died, or a file that could not be read, has no test that failed.
+  const broken = ended.filter(({ code, results }) => code !== 0 && results.failed.length === 0).length;
+  if (broken > 0) console.log(`the test runner failed: see ${LOG}`);
+  if (sum("skipped") > 0) console.log(`${sum("skipped")} skipped: ${LOG} names them`);
+  return end(sum("passed"), failed.length + broken);
+}
+
+function end(passed: number, failed: number): number {
+  console.log(`${passed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+async function timed<Made>(what: string, make: () => Promise<Made>): Promise<Made> {
+  const started = performance.now();
+  const made = await make();
+  console.log(`${what}: ${toSeconds(performance.now() - started)}`);
+  return made;
+}
+
+function toSeconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+async function eachLine(stream: ReadableStream<Uint8Array>, take: (line: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) take(line);
+  }
+  if (rest !== "") take(rest);
+}
