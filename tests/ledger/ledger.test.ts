@@ -81,50 +81,6 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe("the ledger", () => {
-  test("shows in the request log what ended before it was asked, and not what is still under way", async () => {
-    const opened = await open();
-    const running = opened.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 5 });
-    for (let index = 0; index < 3; index += 1) {
-      await record(opened, NEW_YEAR_US + index);
-      expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(index + 1);
-    }
-    await running.end(ENDING);
-    const { rows } = await opened.stats.listRequests(EVERYTHING, PAGE);
-    expect(rows.map((row) => row.arrivedAtUs - NEW_YEAR_US)).toEqual([5, 2, 1, 0]);
-  });
-
-  test("records in the strict setting as well", async () => {
-    const opened = await open({ sync: "request" });
-    await Promise.all([0, 1, 2, 3].map((index) => record(opened, NEW_YEAR_US + index)));
-    await record(opened, NEW_YEAR_US + 4);
-    expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(5);
-  });
-
-  test("closed and opened again goes on, and what was under way at the close becomes unreachable", async () => {
-    const first = await open();
-    await record(first, NEW_YEAR_US);
-    first.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 1 });
-    await first.close();
-    const second = await open({ dataDir: first.dataDir });
-    await record(second, NEW_YEAR_US + 2);
-    const { rows } = await second.stats.listRequests(EVERYTHING, PAGE);
-    expect(rows.map((row) => [row.outcome, row.errorKind, row.statusCode, row.durationUs])).toEqual([
-      ["ok", null, 200, ENDING.durationUs],
-      ["unreachable", "connection_error", 502, 0],
-      ["ok", null, 200, ENDING.durationUs],
-    ]);
-    expect(readdirSync(join(first.dataDir, "journal")).length).toBe(1);
-  });
-
-  test("of one folder is opened once: a second server is told so, and gets it when the first has closed", async () => {
-    const first = await open();
-    expect(await codeOf(open({ dataDir: first.dataDir }))).toStartWith(
-      "configuration: Another lockport serves from this folder",
-    );
-    await first.close();
-    await open({ dataDir: first.dataDir });
-  });
-
   test("keeps its files to their owner", async () => {
     const { dataDir, ...opened } = await open();
     await record(opened, NEW_YEAR_US);
@@ -309,34 +265,6 @@ describe("a writer Worker that dies", () => {
 });
 
 describe("retention", () => {
-  test("removes rows older than the limit, in slices, while what is younger stays", async () => {
-    const clock = createManualClock(NEW_YEAR_US + 100 * DAY_US);
-    const opened = await open({ clock, retentionDays: 30 });
-    await record(opened, NEW_YEAR_US);
-    for (let index = 0; index < 6000; index += 1) void record(opened, NEW_YEAR_US + DAY_US + index);
-    await record(opened, NEW_YEAR_US + 90 * DAY_US);
-    await opened.ledger.flush();
-    await opened.maintain();
-    expect(await listArrivals(opened)).toEqual([NEW_YEAR_US + 90 * DAY_US]);
-    const database = new Database(join(opened.dataDir, "usage.db"), { readonly: true });
-    expect(database.query("SELECT sum(requests) AS n FROM hour_total").get()).toEqual({ n: 6002 });
-    expect(database.query("SELECT sum(requests) AS n FROM month_total").get()).toEqual({ n: 6002 });
-    database.close();
-  });
-
-  test("holds on a server that records nothing any more", async () => {
-    const clock = createManualClock(NEW_YEAR_US);
-    const opened = await open({ clock, retentionDays: 30 });
-    await record(opened, NEW_YEAR_US);
-    await opened.ledger.flush();
-    clock.now = NEW_YEAR_US + 29 * DAY_US;
-    await opened.maintain();
-    expect(await listArrivals(opened)).toEqual([NEW_YEAR_US]);
-    clock.now = NEW_YEAR_US + 31 * DAY_US;
-    await opened.maintain();
-    expect(await listArrivals(opened)).toEqual([]);
-  });
-
   test("that once went ahead of the present is taken back, also when rows are kept for ever now", async () => {
     const clock = createManualClock(NEW_YEAR_US + 40 * DAY_US);
     const { dataDir, ...first } = await open({ clock });
@@ -359,24 +287,6 @@ async function listArrivals({ stats }: Pick<OpenedLedger, "stats">): Promise<num
   expect(total).toBe(rows.length);
   return rows.map((row) => row.arrivedAtUs);
 }
-
-describe("the last use of a key", () => {
-  test("is readable right away, outlives the process, and never goes back", async () => {
-    const first = await open();
-    first.keyUse.saveLastUsed("key-1", 10);
-    first.keyUse.saveLastUsed("key-2", 20);
-    expect(await first.keyUse.loadLastUsed(["key-1", "key-2", "never"])).toEqual(
-      new Map([
-        ["key-1", 10],
-        ["key-2", 20],
-      ]),
-    );
-    await first.close();
-    const second = await open({ dataDir: first.dataDir });
-    second.keyUse.saveLastUsed("key-1", 5);
-    expect((await second.keyUse.loadLastUsed(["key-1"])).get("key-1")).toBe(10);
-  });
-});
 
 describe("a data folder that may not be written", () => {
   test("is a permission error that names the file", async () => {

@@ -4,7 +4,8 @@ import { readdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { readCatalogDatabase } from "#storage/sqlite/catalog/local-catalog.ts";
 import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
-import { createFakeClock, createSqliteEngine, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
+import { createSqliteEngine } from "./engines/sqlite.ts";
+import { createFakeClock, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
 
 const read = (path: string) =>

@@ -5,12 +5,12 @@ import { createCatalogStore } from "#storage/sqlite/catalog/catalog.ts";
 import { BUSY_WAIT_MS_MAX, createConnection } from "#storage/sqlite/catalog/connection.ts";
 import { REMEMBERED_SECRETS_MAX } from "#storage/sqlite/catalog/secret-lookup.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
+import { createSqliteEngine } from "./engines/sqlite.ts";
 import {
   apiKey,
   AUDIT,
   codeOf,
   createFakeClock,
-  createSqliteEngine,
   createTempDir,
   PAGE,
   principal,

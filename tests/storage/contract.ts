@@ -1,12 +1,14 @@
 import { testCatalogContract } from "./contract-catalog.ts";
 import { testKeysContract } from "./contract-keys.ts";
+import { testLedgerContract } from "./contract-ledger.ts";
 import { testPrincipalsContract } from "./contract-principals.ts";
 import { testRelayTokensContract } from "./contract-relay-tokens.ts";
+import { testReportsContract } from "./contract-reports.ts";
 import { testSubjectsContract } from "./contract-subjects.ts";
 import { testStorageSequences } from "./sequences.ts";
 import type { Engine } from "./support.ts";
 
-/** What every storage engine promises. `createEngine` makes an empty one; its connections share one set of data. */
+/** What every storage engine promises. `createEngine` makes an empty one; a second engine is a file in `engines/`. */
 export function testStorageContract(engineName: string, createEngine: () => Engine): void {
   testPrincipalsContract(engineName, createEngine);
   testKeysContract(engineName, createEngine);
@@ -14,4 +16,6 @@ export function testStorageContract(engineName: string, createEngine: () => Engi
   testSubjectsContract(engineName, createEngine);
   testCatalogContract(engineName, createEngine);
   testStorageSequences(engineName, createEngine);
+  testLedgerContract(engineName, createEngine);
+  testReportsContract(engineName, createEngine);
 }

@@ -8,15 +8,8 @@ import { migrate, type Migration } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
 import * as schema from "#storage/sqlite/catalog/schema.ts";
-import {
-  apiKey,
-  createSqliteEngine,
-  createTempDir,
-  principal,
-  relayToken,
-  spawnChild,
-  START_US,
-} from "./support.ts";
+import { createSqliteEngine } from "./engines/sqlite.ts";
+import { apiKey, createTempDir, principal, relayToken, spawnChild, START_US } from "./support.ts";
 
 const FIRST: Migration = {
   name: "0000_first",

@@ -12,9 +12,9 @@ import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
+import { createSqliteEngine } from "./engines/sqlite.ts";
 import {
   createFakeClock,
-  createSqliteEngine,
   createTempDir,
   principal,
   runChild,

@@ -1,4 +1,4 @@
 import { testStorageContract } from "./contract.ts";
-import { createSqliteEngine } from "./support.ts";
+import { createSqliteEngine } from "./engines/sqlite.ts";
 
 testStorageContract("sqlite", createSqliteEngine);

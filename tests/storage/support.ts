@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +9,8 @@ import type { Principal } from "#identity/principal.ts";
 import type { NewRelayToken } from "#identity/relay-token.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
-import { openCatalogDatabase, type CatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import type { CatalogStores, LedgerReader, ServeOptions, Storage } from "#storage/engine.ts";
+import type { Attempts } from "../support/invariants.ts";
 
 export const START_US = 1_700_000_000_000_000;
 export const PAGE = { limit: 500, offset: 0 };
@@ -42,49 +42,27 @@ export function createTempDir(): TempDir {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A folder with a catalog database that several connections may have open, as several processes would. */
+/** Data of an engine under test: a folder of its own, which several connections may have open, as several processes would. */
 export interface Engine extends AsyncDisposable {
   readonly clock: FakeClock;
-  /** Another connection to the same data. */
-  open(): Promise<CatalogDatabase>;
+  readonly dataDir: string;
+  /** Another connection to the catalog. */
+  open(): Promise<CatalogStores & { close(): Promise<void> }>;
+  /** The one server of the data. */
+  serve(options?: Partial<ServeOptions>): Promise<Storage>;
+  openReader(): LedgerReader;
+  /** A process that records events as fast as it can, and prints `open` and `done` with the arrival of each. */
+  spawnRecorder(firstArrivalUs: number): Bun.Subprocess<"ignore", "pipe", "inherit">;
+  /** Asserts the invariants of the ledger, and returns its events. */
+  checkLedger(attempts?: Attempts): readonly RecordedEvent[];
 }
 
-export interface SqliteEngine extends Engine {
-  readonly path: string;
-  /** A bare connection beside ours, to look into the file or to hold its locks. */
-  openRaw(): Database;
-}
-
-export function createSqliteEngine(): SqliteEngine {
-  const dir = createTempDir();
-  const path = join(dir.path, "catalog.db");
-  const clock = createFakeClock();
-  const opened: CatalogDatabase[] = [];
-  const raw: Database[] = [];
-  return {
-    path,
-    clock,
-    async open() {
-      const database = await openCatalogDatabase({
-        path,
-        secretCheckValue: SECRET_CHECK_VALUE,
-        clock,
-        log: silentLog,
-      });
-      opened.push(database);
-      return database;
-    },
-    openRaw() {
-      const client = new Database(path, { readwrite: true, strict: true });
-      raw.push(client);
-      return client;
-    },
-    async [Symbol.asyncDispose]() {
-      for (const client of raw) client.close(true);
-      for (const database of opened) await database.close();
-      dir[Symbol.dispose]();
-    },
-  };
+/** What the checker reads of each event that is recorded. */
+export interface RecordedEvent {
+  readonly id: number;
+  readonly outcome: string;
+  readonly error_kind: string | null;
+  readonly status_code: number;
 }
 
 export const AUDIT: AuditEntry = {

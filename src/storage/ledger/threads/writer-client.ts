@@ -34,6 +34,7 @@ export class WriterClient {
   #wakeTimer: ReturnType<typeof setTimeout> | null = null;
   #keyUse = new Map<string, InstantUs>();
   #savingKeyUse: ReadonlyMap<string, InstantUs> | null = null;
+  #keyUseSaved: Promise<void> = Promise.resolve();
   #commitCount = 0;
   #eventCount = 0;
   #failureCount = 0;
@@ -100,7 +101,12 @@ export class WriterClient {
 
   saveKeyUse(keyId: string, atUs: InstantUs): void {
     this.#keyUse.set(keyId, atUs);
-    if (this.#savingKeyUse === null) void this.#saveKeyUse();
+    if (this.#savingKeyUse === null) this.#keyUseSaved = this.#saveKeyUse();
+  }
+
+  /** Fulfilled when every key use that was handed over is committed. */
+  keyUseSaved(): Promise<void> {
+    return this.#keyUseSaved;
   }
 
   /** What was handed over and is perhaps not committed yet: it counts from that moment on. */

@@ -108,6 +108,10 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       await journal.written();
       await writer.flush();
     });
+    const flushAll = async () => {
+      await flush();
+      await writer.keyUseSaved();
+    };
     const maintain = () => {
       const nowUs = clock.nowUs();
       const days = options.retentionDays;
@@ -122,7 +126,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
     const closeOnce = async () => {
       clearInterval(maintenance);
       const flushed =
-        writer.isRunning && (await isDoneWithin({ work: flush(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
+        writer.isRunning && (await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
       if (!flushed) {
         log.warn(
           "usage ledger: closed before everything was committed; the next start goes on from the journal",

@@ -1,0 +1,62 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { sqliteEngine } from "#storage/sqlite/engine.ts";
+import { checkLedger } from "../../support/invariants.ts";
+import { createFakeClock, createTempDir, SECRET_CHECK_VALUE, silentLog, type Engine } from "../support.ts";
+
+export interface SqliteEngine extends Engine {
+  /** The catalog's file. */
+  readonly path: string;
+  /** A bare connection beside ours, to look into the catalog's file or to hold its locks. */
+  openRaw(): Database;
+}
+
+const RECORDER = join(import.meta.dir, "../../ledger/child.ts");
+
+export function createSqliteEngine(): SqliteEngine {
+  const dir = createTempDir();
+  const path = join(dir.path, "catalog.db");
+  const clock = createFakeClock();
+  const opened: { close(): void | Promise<void> }[] = [];
+  const options = { secretCheckValue: SECRET_CHECK_VALUE, clock, log: silentLog };
+  const keep = <One extends { close(): void | Promise<void> }>(one: One): One => {
+    opened.push(one);
+    return one;
+  };
+  return {
+    path,
+    dataDir: dir.path,
+    clock,
+    open: async () => keep(await openCatalogDatabase({ ...options, path })),
+    serve: async (changes = {}) =>
+      keep(
+        await sqliteEngine.serve({
+          ...options,
+          dataDir: dir.path,
+          databasePath: path,
+          ledgerSync: "interval",
+          usageRetentionDays: null,
+          ...changes,
+        }),
+      ),
+    openReader: () => keep(sqliteEngine.openLedgerReader({ dataDir: dir.path, log: silentLog })),
+    spawnRecorder: (firstArrivalUs) =>
+      Bun.spawn({
+        cmd: [process.execPath, RECORDER, dir.path, String(firstArrivalUs)],
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "inherit",
+      }),
+    checkLedger: (attempts) => checkLedger(dir.path, attempts),
+    openRaw: () => {
+      const client = new Database(path, { readwrite: true, strict: true });
+      opened.push({ close: () => client.close(true) });
+      return client;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of opened.reverse()) await one.close();
+      dir[Symbol.dispose]();
+    },
+  };
+}
