@@ -180,7 +180,7 @@ async function measureTail(): Promise<void> {
   const { page, context } = await visit();
   await page.clock.install({ time: Date.now() });
   await page.goto("/requests?live=1&range=24h");
-  await page.getByText("Live: looks for new requests").waitFor();
+  await page.getByText("Live: updates every 2 seconds").waitFor();
   const session = await context.newCDPSession(page);
   const begunMs = performance.now();
   const seen: Memory[] = [];

@@ -11,9 +11,12 @@ export class PartMissing extends Error {
   override readonly name = "PartMissing";
 
   constructor(cause: unknown) {
-    super("This part of the page could not be loaded. Is the server reachable? Then load the page again.", {
-      cause,
-    });
+    super(
+      "This part of the page could not be loaded. Check that the server is reachable and reload the page.",
+      {
+        cause,
+      },
+    );
   }
 }
 

@@ -70,7 +70,7 @@ async function setPrice(page: Page): Promise<void> {
       .getByRole("button", { name: `Set price for ${unit} of fast`, exact: true })
       .waitFor({ state: "detached" });
   }
-  await page.getByText("Every unit that was used has a price").waitFor();
+  await page.getByText("Every used unit has a price").waitFor();
   expect(await ask("fast")).toBe(200);
   await goTo(page, "Requests");
   const costs = page.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr[data-index]");
@@ -93,7 +93,7 @@ async function changeModels(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Change quick", exact: true }).press("Enter");
   await page.getByRole("textbox", { name: "Another name" }).fill("default");
   await page.getByRole("button", { name: "Add name" }).click();
-  await page.getByRole("list", { name: "Names for quick" }).getByText("default").waitFor();
+  await page.getByRole("list", { name: "Other names of quick" }).getByText("default").waitFor();
   expect(await ask("default")).toBe(200);
   await page.getByRole("button", { name: "Delete model" }).click();
   const inUse = page.getByRole("dialog", { name: "quick is in use" });
@@ -117,7 +117,7 @@ async function changeModels(page: Page): Promise<void> {
 async function changePeople(visitor: Visitor): Promise<void> {
   const { page } = visitor;
   await goTo(page, "People & keys");
-  await page.getByRole("button", { name: "Add a person or service" }).click();
+  await page.getByRole("button", { name: "Add person or service" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("robin");
   await look(page);
   await page.getByRole("button", { name: "Add", exact: true }).click();
@@ -143,7 +143,7 @@ async function changePeople(visitor: Visitor): Promise<void> {
   await page.getByRole("option", { name: /^Member/ }).click();
   const last = page.getByRole("alertdialog", { name: "Make admin a member?" });
   visitor.expect(/^request: PATCH .* answered 409$/);
-  await last.getByRole("button", { name: "Make a member" }).click();
+  await last.getByRole("button", { name: "Make member" }).click();
   await last.getByText("last_admin").waitFor();
   await look(page);
   await page.keyboard.press("Escape");
@@ -191,7 +191,7 @@ async function loadFeed(page: Page): Promise<void> {
     mimeType: "application/json",
     buffer: Buffer.from(JSON.stringify(feed)),
   });
-  const review = page.getByRole("dialog", { name: "What this file changes" });
+  const review = page.getByRole("dialog", { name: "Review changes" });
   const changed = review.getByRole("row", { name: /quick/ });
   for (const part of ["$2.00", "$3.00", "+50%"]) await changed.getByText(part).waitFor();
   await look(page);

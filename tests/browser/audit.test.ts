@@ -67,7 +67,7 @@ describeInBrowser("the audit", () => {
       .getByRole("heading", { level: 2, name: /^\d{4}-\d\d-\d\d UTC$/ })
       .first()
       .waitFor();
-    await page.getByText("Local commands on the server's machine are not listed").waitFor();
+    await page.getByText("Local commands on the server are not listed").waitFor();
   });
 
   test("is filtered by action, actor and target in its address, and back to all by one press", async () => {
@@ -157,7 +157,7 @@ describeInBrowser("the audit", () => {
       .getByRole("status")
       .filter({ hasText: /^The newest 250 events, of \d{3}, back to/ })
       .waitFor();
-    await page.getByRole("button", { name: "Look further back" }).click();
+    await page.getByRole("button", { name: "Load older events" }).click();
     await page
       .getByRole("status")
       .filter({ hasText: /^The newest 500 events/ })

@@ -54,7 +54,7 @@ const look = async (page: Page) =>
 const rows = (page: Page) =>
   page.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr[data-index]");
 
-const OFFLINE = "The server does not answer. What you see is from before";
+const OFFLINE = "The server does not respond. The data shown may be out of date";
 
 describeInBrowser("a server that is killed", () => {
   test("is told of over what one was reading; once it is back the live tail goes on by itself", async () => {
@@ -115,7 +115,7 @@ describeInBrowser("a session that was ended", () => {
     expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
     for (const tab of [page, other]) {
       await tab.reload();
-      await tab.getByText("You will come back to where you were.").waitFor();
+      await tab.getByText("You will return to the page you were on.").waitFor();
     }
     await page.bringToFront();
     await page.getByRole("textbox", { name: "Administrator password" }).fill(site.adminPassword);
@@ -150,7 +150,7 @@ describeInBrowser("an admin who is one no longer", () => {
     await page.goto("/models/prices");
     await page.getByText("This page is for administrators").waitFor();
     await look(page);
-    await page.getByRole("link", { name: "Go to the overview" }).click();
+    await page.getByRole("link", { name: "Go to overview" }).click();
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   });
 });
@@ -177,7 +177,7 @@ describeInBrowser("an address that nobody made", () => {
     await rest(page);
     if (path.includes("open=nothing") && !path.includes("/prices")) {
       await page
-        .getByText(/^There is no such|provider_not_found/)
+        .getByText(/^This .* does not exist|provider_not_found/)
         .first()
         .waitFor();
     }
@@ -225,7 +225,7 @@ describeInBrowser("what was deleted meanwhile", () => {
     await page.getByRole("textbox", { name: "Alias" }).fill("renamed");
     await call("DELETE", "/admin/v1/models/leaving-model");
     await page.getByRole("button", { name: "Save changes" }).click();
-    await page.getByText("There is no such model").waitFor();
+    await page.getByText("This model does not exist").waitFor();
     await look(page);
 
     await page.goto("/providers?open=leaving");
@@ -242,7 +242,7 @@ describeInBrowser("what was deleted meanwhile", () => {
       .click();
     await call("DELETE", `/admin/v1/principals/${id}`);
     await page.getByRole("alertdialog").getByRole("button", { name: "Disable" }).click();
-    await page.getByText("There is no such person or service").waitFor();
+    await page.getByText("This person or service does not exist").waitFor();
     await look(page);
   });
 
@@ -290,18 +290,18 @@ describeInBrowser("a second press", () => {
     await page.getByRole("button", { name: "Leave", exact: true }).click();
 
     await page.goto("/people");
-    await page.getByRole("button", { name: "Add a person or service" }).click();
+    await page.getByRole("button", { name: "Add person or service" }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("single");
     await page.getByRole("button", { name: "Add", exact: true }).dblclick();
     await page.getByRole("dialog", { name: "single", exact: true }).waitFor();
 
     await page.goto("/providers");
-    await page.getByRole("button", { name: "Add a provider" }).first().click();
+    await page.getByRole("button", { name: "Add provider" }).first().click();
     await page.getByRole("button", { name: /^Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("single");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
     visitor.expect(/discover answered 502/);
-    await page.getByRole("button", { name: "Add and look for models" }).dblclick();
+    await page.getByRole("button", { name: "Add and discover models" }).dblclick();
     await page.getByText("provider_unreachable").waitFor();
     expect(sent.filter((path) => !path.endsWith("/discover"))).toEqual([
       "/my/keys",

@@ -230,7 +230,7 @@ describeInBrowser("stacked bars", () => {
   test("say that there is nothing instead of drawing it", async () => {
     const page = await visit();
     const figure = page.getByRole("figure", { name: "Nothing" });
-    expect(await figure.textContent()).toContain("Nothing in this window.");
+    expect(await figure.textContent()).toContain("No data in this window");
     await chartOf(page, "Nothing").press("End");
     expect(await spoken(page, "Nothing")).toBe("");
   });

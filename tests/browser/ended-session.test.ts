@@ -82,14 +82,14 @@ describeInBrowser("a session that ends while a dialog is open", () => {
   test("keeps no secret anywhere but in the field: a provider's key is there, and in no storage", async () => {
     const visitor = await visit("/providers");
     const { page } = visitor;
-    await page.getByRole("button", { name: "Add a provider" }).first().click();
+    await page.getByRole("button", { name: "Add provider" }).first().click();
     await page.getByRole("button", { name: /^Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("kept");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
     await page.getByLabel(/^API key/).fill("secret-of-a-provider");
     await endSessions();
     visitor.expect(REFUSED);
-    await page.getByRole("button", { name: "Add and look for models" }).click();
+    await page.getByRole("button", { name: "Add and discover models" }).click();
     await again(page).waitFor();
     const stored = await page.evaluate(() =>
       JSON.stringify([
@@ -108,14 +108,14 @@ describeInBrowser("a session that ends while a dialog is open", () => {
   test("says a wrong password at its field, and still loses nothing", async () => {
     const visitor = await visit("/people");
     const { page } = visitor;
-    await page.getByRole("button", { name: "Add a person or service" }).click();
+    await page.getByRole("button", { name: "Add person or service" }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("half.typed");
     await endSessions();
     visitor.expect(REFUSED);
     await page.getByRole("button", { name: "Add", exact: true }).click();
     await password(page).fill("not the password");
     await page.keyboard.press("Enter");
-    await again(page).getByText("This is not the password (wrong_password).").waitFor();
+    await again(page).getByText("Wrong password (wrong_password)").waitFor();
     await signIn(page);
     expect(await page.getByRole("textbox", { name: "Name" }).inputValue()).toBe("half.typed");
   });

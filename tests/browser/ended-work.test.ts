@@ -35,7 +35,7 @@ async function openChosen(): Promise<Visitor> {
   await signInAsAdmin(visitor, site);
   const { page } = visitor;
   await openAtRest(page, "/providers?open=lab");
-  await page.getByRole("button", { name: "Look for models" }).click();
+  await page.getByRole("button", { name: "Discover models" }).click();
   await page.getByRole("button", { name: "Select all (3)" }).click();
   await alias(page).fill("of-my-own");
   return visitor;
@@ -70,7 +70,7 @@ describeInBrowser("the models that were chosen of a provider", () => {
     await again(page).waitFor();
     expect(refused).toEqual([`${site.url}/admin/v1/models`]);
     await signIn(page);
-    await page.getByText("0 bound; 1 failed, with the reason in the list; stopped before the end.").waitFor();
+    await page.getByText("0 bound; 1 failed, with the reason in the list; stopped early.").waitFor();
     await bindAll(page);
   });
 
@@ -80,9 +80,9 @@ describeInBrowser("the models that were chosen of a provider", () => {
     visitor.expect(/^request: GET .* failed: /);
     await site.crash();
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange", { bubbles: true })));
-    await page.getByText("The server does not answer.").first().waitFor();
+    await page.getByText("The server does not respond.").first().waitFor();
     await site.restart();
-    await page.getByText("The server does not answer.").first().waitFor({ state: "detached" });
+    await page.getByText("The server does not respond.").first().waitFor({ state: "detached" });
     await rest(page);
     await bindAll(page);
   });
@@ -100,7 +100,7 @@ describeInBrowser("what was refused because the session had ended", () => {
     await page.getByRole("button", { name: "Create key" }).click();
     await again(page).waitFor();
     await signIn(page);
-    await page.getByText("The session had ended, and nothing was done.").waitFor();
+    await page.getByText("The session had ended and nothing was changed.").waitFor();
     expect(await page.getByText("Sign in again").count()).toBe(0);
   });
 });

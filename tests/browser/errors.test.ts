@@ -89,7 +89,7 @@ describeInBrowser("the page of errors", () => {
     const cancelled = number(count(breakdown, "cancelled"));
     await tile(page, "Cancelled, not failed").getByText(cancelled, { exact: true }).waitFor();
     // The window before is compared with, and an hour has no bar of what went well unless it is asked for.
-    await tile(page, "Failed").getByText("against the window before").waitFor();
+    await tile(page, "Failed").getByText("compared with the previous window").waitFor();
     const figure = page.getByRole("figure", { name: "Requests by hour and outcome" });
     await eventually(async () => {
       expect(await figure.getByRole("listitem").allTextContents()).toEqual([
@@ -102,7 +102,7 @@ describeInBrowser("the page of errors", () => {
 
   test("shows what went well on request, and keeps that and the heat map's measure in the address", async () => {
     const { page } = await visit(`/errors?${time}`);
-    await page.getByRole("switch", { name: "With requests that went well" }).click();
+    await page.getByRole("switch", { name: "Include successful" }).click();
     await page.waitForURL((url) => url.searchParams.get("ok") === "1");
     await page.getByRole("button", { name: "All outcomes" }).click();
     await page.waitForURL((url) => url.searchParams.get("heat") === "all");
@@ -211,7 +211,7 @@ describeInBrowser("the page of errors", () => {
     await page.locator("main").getByRole("button", { name: "Clear filters" }).last().click();
     await rows(page).first().waitFor();
     await page.goto(`/errors?${time}&outcome=ok`);
-    await page.getByText("The filter asks for what went well").waitFor();
+    await page.getByText("The filter selects successful requests").waitFor();
   });
 
   test("says that a report was cut short", async () => {
@@ -223,7 +223,7 @@ describeInBrowser("the page of errors", () => {
       await asked.fulfill({ response, headers: { ...response.headers(), "x-proxy-truncated": "true" } });
     });
     await visitor.page.goto(`/errors?${time}`);
-    await visitor.page.getByRole("note").filter({ hasText: "more than one report holds" }).waitFor();
+    await visitor.page.getByRole("note").filter({ hasText: "The report is truncated" }).waitFor();
     await visitor.page.unrouteAll({ behavior: "wait" });
   });
 

@@ -66,20 +66,20 @@ describeInBrowser("the first start", () => {
       await page.getByText("0 of 4 done").waitFor();
       await look(page);
 
-      await step(page).getByRole("link", { name: "Add a provider" }).click();
+      await step(page).getByRole("link", { name: "Add provider" }).click();
       await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
       await look(page);
-      await page.getByRole("button", { name: "Add a provider" }).first().click();
+      await page.getByRole("button", { name: "Add provider" }).first().click();
       await page.getByRole("button", { name: /^Other/ }).click();
       await page.getByRole("textbox", { name: "Name", exact: true }).fill("demo");
       await page.getByRole("textbox", { name: "Base URL" }).fill(provider.baseUrl);
       await look(page);
-      await page.getByRole("button", { name: "Add and look for models" }).click();
+      await page.getByRole("button", { name: "Add and discover models" }).click();
 
       await page.getByRole("checkbox", { name: "Bind demo-model-1" }).click();
       await page
         .getByRole("row", { name: /demo-model-1/ })
-        .getByRole("button", { name: "none set" })
+        .getByRole("button", { name: "not set" })
         .click();
       const prices = page.getByRole("dialog", { name: "Prices of demo-model-1" });
       await prices.getByRole("textbox", { name: "Input tokens", exact: true }).fill("2");

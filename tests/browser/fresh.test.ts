@@ -22,7 +22,7 @@ const button =
 
 type Steps = { readonly [path: string]: (page: Page) => Locator };
 
-const TO_SETUP = link("What is left to set up", "/");
+const TO_SETUP = link("Continue the setup", "/");
 
 /** What leads on from each page, for somebody who has nothing where nothing is set up. */
 const MEMBER_STEPS: Steps = {
@@ -37,11 +37,11 @@ const MEMBER_STEPS: Steps = {
 };
 const ADMIN_STEPS: Steps = {
   ...MEMBER_STEPS,
-  "/": link("Add a provider", "/providers"),
+  "/": link("Add provider", "/providers"),
   "/models": link("Go to providers", "/providers"),
   "/playground": link("Go to providers", "/providers"),
   "/providers": button("Add your first provider"),
-  "/people": button("Add a person or service"),
+  "/people": button("Add person or service"),
   "/models/prices": button("Load prices"),
   "/audit": TO_SETUP,
 };
@@ -83,7 +83,7 @@ describeInBrowser("where models are bound and nobody has called one", () => {
     await page.getByText('"model":"fast"').waitFor();
     expect(await page.getByText("the name of a model").count()).toBe(0);
     await openAtRest(page, "/errors");
-    await page.getByText("No request has come through yet").waitFor();
+    await page.getByText("No requests yet").waitFor();
     expect(await page.getByText("No requests in this window").count()).toBe(0);
   });
 });

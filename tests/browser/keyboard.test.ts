@@ -52,17 +52,17 @@ describeInBrowser("the keyboard alone", () => {
     await page.goto("/");
     await type(page, field(page, "Administrator password"), site.adminPassword);
     await page.keyboard.press("Enter");
-    await press(page, page.getByRole("link", { name: "Add a provider" }));
+    await press(page, page.getByRole("link", { name: "Add provider" }));
     await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
 
-    const add = button(page, "Add a provider").first();
+    const add = button(page, "Add provider").first();
     await press(page, add);
     await press(page, button(page, /^Other/), "Space");
     await type(page, field(page, "Name"), "demo");
     await type(page, field(page, "Base URL"), provider.baseUrl);
     await page.keyboard.press("Enter");
     await press(page, page.getByRole("checkbox", { name: "Bind demo-model-1" }), "Space");
-    const prices = page.getByRole("row", { name: /demo-model-1/ }).getByRole("button", { name: "none set" });
+    const prices = page.getByRole("row", { name: /demo-model-1/ }).getByRole("button", { name: "not set" });
     await press(page, prices);
     await type(page, field(page, "Input tokens"), "2");
     await page.keyboard.press("Escape");
@@ -72,7 +72,7 @@ describeInBrowser("the keyboard alone", () => {
     await press(page, button(page, "Bind 1 model"));
     await page.getByText("1 bound.").waitFor();
     await page.keyboard.press("Escape");
-    await waitForFocus(button(page, "Add a provider").first());
+    await waitForFocus(button(page, "Add provider").first());
 
     await page.keyboard.press("g");
     await page.keyboard.press("o");
@@ -173,8 +173,8 @@ const SURFACES: readonly (readonly [
   ],
   [
     "/providers",
-    (page) => button(page, "Add a provider"),
-    (page) => page.getByRole("dialog", { name: "Add a provider" }),
+    (page) => button(page, "Add provider"),
+    (page) => page.getByRole("dialog", { name: "Add provider" }),
   ],
   [
     "/providers",
@@ -188,7 +188,7 @@ const SURFACES: readonly (readonly [
   ],
   ["/models", (page) => button(page, "Add model"), (page) => page.getByRole("dialog", { name: "Add model" })],
   ["/models", (page) => button(page, "Change smart"), (page) => page.getByRole("dialog", { name: "smart" })],
-  ["/people", (page) => button(page, "Add a person or service"), (page) => page.getByRole("dialog").first()],
+  ["/people", (page) => button(page, "Add person or service"), (page) => page.getByRole("dialog").first()],
   [
     "/people",
     (page) => button(page, "Details of linus"),
@@ -202,7 +202,7 @@ const SURFACES: readonly (readonly [
   [
     "/models/prices",
     (page) => button(page, /^Set price for/).first(),
-    (page) => page.getByRole("dialog", { name: "Set a price" }),
+    (page) => page.getByRole("dialog", { name: "Set price" }),
   ],
 ];
 

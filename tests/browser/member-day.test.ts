@@ -192,7 +192,7 @@ describeInBrowser("a member's day", () => {
 
     const tail = await context.newPage();
     await tail.goto("/requests?live=1&client=member-day&range=1h");
-    await tail.getByText("Live: looks for new requests").waitFor();
+    await tail.getByText("Live: updates every 2 seconds").waitFor();
     await rest(tail);
     expect(await rows(tail).count()).toBe(0);
     expect((await ask(key)).status).toBe(200);

@@ -175,7 +175,7 @@ describeInBrowser("the models of an administrator", () => {
     const { page } = await visit("/models?open=ag-own");
     await page.getByRole("textbox", { name: "Another name" }).fill("ag-name");
     await page.getByRole("button", { name: "Add name" }).click();
-    await page.getByRole("list", { name: "Names for ag-own" }).getByText("ag-name").waitFor();
+    await page.getByRole("list", { name: "Other names of ag-own" }).getByText("ag-name").waitFor();
     await page.getByRole("button", { name: "Delete model" }).click();
     const dialog = page.getByRole("dialog", { name: "ag-own is in use" });
     expect(await dialog.getByRole("button", { name: "Delete model" }).count()).toBe(0);
@@ -265,7 +265,7 @@ describeInBrowser("the models of an administrator", () => {
     visitor.expect(/resolve\?.* answered 400/);
     visitor.expect(/resolve\?.* answered 404/);
     await page.getByText("Missing capabilities: chat. Supported capabilities: embeddings.").waitFor();
-    await page.getByRole("button", { name: "Change what it can do" }).waitFor();
+    await page.getByRole("button", { name: "Change capabilities" }).waitFor();
     await page.goto("/models?resolve=llama-3.3-70b");
     await page.getByText("its provider together is disabled").waitFor();
     await page.getByRole("link", { name: "Open together" }).waitFor();

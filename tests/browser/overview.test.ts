@@ -58,7 +58,7 @@ describeInBrowser("the overview", () => {
     await eventually(async () => {
       expect(await tile(page, "Requests").innerText()).toContain(requests.toLocaleString("en-US"));
       expect(await tile(page, "Cost").innerText()).toMatch(/\$\d+\.\d\d/);
-      expect(await tile(page, "Failed").innerText()).toMatch(/\d%[^]*against the window before/);
+      expect(await tile(page, "Failed").innerText()).toMatch(/\d%[^]*compared with the previous window/);
       expect(await tile(page, "Cached tokens").innerText()).toMatch(/\d[kM]/);
     });
     await checkNoShift(page);
@@ -115,7 +115,7 @@ describeInBrowser("the overview", () => {
 
   test("adds the filter of a series and of a row, and keeps what it counts and cuts by in the address", async () => {
     const { page } = await visitReport(site, "/");
-    const counted = page.getByRole("group", { name: "What is counted" });
+    const counted = page.getByRole("group", { name: "Measure" });
     await counted.getByRole("button", { name: "Requests" }).click();
     const cut = page.getByRole("group", { name: "What it is cut by" });
     await cut.getByRole("button", { name: "Person" }).click();
@@ -225,7 +225,7 @@ describeInBrowser("an empty installation", () => {
     const { page } = await visit(site, "/");
     const current = () => page.locator("[aria-current=step]").innerText();
     await page.getByText("0 of 4 done").waitFor();
-    expect(await current()).toContain("Add a provider");
+    expect(await current()).toContain("Add provider");
     expect(await page.getByRole("button", { name: "Dismiss" }).count()).toBe(0);
     expect(await page.getByRole("search").count()).toBe(0);
     await checkAccessibility(page);
@@ -236,7 +236,7 @@ describeInBrowser("an empty installation", () => {
     await member.page.goto("/");
     await member.page.getByText("Waiting for an admin").nth(1).waitFor();
     expect(await member.page.getByText("Waiting for an admin").count()).toBe(2);
-    expect(await member.page.getByRole("link", { name: "Add a provider" }).count()).toBe(0);
+    expect(await member.page.getByRole("link", { name: "Add provider" }).count()).toBe(0);
 
     const upstream = await startUpstream({
       script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1}}' }),

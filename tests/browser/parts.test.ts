@@ -71,7 +71,7 @@ describeInBrowser("the place of messages", () => {
     visitor.expect(/^page error: .*This part of the page could not be loaded/s);
     await page.goto("/people");
     const add = async (name: string) => {
-      await page.getByRole("button", { name: "Add a person or service" }).click();
+      await page.getByRole("button", { name: "Add person or service" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill(name);
       await page.getByRole("button", { name: "Add", exact: true }).click();
     };
@@ -99,7 +99,7 @@ describeInBrowser("what opens from a button or a box", () => {
     visitor.expect(/^request: GET .*theme-menu.* failed/);
     await page.goto("/keys");
     await page.route(THEME_MENU, (route) => route.abort());
-    const button = page.getByRole("button", { name: "Theme: As the system" });
+    const button = page.getByRole("button", { name: "Theme: System" });
     await button.focus();
     await page.keyboard.press("Enter");
     const told = page.getByRole("alert").filter({ hasText: "This part of the page could not be loaded" });
@@ -186,7 +186,7 @@ describeInBrowser("what opens from a button or a box", () => {
     await page.getByRole("combobox", { name: "Add a filter" }).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("curl");
-    await page.getByText("Looking for what there is…").waitFor();
+    await page.getByText("Loading suggestions…").waitFor();
     expect(await page.getByRole("option").count()).toBe(0);
     await page.keyboard.press("Enter");
     await letGo();
@@ -202,7 +202,7 @@ describeInBrowser("what opens from a button or a box", () => {
     await signInAsAdmin(visitor, site);
     const letGo = await holdBack(page, THEME_MENU);
     await page.goto("/errors");
-    const button = page.getByRole("button", { name: "Theme: As the system" });
+    const button = page.getByRole("button", { name: "Theme: System" });
     await button.press("Enter");
     await page.keyboard.press("Escape");
     await letGo();
@@ -233,7 +233,7 @@ describeInBrowser("what opens from a button or a box", () => {
     visitor.expect(/^request: GET .*theme-menu.* failed/);
     await page.goto("/keys");
     await page.route(THEME_MENU, (route) => route.abort());
-    await page.getByRole("button", { name: "Theme: As the system" }).click();
+    await page.getByRole("button", { name: "Theme: System" }).click();
     const told = page.getByRole("alert");
     await told.waitFor();
     await checkAccessibility(page);

@@ -92,7 +92,7 @@ describeInBrowser("people and services", () => {
     const visitor = await open();
     const { page } = visitor;
     visitor.expect(/409/);
-    await page.getByRole("button", { name: "Add a person or service" }).click();
+    await page.getByRole("button", { name: "Add person or service" }).click();
     const name = page.getByRole("textbox", { name: "Name" });
     await name.fill("Ada Lovelace");
     await page.getByText(/^Use 1 to 120 of a–z/).waitFor();
@@ -171,7 +171,7 @@ describeInBrowser("people and services", () => {
     await openPerson(page, "kim");
     await page.getByRole("button", { name: "Delete person" }).click();
     const question = page.getByRole("alertdialog", { name: "Delete kim?" });
-    await question.getByText("What was used stays in the reports").waitFor();
+    await question.getByText("Past usage stays in the reports").waitFor();
     const verb = question.getByRole("button", { name: "Delete" });
     expect(await verb.isDisabled()).toBe(true);
     await question.getByRole("textbox").fill("ki");
@@ -195,9 +195,9 @@ describeInBrowser("people and services", () => {
     await page.getByRole("option", { name: /^Member/ }).click();
     const question = page.getByRole("alertdialog", { name: "Make admin a member?" });
     await question.getByText("This is you").waitFor();
-    await question.getByRole("button", { name: "Make a member" }).click();
+    await question.getByRole("button", { name: "Make member" }).click();
     await question.getByText("last_admin").waitFor();
-    await question.getByText("Make another principal an admin first.").waitFor();
+    await question.getByText("First make another person an administrator.").waitFor();
     await page.keyboard.press("Escape");
     await question.waitFor({ state: "detached" });
     await page.getByRole("combobox", { name: "Role" }).getByText("Admin").waitFor();

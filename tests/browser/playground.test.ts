@@ -172,7 +172,7 @@ describeInBrowser("the playground", () => {
     await page.getByRole("link", { name: "My keys" }).click();
     await gone.promise;
     await page.getByRole("link", { name: "Playground" }).click();
-    await page.getByText("Ask a model something").waitFor();
+    await page.getByText("Send a message to a model").waitFor();
     const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]));
     expect(kept).not.toContain("private question");
     expect(await page.getByText("Unwanted").count()).toBe(0);
@@ -191,8 +191,11 @@ describeInBrowser("the playground", () => {
     await ask(page, "Hurry");
     await page.getByText("The error comes from the provider lab (HTTP 429).").waitFor();
     await page.getByRole("alert").getByText("Slow <b>down</b>.").first().waitFor();
-    await page.getByText("What the provider answered").click();
-    await page.getByRole("region", { name: "The provider's answer" }).getByText("rate_limit_error").waitFor();
+    await page.getByText("Response of the provider").click();
+    await page
+      .getByRole("region", { name: "Response of the provider" })
+      .getByText("rate_limit_error")
+      .waitFor();
     await page.getByRole("link", { name: "Open the request" }).waitFor();
     await figure(page, "Outcome").getByText("Upstream error").waitFor();
     answer = (call) => tellWords(call, ["Now"]);
@@ -220,7 +223,7 @@ describeInBrowser("the playground", () => {
   test("says that the proxy refused, and looks for no request, when no provider was asked", async () => {
     const visitor = await open("/playground?model=whole-answers");
     const { page } = visitor;
-    await page.getByText("This model answers at once only.").waitFor();
+    await page.getByText("This model does not support streaming.").waitFor();
     expect((await site.cli("model", "remove", "whole-answers")).code).toBe(0);
     visitor.expect(/^request: POST .*\/v1\/chat\/completions answered 404$/);
     await ask(page, "Anybody?");
@@ -303,7 +306,7 @@ describeInBrowser("the playground", () => {
       await tabThrough(page);
       await shoot(page, `playground-${theme}`);
       await page.getByRole("button", { name: "New conversation" }).click();
-      await page.getByText("Ask a model something").waitFor();
+      await page.getByText("Send a message to a model").waitFor();
       await waitForFocus(message(page));
     },
   );

@@ -69,7 +69,7 @@ async function open(options: Partial<VisitorOptions> = {}): Promise<Visitor> {
 const missing = (page: Page) => page.getByRole("region", { name: "Used without a price" });
 /** By its title: a message that comes and goes has the same role. */
 const dialog = (page: Page) =>
-  page.getByRole("dialog", { name: /^(?:Load prices|What this file changes|Prices loaded|Set a price)$/ });
+  page.getByRole("dialog", { name: /^(?:Load prices|Review changes|Prices loaded|Set price)$/ });
 
 async function drop(page: Page, value: unknown, name = "prices.json"): Promise<void> {
   await page.getByRole("button", { name: "Load prices" }).click();
@@ -93,9 +93,9 @@ describeInBrowser("what is used without a price", () => {
       const pairs = lines.map((line) => line.replaceAll(/\s+/g, " ").replace(/ Set price$/, "")).sort();
       expect(pairs).toEqual([
         "fed Cached input tokens 40 1",
-        "gone not in the catalogue Cached input tokens 40 1",
-        "gone not in the catalogue Input tokens 60 1",
-        "gone not in the catalogue Output tokens 20 1",
+        "gone no model Cached input tokens 40 1",
+        "gone no model Input tokens 60 1",
+        "gone no model Output tokens 20 1",
         "own Cached input tokens 40 1",
         "own Output tokens 20 1",
       ]);
@@ -103,7 +103,7 @@ describeInBrowser("what is used without a price", () => {
     await page.getByText("past requests stay unpriced").waitFor();
   });
 
-  test("gets a price without another unit losing its own: written with the model, from a feed, or of a name that is gone", async () => {
+  test("gets a price without another unit losing its own: set with the model, from a feed, or of a name that is gone", async () => {
     const { page } = await open();
     await setPrice(page, "output tokens", "own", "2.5");
     expect(await readKept("own")).toEqual({ input_tokens: 1, output_tokens: 2.5 });
@@ -147,7 +147,7 @@ describeInBrowser("a pricing feed", () => {
         { model: "<b>new</b>", unit: "input_tokens", price_per_million: 7 },
       ],
     });
-    await dialog(page).getByText("Nothing has been loaded yet").waitFor();
+    await dialog(page).getByText("Nothing is loaded yet").waitFor();
     await page.getByRole("button", { name: "Changed 1", exact: true }).waitFor();
     await page.getByRole("button", { name: "Unchanged 1", exact: true }).waitFor();
     const line = await dialog(page)
@@ -156,7 +156,7 @@ describeInBrowser("a pricing feed", () => {
     expect(line.replaceAll(/\s+/g, " ")).toBe("vendor/fed Input tokens $3.00 $3.30 +10%");
     await page.getByRole("button", { name: "Added 1" }).click();
     await dialog(page).getByText("<b>new</b>").waitFor();
-    await dialog(page).getByText("1 price touches no alias").waitFor();
+    await dialog(page).getByText("1 price is for a name that is not in use").waitFor();
     expect(await readKept("vendor/fed")).toEqual({ input_tokens: 3, output_tokens: 4 });
     await checkAccessibility(page);
 
@@ -182,7 +182,7 @@ describeInBrowser("a pricing feed", () => {
     const load = dialog(page).getByRole("button", { name: "Load 1 price" });
     const disabled = load.and(page.getByRole("button", { disabled: true }));
     await disabled.waitFor();
-    await page.getByRole("checkbox", { name: "Leave the bad entry out" }).click();
+    await page.getByRole("checkbox", { name: "Leave out the invalid entry" }).click();
     await alert.waitFor({ state: "detached" });
     await disabled.waitFor();
     await page.getByRole("textbox", { name: "Version" }).fill("mended");
@@ -195,11 +195,11 @@ describeInBrowser("a pricing feed", () => {
     const { page } = await open();
     await drop(page, "version: 1");
     await dialog(page).getByText("This is not JSON").waitFor();
-    await page.getByRole("button", { name: "Paste it instead" }).click();
+    await page.getByRole("button", { name: "Paste instead" }).click();
     await page
       .getByRole("textbox", { name: "A feed or a price map" })
       .fill('{"version":"pasted","entries":[{"model":"own","unit":"input_tokens","price_per_million":1}]}');
-    await page.getByRole("button", { name: "Show what it changes" }).click();
+    await page.getByRole("button", { name: "Review changes" }).click();
     await page.getByRole("button", { name: "Unchanged 1", exact: true }).waitFor();
     await page.keyboard.press("Escape");
     await dialog(page).waitFor({ state: "detached" });

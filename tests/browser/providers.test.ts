@@ -57,11 +57,11 @@ describeInBrowser("the providers page", () => {
     await addProvider("elsewhere", server.baseUrl, ["taken"]);
     const visitor = await visit("/providers");
     const { page } = visitor;
-    await page.getByRole("button", { name: "Add a provider" }).first().click();
+    await page.getByRole("button", { name: "Add provider" }).first().click();
     await page.getByRole("button", { name: /Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("lab");
     await page.getByRole("textbox", { name: "Base URL" }).fill(server.baseUrl);
-    await page.getByRole("button", { name: "Add and look for models" }).click();
+    await page.getByRole("button", { name: "Add and discover models" }).click();
 
     const table = page.getByRole("region", { name: "Models of the provider" });
     await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("taken");
@@ -98,31 +98,31 @@ describeInBrowser("the providers page", () => {
 
   test("warns of a base URL without /v1, and adds it with one press", async () => {
     const { page } = await visit("/providers");
-    await page.getByRole("button", { name: "Add a provider" }).first().click();
+    await page.getByRole("button", { name: "Add provider" }).first().click();
     const url = page.getByRole("textbox", { name: "Base URL" });
     await waitForValue(url, "https://api.openai.com/v1");
-    expect(await page.getByText("no /v1 at the end").count()).toBe(0);
+    expect(await page.getByText("expect /v1 at the end").count()).toBe(0);
     await url.fill("http://127.0.0.1:9/");
-    await page.getByText("There is no /v1 at the end").waitFor();
+    await page.getByText("Most servers expect /v1 at the end").waitFor();
     await page.getByRole("button", { name: "Add /v1" }).click();
     await waitForValue(url, "http://127.0.0.1:9/v1");
     await url.fill("http://127.0.0.1:9/v1/chat/completions");
-    await page.getByRole("button", { name: "Leave out /chat/completions" }).click();
+    await page.getByRole("button", { name: "Remove /chat/completions" }).click();
     await waitForValue(url, "http://127.0.0.1:9/v1");
     await page.keyboard.press("Escape");
     // The focus is back where the dialog was opened from.
-    await waitForFocus(page.getByRole("button", { name: "Add a provider" }).first());
+    await waitForFocus(page.getByRole("button", { name: "Add provider" }).first());
   });
 
   test("reads an unreachable provider as help, and binds by hand", async () => {
     const visitor = await visit("/providers");
     const { page } = visitor;
     visitor.expect(/discover answered 502/);
-    await page.getByRole("button", { name: "Add a provider" }).first().click();
+    await page.getByRole("button", { name: "Add provider" }).first().click();
     await page.getByRole("button", { name: /Ollama/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("gone");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
-    await page.getByRole("button", { name: "Add and look for models" }).click();
+    await page.getByRole("button", { name: "Add and discover models" }).click();
     await page.getByText("The provider did not answer: connection_error.").waitFor();
     await page.getByText("provider_unreachable").waitFor();
     await page.getByText("GET http://127.0.0.1:9/v1/models").waitFor();
@@ -131,7 +131,7 @@ describeInBrowser("the providers page", () => {
     await checkAccessibility(page);
     await checkFitsSmall(page);
 
-    await page.getByRole("textbox", { name: "Bind by hand" }).fill("llama3.2:3b");
+    await page.getByRole("textbox", { name: "Add a model that is not listed" }).fill("llama3.2:3b");
     await page.getByRole("button", { name: "Add to the list" }).click();
     await page.getByRole("button", { name: "Bind 1 model" }).click();
     await page.getByText("1 bound.").waitFor();
@@ -142,7 +142,7 @@ describeInBrowser("the providers page", () => {
   test("draws only the models in sight of 1,500, finds one of them and binds it alone", async () => {
     await addProvider("large", largeServer.baseUrl);
     const { page } = await visit("/providers?open=large");
-    await page.getByRole("button", { name: "Look for models" }).click();
+    await page.getByRole("button", { name: "Discover models" }).click();
     const table = page.getByRole("region", { name: "Models of the provider" });
     await page.getByRole("button", { name: "Select all (1,501)" }).waitFor();
     expect(await table.getByRole("row").count()).toBeLessThan(60);
@@ -179,7 +179,7 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: "Save changes", disabled: true }).waitFor();
     await page.getByText("TLS, timeouts, limits and endpoints").click();
     await page.getByRole("textbox", { name: "Read timeout" }).fill("45");
-    await page.getByRole("textbox", { name: "Requests at once" }).fill("");
+    await page.getByRole("textbox", { name: "Max concurrency" }).fill("");
     const [saved] = await Promise.all([
       page.waitForRequest((request) => request.method() === "PATCH"),
       page.getByRole("button", { name: "Save changes" }).click(),
@@ -230,7 +230,7 @@ describeInBrowser("the providers page", () => {
       await checkFitsSmall(page);
       await tabThrough(page);
       await shoot(page, `providers-${theme}`);
-      await page.getByRole("button", { name: "Add a provider" }).first().click();
+      await page.getByRole("button", { name: "Add provider" }).first().click();
       await page.getByText("TLS, timeouts, limits and endpoints").click();
       await checkAccessibility(page);
       await checkFitsSmall(page);

@@ -96,7 +96,9 @@ describeInBrowser("the requests page", () => {
   test("shows one address: filter, window, rows and histogram agree, and a member's view is said to be the team's", async () => {
     await ask("lab-model");
     const { page } = await visit("/requests?model=lab-model");
-    await page.getByText("The whole team sees them. Content is never stored.").waitFor();
+    await page
+      .getByText("Requests of the whole team, including failed ones. Content is never stored.")
+      .waitFor();
     expect(await place(page, /of \d/)).toMatch(/^1–1 of 1 request, newest first$/);
     await showsRows(page, 1);
     await page.getByRole("button", { name: "Remove the filter model: lab-model" }).click();
@@ -173,7 +175,7 @@ describeInBrowser("the requests page", () => {
     const [{ id }] = JSON.parse(await response.text()).requests;
     const { page } = await visit(`/requests?outcome=cancelled&open=${id}`);
     const panel = page.getByRole("dialog", { name: "lab-model" });
-    await panel.getByText("Not among the rows of this view").waitFor();
+    await panel.getByText("Not in this list").waitFor();
     await panel.getByText(id).waitFor();
     await page.goto("/requests?open=01a20145-e676-72a8-8000-00000000dead");
     await page.getByRole("dialog").getByText("This request is not in this view").waitFor();
@@ -186,7 +188,7 @@ describeInBrowser("the requests page", () => {
     const { page, context } = await visit("/requests?model=lab-model&range=1h");
     await page.getByRole("button", { name: "Live" }).click();
     await urlHas(page, (url) => url.searchParams.get("live") === "1");
-    await page.getByText("Live: looks for new requests").waitFor();
+    await page.getByText("Live: updates every 2 seconds").waitFor();
     await showsRows(page, 1);
     await ask("lab-other");
     await ask("lab-model");
@@ -329,7 +331,7 @@ describe("an installation that nobody has used", () => {
       const visitor = await browser.newVisitor({ baseUrl: fresh.url });
       await signInAsAdmin(visitor, fresh);
       await visitor.page.goto("/requests");
-      await visitor.page.getByText("No request has come through yet").waitFor();
+      await visitor.page.getByText("No requests yet").waitFor();
       await visitor.page.getByText("/v1/chat/completions").waitFor();
       await checkAccessibility(visitor.page);
       await visitor.page.getByRole("link", { name: "Create a key" }).click();

@@ -54,7 +54,7 @@ describeInBrowser("signing in", () => {
     await page.keyboard.press("Enter");
     await page.locator("button[aria-busy=true]", { hasText: "Checking…" }).waitFor();
     seen.resolve();
-    await page.getByText("This is not the password (wrong_password).").waitFor();
+    await page.getByText("Wrong password (wrong_password)").waitFor();
     await waitForValue(passwordField(page), "");
     await waitForFocus(passwordField(page));
     await passwordField(page).and(page.locator("[aria-invalid=true]")).waitFor();
@@ -140,7 +140,7 @@ describeInBrowser("a session that ends", () => {
     expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
     visitor.expect(/^request: GET .* answered 401$/);
     await passwordField(page).waitFor();
-    await page.getByText("You will come back to where you were.").waitFor();
+    await page.getByText("You will return to the page you were on.").waitFor();
     await signIn(page);
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
     const { pathname, searchParams } = new URL(page.url());
@@ -171,11 +171,11 @@ describeInBrowser("the server going away and coming back", () => {
     await page.getByRole("button", { name: "Create a key" }).click();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").getByText("offline", { exact: true }).waitFor();
-    await page.getByText("The server does not answer. What you see is from before").waitFor();
+    await page.getByText("The server does not respond. The data shown may be out of date").waitFor();
     await site.restart();
     await context.setOffline(false);
     await page
-      .getByText("The server does not answer. What you see is from before")
+      .getByText("The server does not respond. The data shown may be out of date")
       .waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Create key" }).click();
     await page.getByRole("textbox", { name: "Key", exact: true }).waitFor();
@@ -233,7 +233,7 @@ describeInBrowser("a member", () => {
 describeInBrowser("the theme", () => {
   test("that was chosen is there before the first paint after a reload, against the system's", async () => {
     const { page, context } = await visitAsAdmin("/keys", { theme: "light" });
-    await page.getByRole("button", { name: "Theme: As the system" }).click();
+    await page.getByRole("button", { name: "Theme: System" }).click();
     await page.getByRole("menuitemradio", { name: "Dark" }).click();
     await context.addInitScript({
       content: `new MutationObserver((_, observer) => {

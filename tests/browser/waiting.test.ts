@@ -110,9 +110,9 @@ describeInBrowser("a button whose part is still on its way", () => {
 
 describeInBrowser("a menu that is opened for the first time", () => {
   test.each([
-    ["Enter", /As the system/],
-    ["Space", /As the system/],
-    ["ArrowDown", /As the system/],
+    ["Enter", /System/],
+    ["Space", /System/],
+    ["ArrowDown", /System/],
     ["ArrowUp", /Dark/],
   ])(
     "by %s stands on its first line, or its last one by ArrowUp, as it does the second time",

@@ -106,7 +106,7 @@ describeInBrowser("people in Tokyo and nine hours behind UTC", () => {
         .evaluateAll((all) => all.map((one) => (one as HTMLInputElement).value));
       await picker.getByRole("textbox", { name: "From (UTC)" }).fill("2026-01-02T22:30");
       await picker.getByRole("textbox", { name: /^Until/ }).fill("2026-01-03T01:00");
-      await picker.getByRole("button", { name: "Show this window" }).click();
+      await picker.getByRole("button", { name: "Apply" }).click();
       await picker.waitFor({ state: "detached" });
       await page.getByRole("button", { name: WINDOW_CHOSEN, exact: true }).waitFor();
       return { tooltip, narrowed, fields, chosen: new URL(page.url()).search };

@@ -237,13 +237,13 @@ describe("what an error means", () => {
   test.each([
     ["http_429", 429, /rate limit/],
     ["http_503", 503, /capacity/],
-    ["http_500", 500, /inside the provider/],
-    ["http_599", 599, /inside the provider/],
+    ["http_500", 500, /internal error/],
+    ["http_599", 599, /internal error/],
     ["http_418", 418, /refused/],
     // The head said 200, the error within it 502: what it says itself counts.
     ["http_502", 200, /gateway/],
     ["never_heard_of", 401, /credential/],
-    ["never_heard_of", 200, /began well/],
+    ["never_heard_of", 200, /after the answer had started/],
     [null, 404, /does not know/],
   ])("follows the kind %p, and where nobody knows it the status %p", (errorKind, statusCode, said) => {
     expect(toKindHelp({ outcome: "upstream_error", errorKind, statusCode }).meaning).toMatch(said);

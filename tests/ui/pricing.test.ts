@@ -318,7 +318,7 @@ describe("one price that is set", () => {
     feed: { version: "v", entries: [{ model: "a", unit: "output_tokens", price_per_million: 2 }] },
   };
 
-  test("keeps the other prices that were written with the model", () => {
+  test("keeps the other prices that were set with the model", () => {
     const entries = [kept("a", "input_tokens", 1), kept("b", "cached_input_tokens", 5)];
     const models = [model("a", { pricing: { input_tokens: 1 } }), model("b")];
     expect(planPriceWrite(wish, models, { entries }, "v")).toEqual({

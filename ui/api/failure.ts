@@ -56,7 +56,7 @@ export function offline(cause: unknown): ApiFailure {
   return new ApiFailure({
     code: "offline",
     status: 0,
-    message: "The server does not answer. The page asks again by itself.",
+    message: "The server does not respond. The page retries automatically.",
     source: "page",
     cause,
   });
@@ -67,7 +67,7 @@ export function unreadableAnswer(status: number, cause?: unknown): ApiFailure {
   return new ApiFailure({
     code: "unreadable_answer",
     status,
-    message: `What answered (HTTP ${status}) did not come from this server, or was cut short. Reload the page.`,
+    message: `The response (HTTP ${status}) did not come from this server, or was cut short. Reload the page.`,
     source: "page",
     cause,
   });
@@ -78,8 +78,7 @@ export function incompleteAnswer(cause?: unknown): ApiFailure {
   return new ApiFailure({
     code: "incomplete_answer",
     status: 0,
-    message:
-      "The answer broke off before its end. What has come of it is shown; send it again for the whole.",
+    message: "The answer was interrupted. What arrived is shown. Send the message again for the full answer.",
     source: "page",
     cause,
   });

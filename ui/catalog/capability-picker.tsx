@@ -13,8 +13,8 @@ const HINT = {
   chat_stream: undefined,
   completions: undefined,
   embeddings: undefined,
-  transcription: "Reserved: no endpoint serves it yet",
-  vision: "Told to callers, not checked",
+  transcription: "Reserved: no endpoint supports it yet",
+  vision: "Shown to callers, not checked",
 } as const satisfies Record<Capability, string | undefined>;
 
 /** What a model is declared to do: boxes to tick. */

@@ -52,7 +52,7 @@ export function HeatMap(props: HeatMapProps): ReactNode {
       plot={(widthPx) =>
         cells.length === 0 ? (
           <div className="grid h-full place-items-center text-sm text-ink-soft">
-            {props.empty ?? "Nothing in this window."}
+            {props.empty ?? "No data in this window"}
           </div>
         ) : (
           <Plot {...{ props, cells, scale, widthPx }} labels={labels} shades={HEAT_SHADES[tone]} />
@@ -97,7 +97,7 @@ function Plot({ props, cells, scale, shades, labels, widthPx }: PlotProps): Reac
   return (
     <CellSurface
       label={label}
-      help={`Arrow keys read one cell after the other.${onCell === undefined ? "" : " Enter chooses it."}`}
+      help={`Arrow keys move between cells.${onCell === undefined ? "" : " Enter chooses it."}`}
       heightPx={layout.heightPx}
       cellCount={cells.length}
       toCell={layout.toCell}

@@ -140,7 +140,7 @@ function Plot({ props, paints, widthPx, heightPx, highlighted }: PlotProps): Rea
 function Nothing({ text }: { readonly text: ReactNode }): ReactNode {
   return (
     <div className="pointer-events-none absolute inset-0 grid place-items-center p-4 text-center text-sm text-ink-soft">
-      <div className="pointer-events-auto">{text ?? "Nothing in this window."}</div>
+      <div className="pointer-events-auto">{text ?? "No data in this window"}</div>
     </div>
   );
 }
@@ -164,8 +164,8 @@ function choose(
 
 function toHelp({ bucket, onBucket, onRange }: StackedBarsProps): string {
   return [
-    "Left and right arrow keys read one bar after the other.",
-    onRange === undefined ? "" : "With Shift they select a range, Escape clears it.",
+    "Left and right arrow keys move between bars.",
+    onRange === undefined ? "" : "With Shift they select a range. Escape clears it.",
     onBucket === undefined ? "" : `Enter narrows the window to the ${bucket} or the range.`,
   ].join(" ");
 }

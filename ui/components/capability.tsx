@@ -17,7 +17,7 @@ const MEANING = {
   chat_stream: "Answers chat as a stream",
   completions: "Answers POST /v1/completions",
   embeddings: "Answers POST /v1/embeddings",
-  transcription: "Declared only: no endpoint serves it yet",
+  transcription: "Declared only: no endpoint supports it yet",
   vision: "Takes images in chat messages",
 } as const satisfies Record<Capability, string>;
 

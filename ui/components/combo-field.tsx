@@ -70,7 +70,7 @@ export function ComboField(props: ComboFieldProps): ReactNode {
         <Autocomplete.Positioner className="z-50" sideOffset={4} collisionPadding={8}>
           <Autocomplete.Popup className={POPUP_CLASS}>
             <Autocomplete.Empty className="px-3 py-2 text-xs text-ink-faint empty:hidden">
-              {props.noneText ?? "No suggestion; press Enter to take this text."}
+              {props.noneText ?? "No suggestion: press Enter to use this text"}
             </Autocomplete.Empty>
             <Autocomplete.List className="max-h-[min(20rem,var(--available-height))] overflow-y-auto p-1 data-empty:p-0">
               {(option: ComboOption) => (

@@ -61,7 +61,7 @@ function Question(props: ConfirmDialogProps): ReactNode {
           {body}
         </AlertDialog.Description>
         {requireText !== undefined && (
-          <TextField label={`Type ${requireText} to go on`} value={typed} onValueChange={setTyped} mono />
+          <TextField label={`Type ${requireText} to confirm`} value={typed} onValueChange={setTyped} mono />
         )}
         {notice}
       </div>

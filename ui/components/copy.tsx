@@ -35,7 +35,7 @@ export function CopyButton(props: CopyButtonProps): ReactNode {
         {result === "copied"
           ? "Copied"
           : result === "failed"
-            ? "Not copied: select the text and copy it by hand"
+            ? "Not copied: select the text and copy it manually"
             : ""}
       </span>
     </span>

@@ -25,7 +25,7 @@ export function FileDrop(props: FileDropProps): ReactNode {
     setFileName(file.name);
     if (file.size > sizeBytesMax) {
       setRefusal(
-        `${file.name} has ${formatBytes(file.size)}; at most ${formatBytes(sizeBytesMax)} can be read.`,
+        `${file.name} is ${formatBytes(file.size)}. Choose a file of at most ${formatBytes(sizeBytesMax)}.`,
       );
       return;
     }

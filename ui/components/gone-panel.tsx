@@ -17,8 +17,8 @@ export function GonePanel({ what, name, onClose }: GonePanelProps): ReactNode {
     <SidePanel open onOpenChange={(next) => !next && onClose()} title={name ?? "Nothing to show"}>
       <EmptyState
         icon="search"
-        title={`There is no such ${what}`}
-        body="It may have been deleted or renamed meanwhile. A change that was just made to it is not kept."
+        title={`This ${what} does not exist`}
+        body="It may have been deleted or renamed. Unsaved changes to it are lost."
         action={<Button onClick={onClose}>Show the list</Button>}
       />
     </SidePanel>

@@ -16,9 +16,9 @@ export const SHORTCUTS = [
   {
     title: "On a page",
     shortcuts: [
-      { keys: ["/"], does: "Go to the filter" },
-      { keys: ["?"], does: "Show these keys" },
-      { keys: ["Esc"], does: "Close what is open" },
+      { keys: ["/"], does: "Focus the filter" },
+      { keys: ["?"], does: "Show keyboard shortcuts" },
+      { keys: ["Esc"], does: "Close the panel or dialog" },
     ],
   },
   {

@@ -30,7 +30,7 @@ export function Money({ value, isPartial = false }: MoneyProps): ReactNode {
 /** The mark of a unit, a model or a request that has no price. */
 export function Unpriced(): ReactNode {
   return (
-    <Badge tone="warn" title="No price is known for it: this is not the same as $0">
+    <Badge tone="warn" title="No price is set, which is not the same as $0">
       unpriced
     </Badge>
   );

@@ -108,10 +108,10 @@ function parseText(text: string): ReadNumber {
 function findError(text: string, { min, max, integer = false }: NumberFieldProps): string | undefined {
   if (text.trim() === "") return undefined;
   const { value } = parseText(text);
-  if (value === null) return "Write a number with a point, such as 0.25.";
-  if (integer && !Number.isInteger(value)) return "Write a whole number.";
-  if (min !== undefined && value < min) return `Write ${min} or more.`;
-  if (max !== undefined && value > max) return `Write ${max} or less.`;
+  if (value === null) return "Enter a number such as 0.25";
+  if (integer && !Number.isInteger(value)) return "Enter a whole number";
+  if (min !== undefined && value < min) return `Enter ${min} or more`;
+  if (max !== undefined && value > max) return `Enter ${max} or less`;
   return undefined;
 }
 

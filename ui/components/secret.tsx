@@ -41,7 +41,7 @@ export function SecretReveal({ secret, label, onCopied }: SecretRevealProps): Re
       </div>
       <p id={`${id}-note`} className="flex items-start gap-1.5 text-xs text-warn">
         <Icon name="warning" size={14} className="mt-px" />
-        Shown once: copy it now. It cannot be read again, only deleted and made anew.
+        Shown only once: copy it now. If you lose it, delete it and create a new one.
       </p>
     </div>
   );

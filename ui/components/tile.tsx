@@ -7,14 +7,14 @@ import { Skeleton } from "./skeleton.tsx";
 export interface TileProps {
   readonly label: string;
   readonly value: ReactNode;
-  /** Against the window before: 0.12 is 12 % more. */
+  /** Compared with the previous window: 0.12 is 12 % more. */
   readonly change?: number | undefined;
   readonly goodWhen?: "up" | "down" | "neutral" | undefined;
   readonly hint?: ReactNode;
   readonly busy?: boolean | undefined;
 }
 
-/** One figure with its name and its change against the window before; the same height while it loads. */
+/** One figure with its name and its change compared with the previous window; the same height while it loads. */
 export function Tile({
   label,
   value,
@@ -58,7 +58,7 @@ function Change({ change, goodWhen }: ChangeProps): ReactNode {
   const isGood = direction === goodWhen;
   return (
     <span
-      title="Against the window before"
+      title="Compared with the previous window"
       className={classNames(
         "inline-flex items-center gap-1 font-medium",
         direction === "neutral" || goodWhen === "neutral"
@@ -70,7 +70,7 @@ function Change({ change, goodWhen }: ChangeProps): ReactNode {
     >
       {direction !== "neutral" && <Icon name={direction === "up" ? "arrow-up" : "arrow-down"} size={12} />}
       {formatChange(change)}
-      <span className="sr-only">against the window before</span>
+      <span className="sr-only">compared with the previous window</span>
     </span>
   );
 }

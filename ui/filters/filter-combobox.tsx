@@ -72,7 +72,7 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
           <Combobox.Popup className="w-80 max-w-(--available-width) rounded-card border border-line bg-raised text-sm text-ink shadow-raised outline-hidden">
             <Combobox.Empty>
               <p className="p-3 text-ink-soft empty:hidden">
-                {facets.isPending ? "Looking for what there is…" : "Nothing in this window matches."}
+                {facets.isPending ? "Loading suggestions…" : "No match in this window"}
               </p>
             </Combobox.Empty>
             <Combobox.List className="max-h-[min(22rem,var(--available-height))] overflow-y-auto overscroll-contain py-1 outline-hidden">

@@ -3,7 +3,7 @@ import type { OutcomeFilter } from "../search/filters.ts";
 import { toOutcomeWord } from "../text/outcomes.ts";
 
 export function toOutcomeText(outcome: OutcomeFilter): string {
-  return outcome === "failed" ? "failed (everything not ok)" : toOutcomeWord(outcome);
+  return outcome === "failed" ? "failed (not OK)" : toOutcomeWord(outcome);
 }
 
 /** `label ***abcd (owner)`; of a deleted key only the owner is known. */

@@ -35,7 +35,7 @@ export function WindowPopover({ trigger, report }: WindowPopoverProps) {
   return (
     <Popover title="Window" open={open} onOpenChange={setOpen} trigger={trigger}>
       <div className="flex w-72 flex-col gap-4">
-        <div className="grid grid-cols-2 gap-1" role="group" aria-label="Ranges that move along">
+        <div className="grid grid-cols-2 gap-1" role="group" aria-label="Relative ranges">
           {RANGES.map((range) => (
             <Button
               key={range}
@@ -83,7 +83,7 @@ function ChosenWindow(props: ChosenWindowProps) {
   const [tried, setTried] = useState(false);
   const isBad = (text: string) => text.trim() !== "" && parseInstantMs(text.trim()) === null;
   const errorOf = (text: string) =>
-    tried && isBad(text) ? { error: "Not a date, such as 2026-01-31T08:00." } : {};
+    tried && isBad(text) ? { error: "Enter a date such as 2026-01-31T08:00" } : {};
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     setTried(true);
@@ -109,7 +109,7 @@ function ChosenWindow(props: ChosenWindowProps) {
         {...errorOf(until)}
       />
       <Button type="submit" size="sm">
-        Show this window
+        Apply
       </Button>
     </form>
   );

@@ -22,7 +22,7 @@ export function ErrorsPage() {
     <>
       <PageHead
         title="Errors"
-        lead="Requests that the provider failed or that never reached it. Those that the caller cancelled are counted apart."
+        lead="Requests that failed at the provider or never reached it. Requests that the caller cancelled are counted separately."
       />
       <FilterBar report={report} />
       {failure !== null && (
@@ -52,8 +52,8 @@ export function ErrorsPage() {
 function Truncated() {
   return (
     <p role="note" className="mb-4 rounded-card bg-warn-soft px-4 py-2.5 text-ink">
-      There is more than one report holds: the rarest rows are left out of everything below the chart, and
-      shares are rough. Narrow the window or filter.
+      The report is truncated: the rarest rows are missing below the chart, and shares are approximate. Narrow
+      the window or filter.
     </p>
   );
 }

@@ -9,11 +9,11 @@ export function NotFoundPage() {
     <main className="mx-auto max-w-2xl p-6">
       <EmptyState
         isPage
-        title="There is no such page"
-        body={`Nothing is shown at ${pathname}. It may have been renamed, or the address is incomplete.`}
+        title="Page not found"
+        body={`There is no page at ${pathname}. Check the address.`}
         action={
           <Link to="/" className={buttonClass({ variant: "primary" })}>
-            Go to the overview
+            Go to overview
           </Link>
         }
       />

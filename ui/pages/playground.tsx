@@ -55,7 +55,7 @@ export function PlaygroundPage() {
     <>
       <PageHead
         title="Playground"
-        lead="Each answer is billed like that of any client, under the tag app:playground. Only its metadata is kept; the words are gone when you leave this page."
+        lead="Answers are billed to you under the tag app:playground. Only metadata is kept; the conversation is lost when you leave this page."
         actions={
           chat.exchanges.length > 0 && (
             <Button icon="plus" onClick={clear}>
@@ -98,8 +98,8 @@ export function PlaygroundPage() {
             {chat.exchanges.length === 0 ? (
               <EmptyState
                 icon="playground"
-                title="Ask a model something"
-                body="Write below; the answer comes as the provider sends it, with what it took and what it cost."
+                title="Send a message to a model"
+                body="The answer is shown with its tokens, duration and cost."
               />
             ) : (
               <Conversation

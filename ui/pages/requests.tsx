@@ -33,7 +33,7 @@ export function RequestsPage() {
     <>
       <PageHead
         title="Requests"
-        lead="Everyone's requests, failures included: who asked which model, how it ended and what it cost. The whole team sees them. Content is never stored."
+        lead="Requests of the whole team, including failed ones. Content is never stored."
       />
       <FilterBar
         report={report}

@@ -46,7 +46,7 @@ export function SignInPage() {
           <p className="mt-1 text-sm text-ink-soft">
             {next === undefined
               ? "Your keys, your usage, and the models that your team can use."
-              : "Your session has ended, or has not begun yet. You will come back to where you were."}
+              : "Sign in to continue. You will return to the page you were on."}
           </p>
         </div>
         {link.isPending && <p role="status">Signing in with the link…</p>}

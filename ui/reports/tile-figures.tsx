@@ -17,7 +17,7 @@ export function formatTileCount(count: number): string {
   return count < WHOLE_MAX ? formatCount(count) : formatCountCompact(count);
 }
 
-/** How a figure has changed against the window before, or why nobody can say; nothing where nothing is compared. */
+/** How a figure has changed compared with the previous window, or why nobody can say; nothing where nothing is compared. */
 export function toComparison<Figures>(
   { now, before }: Compared<Figures>,
   isCompared: boolean,
@@ -27,7 +27,7 @@ export function toComparison<Figures>(
   if (!isCompared || figure === null) return {};
   // Short enough for one line of the narrowest tile: another line would move all that is below.
   if (before === null)
-    return { hint: <span title="The window before is not known as a whole">unknown</span> };
+    return { hint: <span title="The previous window is not known completely">unknown</span> };
   const change = toChange(figure, of(before));
   return change === null ? { hint: "none before" } : { change };
 }

@@ -15,7 +15,7 @@ export interface TilesProps {
   readonly canPrice: boolean;
 }
 
-/** The sums of a window, each against the window before. */
+/** The sums of a window, each compared with the previous window. */
 export function Tiles({ totals, isCompared, canPrice }: TilesProps) {
   const { now } = totals;
   const busy = now === null;

@@ -37,8 +37,8 @@ export function Checklist({ setup }: ChecklistProps) {
       title={next === null ? "Lockport is set up" : "Set up Lockport"}
       lead={
         next === null
-          ? "The first request has arrived. From here on this page shows what the team uses."
-          : `${doneCount} of ${SETUP_STEPS.length} done. Each step checks itself off.`
+          ? "The first request has arrived. This page now shows the usage of the team."
+          : `${doneCount} of ${SETUP_STEPS.length} done. Steps are checked off automatically.`
       }
       {...(next === null && {
         actions: (
@@ -123,7 +123,7 @@ function StepLine({ step, number, isDone, isNext, children }: StepLineProps) {
 function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
   return {
     provider: {
-      title: "Add a provider",
+      title: "Add provider",
       why: "Where models run: a hosted service, or a server of your own.",
       ...toAdminStep("/providers", isAdmin),
     },
@@ -134,12 +134,12 @@ function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
     },
     key: {
       title: "Create a key",
-      why: "What a program calls with. Its usage is counted for whoever owns it.",
+      why: "Programs call models with it. Its usage is counted for its owner.",
       link: "/keys",
     },
     request: {
       title: "Make the first request",
-      why: "From any program that speaks to the OpenAI API, or from a shell.",
+      why: "From a shell or any program that uses the OpenAI API.",
       link: null,
     },
   };

@@ -23,7 +23,7 @@ export function FirstRequest() {
       </p>
       <p className="flex items-center gap-2 text-ink-soft">
         <Spinner />
-        Waiting for the first request. This page sees it by itself.
+        Waiting for the first request. It is detected automatically.
       </p>
     </div>
   );

@@ -5,7 +5,7 @@ import { buttonClass } from "../components/button.tsx";
 export function SetupLink() {
   return (
     <Link to="/" className={buttonClass()}>
-      What is left to set up
+      Continue the setup
     </Link>
   );
 }

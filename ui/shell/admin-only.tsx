@@ -12,10 +12,10 @@ export function AdminOnly() {
     <EmptyState
       isPage
       title="This page is for administrators"
-      body="You are signed in as a member. Ask one of your administrators to change this here, or to give you the role."
+      body="You are signed in as a member. Ask an administrator to make the change, or to give you the role."
       action={
         <Link to="/" className={buttonClass({ variant: "secondary" })}>
-          Go to the overview
+          Go to overview
         </Link>
       }
     />

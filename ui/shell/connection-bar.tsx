@@ -15,7 +15,7 @@ export function ConnectionBar() {
       {!online && (
         <p className="flex items-center gap-2 border-b border-line bg-warn-soft px-4 py-2 text-sm text-ink">
           <Icon name="warning" />
-          The server does not answer. What you see is from before; this page tries again by itself.
+          The server does not respond. The data shown may be out of date. The page retries automatically.
         </p>
       )}
     </div>

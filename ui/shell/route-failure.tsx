@@ -48,6 +48,6 @@ export function RouteFailure({ error, reset }: ErrorComponentProps) {
 
 function toFailure(error: unknown): ApiFailure {
   if (error instanceof ApiFailure) return error;
-  const message = error instanceof Error ? error.message : "Something in the page went wrong.";
+  const message = error instanceof Error ? error.message : "An error occurred in this page.";
   return new ApiFailure({ code: "page_error", status: 0, message, param: null });
 }

@@ -16,7 +16,7 @@ export function SignInAgain({ me }: SignInAgainProps) {
   return (
     <TopDialog
       title="Sign in again"
-      description="Your session has ended. You will come back to where you were."
+      description="Your session has ended. You will return to the page you were on."
     >
       <SignInWays
         me={me}
@@ -25,8 +25,8 @@ export function SignInAgain({ me }: SignInAgainProps) {
       />
       <p className="text-xs text-ink-faint">
         What you have typed stays here as it is
-        {me.sso_enabled ? "; single sign-on opens in a tab of its own" : ""}. Once you are signed in in
-        another tab, this page goes on by itself.
+        {me.sso_enabled ? "; single sign-on opens in a new tab" : ""}. Once you are signed in in another tab,
+        this page goes on by itself.
       </p>
     </TopDialog>
   );

@@ -32,8 +32,8 @@ export function SignInWays({ me, onSignedIn, ssoLink }: SignInWaysProps) {
       {me.password_enabled && <PasswordForm onSignedIn={onSignedIn} primary={!me.sso_enabled} />}
       {!me.sso_enabled && !me.password_enabled && (
         <p className="text-sm text-ink-soft">
-          Both ways to sign in are turned off. Unset PROXY_ADMIN_PASSWORD_DISABLED or set PROXY_OIDC_ISSUER,
-          and start the server again; or run <code>lockport admin login-link</code> on its machine.
+          Both ways to sign in are turned off. Unset PROXY_ADMIN_PASSWORD_DISABLED or set PROXY_OIDC_ISSUER
+          and restart the server, or run <code>lockport admin login-link</code> on its machine.
         </p>
       )}
     </>
@@ -76,14 +76,14 @@ function PasswordForm({ onSignedIn, primary }: PasswordFormProps) {
       />
       <SecretField
         label="Administrator password"
-        hint="The server says at its start in which file it lies."
+        hint="The server prints the path of its file when it starts."
         name="password"
         autoComplete="current-password"
         inputRef={field}
         value={password}
         onValueChange={setPassword}
         required
-        {...(isWrong && { error: "This is not the password (wrong_password)." })}
+        {...(isWrong && { error: "Wrong password (wrong_password)" })}
       />
       {failure !== null && !isWrong && <ErrorNotice failure={failure} />}
       <Button type="submit" variant={primary ? "primary" : "secondary"} busy={signIn.isPending}>

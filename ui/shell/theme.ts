@@ -4,7 +4,7 @@ export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
 export const THEME_LABELS: { readonly [theme in Theme]: string } = {
-  system: "As the system",
+  system: "System",
   light: "Light",
   dark: "Dark",
 };

@@ -28,8 +28,8 @@ export interface SnippetsProps {
 }
 
 const USE_LABELS: { readonly [use in SnippetUse]: string } = {
-  chat: "Answer at once",
-  stream: "Word by word",
+  chat: "Complete answer",
+  stream: "Streaming",
   embeddings: "Embeddings",
 };
 

@@ -10,10 +10,10 @@ export const OUTCOME_LABEL = {
 
 /** What an outcome means, for titles and legends. */
 export const OUTCOME_MEANING = {
-  ok: "The provider answered, and the caller had the whole answer.",
+  ok: "The provider answered, and the caller received the complete answer.",
   upstream_error: "The provider answered with an error.",
-  unreachable: "The provider could not be reached, was too slow or broke off.",
-  cancelled: "The caller hung up before the answer was complete.",
+  unreachable: "The provider was unreachable, timed out or closed the connection.",
+  cancelled: "The caller disconnected before the answer was complete.",
 } as const satisfies Record<Outcome, string>;
 
 /** Its name within a sentence or a legend: `upstream error`. */

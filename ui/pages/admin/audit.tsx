@@ -29,7 +29,7 @@ export function AuditPage() {
     <>
       <PageHead
         title="Audit"
-        lead="Every change made through the web page or the admin interface, in the same transaction as the change. Local commands on the server's machine are not listed."
+        lead="Every change made through this page or the admin API. Local commands on the server are not listed."
       />
       <AuditFilters search={search} actors={toActors(loaded)} onChange={change} />
       {events.error !== null && <ErrorNotice failure={events.error} onRetry={events.retry} />}
@@ -44,11 +44,11 @@ export function AuditPage() {
         {!events.isPending && events.error === null && shown.length === 0 && !events.isSearching && (
           <EmptyState
             icon="audit"
-            title={filtered ? "No event matches" : "Nothing has been changed yet"}
+            title={filtered ? "No event matches" : "No events yet"}
             body={
               filtered
-                ? `Looked through ${formatCount(loaded.length)} of ${formatCount(total)} events.`
-                : "Adding a provider, binding a model or creating a key here writes the first line."
+                ? `Searched ${formatCount(loaded.length)} of ${formatCount(total)} events.`
+                : "Adding a provider, a model or a key records the first event."
             }
             action={
               filtered ? (
@@ -74,7 +74,7 @@ export function AuditPage() {
         )}
         {events.hasOlder && (
           <Button busy={events.isFetchingOlder} onClick={events.fetchOlder}>
-            Look further back
+            Load older events
           </Button>
         )}
       </div>

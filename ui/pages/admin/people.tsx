@@ -60,10 +60,10 @@ export function PeoplePage() {
     <>
       <PageHead
         title="People & keys"
-        lead="Everybody and every service that may call, and what they call with. Secrets are shown once, when they are made; only their hashes are kept."
+        lead="People and services that can call models, with their keys. A secret is shown once, when it is created; only its hash is kept."
         actions={
           <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
-            Add a person or service
+            Add person or service
           </Button>
         }
       />
@@ -86,7 +86,7 @@ export function PeoplePage() {
         />
       </div>
       <Tabs
-        label="What is listed"
+        label="List"
         value={search.tab ?? "people"}
         onValueChange={(tab) => change({ tab: tab === "people" ? undefined : tab })}
         tabs={[
@@ -104,7 +104,7 @@ export function PeoplePage() {
                     principals.data === undefined ? (
                       <NotLoaded />
                     ) : (
-                      <EmptyState icon="search" title="Nobody matches" />
+                      <EmptyState icon="search" title="No person or service matches" />
                     )
                   }
                 />
@@ -165,7 +165,7 @@ export function PeoplePage() {
           onClose={() => setCreating(false)}
           onCreated={({ id, name }) => {
             setCreating(false);
-            notify({ title: `${name} is added`, body: "Create a key for them next.", tone: "good" });
+            notify({ title: `${name} added`, body: "Create a key for them next.", tone: "good" });
             change({ open: id });
           }}
         />

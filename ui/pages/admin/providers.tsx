@@ -69,10 +69,10 @@ export function ProvidersPage() {
     <>
       <PageHead
         title="Providers"
-        lead="Where requests are sent. A provider serves nothing by itself: bind its models to the names that your team may call."
+        lead="Where requests are sent. Add models of a provider before your team can call them."
         actions={
           <Button variant="primary" icon="plus" onClick={() => setAdding(true)}>
-            Add a provider
+            Add provider
           </Button>
         }
       />
@@ -112,8 +112,8 @@ export function ProvidersPage() {
             ) : (
               <EmptyState
                 icon="provider"
-                title="No provider yet"
-                body="Add the first: OpenAI, OpenRouter, Ollama, vLLM, or any server that speaks the chat-completions dialect."
+                title="No providers yet"
+                body="Add OpenAI, OpenRouter, Ollama, vLLM or any server with an OpenAI-compatible API."
                 action={<Button onClick={() => setAdding(true)}>Add your first provider</Button>}
               />
             )
@@ -148,6 +148,6 @@ function useEnable() {
   return useMutation({
     ...updateProvider,
     onSuccess: ({ name }) =>
-      notify({ title: `${name} is enabled`, body: "Its models serve again.", tone: "good" }),
+      notify({ title: `${name} is enabled`, body: "Its models can be called again.", tone: "good" }),
   });
 }

@@ -6,7 +6,7 @@ import { addTo, countOf, toShare, NO_REQUESTS, type Tally } from "./outcomes.ts"
 
 /** What one client ran into. */
 export interface ClientRow {
-  /** How its User-Agent begins, which is what `client` filters by; null without one. */
+  /** The beginning of the User-Agent, which is what `client` filters by; null without one. */
   readonly client: string | null;
   /** Requests of any outcome. */
   readonly requests: number;

@@ -42,7 +42,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
     {
       id: "client",
       header: "Client",
-      headerTitle: "How its User-Agent begins",
+      headerTitle: "The beginning of the User-Agent",
       rowHeader: true,
       width: "w-76",
       sortValue: ({ client }) => client,
@@ -56,7 +56,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
     {
       id: "requests",
       header: "Requests",
-      headerTitle: "However they ended",
+      headerTitle: "All outcomes",
       align: "end",
       width: "w-24",
       sortValue: ({ requests }) => requests,
@@ -73,7 +73,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
     {
       id: "share",
       header: "Share",
-      headerTitle: "Of the requests of this client",
+      headerTitle: "Share of the requests of this client",
       align: "end",
       width: "w-18",
       sortValue: ({ share }) => share,
@@ -82,7 +82,7 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
     {
       id: "kind",
       header: "Most often",
-      headerTitle: "The kind of error that came most often",
+      headerTitle: "The most frequent kind of error",
       width: "w-52",
       sortValue: ({ topKind }) => topKind,
       cell: ({ topKind }) =>

@@ -42,7 +42,7 @@ export function ErrorLists({ report, data, isStale, heat }: ErrorListsProps) {
         flush
         className="mb-4"
         title="By model and kind"
-        lead="Everyone's clients and tags together. A row leads to the requests of its provider, model and outcome."
+        lead="All clients and tags. A row opens the requests with its provider, model and outcome."
       >
         <ErrorTable
           rows={rows}
@@ -53,7 +53,7 @@ export function ErrorLists({ report, data, isStale, heat }: ErrorListsProps) {
       <Card
         flush
         title="By client"
-        lead="Clients by how their User-Agent begins. A row leads to its requests."
+        lead="Clients by the beginning of their User-Agent. A row opens its requests."
       >
         <ClientTable
           rows={clients}

@@ -43,7 +43,7 @@ export function HeatCard({ report, breakdown, outcomes, measure, countLabel }: H
       lead="How long requests took to end, by provider and model. A cell adds both as filters."
       actions={
         <Segmented
-          label="What the cells show"
+          label="Measure"
           options={HEAT_MEASURES.map((value) => ({ value, label: labels[value] }))}
           value={measure}
           onValueChange={(next) => report.change({ heat: next === "failures" ? undefined : next })}
@@ -59,7 +59,7 @@ export function HeatCard({ report, breakdown, outcomes, measure, countLabel }: H
         format={measure === "share" ? formatPercent : formatCount}
         tone={measure === "all" ? "accent" : "bad"}
         onCell={narrow}
-        empty="None of these in this window."
+        empty="No such requests in this window"
       />
       {all.length > ROWS_FIRST && (
         <div className="mt-3 flex justify-center">

@@ -24,61 +24,60 @@ export function toKindHelp({ outcome, errorKind, statusCode }: Kind): KindHelp {
 
 const RATE_LIMIT: KindHelp = {
   meaning: "The provider's rate limit was hit.",
-  advice: "Send less at once, ask the provider for a higher limit, or spread the load over another model.",
+  advice: "Send fewer requests, ask the provider for a higher limit, or use another model too.",
 };
 const QUOTA: KindHelp = {
   meaning: "The provider's account has no credit or quota left.",
-  advice: "An admin should look at billing and spending limits in the provider's own console.",
+  advice: "An administrator should check billing and spending limits in the provider's console.",
 };
 const OVERLOADED: KindHelp = {
   meaning: "The provider had no capacity at that moment.",
-  advice: "Let clients try again with growing pauses; when it lasts, use another model meanwhile.",
+  advice: "Let clients retry with backoff. If it persists, use another model.",
 };
 const PROVIDER_BUG: KindHelp = {
-  meaning: "Something broke inside the provider.",
-  advice:
-    "Try again; when it lasts, look at the provider's status page or, of a server of your own, at its log.",
+  meaning: "The provider had an internal error.",
+  advice: "Try again. If it persists, check the provider's status page, or the log of your own server.",
 };
 const BAD_REQUEST: KindHelp = {
   meaning: "The provider refused what the client sent.",
-  advice: "Look at the clients below: a parameter may not fit this model. Trying again does not help.",
+  advice: "Check the clients below: the model may not support a parameter. Retrying does not help.",
 };
 const TOO_LONG: KindHelp = {
-  meaning: "The prompt is longer than the model can take.",
-  advice: "Send less, or choose a model with a larger context.",
+  meaning: "The prompt is longer than the context of the model.",
+  advice: "Shorten the prompt, or choose a model with a larger context.",
 };
 const CREDENTIAL: KindHelp = {
   meaning: "The provider did not accept the credential of this server.",
-  advice: "An admin should renew the provider's API key on the page Providers.",
+  advice: "An administrator should replace the API key under Providers.",
 };
 const PERMISSION: KindHelp = {
-  meaning: "The provider's account may not use this model or endpoint.",
-  advice: "An admin should see to the access in the provider's own console.",
+  meaning: "The provider's account has no access to this model or endpoint.",
+  advice: "An administrator should check the access in the provider's console.",
 };
 const NOT_FOUND: KindHelp = {
   meaning: "The provider does not know the model or the path.",
-  advice: "An admin should compare the upstream name and the base URL with what the provider lists.",
+  advice: "An administrator should compare the upstream name and the base URL with the provider's list.",
 };
 const TOO_LARGE: KindHelp = {
-  meaning: "The request is larger than the provider takes.",
+  meaning: "The request is larger than the provider accepts.",
   advice: "Send smaller or fewer inputs, images above all.",
 };
 const FILTERED: KindHelp = {
   meaning: "The provider's content rules stopped the request.",
-  advice: "Change the prompt, or ask the provider about its filters. Trying again does not help.",
+  advice: "Change the prompt, or ask the provider about its filters. Retrying does not help.",
 };
 const TIMEOUT: KindHelp = {
-  meaning: "The provider took longer than its timeout allows.",
-  advice: "See in the heat map when it gives up; an admin can raise the provider's timeouts.",
+  meaning: "The provider took longer than its timeout.",
+  advice: "Check the durations in the heat map. An administrator can raise the provider's timeouts.",
 };
 const GATEWAY: KindHelp = {
-  meaning: "A gateway in front of the provider got no good answer from behind it.",
+  meaning: "A gateway in front of the provider received no valid response.",
   advice:
-    "Try again; when it lasts, look at the provider's status page, or at the proxy in front of your own server.",
+    "Try again. If it persists, check the provider's status page, or the proxy in front of your own server.",
 };
 const CANCELLED: KindHelp = {
-  meaning: "The caller hung up before the answer was complete.",
-  advice: "Nothing is wrong when a person pressed stop; else look at the timeout of the client.",
+  meaning: "The caller disconnected before the answer was complete.",
+  advice: "This is normal when a person pressed stop. Otherwise check the timeout of the client.",
 };
 
 const NAMED: ReadonlyMap<string, KindHelp> = new Map([
@@ -122,15 +121,15 @@ const NAMED: ReadonlyMap<string, KindHelp> = new Map([
   [
     "connection_error",
     {
-      meaning: "No connection to the provider, or it broke off before the answer was complete.",
-      advice: "Check that the provider runs and that this machine reaches its base URL.",
+      meaning: "The provider was unreachable, or the connection closed before the answer was complete.",
+      advice: "Check that the provider runs and that the server can reach its base URL.",
     },
   ],
   [
     "response_too_large",
     {
-      meaning: "The provider's answer was larger than this server lets through.",
-      advice: "Ask for less in one request, stream the answer, or raise PROXY_MAX_RESPONSE_BYTES.",
+      meaning: "The answer of the provider was larger than the limit of this server.",
+      advice: "Request less at a time, stream the answer, or raise PROXY_MAX_RESPONSE_BYTES.",
     },
   ],
 ]);
@@ -155,7 +154,7 @@ function toClassHelp(status: number): KindHelp {
   if (status >= 500) return PROVIDER_BUG;
   if (status >= 400) return BAD_REQUEST;
   return {
-    meaning: "The answer began well, and then the provider reported an error in it.",
-    advice: "Try again; what the provider's own documentation says of this kind helps further.",
+    meaning: "The provider reported an error after the answer had started.",
+    advice: "Try again, or look this kind up in the provider's documentation.",
   };
 }

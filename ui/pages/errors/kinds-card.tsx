@@ -14,7 +14,7 @@ export function KindsCard({ rows }: { readonly rows: readonly ErrorRow[] }) {
   const all = useMemo(() => toKindRows(rows), [rows]);
   const kinds = isWhole ? all : all.slice(0, KINDS_FIRST);
   return (
-    <Card flush className="mb-4" title="What went wrong, and what to do">
+    <Card flush className="mb-4" title="Causes and advice">
       <ul>
         {kinds.map((kind) => (
           <Kind key={kind.name} kind={kind} />

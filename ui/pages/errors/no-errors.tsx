@@ -16,7 +16,7 @@ export interface NoErrorsProps {
   readonly requests: number;
 }
 
-/** Nothing failed, or there was nothing that could: which of the two, and the way on. */
+/** No failed requests, or there was nothing that could: which of the two, and the way on. */
 export function NoErrors({ report, requests }: NoErrorsProps) {
   const { filters, window, change } = report;
   const isNarrowed = countFilters(filters) > 0;
@@ -29,8 +29,8 @@ export function NoErrors({ report, requests }: NoErrorsProps) {
       <Card>
         <EmptyState
           icon="requests"
-          title="No request has come through yet"
-          body="Those that fail will show here: how, where, and what to do."
+          title="No requests yet"
+          body="Failed requests will be listed here, with causes and advice."
           action={<SetupLink />}
         />
       </Card>
@@ -65,6 +65,6 @@ function toTitle({ filters: { outcome, ...others } }: Report, requests: number):
   if (requests === 0) {
     return countFilters(others) > 0 ? "No request matches these filters" : "No requests in this window";
   }
-  if (outcome === "ok") return "The filter asks for what went well";
-  return outcome === undefined ? "Nothing failed" : "No request ended like this";
+  if (outcome === "ok") return "The filter selects successful requests";
+  return outcome === undefined ? "No failed requests" : "No requests with this outcome";
 }

@@ -26,7 +26,7 @@ export function OutcomeCard({ report, series, withOk }: OutcomeCardProps) {
       lead={`Per ${window.bucket}, in UTC. A bar narrows the window, an outcome adds a filter.`}
       actions={
         <SwitchField
-          label="With requests that went well"
+          label="Include successful"
           checked={withOk}
           onCheckedChange={(on) => change({ ok: on ? "1" : undefined })}
         />
@@ -42,7 +42,7 @@ export function OutcomeCard({ report, series, withOk }: OutcomeCardProps) {
         onBucket={narrow}
         onRange={narrow}
         onOutcome={(outcome) => change({ outcome: filters.outcome === outcome ? undefined : outcome })}
-        empty="None of these in this window."
+        empty="No such requests in this window"
       />
     </Card>
   );

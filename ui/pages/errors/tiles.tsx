@@ -12,7 +12,7 @@ export interface TilesProps {
   readonly isCompared: boolean;
 }
 
-/** How much failed, of what, and how; each against the window before. */
+/** How much failed, of what, and how; each compared with the previous window. */
 export function Tiles({ tallies, isCompared }: TilesProps) {
   const { now } = tallies;
   const count = (outcomes: readonly Outcome[]) => ({

@@ -48,7 +48,7 @@ export function PricesPage() {
   return (
     <>
       <ModelsHead
-        lead="Prices are kept per million units under an alias or an upstream model name; the alias wins. A unit without one is recorded as unpriced, never as $0."
+        lead="Prices per million units, by alias or upstream name; the alias takes precedence. A unit without a price is recorded as unpriced, never as $0."
         actions={
           <Button variant="primary" icon="upload" disabled={!isReady} onClick={() => setLoading(true)}>
             Load prices

@@ -24,7 +24,7 @@ export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
     <Card
       flush
       title={`By ${BREAKDOWN_LABELS[by].toLowerCase()}`}
-      lead="All requests of the window, cancelled and failed ones included."
+      lead="All requests of the window, including cancelled and failed ones"
       actions={
         <CsvButton
           size="sm"

@@ -33,7 +33,7 @@ export function ChartCard({ report, answer, by, tagged, measure }: ChartCardProp
       actions={
         <>
           <Segmented
-            label="What is counted"
+            label="Measure"
             options={MEASURE_OPTIONS}
             value={measure}
             onValueChange={(show) => report.change({ show: show === "cost" ? undefined : show })}

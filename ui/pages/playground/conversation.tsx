@@ -9,7 +9,7 @@ export interface ConversationProps {
 
 const SAID: { readonly [phase in Phase]: string } = {
   waiting: "Waiting for the answer",
-  answering: "The answer is coming",
+  answering: "Receiving the answer",
   done: "The answer is complete",
   cancelled: "The answer was stopped",
   // The error is read by itself.

@@ -31,7 +31,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onRetry }: Ex
             {model}
           </h2>
           {running && <Spinner />}
-          {phase === "cancelled" && <Badge title="What had come until then is shown">stopped</Badge>}
+          {phase === "cancelled" && <Badge title="Partial answer">stopped</Badge>}
           {!running && !isBlank(text) && (
             <span className="ml-auto">
               <CopyButton iconOnly text={toWholeText(text)} label="Copy the answer" />

@@ -18,11 +18,9 @@ export function FailureView({ failure, provider, onRetry }: FailureViewProps) {
       <ErrorNotice failure={failure} onRetry={onRetry} />
       {detail !== null && detail !== "" && (
         <details>
-          <summary className="w-fit rounded-control text-xs text-ink-soft">
-            What the provider answered
-          </summary>
+          <summary className="w-fit rounded-control text-xs text-ink-soft">Response of the provider</summary>
           <div className="mt-1">
-            <CodeBlock code={detail} language="The provider's answer" wrap />
+            <CodeBlock code={detail} language="Response of the provider" wrap />
           </div>
         </details>
       )}
@@ -31,7 +29,7 @@ export function FailureView({ failure, provider, onRetry }: FailureViewProps) {
 }
 
 function toOrigin(failure: Error, provider: string | null): string {
-  if (!(failure instanceof ApiFailure)) return "Something in this page went wrong.";
+  if (!(failure instanceof ApiFailure)) return "An error occurred in this page.";
   const name = provider === null ? "the provider" : `the provider ${provider}`;
   if (failure.source === "upstream") return `The error comes from ${name} (HTTP ${failure.status}).`;
   if (failure.source === "page")

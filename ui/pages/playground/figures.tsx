@@ -86,7 +86,7 @@ function LogLink({ row, model }: RowProps & { readonly model: string }) {
   const className = "text-accent underline-offset-2 hover:underline";
   return row === null ? (
     <Link to="/requests" search={{ model, tag: [PLAYGROUND_TAG] }} className={className}>
-      Look for the request
+      Find the request
     </Link>
   ) : (
     <Link to="/requests" search={{ open: row.id }} className={className}>

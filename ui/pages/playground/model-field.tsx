@@ -58,7 +58,7 @@ export function ModelField({ choices, value, onValueChange, busy, hint, error }:
         <Combobox.Positioner className="z-50" sideOffset={4} collisionPadding={8}>
           <Combobox.Popup className={classNames(POPUP_CLASS, "w-80")}>
             <Combobox.Empty className="px-3 py-2 text-xs text-ink-faint empty:hidden">
-              No model is called like that.
+              No model has this name
             </Combobox.Empty>
             <Combobox.List className="max-h-[min(20rem,var(--available-height))] overflow-y-auto p-1 data-empty:p-0">
               {(choice: ModelChoice) => (

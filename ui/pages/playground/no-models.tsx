@@ -12,11 +12,11 @@ export function NoModels() {
     <Card>
       <EmptyState
         icon="models"
-        title="There is no model that can chat yet"
+        title="No model can chat yet"
         body={
           isAdmin
-            ? "Add a provider, let it say which models it has, and bind one with the capability chat."
-            : "Ask an administrator of this installation to bind one."
+            ? "Add a provider, then add one of its models with the capability Chat."
+            : "Ask an administrator to add one."
         }
         action={
           isAdmin ? (

@@ -13,7 +13,7 @@ export function PriceHint({ pricing }: Pick<ModelChoice, "pricing">) {
   if (prices.length === 0) {
     return (
       <>
-        <Unpriced /> Its requests are counted without a cost.
+        <Unpriced /> Its requests are recorded without a cost.
       </>
     );
   }

@@ -22,7 +22,7 @@ export function SettingsCard({ model, canStream, settings, onChange, areaRef }: 
         {model}
         <TextField
           label="System message"
-          hint="Sent before the conversation; left out when empty."
+          hint="Sent before the conversation. Empty: not sent."
           multiline
           rows={3}
           value={settings.system}
@@ -48,7 +48,7 @@ export function SettingsCard({ model, canStream, settings, onChange, areaRef }: 
         </div>
         <SwitchField
           label="Stream the answer"
-          hint={canStream ? undefined : "This model answers at once only."}
+          hint={canStream ? undefined : "This model does not support streaming."}
           disabled={!canStream}
           checked={settings.stream && canStream}
           onCheckedChange={(stream) => onChange({ ...settings, stream })}

@@ -102,5 +102,5 @@ export function useChat(): Chat {
 function toError(failure: unknown): Error {
   return failure instanceof Error
     ? failure
-    : new Error("Something in the page went wrong.", { cause: failure });
+    : new Error("An error occurred in this page.", { cause: failure });
 }

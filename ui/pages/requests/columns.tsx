@@ -29,7 +29,7 @@ const CALLER: RequestColumn = {
 const MODEL: RequestColumn = {
   id: "model",
   header: "Model",
-  headerTitle: "Model as the caller named it, and what the provider calls it",
+  headerTitle: "Requested model and upstream name",
   width: "w-45",
   cell: ({ model, upstream_name: upstream }) =>
     model === null ? <Absent /> : <Pair main={model} more={upstream === model ? null : upstream} arrow />,
@@ -54,7 +54,7 @@ const OUTCOME: RequestColumn = {
 const TOKENS: RequestColumn = {
   id: "tokens",
   header: "Usage",
-  headerTitle: "As the provider reported it",
+  headerTitle: "As reported by the provider",
   width: "w-54",
   cell: ({ units }) => <Units units={withoutNothing(units)} />,
 };
@@ -75,7 +75,7 @@ const DURATION: RequestColumn = {
 const FIRST_BYTE: RequestColumn = {
   id: "first-byte",
   header: "First byte",
-  headerTitle: "Until the first byte of the answer",
+  headerTitle: "Time to the first byte of the answer",
   align: "end",
   width: "w-24",
   cell: ({ time_to_first_byte_ms: durationMs }) => <Duration durationMs={durationMs} />,

@@ -55,7 +55,7 @@ export function DetailPanel({ id, list, report, onMove, onClose }: DetailPanelPr
       description={
         <span role="status" className="text-xs">
           {index < 0
-            ? "Not among the rows of this view"
+            ? "Not in this list"
             : `${formatCount(list.offset + index + 1)} of ${formatCount(list.total ?? list.rows.length)}, newest first`}
         </span>
       }
@@ -88,7 +88,7 @@ export function DetailPanel({ id, list, report, onMove, onClose }: DetailPanelPr
         <EmptyState
           icon="search"
           title="This request is not in this view"
-          body="Nor is it in the log: it may be older than what is kept, or the address was cut short."
+          body="It is not in the log either: it may be older than the retention, or the address is incomplete."
           action={<Button onClick={onClose}>Show the list</Button>}
         />
       )}
@@ -102,7 +102,7 @@ function Detail({ row, report }: { readonly row: RequestRow; readonly report: Re
       <Facts row={row} report={report} />
       <CostCard row={row} />
       <p className="text-xs text-ink-soft">
-        Content is never stored: neither what was asked nor what was answered, only what stands here.
+        Content is never stored: prompts and answers are not recorded, only this metadata.
       </p>
     </div>
   );

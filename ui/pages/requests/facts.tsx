@@ -45,7 +45,7 @@ export function Facts({ row, report }: FactsProps) {
       </Fact>
       <Fact name="First byte">
         <Duration durationMs={row.time_to_first_byte_ms} />
-        {row.time_to_first_byte_ms === null && <Quiet> no byte of an answer came</Quiet>}
+        {row.time_to_first_byte_ms === null && <Quiet> no response</Quiet>}
       </Fact>
       <Fact name="Person" action={only(`person ${row.principal}`, { principal: row.principal })}>
         {row.principal}
@@ -64,13 +64,13 @@ export function Facts({ row, report }: FactsProps) {
       </Fact>
       <Fact name="Endpoint">
         {row.endpoint}
-        <Quiet>{row.streamed ? ", streamed" : ", in one piece"}</Quiet>
+        <Quiet>{row.streamed ? ", streamed" : ", not streamed"}</Quiet>
       </Fact>
       <Fact
         name="Client"
         action={row.client !== null && row.client !== "" && only("this client", { client: row.client })}
       >
-        {row.client ?? <Quiet>did not say</Quiet>}
+        {row.client ?? <Quiet>not set</Quiet>}
       </Fact>
       <Fact name="Tags">
         {row.tags.length === 0 ? (

@@ -39,7 +39,7 @@ export function LiveStatus({ tail, pause }: LiveStatusProps) {
   return (
     <div className="flex min-h-7 flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-ink-soft">
       <p>
-        {pause === null ? "Live: looks for new requests every 2 seconds." : PAUSES[pause]}
+        {pause === null ? "Live: updates every 2 seconds." : PAUSES[pause]}
         {tail !== null && ` ${toPlace(tail)}`}
       </p>
       <p role="status">
@@ -60,6 +60,6 @@ function toPlace({ rows, total }: Tail): string {
 }
 
 const PAUSES: { readonly [pause in Pause]: string } = {
-  pointer: "Live, paused while the pointer is over the rows.",
+  pointer: "Live, paused while the pointer is over the table.",
   open: "Live, paused while a request is open.",
 };

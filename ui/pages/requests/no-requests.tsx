@@ -26,7 +26,9 @@ export function NoRequests({ report, isLive }: NoRequestsProps) {
       <EmptyState
         icon="filter"
         title="No request matches these filters"
-        body={isLive ? "One that does will show here by itself." : "Try fewer of them, or a longer window."}
+        body={
+          isLive ? "New matching requests appear automatically." : "Use fewer filters or a longer window."
+        }
         action={
           <>
             <Button onClick={() => change(NO_FILTERS)}>Clear filters</Button>
@@ -63,7 +65,7 @@ function NothingYet() {
   return (
     <EmptyState
       icon="requests"
-      title="No request has come through yet"
+      title="No requests yet"
       body={
         <div className="flex flex-col gap-3">
           <p>

@@ -26,11 +26,11 @@ export function Pager({ list, search, change }: PagerProps) {
       </p>
       <div className="flex items-center gap-2">
         <SelectField
-          label="Rows a page"
+          label="Rows per page"
           labelHidden
           size="sm"
           value={search.rows ?? "100"}
-          options={ROWS_A_PAGE.map((value) => ({ value, label: `${value} a page` }))}
+          options={ROWS_A_PAGE.map((value) => ({ value, label: `${value} per page` }))}
           onValueChange={(value) => change({ rows: value === "100" ? undefined : value })}
         />
         <Button
@@ -55,6 +55,6 @@ export function Pager({ list, search, change }: PagerProps) {
 }
 
 function toPlace(offset: number, shown: number, total: number): string {
-  if (shown === 0) return total === 0 ? "No requests" : `None here, of ${formatCount(total)} requests`;
+  if (shown === 0) return total === 0 ? "No requests" : `No more of ${formatCount(total)} requests`;
   return `${formatCount(offset + 1)}–${formatCount(offset + shown)} of ${formatCount(total)} ${total === 1 ? "request" : "requests"}, newest first`;
 }

@@ -29,7 +29,7 @@ export function CalendarCard({ report, measure }: CalendarCardProps) {
     <Card
       className="mb-4"
       title="The last 53 weeks"
-      lead={`${MEASURE_LABELS[measure]} of each day, in UTC, whatever the window. A day narrows the window to itself.`}
+      lead={`${MEASURE_LABELS[measure]} per UTC day, independent of the window. Select a day to show it.`}
     >
       {days.error !== null && <ErrorNotice failure={days.error} onRetry={() => void days.refetch()} />}
       {(days.data !== undefined || days.error === null) && (

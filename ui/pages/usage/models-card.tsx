@@ -26,8 +26,8 @@ export function ModelsCard({ window }: { readonly window: TimeWindow }) {
       title="By model and endpoint"
       lead={
         data?.notes.isTruncated === true
-          ? "There is more than one report holds: only the rows with the most requests are here. Narrow the window."
-          : "Answered and cancelled requests. Failures are in the chart and on the page Errors."
+          ? "The report is truncated to the rows with the most requests. Narrow the window."
+          : "Answered and cancelled requests. Failed requests are in the chart and under Errors."
       }
       actions={<CsvButton size="sm" state={csv} title="Every row of this report" />}
     >
@@ -52,7 +52,7 @@ function NoUsage() {
   return (
     <EmptyState
       icon="usage"
-      title="Nothing of yours was answered in this window"
+      title="No answered requests in this window"
       body="Choose a longer window, or make a request."
       action={
         <>

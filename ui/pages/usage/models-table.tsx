@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<OwnUsageRow>[] = [
   },
 ];
 
-/** What the relay was asked for is a name of the upstream's own, not one of the catalogue. */
+/** Relayed requests ask for an upstream name, which is no alias here. */
 function ModelName({ row: { model, endpoint } }: { readonly row: OwnUsageRow }) {
   if (endpoint.startsWith("/")) return <span title={model}>{model}</span>;
   return (

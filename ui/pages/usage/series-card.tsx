@@ -33,7 +33,7 @@ export function SeriesCard({ report, asked, measure }: SeriesCardProps) {
       lead={`Per ${report.window.bucket}, in UTC. A bar narrows the window.`}
       actions={
         <Segmented
-          label="What is counted"
+          label="Measure"
           options={MEASURE_OPTIONS}
           value={measure}
           onValueChange={(show) => report.change({ show: show === "cost" ? undefined : show })}

@@ -31,9 +31,7 @@ export function SeriesChart({ report, answer, measure }: SeriesChartProps) {
       onBucket={narrow}
       onRange={narrow}
       {...(measure === "cost" && { unpriced: (index: number) => totals[index]?.unpriced_requests ?? 0 })}
-      empty={
-        hasRequests ? "Nothing of this is known for your requests." : "You made no requests in this window."
-      }
+      empty={hasRequests ? "No data for your requests" : "You made no requests in this window."}
     />
   );
 }

@@ -30,7 +30,7 @@ export function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
         label="Actor"
         value={search.actor ?? ANY}
         options={[
-          { value: ANY, label: "Anybody" },
+          { value: ANY, label: "Any actor" },
           ...known.map((actor) => ({ value: actor, label: actor })),
         ]}
         onValueChange={(actor: string) => onChange({ actor: actor === ANY ? undefined : actor })}
@@ -39,7 +39,7 @@ export function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
         label="Target contains"
         type="search"
         icon="search"
-        placeholder="A name or an id"
+        placeholder="Name or id"
         isPageFilter
         value={search.target ?? ""}
         onValueChange={(target) => onChange({ target: target === "" ? undefined : target })}

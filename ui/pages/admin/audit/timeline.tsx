@@ -63,10 +63,7 @@ function Target({ event, target }: TargetProps) {
   if (target === null) {
     const isId = kind === "principal" || kind === "api_key" || kind === "relay_token";
     return (
-      <span
-        className={isId ? "font-mono text-xs text-ink-soft" : "text-ink-soft"}
-        title="It is not there any more"
-      >
+      <span className={isId ? "font-mono text-xs text-ink-soft" : "text-ink-soft"} title="Deleted">
         {ref}
       </span>
     );

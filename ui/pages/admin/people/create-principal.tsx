@@ -30,13 +30,13 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
   };
   const nameError =
     name !== "" && !isName(name)
-      ? `Use 1 to ${NAME_LENGTH_MAX} of a–z, 0–9, dot, dash and underscore, beginning with a letter or a digit.`
+      ? `Use 1 to ${NAME_LENGTH_MAX} characters: a–z, 0–9, dot, dash and underscore, beginning with a letter or digit`
       : toFieldError(create.error, "name");
   return (
     <Dialog
       open
       onOpenChange={(next) => !next && onClose()}
-      title="Add a person or a service"
+      title="Add person or service"
       size="sm"
       footer={
         <>
@@ -66,14 +66,14 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
             create.reset();
           }}
           error={nameError}
-          hint="Reports show it, and it is never changed: lower-case letters, digits, dot, dash and underscore, such as ada.lovelace or ci-runner."
+          hint="Shown in reports and cannot be changed. Lower-case letters, digits, dot, dash and underscore, such as ada.lovelace or ci-runner."
         />
         <SelectField
           label="Kind"
           value={kind}
           options={[
             { value: "user", label: "User", detail: "A person" },
-            { value: "service", label: "Service", detail: "A program that has keys of its own" },
+            { value: "service", label: "Service", detail: "A program with its own keys" },
           ]}
           onValueChange={setKind}
         />
@@ -81,8 +81,8 @@ export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
           label="Role"
           value={role}
           options={[
-            { value: "member", label: "Member", detail: "Calls models, sees the team’s usage" },
-            { value: "admin", label: "Admin", detail: "Changes everything here as well" },
+            { value: "member", label: "Member", detail: "Calls models and sees the team’s usage" },
+            { value: "admin", label: "Admin", detail: "Also manages providers, models, people and keys" },
           ]}
           onValueChange={setRole}
         />

@@ -42,7 +42,7 @@ export function PrincipalAccess({ person, isSelf, onDeleted }: PrincipalAccessPr
   const remove = useMutation({
     ...deletePrincipal,
     onSuccess: () => {
-      done(`${name} is deleted`, "What they used stays in the reports.");
+      done(`${name} deleted`, "Past usage stays in the reports.");
       onDeleted();
     },
   });
@@ -62,8 +62,8 @@ export function PrincipalAccess({ person, isSelf, onDeleted }: PrincipalAccessPr
         value={role}
         disabled={update.isPending}
         options={[
-          { value: "member", label: "Member", detail: "Calls models, sees the team’s usage" },
-          { value: "admin", label: "Admin", detail: "Changes everything here as well" },
+          { value: "member", label: "Member", detail: "Calls models and sees the team’s usage" },
+          { value: "admin", label: "Admin", detail: "Also manages providers, models, people and keys" },
         ]}
         onValueChange={(next) => {
           if (next === role) return;
@@ -78,8 +78,8 @@ export function PrincipalAccess({ person, isSelf, onDeleted }: PrincipalAccessPr
         onCheckedChange={(enabled) => (enabled ? change({ enabled }) : ask("disable"))}
         hint={
           isEnabled
-            ? "Disabling stops every key, relay token and session at once; they come back with it."
-            : "Every key, relay token and session is refused. Enabling brings them back."
+            ? "Disabling refuses every key, relay token and session immediately. Enabling restores them."
+            : "Every key, relay token and session is refused. Enabling restores them."
         }
       />
       {asking === null && failure !== null && <ErrorNotice failure={failure} />}

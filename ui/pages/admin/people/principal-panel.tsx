@@ -64,14 +64,14 @@ export function PrincipalPanel({ person, isSelf, onClose }: PrincipalPanelProps)
           }
         >
           <div className="rounded-card border border-line">
-            <OwnedKeys principal={name} empty={<None>No key. Create one, and hand it over safely.</None>} />
+            <OwnedKeys principal={name} empty={<None>No keys. Create one and hand it over safely.</None>} />
           </div>
         </Section>
         <Section title="Relay tokens">
           <div className="rounded-card border border-line">
             <OwnedRelayTokens
               principal={name}
-              empty={<None>None. They create their own, under Relay tokens.</None>}
+              empty={<None>No relay tokens. People create their own under Relay tokens.</None>}
             />
           </div>
         </Section>

@@ -13,28 +13,28 @@ export interface Question {
 
 /** What will stop, and what stays. `isSelf`: they are who is signed in. */
 export function toQuestion(asking: Asking, person: Person, isSelf: boolean): Question {
-  return QUESTION[asking](person, isSelf ? " This is you: you lose these pages with it." : "");
+  return QUESTION[asking](person, isSelf ? " This is your own account: you lose access to these pages." : "");
 }
 
 const QUESTION = {
   demote: ({ name }, self) => ({
     title: `Make ${name} a member?`,
-    body: `They keep their keys and lose the pages of administration at once.${self}`,
-    confirmLabel: "Make a member",
+    body: `They keep their keys and lose access to administration immediately.${self}`,
+    confirmLabel: "Make member",
   }),
   disable: (person, self) => ({
     title: `Disable ${person.name}?`,
-    body: `${toSecrets(person)} and all sessions are refused from the next request on. Nothing is deleted: enabling brings them back.${self}`,
+    body: `${toSecrets(person)} and all sessions are refused immediately. Nothing is deleted: enabling restores them.${self}`,
     confirmLabel: "Disable",
   }),
   revoke: ({ name }, self) => ({
     title: `End every session of ${name}?`,
-    body: `Every browser they are signed in with has to sign in again. Keys and relay tokens go on working.${self}`,
+    body: `Every browser has to sign in again. Keys and relay tokens still work.${self}`,
     confirmLabel: "End sessions",
   }),
   delete: (person, self) => ({
     title: `Delete ${person.name}?`,
-    body: `${toSecrets(person)} and all sessions are deleted too, and cannot be brought back. What was used stays in the reports under this name.${self}`,
+    body: `${toSecrets(person)} and all sessions are deleted too and cannot be restored. Past usage stays in the reports under this name.${self}`,
     confirmLabel: "Delete",
     requireText: person.name,
   }),

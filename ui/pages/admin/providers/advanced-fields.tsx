@@ -6,8 +6,7 @@ import { toFieldError } from "../../../components/field-frame.tsx";
 import { FileDrop } from "../../../components/file-drop.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { TextField } from "../../../components/text-field.tsx";
-import type { ConnectionFieldsProps } from "./connection-fields.tsx";
-import { TIMEOUT_CONNECT_SECONDS, TIMEOUT_READ_SECONDS } from "./provider-form.ts";
+import { TIMEOUT_CONNECT_SECONDS, TIMEOUT_READ_SECONDS, type ProviderFieldsProps } from "./provider-form.ts";
 
 /** The server's limit: the certificates of a whole operating system are a quarter of it. */
 const CA_SIZE_BYTES_MAX = 1_048_576;
@@ -15,7 +14,7 @@ const TIMEOUT_SECONDS_MAX = 86_400;
 const PARAMS = ["verify_tls", "ca_pem", "timeout_connect", "timeout_read", "max_concurrency", "endpoints"];
 
 /** What most providers need no change of; open when one of its fields was refused. */
-export function AdvancedFields(props: Omit<ConnectionFieldsProps, "preset">) {
+export function AdvancedFields(props: ProviderFieldsProps) {
   const { form, onChange, before, failure } = props;
   const [isOpen, setOpen] = useState(false);
   const isRefused = PARAMS.some((param) => toFieldError(failure, param) !== undefined);
@@ -32,7 +31,7 @@ export function AdvancedFields(props: Omit<ConnectionFieldsProps, "preset">) {
           hint={
             form.verifyTls
               ? undefined
-              : "Anybody between here and the provider can read and change what is sent."
+              : "Without verification, traffic to the provider can be read and changed on the way."
           }
           checked={form.verifyTls}
           onCheckedChange={(verifyTls) => onChange({ verifyTls })}
@@ -55,16 +54,16 @@ export function AdvancedFields(props: Omit<ConnectionFieldsProps, "preset">) {
             min={0}
             max={TIMEOUT_SECONDS_MAX}
             placeholder={String(TIMEOUT_READ_SECONDS)}
-            hint="The longest silence of a stream, and the whole time of other calls."
+            hint="The longest pause in a stream, and the total time of other requests"
             value={form.timeoutReadSeconds}
             error={toFieldError(failure, "timeout_read")}
             onValueChange={(timeoutReadSeconds) => onChange({ timeoutReadSeconds })}
           />
           <NumberField
-            label="Requests at once"
+            label="Max concurrency"
             integer
             placeholder="unlimited"
-            hint="Others wait in line for as long as the read timeout."
+            hint="More requests wait in a queue, at most for the read timeout"
             value={form.maxConcurrency}
             error={toFieldError(failure, "max_concurrency")}
             onValueChange={(maxConcurrency) => onChange({ maxConcurrency })}
@@ -73,7 +72,9 @@ export function AdvancedFields(props: Omit<ConnectionFieldsProps, "preset">) {
         <fieldset className="flex min-w-0 flex-col gap-3">
           <legend className="mb-2 text-xs font-medium">
             Endpoint URLs{" "}
-            <span className="font-normal text-ink-faint">where one is not below the base URL</span>
+            <span className="font-normal text-ink-faint">
+              Only for endpoints that are not below the base URL
+            </span>
           </legend>
           {ENDPOINTS.map((endpoint) => (
             <TextField
@@ -81,20 +82,20 @@ export function AdvancedFields(props: Omit<ConnectionFieldsProps, "preset">) {
               label={endpoint}
               type="url"
               mono
-              placeholder="from the base URL"
+              placeholder="From the base URL"
               value={form.endpoints[endpoint]}
               error={toFieldError(failure, `endpoints.${endpoint}`)}
               onValueChange={(url) => onChange({ endpoints: { ...form.endpoints, [endpoint]: url } })}
             />
           ))}
         </fieldset>
-        {before !== null && <p className="text-xs text-ink-faint">Changes hold from the next request on.</p>}
+        {before !== null && <p className="text-xs text-ink-faint">Changes apply immediately.</p>}
       </div>
     </details>
   );
 }
 
-function CaField({ form, onChange, before, failure }: Omit<ConnectionFieldsProps, "preset">) {
+function CaField({ form, onChange, before, failure }: ProviderFieldsProps) {
   const isStored = before?.has_custom_ca === true && form.caPem === null;
   return (
     <div className="flex flex-col gap-2">
@@ -108,7 +109,7 @@ function CaField({ form, onChange, before, failure }: Omit<ConnectionFieldsProps
       />
       {(isStored || (form.caPem !== null && form.caPem !== "")) && (
         <Button size="sm" className="self-start" onClick={() => onChange({ caPem: isStored ? "" : null })}>
-          {isStored ? "Remove the stored certificates" : "Take the file back"}
+          {isStored ? "Remove the stored certificates" : "Discard the file"}
         </Button>
       )}
       {before?.has_custom_ca === true && form.caPem === "" && (
@@ -121,11 +122,11 @@ function CaField({ form, onChange, before, failure }: Omit<ConnectionFieldsProps
 }
 
 function toCaHint(caPem: string | null, isStored: boolean): string {
-  if (isStored) return "Certificates are stored, and trusted in place of the system's. A file replaces them.";
+  if (isStored) return "Stored certificates are trusted instead of the system's. A file replaces them.";
   if (caPem === "")
-    return "The stored certificates are removed when you save; the system's are then trusted.";
-  if (caPem !== null) return `${countCertificates(caPem)} to be trusted in place of the system's.`;
-  return "Trusted in place of the system's certificates: for a provider with a certificate of your own.";
+    return "The stored certificates are removed when you save. The system's are trusted then.";
+  if (caPem !== null) return `${countCertificates(caPem)} to be trusted instead of the system's.`;
+  return "Trusted instead of the system's certificates, for a provider with a private authority.";
 }
 
 function countCertificates(pem: string): string {

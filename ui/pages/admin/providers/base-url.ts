@@ -19,14 +19,14 @@ export function findBaseUrlWarning(text: string): BaseUrlWarning | null {
   const endpoint = ENDPOINT_PATH.exec(url.pathname)?.[0];
   if (endpoint !== undefined) {
     return {
-      text: `${endpoint} is the path of an endpoint, which is added by itself.`,
+      text: `${endpoint} is the path of an endpoint and is added automatically.`,
       suggestion: trimmed.slice(0, trimmed.length - endpoint.length),
-      action: `Leave out ${endpoint}`,
+      action: `Remove ${endpoint}`,
     };
   }
   if (VERSION_SEGMENT.test(url.pathname)) return null;
   return {
-    text: "There is no /v1 at the end, which most servers expect.",
+    text: "Most servers expect /v1 at the end.",
     suggestion: `${trimmed}/v1`,
     action: "Add /v1",
   };

@@ -48,7 +48,7 @@ export function BindModels({ provider, models, onDone, onBusyChange }: BindModel
               labelHidden
               type="search"
               icon="search"
-              placeholder={`Find one of ${formatCount(all.length)}`}
+              placeholder={`Search ${formatCount(all.length)} models`}
               className="min-w-48 flex-1"
               value={typed}
               onValueChange={setTyped}
@@ -126,7 +126,7 @@ function toWords({ bound, failed, isStopped }: BindOutcome): string {
   const parts = [
     `${formatCount(bound)} bound`,
     ...(failed > 0 ? [`${formatCount(failed)} failed, with the reason in the list`] : []),
-    ...(isStopped ? ["stopped before the end"] : []),
+    ...(isStopped ? ["stopped early"] : []),
   ];
   return `${parts.join("; ")}.`;
 }

@@ -70,20 +70,20 @@ function toColumns(onChange: (action: BindAction) => void, disabled: boolean): r
           <span className="truncate font-mono text-xs" title={upstreamName}>
             {upstreamName}
           </span>
-          {isByHand && <Badge>by hand</Badge>}
+          {isByHand && <Badge>added manually</Badge>}
         </span>
       ),
     },
     {
       id: "alias",
-      header: "Served as",
+      header: "Alias",
       width: "w-68",
       wrap: true,
       cell: (row) => <AliasCell row={row} disabled={disabled} onChange={onChange} />,
     },
     {
       id: "capabilities",
-      header: "Can do",
+      header: "Capabilities",
       width: "w-52",
       cell: (row) =>
         row.boundAlias === null && <CapabilityCell row={row} disabled={disabled} onChange={onChange} />,
@@ -142,7 +142,7 @@ function CapabilityCell({ row: { upstreamName, capabilities }, disabled, onChang
   const words = capabilities.map((capability) => CAPABILITY_LABEL[capability]).join(", ");
   return (
     <Popover
-      title={`What ${upstreamName} can do`}
+      title={`Capabilities of ${upstreamName}`}
       trigger={
         <Button
           size="sm"
@@ -184,7 +184,7 @@ function PriceCell({ row: { upstreamName, prices }, disabled, onChange }: CellPr
     >
       <div className="w-80 max-w-full">
         <p className="mb-3 text-xs text-ink-soft">
-          Left empty, the prices of a loaded feed hold; a unit without any is recorded as unpriced.
+          Empty: the prices of a loaded feed apply. A unit without a price is recorded as unpriced.
         </p>
         <PriceInputs
           prices={prices}
@@ -197,7 +197,7 @@ function PriceCell({ row: { upstreamName, prices }, disabled, onChange }: CellPr
 
 function toPriceWords(prices: PriceFields): string {
   const written = UNITS.flatMap((unit) => prices[unit] ?? []);
-  return written.length === 0 ? "none set" : written.map((price) => formatMoney(price)).join(" / ");
+  return written.length === 0 ? "not set" : written.map((price) => formatMoney(price)).join(" / ");
 }
 
 function toId({ upstreamName }: BindRow): string {

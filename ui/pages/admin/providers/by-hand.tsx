@@ -20,8 +20,8 @@ export function ByHand({ onAdd, disabled }: ByHandProps) {
   return (
     <form onSubmit={submit} className="flex flex-wrap items-end gap-2">
       <TextField
-        label="Bind by hand what is not listed"
-        placeholder="The provider's name of the model"
+        label="Add a model that is not listed"
+        placeholder="Upstream name"
         mono
         className="min-w-48 flex-1"
         lengthMax={UPSTREAM_NAME_LENGTH_MAX}

@@ -48,7 +48,7 @@ export function ConnectStep({ takenNames, onCreated, onCancel }: ConnectStepProp
         required
         mono
         lengthMax={NAME_LENGTH_MAX}
-        hint="How it is called here and in reports: lower-case letters, digits, dots, dashes and underscores. It stays as it is."
+        hint="Shown in reports and cannot be changed. Lower-case letters, digits, dots, dashes and underscores."
         value={form.name}
         error={toFieldError(create.error, "name")}
         onValueChange={(name) => change({ name })}
@@ -58,7 +58,7 @@ export function ConnectStep({ takenNames, onCreated, onCancel }: ConnectStepProp
       <StepFooter>
         <Button onClick={onCancel}>Cancel</Button>
         <Button type="submit" variant="primary" busy={create.isPending}>
-          Add and look for models
+          Add and discover models
         </Button>
       </StepFooter>
     </form>

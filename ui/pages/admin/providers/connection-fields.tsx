@@ -1,4 +1,3 @@
-import type { ProviderDetails } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { CheckboxField } from "../../../components/choice-field.tsx";
 import { toFieldError } from "../../../components/field-frame.tsx";
@@ -8,16 +7,10 @@ import { TextField } from "../../../components/text-field.tsx";
 import { AdvancedFields } from "./advanced-fields.tsx";
 import { findBaseUrlWarning } from "./base-url.ts";
 import type { Preset } from "./presets.ts";
-import type { ProviderForm } from "./provider-form.ts";
+import type { ProviderFieldsProps } from "./provider-form.ts";
 
-export interface ConnectionFieldsProps {
-  readonly form: ProviderForm;
-  readonly onChange: (change: Partial<ProviderForm>) => void;
-  /** The provider as it is; null while it is being made. */
-  readonly before: ProviderDetails | null;
+export interface ConnectionFieldsProps extends ProviderFieldsProps {
   readonly preset?: Preset | undefined;
-  /** Of the last try to save. */
-  readonly failure: Error | null;
 }
 
 /** Where a provider is and how it is called: every field but its name. */
@@ -42,10 +35,9 @@ export function ConnectionFields({ form, onChange, before, preset, failure }: Co
           label="API key"
           required={before === null && preset?.key === "needed"}
           disabled={form.removesKey}
-          placeholder={before?.has_credential === true ? "A key is stored; write another to replace it" : ""}
+          placeholder={before?.has_credential === true ? "A key is stored. Enter another to replace it." : ""}
           hint={
-            preset?.hint ??
-            "Sent to this provider as a bearer token. It is stored encrypted and never shown again."
+            preset?.hint ?? "Sent to the provider as a bearer token. Stored encrypted and never shown again."
           }
           value={form.apiKey}
           error={toFieldError(failure, "api_key")}

@@ -23,7 +23,7 @@ export function ConnectionTest({ provider, isChanged, children }: ConnectionTest
       <div className="flex flex-wrap gap-2">
         {children}
         <Button busy={test.isPending} onClick={() => test.mutate()}>
-          {isChanged ? "Test what is saved" : "Test"}
+          {isChanged ? "Test the saved connection" : "Test"}
         </Button>
       </div>
       <div role="status">

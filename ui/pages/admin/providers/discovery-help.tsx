@@ -19,11 +19,11 @@ export function DiscoveryHelp({ failure, provider, onRetry, onEdit }: DiscoveryH
     <div className="flex min-w-0 flex-col gap-3">
       <ErrorNotice failure={failure} compact />
       <p className="text-ink-soft">
-        Asked was <InlineCode>GET {provider.base_url}/models</InlineCode>
+        Requested <InlineCode>GET {provider.base_url}/models</InlineCode>
         {provider.has_credential ? ", with the stored key." : ", without a key."}
       </p>
       <div>
-        <h3 className="text-xs font-medium">What it may be</h3>
+        <h3 className="text-xs font-medium">Possible causes</h3>
         <ul className="mt-1 list-disc space-y-1 pl-5 text-ink-soft">
           {toCauses(failure, provider).map((cause) => (
             <li key={cause}>{cause}</li>

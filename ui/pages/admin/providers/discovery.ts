@@ -43,14 +43,14 @@ export function toCauses(failure: ApiFailure, provider: Asked): readonly string[
 
 function toNetworkCauses(message: string, provider: Asked, url: URL | null): readonly string[] {
   if (message.includes("response_too_large")) {
-    return ["What answered is no list of models: the base URL may lead to another service."];
+    return ["The response is not a list of models: the base URL may point to another service."];
   }
   const isTimeout = message.includes("timeout");
   const host = url?.host ?? provider.base_url;
   return [
     isTimeout
-      ? `${host} did not answer in time: it may be starting, or a firewall may drop the packets.`
-      : `Nothing listens at ${host}, or its name is not known: is the server running?${toLocalHint(url)}`,
+      ? `${host} did not respond in time: it may be starting, or a firewall may drop the packets.`
+      : `Nothing listens at ${host}, or its name cannot be resolved: check that the server runs.${toLocalHint(url)}`,
     ...(url?.protocol === "https:" && provider.verify_tls
       ? [
           provider.has_custom_ca
@@ -59,7 +59,7 @@ function toNetworkCauses(message: string, provider: Asked, url: URL | null): rea
         ]
       : []),
     ...(url !== null && isLocal(url)
-      ? ["In a container localhost is the container itself: write the name of the host instead."]
+      ? ["In a container, localhost is the container itself: use the name of the host instead."]
       : []),
   ];
 }
@@ -80,23 +80,23 @@ function toAnswerCauses(message: string, provider: Asked): readonly string[] {
   if (status === "401" || status === "403") {
     return [
       provider.has_credential
-        ? "The stored key was refused: it may be mistyped, expired, or of another account."
-        : "The provider wants a key, and none is stored.",
+        ? "The stored key was refused: it may be mistyped, expired or from another account."
+        : "The provider requires a key, and none is stored.",
     ];
   }
   if (status === "404" || status === "405") {
     return [
-      "The path is another one: compare the base URL with the provider's documentation.",
-      "This provider does not list its models. Bind them by hand.",
+      "The path is wrong: compare the base URL with the provider's documentation.",
+      "This provider does not list its models. Add them manually.",
     ];
   }
   if (status !== undefined && status.startsWith("3")) {
-    return ["The provider sends to another address, which is not followed: write that address instead."];
+    return ["The provider redirects to another address, which is not followed: use that address instead."];
   }
   if (status !== undefined && status.startsWith("5"))
-    return ["The provider has a problem of its own: try again later."];
+    return ["The provider has an internal problem: try again later."];
   return [
-    "What answered is no models endpoint: a sign-in page, or another service at this address.",
-    "This provider does not list its models in the usual shape. Bind them by hand.",
+    "The response does not come from a models endpoint: a sign-in page or another service is at this address.",
+    "This provider lists its models in an unknown format. Add them manually.",
   ];
 }

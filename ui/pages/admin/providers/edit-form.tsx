@@ -30,7 +30,7 @@ export function EditForm({ provider, onSaved, buttons }: EditFormProps) {
     ...updateProvider,
     onSuccess: (saved) => {
       setForm(toProviderForm(saved));
-      notify({ title: `${saved.name} saved`, body: "It holds from the next request on.", tone: "good" });
+      notify({ title: `${saved.name} saved`, body: "Applies from the next request.", tone: "good" });
       onSaved?.(saved);
     },
   });

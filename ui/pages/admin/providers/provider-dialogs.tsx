@@ -31,10 +31,10 @@ export function DisableDialog({ provider, models, onClose }: ProviderQuestionPro
         <>
           <p>
             {models.length === 0
-              ? "No model routes to it, so that no request is refused."
-              : "Requests for these names are refused with model_not_found, and they leave the list of models, until it is enabled again:"}
+              ? "No model uses it, so no request is refused."
+              : "Until it is enabled again, these models are not listed, and requests for them are refused with model_not_found:"}
           </p>
-          {models.length > 0 && <AliasList label="Names that stop" aliases={toAliases(models)} />}
+          {models.length > 0 && <AliasList label="Disabled models" aliases={toAliases(models)} />}
         </>
       }
       confirmLabel="Disable provider"
@@ -70,20 +70,20 @@ export function DeleteDialog({ provider, models, onClose, onDeleted }: DeleteDia
       title={`Delete ${provider}?`}
       body={
         <div className="flex flex-col gap-2">
-          <p>Its address, key and settings are removed. What it was used for stays in the reports.</p>
+          <p>Its address, key and settings are removed. Past usage stays in the reports.</p>
           {bindings.length > 0 && (
             <div>
-              <p>Removed with it are its models:</p>
+              <p>Its models are removed too:</p>
               <AliasList label="Models removed with it" aliases={toAliases(bindings)} />
             </div>
           )}
           {names.length > 0 && (
             <div>
-              <p>and the names that lead to them:</p>
+              <p>and these other names of them:</p>
               <AliasList label="Names removed with it" aliases={toAliases(names)} />
             </div>
           )}
-          {models.length > 0 && <p>Requests for any of these are refused from then on.</p>}
+          {models.length > 0 && <p>Requests for any of these are refused.</p>}
         </div>
       }
       confirmLabel="Delete provider"

@@ -26,6 +26,16 @@ export interface ProviderForm {
   readonly endpoints: EndpointTexts;
 }
 
+/** What every group of a provider's fields takes. */
+export interface ProviderFieldsProps {
+  readonly form: ProviderForm;
+  readonly onChange: (change: Partial<ProviderForm>) => void;
+  /** The provider as it is; null while it is being made. */
+  readonly before: ProviderDetails | null;
+  /** The error of the last try to save. */
+  readonly failure: Error | null;
+}
+
 const NO_ENDPOINTS: EndpointTexts = { chat: "", completions: "", embeddings: "", transcription: "" };
 
 export const NEW_PROVIDER: ProviderForm = {

@@ -78,7 +78,7 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
           Models <span className="font-normal text-ink-faint">{formatCount(models.length)}</span>
         </h3>
         {models.length === 0 ? (
-          <p className="text-ink-soft">None is bound yet: nothing can be called here.</p>
+          <p className="text-ink-soft">No models yet. Discover the provider's models and add them.</p>
         ) : (
           <AliasList label={`Models of ${provider.name}`} aliases={models.map(({ alias }) => alias)} />
         )}
@@ -88,7 +88,7 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
           className="self-start"
           onClick={() => setBinding(true)}
         >
-          Look for models
+          Discover models
         </Button>
       </section>
       <section aria-labelledby="provider-connection" className="flex flex-col gap-3">
@@ -108,11 +108,10 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
       </section>
       <section aria-labelledby="provider-end" className="flex flex-col gap-3 border-t border-line pt-4">
         <h3 id="provider-end" className="font-semibold">
-          Stop using it
+          Disable or delete
         </h3>
         <p className="text-ink-soft">
-          Disabled, it keeps its settings and models. Deleted, its models and the names that lead to them go
-          too.
+          Disabling keeps its settings and models. Deleting removes its models and their other names too.
         </p>
         <div className="flex flex-wrap gap-2">
           <Button onClick={() => onEnable(provider, !provider.enabled)}>

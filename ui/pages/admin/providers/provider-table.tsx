@@ -78,7 +78,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       id: "models",
       header: "Models",
       width: "w-20",
-      headerTitle: "Models bound to it, names for them included",
+      headerTitle: "Models of this provider, other names included",
       align: "end",
       sortValue: ({ models }) => models,
       cell: ({ provider, models }) =>
@@ -86,7 +86,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
           <Link
             to="/models"
             search={{ provider: provider.name }}
-            title={`Models of ${provider.name} in the catalogue`}
+            title={`Show the models of ${provider.name}`}
             className="text-accent underline-offset-2 hover:underline"
           >
             {formatCount(models)}
@@ -112,7 +112,7 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       id: "timeouts",
       header: "Timeouts",
       width: "w-32",
-      headerTitle: "To connect, and to read",
+      headerTitle: "Connect and read timeout",
       cell: ({ provider }) => (
         <span title={`${provider.timeout_connect} s to connect, ${provider.timeout_read} s to read`}>
           {provider.timeout_connect} s<span className="text-ink-faint"> · </span>
@@ -122,9 +122,9 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
     },
     {
       id: "cap",
-      header: "At once",
+      header: "Concurrency",
       width: "w-24",
-      headerTitle: "Requests at the same time; others wait",
+      headerTitle: "Max concurrency: more requests wait in a queue",
       align: "end",
       sortValue: ({ provider }) => provider.max_concurrency,
       cell: ({ provider }) =>

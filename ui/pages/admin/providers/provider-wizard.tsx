@@ -65,15 +65,15 @@ export function ProviderWizard({ provider, takenNames, onClose }: ProviderWizard
 }
 
 const TITLE = {
-  connect: () => "Add a provider",
+  connect: () => "Add provider",
   edit: (name: string) => `Connection of ${name}`,
   bind: (name: string) => `Models of ${name}`,
 } as const;
 
 const DESCRIPTION = {
-  connect: "Step 1 of 2: where it is. Nothing can be called before models are bound.",
-  edit: "Then its models are looked for again.",
-  bind: "Tick what may be called here and bind it. What each can do is guessed by its name.",
+  connect: "Step 1 of 2: connection. Models come next.",
+  edit: "Its models are discovered again afterwards.",
+  bind: "Select the models that your team may call. Capabilities are guessed from the name.",
 } as const;
 
 interface EditStepProps {

@@ -21,7 +21,7 @@ export function DeleteModelDialog({ alias, names, onDeleted, onClose }: DeleteMo
   const remove = useMutation({
     ...deleteModel,
     onSuccess: () => {
-      notify({ title: `${alias} deleted`, body: "What it was used for stays in the reports.", tone: "good" });
+      notify({ title: `${alias} deleted`, body: "Past usage stays in the reports.", tone: "good" });
       onDeleted();
     },
   });
@@ -32,10 +32,10 @@ export function DeleteModelDialog({ alias, names, onDeleted, onClose }: DeleteMo
         onOpenChange={(next) => !next && onClose()}
         size="sm"
         title={`${alias} is in use`}
-        description="It cannot be deleted while these names lead to it. Delete them or point them elsewhere first."
+        description="It cannot be deleted while it has these other names. Delete them or change their target first."
         footer={<Button onClick={onClose}>Close</Button>}
       >
-        <AliasList label={`Names for ${alias}`} aliases={names} />
+        <AliasList label={`Other names of ${alias}`} aliases={names} />
         {remove.error !== null && (
           <div className="mt-3">
             <ErrorNotice failure={remove.error} compact />
@@ -49,7 +49,7 @@ export function DeleteModelDialog({ alias, names, onDeleted, onClose }: DeleteMo
       open
       onOpenChange={(next) => !next && onClose()}
       title={`Delete ${alias}?`}
-      body="Requests for it are refused with model_not_found from the next one on, and prices written with it go. What it was used for stays in the reports."
+      body="Requests for it are refused with model_not_found immediately, and prices set with the model are deleted. Past usage stays in the reports."
       confirmLabel="Delete model"
       danger
       busy={remove.isPending}

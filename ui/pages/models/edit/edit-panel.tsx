@@ -101,7 +101,7 @@ function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) 
     ...updateModel,
     onSuccess: (saved) => {
       if (saved.alias === model.alias) {
-        notify({ title: `${saved.alias} saved`, body: "It holds from the next request on.", tone: "good" });
+        notify({ title: `${saved.alias} saved`, body: "Applies from the next request.", tone: "good" });
         return;
       }
       notify({
@@ -134,7 +134,7 @@ function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) 
         alias={model.alias}
         kindNote={
           names.length > 0
-            ? "Routes to a provider. Names lead to it, so that it cannot become a name itself."
+            ? "Routes to a provider. It has other names, so it cannot become a name for another model."
             : undefined
         }
         pricesNote={toPricesNote(row, form)}
@@ -153,11 +153,11 @@ function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) 
 }
 
 function toPricesNote({ model, own }: EditableRow, form: ModelForm): string | undefined {
-  if (own === null) return "The prices could not be read, so that they cannot be changed now.";
+  if (own === null) return "Prices could not be loaded and cannot be changed now.";
   if (form.kind === "name") return undefined;
-  if (model.target !== null) return "It keeps what it cost under its target: these prices become its own.";
+  if (model.target !== null) return "The inherited prices become its own.";
   const pinned = toPinnedUnits(model, own);
   if (pinned.length === 0) return undefined;
   const words = pinned.map((unit) => UNIT_LABEL[unit].toLowerCase()).join(", ");
-  return `Inherited from ${model.upstream_name}: ${words}. When a price is changed here, all of these become its own.`;
+  return `Inherited from ${model.upstream_name}: ${words}. Changing one price makes all of them its own.`;
 }

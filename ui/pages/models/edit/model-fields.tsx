@@ -59,8 +59,8 @@ export function ModelFields(props: ModelFieldsProps) {
         placeholder={form.kind === "binding" ? form.upstreamName : ""}
         hint={
           props.alias === null
-            ? "The name that callers use. Left empty, it is the upstream name."
-            : "Renamed, it keeps its prices and the names that lead to it; the old name stops at once."
+            ? "The name that callers use. Empty: the upstream name."
+            : "A renamed model keeps its prices and other names. The old name stops working immediately."
         }
         value={form.alias}
         error={toFieldError(failure, "alias")}
@@ -81,7 +81,7 @@ export function ModelFields(props: ModelFieldsProps) {
       </section>
       <SwitchField
         label="Listed"
-        hint="Not listed, it still serves whoever knows its name. Names that lead to it have a switch of their own."
+        hint="A hidden model can still be called by name. Other names of it are listed separately."
         checked={!form.hidden}
         onCheckedChange={(listed) => onChange({ hidden: !listed })}
       />
@@ -91,21 +91,21 @@ export function ModelFields(props: ModelFieldsProps) {
 
 function toPricesNote(kind: ModelForm["kind"]): string {
   return kind === "name"
-    ? "Prices of its own override those of the model that it leads to, unit by unit."
-    : "The whole set: a unit left empty has no price, and is recorded as unpriced.";
+    ? "Own prices override the prices of the target, unit by unit."
+    : "A unit without a price is recorded as unpriced.";
 }
 
 function TargetField({ form, onChange, models, alias, failure }: ModelFieldsProps) {
   return (
     <ComboField
-      label="Leads to"
+      label="Target"
       required
       mono
-      hint="A model that routes to a provider itself. Its provider, capabilities and prices are inherited."
+      hint="A model that routes to a provider. Provider, capabilities and prices are inherited."
       options={models
         .filter((model) => model.target === null && model.alias !== alias)
         .map((model) => ({ value: model.alias, detail: model.provider }))}
-      noneText="No such model routes to a provider itself."
+      noneText="No such model routes to a provider"
       value={form.target}
       error={toFieldError(failure, "target")}
       onValueChange={(target) => onChange({ target })}
@@ -132,7 +132,7 @@ function BindingFields({ form, onChange, providers, failure }: ModelFieldsProps)
         />
         <TextField
           label="Upstream name"
-          hint="What the provider calls it."
+          hint="The provider's name for the model"
           required
           mono
           lengthMax={UPSTREAM_NAME_LENGTH_MAX}

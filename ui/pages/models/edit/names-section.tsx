@@ -21,7 +21,7 @@ export function NamesSection({ alias, names }: NamesSectionProps) {
   const add = useMutation({
     ...createModel,
     onSuccess: (model) => {
-      notify({ title: `${model.alias} leads to ${alias}`, tone: "good" });
+      notify({ title: `${model.alias} is now a name for ${alias}`, tone: "good" });
       setName("");
     },
   });
@@ -32,14 +32,14 @@ export function NamesSection({ alias, names }: NamesSectionProps) {
   return (
     <section aria-labelledby="model-names" className="flex flex-col gap-2">
       <h3 id="model-names" className="font-semibold">
-        Names for it
+        Other names
       </h3>
       {names.length === 0 ? (
         <p className="text-ink-soft">
-          None. A name such as “default” lets callers stay as they are when you change the model behind it.
+          None. With a name such as “default” you can change the model without changing callers.
         </p>
       ) : (
-        <AliasList label={`Names for ${alias}`} aliases={names} />
+        <AliasList label={`Other names of ${alias}`} aliases={names} />
       )}
       <form onSubmit={submit} className="flex flex-wrap items-end gap-2">
         <TextField

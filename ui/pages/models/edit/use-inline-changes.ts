@@ -50,7 +50,7 @@ function toPricePatch(
 ) {
   const models = client.getQueryData(modelsQuery().queryKey);
   const pricing = client.getQueryData(pricingQuery().queryKey);
-  if (pricing === undefined) throw new Error("The prices in force are not known. Reload the page.");
+  if (pricing === undefined) throw new Error("Current prices could not be loaded. Reload the page.");
   const model = models?.rows.find(({ alias }) => alias === shown.alias) ?? shown;
   const own = toOwnPrices(pricing.entries).get(model.alias) ?? {};
   return { pricing: toPricing({ ...toPriceFields(model, own), ...change }) };

@@ -61,7 +61,7 @@ export function toFeedDiff(
   return { lines, counts, unusedCount };
 }
 
-/** Aliases, upstream names, and whatever was called: relayed models and deleted names are in no catalogue. */
+/** Aliases, upstream names and every called name: relayed and deleted models are in no list of models. */
 export function toUsedNames(models: readonly Model[], usage: readonly TeamUsageRow[]): ReadonlySet<string> {
   return new Set([
     ...models.flatMap(({ alias, upstream_name: upstreamName }) => [alias, upstreamName]),

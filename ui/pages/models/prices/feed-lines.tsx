@@ -66,7 +66,7 @@ const NAME: Column<FeedLine> = {
         {entry.name}
       </span>
       {!isUsed && (
-        <Badge title="No alias, no upstream name, and not called in the last 30 days">not in use</Badge>
+        <Badge title="Not an alias or upstream name, and not called in the last 30 days">not in use</Badge>
       )}
     </span>
   ),
@@ -87,7 +87,7 @@ const OLD: Column<FeedLine> = {
   sortValue: ({ oldPerMillion }) => oldPerMillion,
   cell: ({ oldPerMillion, oldVersion }) =>
     oldPerMillion !== null && (
-      <span title={oldVersion === null ? "Written with the model" : `From ${oldVersion}`}>
+      <span title={oldVersion === null ? "Set with the model" : `From ${oldVersion}`}>
         {formatMoneyExact(oldPerMillion)}
       </span>
     ),

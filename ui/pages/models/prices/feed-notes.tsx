@@ -15,12 +15,12 @@ export function Problems({ problems }: { readonly problems: readonly FeedProblem
       <div className="min-w-0 flex-1">
         <p className="font-medium">
           {problems.length === 1
-            ? "One thing is wrong with it, and a feed is loaded whole or not at all."
-            : `${formatCount(problems.length)} things are wrong with it, and a feed is loaded whole or not at all.`}
+            ? "1 problem. Correct it or leave the entry out: a feed is loaded completely or not at all."
+            : `${formatCount(problems.length)} problems. Correct them or leave the entries out: a feed is loaded completely or not at all.`}
         </p>
         <div
           role="region"
-          aria-label="What is wrong"
+          aria-label="Problems"
           tabIndex={0}
           className="mt-1.5 max-h-40 overflow-y-auto text-xs text-ink-soft"
         >
@@ -72,24 +72,24 @@ function toNotes(
   ).length;
   return [
     count(unusedCount, {
-      one: "1 price touches no alias, no upstream name and nothing that was called in the last 30 days.",
-      many: "prices touch no alias, no upstream name and nothing that was called in the last 30 days.",
+      one: "1 price is for a name that is not in use.",
+      many: "prices are for names that are not in use.",
     }),
     count(overWritten, {
-      one: "1 price replaces one that was written with a model.",
-      many: "prices replace one that was written with a model.",
+      one: "1 price replaces one that was set with a model.",
+      many: "prices replace ones that were set with a model.",
     }),
     count(freeCount, {
-      one: "1 price is 0: the unit then costs nothing, which is not the same as having no price.",
-      many: "prices are 0: these units then cost nothing, which is not the same as having no price.",
+      one: "1 price is 0: the unit is free, not unpriced.",
+      many: "prices are 0: these units are free, not unpriced.",
     }),
     count(partialCount, {
       one: "1 model has further prices that have no unit here (tiers, batches, cache writes, images): they are not taken.",
       many: "models have further prices that have no unit here (tiers, batches, cache writes, images): they are not taken.",
     }),
     count(skipped.length, {
-      one: "1 thing was skipped; Skipped says why.",
-      many: "things were skipped; Skipped says why of each.",
+      one: "1 entry was skipped: see Skipped.",
+      many: "entries were skipped: see Skipped.",
     }),
   ].flat();
 }

@@ -26,7 +26,7 @@ export function FeedResult({ loaded, counts }: FeedResultProps) {
         </dd>
       </dl>
       <p className="text-ink-soft">
-        They hold from the next request on. The cost of past requests is what it was when they were recorded.
+        They apply from the next request. The cost of past requests does not change.
       </p>
     </div>
   );

@@ -42,7 +42,7 @@ export function FeedReview(props: FeedReviewProps) {
       <p className="text-ink-soft">
         <span className="break-words text-ink">{fileName}</span>:{" "}
         {reading.kind === "price_map" ? "LiteLLM’s price map" : "a pricing feed"} with{" "}
-        {formatCount(reading.entries.length + bad)} prices. Nothing has been loaded yet.
+        {formatCount(reading.entries.length + bad)} prices. Nothing is loaded yet.
       </p>
       {props.failure !== null && <ErrorNotice failure={props.failure} />}
       <Problems problems={plan.problems} />
@@ -52,12 +52,14 @@ export function FeedReview(props: FeedReviewProps) {
         value={choices.version}
         onValueChange={(version) => onChoose({ ...choices, version })}
         error={plan.versionError}
-        hint="A label that the prices carry; the same one may be loaded again."
+        hint="A label for these prices. The same version can be loaded again."
       />
       <div className="flex flex-col gap-1.5">
         {bad > 0 && (
           <CheckboxField
-            label={bad === 1 ? "Leave the bad entry out" : `Leave the ${formatCount(bad)} bad entries out`}
+            label={
+              bad === 1 ? "Leave out the invalid entry" : `Leave out ${formatCount(bad)} invalid entries`
+            }
             checked={choices.leavesOutBad}
             onCheckedChange={(leavesOutBad) => onChoose({ ...choices, leavesOutBad })}
           />
@@ -66,7 +68,7 @@ export function FeedReview(props: FeedReviewProps) {
           label={`Only names in use here (${formatCount(usedCount)} of ${formatCount(reading.entries.length)} prices)`}
           checked={choices.onlyUsed}
           onCheckedChange={(onlyUsed) => onChoose({ ...choices, onlyUsed })}
-          hint="Aliases, upstream names, and models that were called in the last 30 days, by the relay too."
+          hint="Aliases, upstream names, and models called in the last 30 days, relayed ones included"
         />
       </div>
       <FeedNotes reading={reading} diff={diff} />

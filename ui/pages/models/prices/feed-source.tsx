@@ -43,7 +43,7 @@ export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
               disabled={text.trim() === ""}
               onClick={() => onText(text, "pasted text")}
             >
-              Show what it changes
+              Review changes
             </Button>
             <Button variant="ghost" onClick={() => setPasting(false)}>
               Drop a file instead
@@ -58,11 +58,11 @@ export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
             sizeBytesMax={FEED_BODY_BYTES_MAX}
             onText={onText}
             error={refusal}
-            hint="Nothing is loaded yet: what it changes is shown first."
+            hint="You review the changes before anything is loaded."
           />
           <div>
             <Button variant="ghost" icon="copy" onClick={() => setPasting(true)}>
-              Paste it instead
+              Paste instead
             </Button>
           </div>
         </>

@@ -46,8 +46,8 @@ export function KeptCard({ pricing, rows, query, onQueryChange, onEdit, onLoad }
             ) : (
               <EmptyState
                 icon="pricing"
-                title="No price is kept yet"
-                body="Load a feed, or set prices with a model in the catalogue. Until then all usage is recorded as unpriced."
+                title="No prices yet"
+                body="Load a feed, or set the prices of a model. Until then all usage is recorded as unpriced."
                 action={<Button onClick={onLoad}>Load prices</Button>}
               />
             )

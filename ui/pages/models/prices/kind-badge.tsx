@@ -3,9 +3,9 @@ import type { NameKind } from "./missing.ts";
 
 const NOTE = {
   model: null,
-  upstream: { text: "upstream name", title: "Models that go to this upstream model inherit from it" },
-  relay: { text: "relay", title: "Passed on by the relay, and priced by the name that the request asks for" },
-  gone: { text: "not in the catalogue", title: "No model here has this alias or upstream name" },
+  upstream: { text: "upstream name", title: "Models with this upstream name inherit its prices" },
+  relay: { text: "relay", title: "Relayed requests are priced by the model that they ask for" },
+  gone: { text: "no model", title: "No model here has this alias or upstream name" },
 } as const satisfies Record<NameKind, { readonly text: string; readonly title: string } | null>;
 
 /** What a priced name is, where it is not simply a model's. */

@@ -49,9 +49,7 @@ export function LoadDialog({ kept, usedNames, onClose }: LoadDialogProps) {
     <Dialog
       open
       onOpenChange={(next) => !next && !load.isPending && close()}
-      title={
-        load.data === undefined ? (read === null ? "Load prices" : "What this file changes") : "Prices loaded"
-      }
+      title={load.data === undefined ? (read === null ? "Load prices" : "Review changes") : "Prices loaded"}
       size="lg"
       keepOnOutsidePress={read !== null}
       footer={

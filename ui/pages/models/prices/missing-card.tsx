@@ -30,7 +30,7 @@ export function MissingCard(props: MissingCardProps) {
   return (
     <Card
       title="Used without a price"
-      lead="Units of the last 30 days (UTC) that have no price now. Cost is computed when a request is recorded, so a price set here counts from the next request on; past requests stay unpriced."
+      lead="Units of the last 30 days (UTC) that have no price now. A price applies from the next request: past requests stay unpriced."
       flush
       className="mb-6"
     >
@@ -50,7 +50,7 @@ export function MissingCard(props: MissingCardProps) {
           ) : (
             <EmptyState
               icon="check"
-              title="Every unit that was used has a price"
+              title="Every used unit has a price"
               body={toPastNote(unpricedRequests)}
             />
           )
@@ -58,7 +58,7 @@ export function MissingCard(props: MissingCardProps) {
       />
       {isTruncated && (
         <p className="border-t border-line px-4 py-2 text-xs text-warn">
-          There was more usage than one report holds: the list may not be complete.
+          The report is truncated: the list may be incomplete.
         </p>
       )}
     </Card>

@@ -4,7 +4,7 @@ import type { Model, Pricing } from "../../../api/catalog.ts";
 import type { TeamUsageRow } from "../../../api/reports.ts";
 import { toPairId } from "./feed-diff.ts";
 
-/** What a priced name is: a model of the catalogue, an upstream name of one, what the relay passes on, or nothing any more. */
+/** What a priced name is: an alias, an upstream name, a relayed name, or a name that no model has any more. */
 export type NameKind = "model" | "upstream" | "relay" | "gone";
 
 /** A unit that was used and has no price now. */

@@ -70,7 +70,7 @@ function toColumns(onEdit: (row: NamePrices) => void, units: readonly Unit[]): r
       width: "w-14",
       align: "end",
       cell: (row) => (
-        <IconButton icon="edit" size="sm" label={`Set a price of ${row.name}`} onClick={() => onEdit(row)} />
+        <IconButton icon="edit" size="sm" label={`Set price of ${row.name}`} onClick={() => onEdit(row)} />
       ),
     },
   ];
@@ -95,7 +95,7 @@ function toUnitColumn(unit: Unit): Column<NamePrices> {
 }
 
 function Source({ versions }: { readonly versions: NamePrices["versions"] }) {
-  const words = versions.map((version) => version ?? "written with the model").join(", ");
+  const words = versions.map((version) => version ?? "set with the model").join(", ");
   return (
     <span className="block truncate text-ink-soft" title={words}>
       {words}

@@ -48,7 +48,7 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
   const form = useId();
   const { notify } = useToast();
   const set = useSetPrice(() => {
-    notify({ title: `Price set for ${name}`, body: "It holds from the next request on.", tone: "good" });
+    notify({ title: `Price set for ${name}`, body: "Applies from the next request.", tone: "good" });
     onClose();
   });
   const submit = (event: SubmitEvent) => {
@@ -59,7 +59,7 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
     <Dialog
       open
       onOpenChange={(next) => !next && onClose()}
-      title="Set a price"
+      title="Set price"
       description={<span className="break-words">{name}</span>}
       size="sm"
       footer={
@@ -93,7 +93,7 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
         />
         <div className="flex flex-col gap-1.5 text-xs text-ink-soft">
           <WhereItHolds kind={kind} model={model} />
-          <p>It counts from the next request on: what was recorded as unpriced stays so.</p>
+          <p>Applies from the next request. Past requests stay unpriced.</p>
         </div>
         {set.error !== null && <ErrorNotice failure={set.error} />}
       </form>
@@ -102,19 +102,16 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
 }
 
 function toHint(price: number | null, unit: Unit): string {
-  if (price === null) return "0 says that it is free. Up to six decimals.";
+  if (price === null) return "0 means free. Up to six decimals.";
   return `${formatMoneyExact(price / 1e6)} a ${unit === "audio_seconds" ? "second" : "token"}`;
 }
 
 function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model: Model | undefined }) {
-  if (kind === "relay")
-    return <p>It holds for every relayed request that asks for this model by this name.</p>;
-  if (kind === "upstream") return <p>It holds for every model that inherits from this upstream name.</p>;
+  if (kind === "relay") return <p>It applies to every relayed request for this model.</p>;
+  if (kind === "upstream") return <p>It applies to every model that inherits from this upstream name.</p>;
   if (model === undefined) {
     return (
-      <p>
-        No model has this name now. The price is kept for one that gets it, as its alias or upstream name.
-      </p>
+      <p>No model has this name now. The price applies when one gets it as its alias or upstream name.</p>
     );
   }
   if (model.target === null) return <p>The prices of the model’s other units stay as they are.</p>;
@@ -123,7 +120,7 @@ function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model
       This is a name for {model.target}: the price holds for this name only, everything else stays the
       target’s. To price {model.target} for all its names,{" "}
       <Link to="/models" search={{ q: model.target }} className="text-accent underline">
-        change it in the catalogue
+        change the target
       </Link>
       .
     </p>

@@ -3,7 +3,7 @@ import { loadPricing, modelsQuery, pricingQuery, refreshCatalog, updateModel } f
 import { planPriceWrite, type PriceWish, type PriceWrite } from "./price-write.ts";
 import { toHandVersion } from "./version.ts";
 
-/** Sets one price by what the catalogue is now, not by what the page showed. Gives how it was written. */
+/** Sets one price by what the server has now, not by what the page showed. Returns how it was written. */
 export function useSetPrice(onSuccess: (write: PriceWrite) => void) {
   const client = useQueryClient();
   return useMutation({

@@ -19,7 +19,7 @@ export interface WayProps {
 export function Way({ way, target }: WayProps) {
   return (
     <dl className="grid gap-x-4 gap-y-2 sm:grid-cols-[6rem_minmax(0,1fr)]">
-      <dt className="text-ink-soft">Way</dt>
+      <dt className="text-ink-soft">Route</dt>
       <dd className="min-w-0">
         <ArrowChain
           alias={way.alias}
@@ -33,7 +33,7 @@ export function Way({ way, target }: WayProps) {
         <code className="min-w-0 font-mono text-xs break-all">POST {way.url}</code>
         <CopyButton iconOnly text={way.url} label="Copy the URL" />
       </dd>
-      <dt className="text-ink-soft">Can do</dt>
+      <dt className="text-ink-soft">Capabilities</dt>
       <dd>
         <CapabilityChips capabilities={way.capabilities} />
       </dd>
@@ -61,14 +61,14 @@ export function Refusal({ failure, alias, row, rows, onChange, onAdd }: RefusalP
         <ErrorNotice failure={failure} />
       </div>
       {code === "model_not_found" && row !== undefined && (
-        <Step text={`${alias} is in the catalogue, but its provider ${row.model.provider} is disabled.`}>
+        <Step text={`${alias} is a model, but its provider ${row.model.provider} is disabled.`}>
           <Link to="/providers" search={{ open: row.model.provider }} className={buttonClass({ size: "sm" })}>
             Open {row.model.provider}
           </Link>
         </Step>
       )}
       {code === "model_not_found" && row === undefined && (
-        <Step text={similar.length === 0 ? "No model has a name like this." : "Did you mean"}>
+        <Step text={similar.length === 0 ? "No model has a similar name." : "Did you mean"}>
           {similar.map((other) => (
             <Button key={other} size="sm" onClick={() => onChange({ resolve: other })}>
               {other}
@@ -81,13 +81,11 @@ export function Refusal({ failure, alias, row, rows, onChange, onAdd }: RefusalP
       )}
       {code === "endpoint_not_supported" && row !== undefined && (
         <Step
-          text={
-            row.model.target === null ? "It is declared to do:" : `${row.model.target} is declared to do:`
-          }
+          text={row.model.target === null ? "Declared capabilities:" : `Capabilities of ${row.model.target}:`}
         >
           <CapabilityChips capabilities={row.model.capabilities} />
           <Button size="sm" onClick={() => onChange({ open: row.model.target ?? alias })}>
-            Change what it can do
+            Change capabilities
           </Button>
         </Step>
       )}

@@ -36,7 +36,7 @@ export function ResolveBox({ search, onChange, rows, onAdd }: ResolveBoxProps) {
   return (
     <Card
       title="Where does a request go?"
-      lead="Resolved as the proxy itself does it. Nothing is sent."
+      lead="Shows the route of a request. Nothing is sent."
       className="mb-5"
     >
       <form
@@ -49,10 +49,10 @@ export function ResolveBox({ search, onChange, rows, onAdd }: ResolveBoxProps) {
         <ComboField
           label="Model"
           mono
-          placeholder="A name that callers use"
+          placeholder="Name of a model"
           className="min-w-56 flex-1 sm:max-w-sm"
           options={rows.map(({ model }) => ({ value: model.alias, detail: model.provider }))}
-          noneText="No model has this name; press Enter to see what a caller is told."
+          noneText="No model has this name. Press Enter to see the error that callers get."
           value={typed}
           onValueChange={setTyped}
           onCommit={ask}
