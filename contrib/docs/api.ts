@@ -19,7 +19,7 @@ Access is *public*, *caller* (an API key as \`Authorization: Bearer\` or \`x-api
 - *caller* and *admin*: \`missing_api_key\`, \`invalid_api_key\`; *admin*: \`admin_required\`;
 - with a session every method but GET, and \`POST /auth/password\` and \`POST /auth/login-link\` always: \`cross_origin_rejected\`, and \`invalid_json\` for a form.
 
-This page is made from \`src/http/openapi\` by \`npm run docs\`.
+This page is made from the declarations of the routes by \`npm run docs\`.
 `;
 
 const EVERYWHERE: ReadonlySet<ErrorCode> = new Set([

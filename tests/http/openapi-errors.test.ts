@@ -16,19 +16,28 @@ import { findFaults, openApi, ROUTES } from "./openapi-reader.ts";
 import { nameOf, stepsOf } from "./openapi-replay.ts";
 import { expectError, sendRaw, startHarness, toResponse, type Harness } from "./support.ts";
 
+interface SeenElsewhere {
+  readonly of: (route: Route) => boolean;
+  readonly code: ErrorCode;
+  readonly file: string;
+}
+
 /** What cannot be had in a moment and over a plain request is seen by other tests, which name the code. */
-const SEEN_ELSEWHERE: readonly { readonly of: RegExp; readonly code: ErrorCode; readonly file: string }[] = [
-  // A body that comes too slowly.
-  { of: /^POST .*(completions|embeddings)$/, code: "invalid_request", file: "http/body.test.ts" },
+const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
+  // A body that is passed on, and comes too slowly.
   {
-    of: /^(DELETE|OPTIONS|PATCH|POST|PUT) \/transparent/,
+    of: ({ upstreamErrorHeaders }) => upstreamErrorHeaders !== undefined,
     code: "invalid_request",
     file: "http/body.test.ts",
   },
   // More groups than a report may hold.
-  { of: /\/stats\/summary$/, code: "range_too_large", file: "ledger/summary.test.ts" },
-  { of: /\/auth\/callback$/, code: "sso_group_required", file: "http/sso.test.ts" },
-  { of: /\/auth\/callback$/, code: "sso_userinfo_failed", file: "http/sso-hostile.test.ts" },
+  { of: ({ path }) => path === "/stats/summary", code: "range_too_large", file: "ledger/summary.test.ts" },
+  { of: ({ path }) => path === "/auth/callback", code: "sso_group_required", file: "http/sso.test.ts" },
+  {
+    of: ({ path }) => path === "/auth/callback",
+    code: "sso_userinfo_failed",
+    file: "http/sso-hostile.test.ts",
+  },
 ];
 
 const BODY_BYTES_MAX = 64 * 1024;
@@ -116,6 +125,9 @@ afterEach(async () => {
 
 const find = (name: string): Route => ROUTES.find((operation) => nameOf(operation) === name)!;
 const asAdmin = () => ({ authorization: `Bearer ${app.adminKey}` });
+/** The data plane's: their bodies go to the upstream. */
+const isEndpoint = ({ access, upstreamErrorHeaders }: Route) =>
+  access === "caller" && upstreamErrorHeaders !== undefined;
 const isMutation = ({ method, access }: Route) => method !== "GET" && access !== "relay";
 
 /** Sends it, and expects this refusal, as the document has it. */
@@ -166,7 +178,7 @@ function toPath(operation: Route): string {
 
 test("what is asked of every request is refused on every route: its host, its credential, its origin, its body", async () => {
   for (const operation of ROUTES) {
-    const { access, method, body, path, example = {} } = operation;
+    const { access, method, body, example = {} } = operation;
     const json = method === "GET" || method === "HEAD" ? {} : { body: example };
     await see(operation, "invalid_host", { headers: { ...asAdmin(), host: "no host" }, ...json });
     const foreign = { ...asAdmin(), host: "evil.example", origin: "http://evil.example" };
@@ -186,7 +198,7 @@ test("what is asked of every request is refused on every route: its host, its cr
       });
       await see(operation, "invalid_json", { headers: { ...own, "content-type": "text/plain" }, body: "{}" });
     }
-    const isTyped = body !== undefined && access !== "relay" && !/completions$|embeddings$/.test(path);
+    const isTyped = body !== undefined && access !== "relay" && !isEndpoint(operation);
     if (isTyped) await see(operation, "invalid_request", { body: "[]" });
     if (body !== undefined || (access === "relay" && method !== "GET" && method !== "HEAD")) {
       await see(operation, "request_too_large", { body: " ".repeat(BODY_BYTES_MAX + 1) });
@@ -195,7 +207,7 @@ test("what is asked of every request is refused on every route: its host, its cr
 });
 
 test("a data plane request is refused for its model, its capability, its batch and an upstream that is not there", async () => {
-  for (const operation of ROUTES.filter(({ path }) => /completions$|embeddings$/.test(path))) {
+  for (const operation of ROUTES.filter(isEndpoint)) {
     await see(operation, "model_required", { body: {} });
     await see(operation, "model_not_found", { body: { model: "nothing" } });
     await see(operation, "endpoint_not_supported", { body: { model: "poor" } });
@@ -395,7 +407,7 @@ test("every code that the document lists for a route was seen to come from it, h
   for (const operation of ROUTES) {
     for (const code of toErrorCodes(operation)) {
       if (seen.has(`${nameOf(operation)} ${code}`)) continue;
-      const elsewhere = SEEN_ELSEWHERE.find((each) => each.code === code && each.of.test(nameOf(operation)));
+      const elsewhere = SEEN_ELSEWHERE.find((each) => each.code === code && each.of(operation));
       const text =
         elsewhere === undefined ? "" : await Bun.file(join(import.meta.dir, "..", elsewhere.file)).text();
       if (!text.includes(`"${code}"`)) missing.push(`${nameOf(operation)} ${code}`);
