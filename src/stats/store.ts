@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { PriceSet, Pico, Quantities } from "#kernel/units.ts";
+import type { PriceSet, Pico, Quantities, Unit } from "#kernel/units.ts";
 import type { Outcome } from "#usage/event.ts";
 import type { Bucket } from "./bucket.ts";
 import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
@@ -113,6 +113,22 @@ export interface Facets extends ReportNotes {
 export const FACET_NAMES = ["principals", "keys", "providers", "models", "clients", "tags"] as const;
 export type FacetName = (typeof FACET_NAMES)[number];
 
+/** What was used of one unit of one name, by requests that had no price for it. */
+export interface UnpricedUnit {
+  readonly model: string;
+  /** Passed on by the relay, whose prices are those of exactly this name. */
+  readonly isRelayed: boolean;
+  readonly unit: Unit;
+  readonly requests: number;
+  /** Normalised as reports count it. */
+  readonly quantity: number;
+  readonly lastSeenUs: InstantUs;
+}
+
+export interface MissingPrices extends ReportNotes {
+  readonly rows: readonly UnpricedUnit[];
+}
+
 /** Aborting drops a question that is still waiting, and the answer of one that is under way. */
 export interface ReportOptions {
   readonly signal?: AbortSignal;
@@ -167,4 +183,6 @@ export interface StatsStore {
     query: StatsQuery & { readonly bucket: Bucket; readonly context: ReportContext },
     options?: ReportOptions,
   ): Promise<EncodedReport>;
+  /** By model and unit. Of requests that name a model, however they ended; the prices are those in force when they were recorded. */
+  readMissingPrices(query: StatsQuery, options?: ReportOptions): Promise<MissingPrices>;
 }

@@ -2,6 +2,7 @@ import type { FeedLoad } from "#catalog/feed-plan.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toPricePerMillion, toPricePerUnit } from "#kernel/units.ts";
+import type { MissingPrices } from "#stats/store.ts";
 
 /** The answer to a load of a pricing feed (decisions, "Usage and prices"). */
 export function toFeedLoadView({ version, loadedAtUs, entryCount }: FeedLoad) {
@@ -25,4 +26,29 @@ export function toPricingListView({ feed, prices }: Pick<CatalogSnapshot, "feed"
           },
     ),
   };
+}
+
+/** A name that usage is priced under: a model of the catalog, one that the relay passes on, or one that is in the catalog no more. */
+export const PRICED_NAME_KINDS = ["model", "relay", "gone"] as const;
+
+/** What was used without a price, and whether it has one now (docs/decisions.md). */
+export function toMissingPricesView(
+  { rows }: Pick<MissingPrices, "rows">,
+  { findModel, findPrice }: Pick<CatalogSnapshot, "findModel" | "findPrice">,
+) {
+  const missing = rows.map(({ model: name, isRelayed, unit, requests, quantity, lastSeenUs }) => {
+    const model = isRelayed ? null : findModel(name);
+    const price = model === null ? findPrice(name, unit)?.pricePico : model.prices[unit];
+    const kind: (typeof PRICED_NAME_KINDS)[number] = isRelayed ? "relay" : model === null ? "gone" : "model";
+    return {
+      model: name,
+      kind,
+      unit,
+      requests,
+      quantity,
+      last_seen: formatInstant(lastSeenUs),
+      has_price: typeof price === "number",
+    };
+  });
+  return { missing };
 }

@@ -121,3 +121,42 @@ test.each(["/admin/v1/usage/summary", "/admin/v1/usage/series"])(
     await expectError(await team.get(path, {}), { status: 401, code: "missing_api_key" });
   },
 );
+
+describe("GET /admin/v1/usage/missing-prices", () => {
+  const free = {
+    model: "free",
+    kind: "gone",
+    requests: 1,
+    last_seen: "2026-03-10T11:00:00.000000Z",
+    has_price: false,
+  };
+
+  test("tells each unit of each name that had no price, and not what was priced or failed without usage", async () => {
+    expect(await team.read("/admin/v1/usage/missing-prices")).toEqual({
+      missing: [
+        { ...free, unit: "input_tokens", quantity: 6 },
+        { ...free, unit: "output_tokens", quantity: 2 },
+        { ...free, unit: "cached_input_tokens", quantity: 4 },
+      ],
+    });
+    expect(await team.read("/admin/v1/usage/missing-prices?until=2026-03-10")).toEqual({ missing: [] });
+  });
+
+  test("says of a unit that has got a price since that the next request is priced, and keeps what was not", async () => {
+    const entries = [{ model: "free", unit: "output_tokens", price_per_million: 0 }];
+    await team.deps.catalog.loadFeed({ version: "1", entries }, null);
+    const { missing } = await team.read("/admin/v1/usage/missing-prices");
+    expect(missing.map(({ unit, quantity, has_price: has }: any) => [unit, quantity, has])).toEqual([
+      ["input_tokens", 6, false],
+      ["output_tokens", 2, true],
+      ["cached_input_tokens", 4, false],
+    ]);
+  });
+
+  test("is an admin's", async () => {
+    await expectError(await team.get("/admin/v1/usage/missing-prices", bearer(team.alice)), {
+      status: 403,
+      code: "admin_required",
+    });
+  });
+});

@@ -28,6 +28,7 @@ async function start(stats: Partial<StatsStore>) {
     readSummary: unasked,
     readFacets: unasked,
     readErrors: unasked,
+    readMissingPrices: unasked,
     ...stats,
   };
   harness = await startHarness({ stats: store });

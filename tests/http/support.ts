@@ -291,6 +291,7 @@ const NO_STATS: StatsStore = {
   readGroupedSeries: async () => ({ chunks: [], snapped: null, truncated: false }),
   readSummary: async () => ({ chunks: [], snapped: null, truncated: false }),
   readErrors: async () => ({ chunks: [], snapped: null, truncated: false }),
+  readMissingPrices: async () => ({ rows: [], snapped: null, truncated: false }),
   readFacets: async () => ({
     principals: [],
     keyIds: [],

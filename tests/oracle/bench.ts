@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { StatsStore } from "#stats/store.ts";
 import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
 import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
+import { readMissingPrices } from "#storage/sqlite/ledger/reports/missing-prices.ts";
 import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
 import { readGroupedSeries } from "#storage/sqlite/ledger/reports/series-groups.ts";
 import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
@@ -14,7 +15,7 @@ import type { Answer, Question, World } from "./oracle.ts";
 export interface Bench {
   readonly cast: Cast;
   /** What reports name beside the ledger. */
-  readonly names: Pick<World, "providers" | "keys">;
+  readonly names: Pick<World, "providers" | "keys" | "models" | "named">;
   /** Asks the interface, over a socket when `socket` says so. */
   ask(question: Question, socket?: boolean): Promise<Asked>;
   /** From now on reports are read from this ledger, at this moment. */
@@ -29,7 +30,11 @@ export interface Asked {
   readonly counted: { readonly sinceUs: number; readonly untilUs: number } | null;
 }
 
-/** `bob` and `alice`, who has deleted a key; `openai`, `local`. Both names of a deleted predecessor live on in events. */
+const PRICES_OF_FAST = { input_tokens: 1, audio_seconds: 2 };
+/** Prices of names that are no models, of which the relay passes one on. */
+const NAMED: World["named"] = new Map([["Renamed", ["output_tokens", "cached_input_tokens"]]]);
+
+/** `bob` and `alice`, who has deleted a key; `openai`, `local`, and the model `fast` with some prices. Both names of a deleted predecessor live on in events. */
 export async function startBench(): Promise<Bench> {
   let stats: StatsStore | null = null;
   let nowUs = 0;
@@ -46,6 +51,7 @@ export async function startBench(): Promise<Bench> {
       readSummary: (query, options) => current().readSummary(query, options),
       readFacets: (query, options) => current().readFacets(query, options),
       readErrors: (query, options) => current().readErrors(query, options),
+      readMissingPrices: (query, options) => current().readMissingPrices(query, options),
     },
   });
   for (const name of ["openai", "local"]) {
@@ -53,6 +59,13 @@ export async function startBench(): Promise<Bench> {
     const { status } = await call(harness, "POST", "/admin/v1/providers", { body });
     if (status !== 201) throw new Error(`the provider was refused: ${status}`);
   }
+  const priced = { alias: "fast", provider: "openai", upstream_name: "up", pricing: PRICES_OF_FAST };
+  const model = await call(harness, "POST", "/admin/v1/models", { body: priced });
+  const entries = [...NAMED].flatMap(([name, units]) =>
+    units.map((unit) => ({ model: name, unit, price_per_million: 1 })),
+  );
+  const feed = await call(harness, "POST", "/admin/v1/pricing", { body: { version: "1", entries } });
+  if (model.status !== 201 || feed.status !== 200) throw new Error("the prices were refused");
   const { providers } = await harness.deps.catalog.snapshot();
   const alice = await createCaller(harness, "alice");
   const bob = await createCaller(harness, "bob", "admin");
@@ -68,7 +81,12 @@ export async function startBench(): Promise<Bench> {
       openaiId: idOf("openai"),
       localId: idOf("local"),
     },
-    names: { providers: new Map(providers.map(({ id, name }) => [id, name])), keys: new Map(living) },
+    names: {
+      providers: new Map(providers.map(({ id, name }) => [id, name])),
+      keys: new Map(living),
+      models: new Map([["fast", ["input_tokens", "audio_seconds"]]]),
+      named: new Map([...NAMED, ["fast", ["input_tokens", "audio_seconds"]]]),
+    },
     async ask({ path, report }, socket = false) {
       const url = harness.url + path;
       const response = socket
@@ -102,6 +120,7 @@ function createDirectStats(database: Database): StatsStore {
     readSummary: async (query) => readSummary(database, query),
     readFacets: async (query) => readFacets(database, query),
     readErrors: async (query) => readErrors(database, query),
+    readMissingPrices: async (query) => readMissingPrices(database, query),
   };
 }
 

@@ -18,6 +18,9 @@ export interface World {
   readonly providers: ReadonlyMap<string, string>;
   /** The API keys that exist, by id. */
   readonly keys: ReadonlyMap<string, { readonly label: string; readonly suffix: string }>;
+  /** The units that have a price now: of models of the catalog, and of names that prices are kept under. */
+  readonly models: ReadonlyMap<string, readonly UnitName[]>;
+  readonly named: ReadonlyMap<string, readonly UnitName[]>;
   /** Rows from before it were removed: the log lists what is left, and sums count everything. */
   readonly rowsFromUs?: number;
 }
@@ -25,7 +28,7 @@ export interface World {
 /** What is asked, as it is meant; `path` is how it is spelled. */
 export interface Question {
   readonly path: string;
-  readonly report: "series" | "summary" | "requests" | "facets" | "errors";
+  readonly report: "series" | "summary" | "requests" | "facets" | "errors" | "missing";
   /** How the rows of a summary are told apart. */
   readonly grouping: "own" | "admin" | "team";
   /** Whose usage alone; null is everybody's. */
@@ -66,7 +69,7 @@ interface Row {
 
 const RELAY = "transparent:messages";
 const UNIT_NAMES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
-type UnitName = (typeof UNIT_NAMES)[number];
+export type UnitName = (typeof UNIT_NAMES)[number];
 const FACET_VALUES_MAX = 500;
 /** Buckets of all groups together. */
 const GROUP_BUCKETS_MAX = 10_000;
@@ -82,6 +85,7 @@ export function createOracle(world: World): Oracle {
     if (question.report === "series") return toSeries(world, question, rows);
     if (question.report === "errors") return toErrors(world, question, rows);
     if (question.report === "summary") return { status: 200, body: toSummary(world, question, rows) };
+    if (question.report === "missing") return { status: 200, body: toMissing(world, rows) };
     if (question.report === "facets") return { status: 200, body: toFacets(world, question, rows) };
     return { status: 200, body: toPage(world, question, rows) };
   };
@@ -281,6 +285,40 @@ function toSummary(world: World, { grouping }: Question, rows: readonly Row[]) {
     return Object.assign(figures, { principal }, grouping === "team" ? { provider, client, tags, app } : {});
   });
   return { usage };
+}
+
+/** What was used without a price of its time, of requests with a model. */
+function toMissing(world: World, rows: readonly Row[]) {
+  const uses = rows.flatMap(({ atUs, event }) => {
+    const { model, usage, prices, providerId } = event;
+    if (model === null || usage === null) return [];
+    const input = toFullRateInput(event) ?? undefined;
+    const quantities = { ...usage.quantities, input_tokens: input };
+    return UNIT_NAMES.flatMap((unit, place) => {
+      const quantity = quantities[unit] ?? 0;
+      if (quantity === 0 || (prices[unit] ?? null) !== null) return [];
+      const total = unit === "audio_seconds" ? Math.round(quantity * 1e6) : quantity;
+      return { key: [model, Number(providerId === RELAY), place], atUs, unit, total };
+    });
+  });
+  const groups = Map.groupBy(uses, ({ key }) => JSON.stringify(key));
+  const missing = [...groups.values()]
+    .flatMap((group) => (group[0] === undefined ? [] : [{ group, key: group[0].key, unit: group[0].unit }]))
+    .sort((left, right) => compareKeys(left.key, right.key))
+    .map(({ group, key: [model = "", isRelayed], unit }) => {
+      const found = isRelayed === 1 ? undefined : world.models.get(String(model));
+      const total = group.reduce((sum, one) => sum + one.total, 0);
+      return {
+        model,
+        kind: isRelayed === 1 ? "relay" : found === undefined ? "gone" : "model",
+        unit,
+        requests: group.length,
+        quantity: unit === "audio_seconds" ? total / 1e6 : total,
+        last_seen: formatInstant(Math.max(...group.map(({ atUs }) => atUs))),
+        has_price: (found ?? world.named.get(String(model)) ?? []).includes(unit),
+      };
+    });
+  return { missing };
 }
 
 function toFacets(world: World, { counts }: Question, rows: readonly Row[]) {

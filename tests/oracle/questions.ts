@@ -11,15 +11,14 @@ const MINUTE_US = 60_000_000;
 
 /** The reports, whose they are, and which parameters they take. */
 const REPORTS = [
-  { path: "/stats/series", report: "series", grouping: "team", filters: "all", own: false, groups: true },
-  { path: "/stats/summary", report: "summary", grouping: "team", filters: "all", own: false, groups: false },
+  { path: "/stats/series", report: "series", grouping: "team", filters: "all", own: false },
+  { path: "/stats/summary", report: "summary", grouping: "team", filters: "all", own: false },
   {
     path: "/stats/requests",
     report: "requests",
     grouping: "team",
     filters: "all",
     own: false,
-    groups: false,
   },
   {
     path: "/stats/requests/facets",
@@ -27,16 +26,14 @@ const REPORTS = [
     grouping: "team",
     filters: "all",
     own: false,
-    groups: false,
   },
-  { path: "/stats/errors", report: "errors", grouping: "team", filters: "all", own: false, groups: false },
+  { path: "/stats/errors", report: "errors", grouping: "team", filters: "all", own: false },
   {
     path: "/admin/v1/requests",
     report: "requests",
     grouping: "team",
     filters: "all",
     own: false,
-    groups: false,
   },
   {
     path: "/admin/v1/usage/summary",
@@ -44,7 +41,6 @@ const REPORTS = [
     grouping: "admin",
     filters: "all",
     own: false,
-    groups: false,
   },
   {
     path: "/admin/v1/usage/series",
@@ -52,10 +48,16 @@ const REPORTS = [
     grouping: "admin",
     filters: "all",
     own: false,
-    groups: false,
   },
-  { path: "/my/usage", report: "summary", grouping: "own", filters: "none", own: true, groups: false },
-  { path: "/my/usage/series", report: "series", grouping: "own", filters: "none", own: true, groups: true },
+  { path: "/my/usage", report: "summary", grouping: "own", filters: "none", own: true },
+  { path: "/my/usage/series", report: "series", grouping: "own", filters: "none", own: true },
+  {
+    path: "/admin/v1/usage/missing-prices",
+    report: "missing",
+    grouping: "admin",
+    filters: "all",
+    own: false,
+  },
 ] as const;
 
 /** A value as it is meant and as it is spelled. */
@@ -286,7 +288,9 @@ function toQuestion(
     sinceUs: since?.meaning ?? null,
     untilUs: until?.meaning ?? null,
     bucket: bucket?.meaning ?? "day",
-    groupBy: asked.groups ? toGroupQuestion(asked.own, grouped) : null,
+    // An admin's series has none.
+    groupBy:
+      asked.report === "series" && asked.grouping !== "admin" ? toGroupQuestion(asked.own, grouped) : null,
     limit: paged.limit?.meaning ?? 100,
     offset: paged.offset?.meaning ?? 0,
     counts: counts?.meaning ?? false,

@@ -268,6 +268,8 @@ function toCounted(world: World, question: Question, counted: Window): Question 
 /** No total has the hours of a filter but that by outcome, nor those of groups. Where nothing of it was removed, the header tells of whole days. */
 function isReadByRow({ events }: World, question: Question, counted: Window): boolean {
   const { report, bucket, sinceUs, principalId, principal, keyId, provider, model, clientPrefix } = question;
+  // No total tells in which unit something was unpriced.
+  if (report === "missing") return true;
   if (bucket !== "hour" || (report !== "series" && report !== "errors")) return false;
   const isGrouped = question.groupBy !== null;
   const values = [principalId, principal, keyId, provider, model, clientPrefix, ...question.tags];

@@ -1,15 +1,21 @@
 import { Elysia } from "elysia";
 import type { Guard } from "#http/door/guard.ts";
-import { parseTeamQuery, queryOf } from "./report.ts";
-import { UsageByPrincipal } from "#http/schemas/reports.ts";
+import { parseTeamQuery, queryOf, toJsonReport } from "./report.ts";
+import { MissingPrices, UsageByPrincipal } from "#http/schemas/reports.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
-import { FILTER_ERRORS, FILTER_QUERY, REQUEST_LOG, SERIES, tableAnswer } from "./declared.ts";
+import { FILTER_ERRORS, FILTER_QUERY, REQUEST_LOG, reportAnswer, SERIES, tableAnswer } from "./declared.ts";
 import { route } from "#http/door/route.ts";
+import type { StatsStore } from "#stats/store.ts";
+import { toMissingPricesView } from "#views/pricing.ts";
 import { createRequestLog, type RequestLogDeps } from "./request-log.ts";
 import { createUsageReports, type UsageReportDeps } from "./usage-reports.ts";
 
-/** Reports for admins: usage by principal and over time with the filters of section 4.4, and the request log (section 4.6). */
-export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestLogDeps) {
+interface AdminReportDeps {
+  readonly stats: Pick<StatsStore, "readMissingPrices">;
+}
+
+/** Reports for admins: usage by principal and over time, the request log (section 4.6), and what was used without a price. */
+export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestLogDeps & AdminReportDeps) {
   const reports = createUsageReports(deps);
   const requestLog = createRequestLog(deps);
   const parse = async (request: Request) => parseTeamQuery(queryOf(request), await deps.catalog.snapshot());
@@ -46,6 +52,36 @@ export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestL
       "/usage/series",
       async ({ request }) => await reports.series(request, await parse(request)),
       route({ access: "admin", ...SERIES }),
+    )
+    .get(
+      "/usage/missing-prices",
+      async ({ request }) => {
+        const snapshot = await deps.catalog.snapshot();
+        const asked = parseTeamQuery(queryOf(request), snapshot);
+        const found = await deps.stats.readMissingPrices(asked, { signal: request.signal });
+        return toJsonReport(toMissingPricesView(found, snapshot), found);
+      },
+      route({
+        access: "admin",
+        summary: "What was used without a price, by model and unit",
+        description:
+          "Of requests that name a model, however they ended, as they were recorded: a price that was set since changes nothing about them.",
+        query: FILTER_QUERY,
+        answer: reportAnswer(MissingPrices, {
+          missing: [
+            {
+              model: MODEL.alias,
+              kind: "model",
+              unit: "cached_input_tokens",
+              requests: 3,
+              quantity: 4096,
+              last_seen: "2026-03-11T11:59:58.250000Z",
+              has_price: false,
+            },
+          ],
+        }),
+        errors: [...FILTER_ERRORS, "range_too_large"],
+      }),
     )
     .get(
       "/requests",

@@ -4,6 +4,7 @@ import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
 import { FACET_NAMES } from "#stats/store.ts";
 import { UNITS } from "#kernel/units.ts";
+import { PRICED_NAME_KINDS } from "#views/pricing.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import {
   Cost,
@@ -72,6 +73,20 @@ export const GroupedUsageSeries = view("GroupedUsageSeries", {
     ),
   ),
   other: Type.Optional(nullable(fields(groupFigures))),
+});
+
+export const MissingPrices = view("MissingPrices", {
+  missing: Type.Array(
+    fields({
+      model: Type.String(),
+      kind: oneOf(PRICED_NAME_KINDS),
+      unit: oneOf(UNITS),
+      requests: Count,
+      quantity: Type.Number({ minimum: 0, description: "As reports count it." }),
+      last_seen: Instant,
+      has_price: Type.Boolean({ description: "Whether the next request will be priced." }),
+    }),
+  ),
 });
 
 export const RequestRow = view("RequestRow", {

@@ -74,6 +74,7 @@ interface ReaderQuestions {
   readonly readSummary: ReportQuestion<"readSummary">;
   readonly readFacets: ReportQuestion<"readFacets">;
   readonly readErrors: ReportQuestion<"readErrors">;
+  readonly readMissingPrices: ReportQuestion<"readMissingPrices">;
 }
 
 interface ReportQuestion<Kind extends Report> {

@@ -20,5 +20,7 @@ export function createStats(ask: Ask): StatsStore {
     readSummary: (question, options) => ask<"readSummary">({ kind: "readSummary", question }, options),
     readFacets: (question, options) => ask<"readFacets">({ kind: "readFacets", question }, options),
     readErrors: (question, options) => ask<"readErrors">({ kind: "readErrors", question }, options),
+    readMissingPrices: (question, options) =>
+      ask<"readMissingPrices">({ kind: "readMissingPrices", question }, options),
   };
 }

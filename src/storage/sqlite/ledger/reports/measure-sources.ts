@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import type { Unit } from "#kernel/units.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import type { RawRange, Span, WindowCut } from "./window-cut.ts";
 
@@ -106,6 +107,19 @@ const AUDIO_US = `iif(e.audio_seconds IS NULL, NULL, floor(${AUDIO}) + (${AUDIO}
 // CASE stops at the first that is true; OR would look at all of them.
 const UNPRICED = `CASE WHEN m.output AND e.output_tokens > 0 THEN 1 WHEN m.cached AND e.cached_input_tokens > 0 THEN 1
   WHEN m.audio AND e.audio_seconds > 0 THEN 1 WHEN m.input AND ${INPUT} > 0 THEN 1 ELSE 0 END`;
+
+/** Whether a row of `event` has some of a unit without a price, and how much, as totals keep it; for `EVENT_JOINS`. */
+export const UNPRICED_OF_EVENT: {
+  readonly [unit in Unit]: { readonly isUsed: string; readonly quantity: string };
+} = {
+  input_tokens: { isUsed: `m.input AND ${INPUT} > 0`, quantity: INPUT },
+  output_tokens: { isUsed: "m.output AND e.output_tokens > 0", quantity: "e.output_tokens" },
+  cached_input_tokens: {
+    isUsed: "m.cached AND e.cached_input_tokens > 0",
+    quantity: "e.cached_input_tokens",
+  },
+  audio_seconds: { isUsed: "m.audio AND e.audio_seconds > 0", quantity: AUDIO_US },
+};
 
 /** Each measure of one row of `event`, spelled for `EVENT_JOINS`. */
 export const MEASURES_OF_EVENT = {

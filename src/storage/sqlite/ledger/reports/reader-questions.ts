@@ -3,6 +3,7 @@ import type { AnswerOf, Asked, QuestionKind, QuestionOf } from "#storage/ledger/
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
 import { loadLastUsed } from "./key-use.ts";
+import { readMissingPrices } from "./missing-prices.ts";
 import { listRequests } from "./request-log.ts";
 import { readGroupedSeries } from "./series-groups.ts";
 import { readSeries } from "./series.ts";
@@ -21,6 +22,7 @@ const ANSWERS: Answers = {
   readSummary,
   readFacets,
   readErrors,
+  readMissingPrices: (database, question) => readMissingPrices(database, question),
 };
 
 /** Throws ProxyError for a refusal; anything else that it throws is a bug, or the file's. */

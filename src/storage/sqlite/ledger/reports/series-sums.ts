@@ -207,7 +207,8 @@ function toSums(
   ].join(", ");
 }
 
-function saveRanges(database: Database, ranges: readonly BucketRange[]): void {
+/** As `bucket_range` of this connection until the next call. */
+export function saveRanges(database: Database, ranges: readonly BucketRange[]): void {
   database.run(
     "CREATE TEMP TABLE IF NOT EXISTS bucket_range (bucket INTEGER PRIMARY KEY, from_at INTEGER, to_at INTEGER)",
   );

@@ -1,0 +1,50 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import { UNITS, type Unit } from "#kernel/units.ts";
+import { keepMostUsed } from "./grouping.ts";
+import type { MissingPrices, UnpricedUnit } from "./store.ts";
+
+/** Rows of the report, since names that the relay passes on are anybody's; the most used are kept. */
+export const MISSING_PRICES_MAX = 1000;
+
+/** A part of what was used of one unit without a price. */
+export interface UnpricedUse extends Omit<UnpricedUnit, "quantity"> {
+  /** As totals keep it: audio in microseconds. */
+  readonly total: number;
+}
+
+/** The parts put together, by model, those of the relay last, and unit. */
+export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrices, "snapped"> {
+  const sums = new Map<string, Growing>();
+  for (const { model, isRelayed, unit, ...part } of parts) {
+    const key = JSON.stringify([model, isRelayed, unit]);
+    const sum = sums.get(key) ?? { model, isRelayed, unit, requests: 0, total: 0, lastSeenUs: 0 };
+    sums.set(key, sum);
+    sum.requests += part.requests;
+    sum.total += part.total;
+    sum.lastSeenUs = Math.max(sum.lastSeenUs, part.lastSeenUs);
+  }
+  const sorted = [...sums.values()].sort(
+    (left, right) =>
+      compareCodeUnits(left.model, right.model) ||
+      Number(left.isRelayed) - Number(right.isRelayed) ||
+      UNITS.indexOf(left.unit) - UNITS.indexOf(right.unit),
+  );
+  const { rows, truncated } = keepMostUsed(sorted, MISSING_PRICES_MAX);
+  return {
+    rows: rows.map(({ total, ...row }) => ({ ...row, quantity: toQuantity(row.unit, total) })),
+    truncated,
+  };
+}
+
+interface Growing extends UnpricedUse {
+  requests: number;
+  total: number;
+  lastSeenUs: InstantUs;
+}
+
+const MICROS_PER_SECOND = 1e6;
+
+function toQuantity(unit: Unit, total: number): number {
+  return unit === "audio_seconds" ? total / MICROS_PER_SECOND : total;
+}
