@@ -31,10 +31,11 @@ export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrice
       UNITS.indexOf(left.unit) - UNITS.indexOf(right.unit),
   );
   const { rows, truncated } = keepMostUsed(sorted, MISSING_PRICES_MAX);
-  return {
-    rows: rows.map(({ total, ...row }) => ({ ...row, quantity: toQuantity(row.unit, total) })),
-    truncated,
-  };
+  const units = rows.map(({ model, isRelayed, unit, requests, total, lastSeenUs }) => {
+    const quantity = toQuantity(unit, total);
+    return { model, isRelayed, unit, requests, quantity, lastSeenUs };
+  });
+  return { rows: units, truncated };
 }
 
 interface Growing extends UnpricedUse {

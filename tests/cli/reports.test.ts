@@ -178,10 +178,11 @@ describe("sums", () => {
 describe("pricing missing", () => {
   test("lists units that were used and have no price now, and no longer those that got one", async () => {
     const missing = await eachJson("pricing missing").then(Object.values);
+    const unpriced = { kind: "model", requests: 1, last_seen: expect.any(String), has_price: false };
     const expected = [
-      { model: "free", provider: "up", unit: "input_tokens", quantity: 1000 },
-      { model: "free", provider: "up", unit: "output_tokens", quantity: 200 },
-      { model: "half", provider: "up", unit: "output_tokens", quantity: 200 },
+      { ...unpriced, model: "free", unit: "input_tokens", quantity: 1000 },
+      { ...unpriced, model: "free", unit: "output_tokens", quantity: 200 },
+      { ...unpriced, model: "half", unit: "output_tokens", quantity: 200 },
     ];
     expect(missing.filter((each) => each !== null)).toEqual(expected);
     const feed = {

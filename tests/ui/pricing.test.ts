@@ -9,7 +9,7 @@ import type { TeamUsageRow } from "../../ui/api/reports.ts";
 import { toFeedDiff, toUsedNames } from "../../ui/pages/models/prices/feed-diff.ts";
 import { FeedTextError, readFeedText, type FeedReading } from "../../ui/pages/models/prices/feed-file.ts";
 import { planLoad, toFeed } from "../../ui/pages/models/prices/load-plan.ts";
-import { toMissingPrices } from "../../ui/pages/models/prices/missing.ts";
+import { toMissingId, toMissingNow } from "../../ui/pages/models/prices/missing.ts";
 import { planPriceWrite, type PriceWrite } from "../../ui/pages/models/prices/price-write.ts";
 
 const ALL = { version: "v", leavesOutBad: false, onlyUsed: false };
@@ -275,39 +275,18 @@ describe("the difference", () => {
 });
 
 describe("used without a price", () => {
-  test("is every unit with a quantity and no price now, summed by name; a price that is inherited counts, one of 0 too", () => {
-    const models = [
-      model("a", { pricing: { input_tokens: 0 } }),
-      model("b", { target: "a", pricing: { input_tokens: 0 }, pricing_inherited: true }),
-    ];
-    const usage = [
-      used("a", { input_tokens: 5, output_tokens: 7, cached_input_tokens: 0 }),
-      used("a", { output_tokens: 1 }, { principal: "grace" }),
-      used("b", { input_tokens: 5 }),
-    ];
-    expect(
-      toMissingPrices(usage, models, []).map(({ name, unit, quantity, requests }) => [
-        name,
-        unit,
-        quantity,
-        requests,
-      ]),
-    ).toEqual([["a", "output_tokens", 8, 4]]);
-  });
+  const row = { model: "a", kind: "model", unit: "input_tokens", requests: 1, quantity: 5 } as const;
+  const last_seen = "2026-01-01T00:00:00.000000Z";
 
-  test("asks for relayed and deleted names under exactly their name, apart from a model of that name", () => {
-    const usage = [
-      used("a", { input_tokens: 1 }, { provider: RELAY_PROVIDER }),
-      used("a", { input_tokens: 2 }),
-      used("gone", { input_tokens: 4 }, { provider: "(deleted)" }),
-      used("priced", { input_tokens: 4 }, { provider: RELAY_PROVIDER }),
+  test("is listed as long as it has no price now; a model and a relayed name of one spelling are two", () => {
+    const missing = [
+      { ...row, last_seen, has_price: false },
+      { ...row, last_seen, kind: "relay" as const, has_price: false },
+      { ...row, last_seen, unit: "output_tokens" as const, has_price: true },
     ];
-    const missing = toMissingPrices(usage, [model("a")], [kept("priced", "input_tokens", 1)]);
-    expect(missing.map(({ name, kind, quantity }) => [name, kind, quantity])).toEqual([
-      ["gone", "gone", 4],
-      ["a", "model", 2],
-      ["a", "relay", 1],
-    ]);
+    const left = toMissingNow({ missing });
+    expect(left).toEqual(missing.slice(0, 2));
+    expect(new Set(left.map(toMissingId)).size).toBe(2);
   });
 });
 

@@ -39,6 +39,8 @@ export type RequestPage = Treaty.Data<typeof api.stats.requests.get>;
 export type RequestRow = RequestPage["requests"][number];
 export type Outcome = RequestRow["outcome"];
 export type Facets = Treaty.Data<typeof api.stats.requests.facets.get>;
+export type MissingPrices = Treaty.Data<(typeof api.admin.v1.usage)["missing-prices"]["get"]>;
+export type MissingPriceRow = MissingPrices["missing"][number];
 export type ErrorsReport = Treaty.Data<typeof api.stats.errors.get>;
 export type ErrorsRow = ErrorsReport["breakdown"][number];
 
@@ -86,6 +88,16 @@ export function errorsQuery(query: SeriesQuery) {
   return queryOptions({
     queryKey: [...KEYS.errors, query],
     queryFn: ({ signal }) => unwrapReport(api.stats.errors.get(asking(signal, { ...query }))),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Of an admin: what was recorded without a price. A change of prices makes it stale. */
+export function missingPricesQuery(query: ReportQuery) {
+  return queryOptions({
+    queryKey: [...KEYS.pricing, "missing", query],
+    queryFn: ({ signal }) =>
+      unwrapReport(api.admin.v1.usage["missing-prices"].get(asking(signal, { ...query }))),
     placeholderData: keepPreviousData,
   });
 }

@@ -1,15 +1,11 @@
 import type { Command } from "commander";
 import { DAY_US, createSystemClock, formatInstant } from "#kernel/clock.ts";
-import { compareCodeUnits } from "#kernel/text.ts";
-import { RELAY_SENTINEL } from "#cli/input/filters.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import type { Installation } from "#cli/installation/installation.ts";
 import { writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, type Client } from "#cli/installation/client.ts";
-import { listModels } from "#cli/installation/lists.ts";
 import { readReport } from "#cli/installation/report.ts";
 
 const WINDOW_DAYS = 30;
@@ -24,8 +20,8 @@ export function addPricingMissingCommand(pricing: Command, terminal: Terminal): 
       const { views, notices } = await findMissing(installation);
       writeList(terminal, options, {
         views,
-        columns: ["model", "provider", "unit", "quantity"],
-        figures: ["quantity"],
+        columns: ["model", "kind", "unit", "quantity", "requests", "last_seen"],
+        figures: ["quantity", "requests"],
       });
       for (const notice of notices) terminal.writeMessage(`${notice}\n`);
       if (options.json === true) return;
@@ -38,7 +34,7 @@ export function addPricingMissingCommand(pricing: Command, terminal: Terminal): 
   );
   command.addHelpText(
     "after",
-    "\nModels that are no longer in the catalog are left out, but for those of the relay.",
+    "\nKinds: model, relay (priced under exactly its name), gone (no longer in the catalog).",
   );
   addExamples(command, [
     "lockport pricing missing",
@@ -46,44 +42,11 @@ export function addPricingMissingCommand(pricing: Command, terminal: Terminal): 
   ]);
 }
 
-interface Missing {
-  readonly model: string;
-  readonly provider: string;
-  readonly unit: string;
-  readonly quantity: number;
-}
-
-/** One row per model and unit, by both. */
-export async function findMissing(
-  installation: Installation,
-): Promise<{ readonly views: readonly Missing[]; readonly notices: readonly string[] }> {
+/** One row per name and unit, as the report answers them. */
+export async function findMissing(installation: Installation) {
   const since = formatInstant(createSystemClock().nowUs() - WINDOW_DAYS * DAY_US);
-  const { api } = installation;
-  const { body, notices } = await readReport(installation, () => api.stats.summary.get({ query: { since } }));
-  const isPriced = await readPrices(api);
-  const missing = new Map<string, Missing>();
-  for (const { model, provider, units } of body.usage) {
-    for (const [unit, quantity] of Object.entries(units)) {
-      if (quantity === 0 || isPriced(model, { provider, unit })) continue;
-      const key = JSON.stringify([model, provider, unit]);
-      const sum = (missing.get(key)?.quantity ?? 0) + quantity;
-      missing.set(key, { model, provider, unit, quantity: sum });
-    }
-  }
-  return {
-    views: [...missing].sort(([left], [right]) => compareCodeUnits(left, right)).map(([, row]) => row),
-    notices,
-  };
-}
-
-/** The prices in force: of the catalog's models, and for what the relay passes on those under exactly its name. */
-async function readPrices(api: Client) {
-  const models = new Map((await listModels(api)).map((model) => [model.alias, model]));
-  const { entries } = await ask(api.admin.v1.pricing.get());
-  const named = new Set(entries.map(({ model, unit }) => JSON.stringify([model, unit])));
-  return (name: string, used: { readonly provider: string; readonly unit: string }): boolean => {
-    if (used.provider === RELAY_SENTINEL) return named.has(JSON.stringify([name, used.unit]));
-    const model = models.get(name);
-    return model === undefined || Object.hasOwn(model.pricing, used.unit);
-  };
+  const { body, notices } = await readReport(installation, () =>
+    installation.api.admin.v1.usage["missing-prices"].get({ query: { since } }),
+  );
+  return { views: body.missing.filter((row) => !row.has_price), notices };
 }

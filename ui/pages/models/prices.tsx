@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { modelsQuery, pricingQuery, type Model, type Pricing } from "../../api/catalog.ts";
-import { teamSeriesQuery, teamSummaryQuery } from "../../api/reports.ts";
+import { missingPricesQuery, teamSummaryQuery, type MissingPriceRow } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { useMinute } from "../../search/now.ts";
@@ -10,7 +10,6 @@ import { toTimeWindow } from "../../search/window.ts";
 import { toUsedNames } from "./prices/feed-diff.ts";
 import { KeptCard } from "./prices/kept-card.tsx";
 import { LoadDialog } from "./prices/load-dialog.tsx";
-import { toMissingPrices, type MissingPrice } from "./prices/missing.ts";
 import { MissingCard } from "./prices/missing-card.tsx";
 import { toNamePrices, type NamePrices } from "./prices/price-list.ts";
 import { SetPriceDialog, toPricedName, type PricedName } from "./prices/set-price-dialog.tsx";
@@ -26,23 +25,22 @@ export function PricesPage() {
   const pricing = useQuery(pricingQuery());
   const models = useQuery(modelsQuery());
   const summary = useQuery(teamSummaryQuery({ since }));
-  const series = useQuery(teamSeriesQuery({ since, bucket: "day" }));
+  const missing = useQuery(missingPricesQuery({ since }));
   const [loading, setLoading] = useState(false);
   const [priced, setPriced] = useState<PricedName | null>(null);
 
   const kept = pricing.data?.entries ?? NO_PRICES;
   const allModels = models.data?.rows ?? NO_MODELS;
   const usage = summary.data?.usage;
-  const missing = useMemo(
-    () => (usage === undefined || pricing.data === undefined ? [] : toMissingPrices(usage, allModels, kept)),
-    [usage, allModels, kept, pricing.data],
-  );
   const usedNames = useMemo(() => toUsedNames(allModels, usage ?? []), [allModels, usage]);
   const rows = useMemo(() => toNamePrices(kept, allModels, usage ?? []), [kept, allModels, usage]);
-  const begin = useCallback((row: MissingPrice) => setPriced({ ...row, prices: {} }), []);
+  const begin = useCallback(
+    ({ model: name, kind, unit }: MissingPriceRow) => setPriced({ name, kind, unit, prices: {} }),
+    [],
+  );
   const edit = useCallback((row: NamePrices) => setPriced(toPricedName(row)), []);
   const isPending = pricing.isPending || models.isPending;
-  const failed = [pricing, models, summary].find(({ error }) => error !== null);
+  const failed = [pricing, models, summary, missing].find(({ error }) => error !== null);
   const isReady = !isPending && !summary.isPending;
 
   return (
@@ -60,14 +58,7 @@ export function PricesPage() {
           <ErrorNotice failure={failed.error} onRetry={() => void failed.refetch()} />
         </div>
       )}
-      <MissingCard
-        isKnown={models.data !== undefined && pricing.data !== undefined && summary.data !== undefined}
-        missing={missing}
-        busy={isPending || summary.isPending}
-        unpricedRequests={series.data?.series.reduce((sum, bucket) => sum + bucket.unpriced_requests, 0)}
-        isTruncated={summary.data?.notes.isTruncated === true}
-        onSetPrice={begin}
-      />
+      <MissingCard report={missing.data} busy={missing.isPending} onSetPrice={begin} />
       {/* Below a list of unknown length: it comes when that is known, and is not pushed down. */}
       {isReady && pricing.data !== undefined && (
         <KeptCard

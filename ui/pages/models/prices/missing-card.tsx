@@ -9,23 +9,19 @@ import { DataTable } from "../../../components/table.tsx";
 import { UNIT_LABEL } from "../../../components/units.tsx";
 import { formatCount } from "../../../text/format.ts";
 import { KindBadge } from "./kind-badge.tsx";
-import type { MissingPrice } from "./missing.ts";
+import type { MissingPriceRow, MissingPrices, ReportNotes } from "../../../api/reports.ts";
+import { toMissingId, toMissingNow } from "./missing.ts";
 
 export interface MissingCardProps {
-  readonly missing: readonly MissingPrice[];
+  /** Undefined: it could not be asked for, or not yet. */
+  readonly report: (MissingPrices & { readonly notes: ReportNotes }) | undefined;
   readonly busy: boolean;
-  /** False: what it is made of could not be asked for. */
-  readonly isKnown: boolean;
-  /** Requests of the same window with a unit that had no price then; undefined until it is known. */
-  readonly unpricedRequests: number | undefined;
-  /** The server left some rows out. */
-  readonly isTruncated: boolean;
-  readonly onSetPrice: (missing: MissingPrice) => void;
+  readonly onSetPrice: (missing: MissingPriceRow) => void;
 }
 
 /** What was used in the last 30 days and has no price now. */
-export function MissingCard(props: MissingCardProps) {
-  const { missing, busy, isKnown, unpricedRequests, isTruncated, onSetPrice } = props;
+export function MissingCard({ report, busy, onSetPrice }: MissingCardProps) {
+  const missing = useMemo(() => (report === undefined ? [] : toMissingNow(report)), [report]);
   const columns = useMemo(() => toColumns(onSetPrice), [onSetPrice]);
   return (
     <Card
@@ -39,24 +35,28 @@ export function MissingCard(props: MissingCardProps) {
         columns={columns}
         rows={missing}
         hasFixedColumns
-        getRowId={toId}
+        getRowId={toMissingId}
         sort={{ id: "quantity", descending: true }}
         busy={busy}
         skeletonRows={3}
         className="max-h-96"
         empty={
-          !isKnown ? (
+          report === undefined ? (
             <NotLoaded />
           ) : (
             <EmptyState
               icon="check"
               title="Every used unit has a price"
-              body={toPastNote(unpricedRequests)}
+              body={
+                report.missing.length === 0
+                  ? undefined
+                  : "Requests of these days that were recorded before their prices were set stay unpriced."
+              }
             />
           )
         }
       />
-      {isTruncated && (
+      {report?.notes.isTruncated === true && (
         <p className="border-t border-line px-4 py-2 text-xs text-warn">
           The report is truncated: the list may be incomplete.
         </p>
@@ -65,22 +65,15 @@ export function MissingCard(props: MissingCardProps) {
   );
 }
 
-function toPastNote(requests: number | undefined): string | undefined {
-  if (requests === undefined || requests === 0) return undefined;
-  if (requests === 1)
-    return "1 request of these days was recorded before its price was set, and stays unpriced.";
-  return `${formatCount(requests)} requests of these days were recorded before their prices were set, and stay unpriced.`;
-}
-
-function toColumns(onSetPrice: (missing: MissingPrice) => void): readonly Column<MissingPrice>[] {
+function toColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Column<MissingPriceRow>[] {
   return [
     {
       id: "model",
       width: "w-80",
       header: "Model",
       rowHeader: true,
-      sortValue: ({ name }) => name,
-      cell: ({ name, kind }) => (
+      sortValue: ({ model }) => model,
+      cell: ({ model: name, kind }) => (
         <span className="flex min-w-0 items-center gap-2">
           <Link
             to="/requests"
@@ -113,7 +106,7 @@ function toColumns(onSetPrice: (missing: MissingPrice) => void): readonly Column
       id: "requests",
       width: "w-32",
       header: "Requests",
-      headerTitle: "Requests that may have had some of it",
+      headerTitle: "Requests that had some of it",
       align: "end",
       sortValue: ({ requests }) => requests,
       cell: ({ requests }) => formatCount(requests),
@@ -127,7 +120,7 @@ function toColumns(onSetPrice: (missing: MissingPrice) => void): readonly Column
       cell: (row) => (
         <Button
           size="sm"
-          aria-label={`Set price for ${UNIT_LABEL[row.unit].toLowerCase()} of ${row.name}`}
+          aria-label={`Set price for ${UNIT_LABEL[row.unit].toLowerCase()} of ${row.model}`}
           onClick={() => onSetPrice(row)}
         >
           Set price
@@ -135,8 +128,4 @@ function toColumns(onSetPrice: (missing: MissingPrice) => void): readonly Column
       ),
     },
   ];
-}
-
-function toId({ id }: MissingPrice): string {
-  return id;
 }
