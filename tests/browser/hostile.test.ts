@@ -12,8 +12,8 @@ import { readCsv } from "./support/csv.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { openAtRest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
-import type { Site } from "./support/site.ts";
+import { makeLoginLink } from "./support/sign-in.ts";
+import type { Site, SiteOptions } from "./support/site.ts";
 import { inBothThemes } from "./support/themes.ts";
 import { eventually } from "./support/waiting.ts";
 
@@ -22,21 +22,19 @@ const browser = useBrowser();
 let folder: ReturnType<typeof makeFolder>;
 let hostile: FilledHostile;
 let site: Site;
+/** For what only looks. */
+let look: SiteOptions;
 beforeAll(async () => {
   folder = makeFolder();
   hostile = await fillHostile(join(folder.path, "data"));
+  look = { prepare: async (dataDir) => cpSync(hostile.dataDir, dataDir, { recursive: true }) };
 });
 afterAll(() => folder.remove());
 beforeEach(async () => {
-  const prepare = async (dataDir: string) => cpSync(hostile.dataDir, dataDir, { recursive: true });
-  site = await browser.newSite({ prepare });
+  site = await browser.sharedSite(look);
 });
 
-async function visit() {
-  const visitor = await browser.newVisitor({ baseUrl: site.url });
-  await signInAsAdmin(visitor, site);
-  return visitor;
-}
+const visit = () => browser.sharedVisitor(site);
 
 /** Nothing of a text has become part of the page: it did not run, and made no element that the page itself never makes. */
 async function checkInert(page: Page): Promise<void> {

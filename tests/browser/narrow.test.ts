@@ -1,18 +1,13 @@
-import { beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFits } from "./support/layout.ts";
 import { ADMIN_PATHS, MEMBER_PATHS, openAtRest, rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
-import type { Site } from "./support/site.ts";
 
 const browser = useBrowser();
 
-let site: Site;
-beforeEach(async () => {
-  site = await browser.newSite({ demo: { days: 3 } });
-});
+const DEMO = { demo: { days: 3 } } as const;
 
 /** A small phone; and a window of 1280 × 800 at a zoom of 200 %. In CSS pixels. */
 const SIZES = [
@@ -77,9 +72,8 @@ async function findCutOff(page: Page): Promise<readonly string[]> {
 }
 
 async function visit(): Promise<Page> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, viewport: SIZES[0], zoom: 1 });
-  await signInAsAdmin(visitor, site);
-  return visitor.page;
+  const { page } = await browser.sharedVisitor(await browser.sharedSite(DEMO), { viewport: SIZES[0] });
+  return page;
 }
 
 async function atEachSize(page: Page, check: (name: string) => Promise<unknown>): Promise<void> {

@@ -1,13 +1,13 @@
 import { test } from "bun:test";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { ADMIN_PATHS, MEMBER_PATHS, openAtRest } from "./support/rest.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import { checkNoShift, readVitals } from "./support/vitals.ts";
 
 const browser = useBrowser();
 
 const DEMO = { demo: { days: 3 } } as const;
+const EMPTY = {};
 
 const VIEWPORTS = [
   { width: 1280, height: 800 },
@@ -15,8 +15,7 @@ const VIEWPORTS = [
 ] as const;
 
 async function visit(visited: Site, viewport: (typeof VIEWPORTS)[number], delayMs: number) {
-  const visitor = await browser.newVisitor({ baseUrl: visited.url, viewport });
-  await signInAsAdmin(visitor, visited);
+  const visitor = await browser.sharedVisitor(visited, { viewport });
   // Answers come late and one by one, as over a slow line: what stands meanwhile must have the size of what comes.
   let turn = 0;
   await visitor.context.route(/\/(?:stats|my|admin|v1)\//, async (route) => {
@@ -31,7 +30,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
   test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
     "on %s, as its answers come one by one, in a wide window and on a telephone",
     async (path) => {
-      const site = await browser.newSite(DEMO);
+      const site = await browser.sharedSite(DEMO);
       for (const viewport of VIEWPORTS) {
         const { page } = await visit(site, viewport, 80);
         await openAtRest(page, path);
@@ -49,7 +48,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
   test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
     "on %s of an installation without anything in it",
     async (path) => {
-      const emptySite = await browser.newSite();
+      const emptySite = await browser.sharedSite(EMPTY);
       for (const viewport of VIEWPORTS) {
         const { page } = await visit(emptySite, viewport, 80);
         await openAtRest(page, path);
@@ -59,7 +58,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
   );
 
   test.each(["/", "/requests", "/errors"])("on %s under a filter that nothing matches", async (path) => {
-    const site = await browser.newSite(DEMO);
+    const site = await browser.sharedSite(DEMO);
     for (const viewport of VIEWPORTS) {
       const { page } = await visit(site, viewport, 80);
       await openAtRest(page, `${path}?range=7d&model=none-of-that-name`);

@@ -6,16 +6,19 @@ import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFits } from "./support/layout.ts";
 import { openAtRest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
+import { inBothThemes } from "./support/themes.ts";
 
 const browser = useBrowser();
 
 const LONG = "a-name-that-somebody-made-as-long-as-it-may-be-for-a-model-that-is-called-so";
 
+const DEMO = { demo: { days: 3 } } as const;
 let site: Site;
+let isBound = false;
 beforeEach(async () => {
-  site = await browser.newSite({ demo: { days: 3 } });
+  site = await browser.sharedSite(DEMO);
+  if (isBound) return;
   const provider = { name: "a-provider-with-quite-a-long-name", base_url: "http://127.0.0.1:9/v1" };
   await call("/providers", provider);
   const bound = {
@@ -25,6 +28,7 @@ beforeEach(async () => {
   };
   await call("/models", { ...bound, alias: LONG, pricing: { input_tokens: 0.123456, audio_seconds: 12 } });
   await call("/models", { alias: `${LONG}-2`, target: LONG });
+  isBound = true;
 }, 60_000);
 
 async function call(path: string, body: unknown): Promise<void> {
@@ -54,22 +58,20 @@ describeInBrowser("in a window of 1280 pixels", () => {
   ])(
     "no table of %s scrolls sideways, also beside a scroll bar and with long names",
     async (path, tables) => {
-      for (const theme of ["light", "dark"] as const) {
-        // What a scroll bar of the window leaves.
-        const viewport = { width: 1280 - 15, height: 900 };
-        const visitor = await browser.newVisitor({ baseUrl: site.url, theme, viewport });
-        await signInAsAdmin(visitor, site);
-        const { page } = visitor;
-        await openAtRest(page, path);
-        await page
-          .locator("[role=region] > table")
-          .nth(tables - 1)
-          .waitFor();
+      // What a scroll bar of the window leaves.
+      const viewport = { width: 1280 - 15, height: 900 };
+      const { page } = await browser.sharedVisitor(site, { viewport });
+      await openAtRest(page, path);
+      await page
+        .locator("[role=region] > table")
+        .nth(tables - 1)
+        .waitFor();
+      await inBothThemes(page, async () => {
         expect(await findScrolled(page)).toEqual([]);
         await checkFits(page);
         await checkAccessibility(page);
-        await shoot(page, `1280-${theme}-${path}`, { fullPage: true });
-      }
+        await shoot(page, `1280-${path}`, { fullPage: true });
+      });
     },
   );
 });

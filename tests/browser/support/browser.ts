@@ -1,8 +1,9 @@
 import { afterAll, afterEach, describe, setDefaultTimeout } from "bun:test";
 import { chromium, type Browser } from "playwright-core";
 import { findChromium, launchChromium } from "./chromium.ts";
+import { signInAsAdmin } from "./sign-in.ts";
 import { startSite, type Site, type SiteOptions } from "./site.ts";
-import { openVisitor, type Visitor, type VisitorOptions } from "./visitor.ts";
+import { openVisitor, type Renewal, type Visitor, type VisitorOptions } from "./visitor.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -24,6 +25,13 @@ export interface TestBrowser {
    * its first try has made or broken. It ends after the test, when the visitors are gone.
    */
   newSite(options?: SiteOptions): Promise<Site>;
+  /** The site that all tests of the file share which ask with this very object: for tests that change nothing. It ends with the file. */
+  sharedSite(options: SiteOptions): Promise<Site>;
+  /**
+   * Admin of a shared site, with one profile and page for all its tests: half of a visit is a new process. The page is
+   * where the test before left it, for the test to open what it wants; after the test it must have been silent.
+   */
+  sharedVisitor(site: Site, options?: Renewal): Promise<Visitor>;
 }
 
 /**
@@ -36,10 +44,23 @@ export function useBrowser(): TestBrowser {
   let launched: Promise<Browser> | null = null;
   const visitors: Visitor[] = [];
   const sites: Site[] = [];
+  const sharedSites = new Map<SiteOptions, Promise<Site>>();
+  const sharedVisitors = new Map<Site, Visitor>();
+  let shared: Visitor | null = null;
+
+  const open = async (options: VisitorOptions) => {
+    if (chromiumPath === null) throw new Error("there is no Chromium on this machine");
+    // A test that runs out of time is ended together with the processes around it.
+    if (launched === null || !(await launched).isConnected()) launched = openBrowser(chromiumPath);
+    return await openVisitor(await launched, options);
+  };
 
   // One hook for both: a hook that throws keeps those after it from being run.
   afterEach(async () => {
+    const last = shared;
+    shared = null;
     const outcomes = [
+      ...(await Promise.allSettled([last?.check()])),
       ...(await Promise.allSettled(visitors.splice(0).map((visitor) => visitor.close()))),
       ...(await Promise.allSettled(sites.splice(0).map((site) => site.stop()))),
     ];
@@ -47,6 +68,8 @@ export function useBrowser(): TestBrowser {
     if (failed !== undefined) throw failed.reason;
   });
   afterAll(async () => {
+    for (const visitor of sharedVisitors.values()) await visitor.context.close();
+    for (const site of sharedSites.values()) await (await site).stop();
     const browser = await launched;
     launched = null;
     await browser?.close();
@@ -54,10 +77,7 @@ export function useBrowser(): TestBrowser {
 
   return {
     async newVisitor(options) {
-      if (chromiumPath === null) throw new Error("there is no Chromium on this machine");
-      // A test that runs out of time is ended together with the processes around it.
-      if (launched === null || !(await launched).isConnected()) launched = openBrowser(chromiumPath);
-      const visitor = await openVisitor(await launched, options);
+      const visitor = await open(options);
       visitors.push(visitor);
       return visitor;
     },
@@ -65,6 +85,27 @@ export function useBrowser(): TestBrowser {
       const site = await startSite(options);
       sites.push(site);
       return site;
+    },
+    async sharedSite(options) {
+      let site = sharedSites.get(options);
+      if (site === undefined) {
+        site = startSite(options);
+        sharedSites.set(options, site);
+        // One that could not be started is tried again.
+        site.catch(() => sharedSites.delete(options));
+      }
+      return await site;
+    },
+    async sharedVisitor(site, options = {}) {
+      let visitor = sharedVisitors.get(site);
+      if (visitor?.page.isClosed() !== false) {
+        visitor = await open({ baseUrl: site.url });
+        await signInAsAdmin(visitor, site);
+        sharedVisitors.set(site, visitor);
+      }
+      await visitor.renew(options);
+      shared = visitor;
+      return visitor;
     },
   };
 }

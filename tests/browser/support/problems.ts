@@ -10,6 +10,7 @@ export interface ProblemWatch {
   /** What was seen so far, each once, in order. */
   readonly problems: readonly Problem[];
   readonly leaving: Leaving;
+  forget(): void;
   /** Fulfilled when the page is also watched by what the browser itself finds; before its first navigation. */
   attached(page: Page): Promise<void>;
 }
@@ -87,6 +88,7 @@ export async function watchProblems(context: BrowserContext): Promise<ProblemWat
       return [...found.values()];
     },
     leaving,
+    forget: () => found.clear(),
     attached,
   };
 }

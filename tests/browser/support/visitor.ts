@@ -6,6 +6,7 @@ import { shoot } from "./screenshots.ts";
 
 /** A page that is asked for something it does not have says so before its test runs out of time. */
 const STEP_MS_MAX = 10_000;
+const VIEWPORT = { width: 1280, height: 800 };
 
 export interface VisitorOptions {
   /** What relative addresses are relative to, such as a site's `url`. */
@@ -25,6 +26,9 @@ export interface VisitorOptions {
   readonly reducedMotion?: boolean;
 }
 
+/** What another test may want of the same profile. */
+export type Renewal = Pick<VisitorOptions, "theme" | "viewport">;
+
 export interface Visitor {
   readonly page: Page;
   readonly context: BrowserContext;
@@ -37,6 +41,8 @@ export interface Visitor {
   expect(pattern: RegExp): void;
   /** Throws, naming each, when the pages said what nobody expected, or not what was expected. */
   check(): Promise<void>;
+  /** Forgets what was said and what was expected, and lets go of what a test held back. The page stays where it is. */
+  renew(options: Renewal): Promise<void>;
   /** `check`, and the end of the profile. */
   close(): Promise<void>;
 }
@@ -52,6 +58,9 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
   await watch.attached(page);
 
   const expected: RegExp[] = [];
+  // A test that broke off may have left answers held back; what becomes of them then is nobody's fault.
+  const letGo = () =>
+    Promise.all([context, ...context.pages()].map((one) => one.unrouteAll({ behavior: "ignoreErrors" })));
   const check = async () => {
     await Promise.all(context.pages().map(settle));
     judge(watch.problems, expected);
@@ -66,6 +75,13 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
     leaving: watch.leaving,
     expect: (pattern) => void expected.push(pattern),
     check,
+    async renew({ theme = "light", viewport = VIEWPORT }) {
+      await letGo();
+      await page.emulateMedia({ colorScheme: theme });
+      await page.setViewportSize(viewport);
+      watch.forget();
+      expected.length = 0;
+    },
     async close() {
       try {
         await check();
@@ -73,9 +89,7 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
         await shoot(page, `not-silent-${Bun.randomUUIDv7()}`).catch(() => null);
         throw error;
       } finally {
-        // A test that broke off may have left answers held back; what becomes of them then is nobody's fault.
-        const routed = [context, ...context.pages()];
-        await Promise.all(routed.map((one) => one.unrouteAll({ behavior: "ignoreErrors" })));
+        await letGo();
         await context.close();
       }
     },
@@ -90,7 +104,7 @@ function toBaseUrl({ baseUrl, insecureOrigin = false }: VisitorOptions): string 
 
 function toContextOptions(options: VisitorOptions, baseURL: string): BrowserContextOptions {
   const { theme = "light", timezoneId = "Asia/Kathmandu", locale = "en-US", zoom = 1 } = options;
-  const { width, height } = options.viewport ?? { width: 1280, height: 800 };
+  const { width, height } = options.viewport ?? VIEWPORT;
   return {
     baseURL,
     colorScheme: theme,
