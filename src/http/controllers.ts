@@ -4,16 +4,14 @@ import { authRoutes } from "#http/api/auth.ts";
 import { deploymentRoutes } from "#http/api/deployments.ts";
 import { discoveryRoutes } from "#http/api/discovery.ts";
 import { eventRoutes } from "#http/api/events.ts";
-import { keyRoutes } from "#http/api/keys.ts";
 import { modelListRoutes } from "#http/api/model-list.ts";
 import { modelRoutes } from "#http/api/models.ts";
-import { myKeyRoutes } from "#http/api/my-keys.ts";
-import { myRelayTokenRoutes } from "#http/api/my-relay-tokens.ts";
 import { pricingRoutes } from "#http/api/pricing.ts";
 import { principalRoutes } from "#http/api/principals.ts";
 import { providerRoutes } from "#http/api/providers.ts";
-import { relayTokenRoutes } from "#http/api/relay-tokens.ts";
 import { resolveRoutes } from "#http/api/resolve.ts";
+import { ownSecretRoutes } from "#http/api/own-secrets.ts";
+import { secretRoutes } from "#http/api/secrets.ts";
 import { ssoRoutes } from "#http/api/sso.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
 import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
@@ -87,8 +85,7 @@ function createElysia(deps: AppDeps, { door, memory, onFailure, findRoutes, find
       .use(modelListRoutes(guard, { door, catalog, page }))
       .use(authRoutes(guard, deps))
       .use(ssoRoutes(guard, deps))
-      .use(myKeyRoutes(guard, deps))
-      .use(myRelayTokenRoutes(guard, deps))
+      .use(ownSecretRoutes(guard, deps))
       .use(myUsageRoutes(guard, deps))
       .use(statsRoutes(guard, deps))
       .use(providerRoutes(guard, catalog))
@@ -98,8 +95,7 @@ function createElysia(deps: AppDeps, { door, memory, onFailure, findRoutes, find
       .use(pricingRoutes(feedGuard, catalog))
       .use(deploymentRoutes(guard, catalog))
       .use(principalRoutes(guard, deps.principals))
-      .use(keyRoutes(guard, deps))
-      .use(relayTokenRoutes(guard, deps))
+      .use(secretRoutes(guard, deps))
       .use(eventRoutes(guard, deps.audit))
       .use(adminReportRoutes(guard, deps))
       .use(opsRoutes(guard, clock, deps.metrics))

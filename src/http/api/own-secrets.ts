@@ -1,0 +1,117 @@
+import { Elysia } from "elysia";
+import type { Guard } from "#http/door/guard.ts";
+import { json, route } from "#http/door/route.ts";
+import { ID, OWN_KEY, RELAY_TOKEN } from "#http/schemas/examples.ts";
+import { KeyCreated, KeyView, RelayTokenCreated, RelayTokenView } from "#http/schemas/identity.ts";
+import { KeyCreateRequest, RelayTokenCreateRequest } from "#http/schemas/requests.ts";
+import { Deleted, listOf } from "#http/schemas/shared.ts";
+import { toKeyView, toRelayTokenView } from "#views/identity.ts";
+import { listOwn, toSecretExample, type SecretDeps } from "./secret-list.ts";
+
+export interface OwnSecretDeps extends SecretDeps {
+  /** Null: there is no messages API to relay to. */
+  readonly relay: object | null;
+}
+
+const KEY = toSecretExample("key", ID.ownKey, OWN_KEY);
+const TOKEN = toSecretExample("token", ID.ownToken, RELAY_TOKEN);
+
+/** A caller's own API keys and relay tokens (specification, section 4.3); not audited. */
+export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay }: OwnSecretDeps) {
+  return new Elysia({ prefix: "/my", tags: ["Self-service"] })
+    .use(guard)
+    .post(
+      "/keys",
+      async ({ body, caller, status }) => {
+        const { key, plaintext } = await keys.create(
+          { principalId: caller.principal.id, label: body.label },
+          null,
+        );
+        return status(201, { ...toKeyView(key, null), key: plaintext });
+      },
+      route({
+        access: "caller",
+        summary: "Make a key of one's own",
+        body: KeyCreateRequest,
+        example: { label: KEY.label },
+        isBodyOptional: true,
+        answer: json(201, KeyCreated, { ...KEY, key: OWN_KEY }),
+        errors: ["invalid_label"],
+      }),
+    )
+    .get(
+      "/keys",
+      async ({ caller }) => {
+        const own = { principalId: caller.principal.id, toView: toKeyView };
+        return { keys: await listOwn(keys, keyUse, own) };
+      },
+      route({
+        access: "caller",
+        summary: "One's own keys",
+        answer: json(200, listOf("keys", KeyView), { keys: [KEY] }),
+      }),
+    )
+    .delete(
+      "/keys/:id",
+      async ({ params, caller }) => {
+        await keys.delete({ id: params.id, principalId: caller.principal.id }, null);
+        return { deleted: params.id };
+      },
+      route({
+        access: "caller",
+        summary: "Delete a key of one's own",
+        params: { id: KEY.id },
+        answer: json(200, Deleted, { deleted: KEY.id }),
+        errors: ["key_not_found"],
+      }),
+    )
+    .post(
+      "/relay-tokens",
+      async ({ body, caller, status }) => {
+        const { token, plaintext } = await relayTokens.create(
+          { principalId: caller.principal.id, label: body.label },
+          null,
+        );
+        return status(201, { ...toRelayTokenView(token, null), token: plaintext });
+      },
+      route({
+        access: "caller",
+        summary: "Make a relay token of one's own",
+        body: RelayTokenCreateRequest,
+        example: { label: TOKEN.label },
+        isBodyOptional: true,
+        answer: json(201, RelayTokenCreated, { ...TOKEN, token: RELAY_TOKEN }),
+        errors: ["invalid_label"],
+      }),
+    )
+    .get(
+      "/relay-tokens",
+      async ({ caller, set }) => {
+        // A header, since the specification fixes the list's keys: tokens of a relay that is off reach nothing.
+        set.headers["x-proxy-relay"] = relay === null ? "off" : "on";
+        const own = { principalId: caller.principal.id, toView: toRelayTokenView };
+        return { relay_tokens: await listOwn(relayTokens, keyUse, own) };
+      },
+      route({
+        access: "caller",
+        summary: "One's own relay tokens",
+        answer: json(200, listOf("relay_tokens", RelayTokenView), { relay_tokens: [TOKEN] }, [
+          "x-proxy-relay",
+        ]),
+      }),
+    )
+    .delete(
+      "/relay-tokens/:id",
+      async ({ params, caller }) => {
+        await relayTokens.delete({ id: params.id, principalId: caller.principal.id }, null);
+        return { deleted: params.id };
+      },
+      route({
+        access: "caller",
+        summary: "Delete a relay token of one's own",
+        params: { id: TOKEN.id },
+        answer: json(200, Deleted, { deleted: TOKEN.id }),
+        errors: ["relay_token_not_found"],
+      }),
+    );
+}

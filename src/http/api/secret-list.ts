@@ -1,0 +1,65 @@
+import { Type } from "@sinclair/typebox";
+import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
+import type { QueryParam } from "#http/door/route.ts";
+import { INSTANT } from "#http/schemas/examples.ts";
+import type { KeyUse } from "#identity/key-use.ts";
+import type { Keys } from "#identity/keys.ts";
+import type { Principals } from "#identity/principals.ts";
+import type { RelayTokens } from "#identity/relay-tokens.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { PAGE_LIMIT_MAX, parsePage, type Page, type Paged } from "#kernel/page.ts";
+
+export interface SecretDeps {
+  readonly keys: Keys;
+  readonly relayTokens: RelayTokens;
+  readonly keyUse: KeyUse;
+}
+
+/** Keys or relay tokens: secrets that a principal owns. */
+interface OwnedSecrets<Row> {
+  list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<Row>>;
+}
+
+/** Every secret of one principal, as `toView` shows it. */
+export async function listOwn<Row extends { readonly id: string }, View>(
+  secrets: OwnedSecrets<Row>,
+  keyUse: KeyUse,
+  {
+    principalId,
+    toView,
+  }: { principalId: string; toView: (row: Row, lastUsedAtUs: InstantUs | null) => View },
+): Promise<View[]> {
+  const { rows } = await secrets.list({ principalId }, { limit: PAGE_LIMIT_MAX, offset: 0 });
+  const lastUsed = await keyUse.lastUsed(rows.map(({ id }) => id));
+  return rows.map((row) => toView(row, lastUsed.get(row.id) ?? null));
+}
+
+/** The parameters of `listOfAll`. */
+export const OWNER_QUERY: readonly QueryParam[] = [
+  ...PAGE_QUERY,
+  { name: "principal", schema: Type.String(), description: "Only those of the principal with this name." },
+];
+
+/** A page of the secrets of one principal or of all, as `toView` shows them, and what the page says of itself. */
+export async function listOfAll<Row extends { readonly id: string; readonly principalName: string }, View>(
+  secrets: OwnedSecrets<Row>,
+  { keyUse, principals }: { readonly keyUse: KeyUse; readonly principals: Principals },
+  query: { readonly [name: string]: string | undefined },
+  toView: (row: Row, ownerName: string, lastUsedAtUs: InstantUs | null) => View,
+): Promise<{ readonly views: View[]; readonly echo: ReturnType<typeof pageView> }> {
+  const page = parsePage(query);
+  const name = query["principal"] ?? "";
+  const owner = name === "" ? null : await principals.findByName(name);
+  // A filter without a match is an empty list, as everywhere.
+  if (name !== "" && owner === null) return { views: [], echo: pageView(page, 0) };
+  const { rows, total } = await secrets.list(owner === null ? {} : { principalId: owner.id }, page);
+  const lastUsed = await keyUse.lastUsed(rows.map(({ id }) => id));
+  const views = rows.map((row) => toView(row, row.principalName, lastUsed.get(row.id) ?? null));
+  return { views, echo: pageView(page, total) };
+}
+
+/** The example of a key or a relay token. */
+export function toSecretExample(noun: "key" | "token", id: string, secret: string) {
+  const label = noun === "key" ? "laptop" : "editor";
+  return { id, [`${noun}_suffix`]: secret.slice(-4), label, created_at: INSTANT, last_used_at: null };
+}

@@ -1,0 +1,100 @@
+import { Elysia } from "elysia";
+import { toActor, type Guard } from "#http/door/guard.ts";
+import { json, route } from "#http/door/route.ts";
+import { ALICE, ALICE_KEY, ID, PAGE, RELAY_TOKEN } from "#http/schemas/examples.ts";
+import { AdminKeyCreated, AdminKeyView, AdminRelayTokenView } from "#http/schemas/identity.ts";
+import { AdminKeyCreateRequest } from "#http/schemas/requests.ts";
+import { Deleted, pageOf } from "#http/schemas/shared.ts";
+import type { Principals } from "#identity/principals.ts";
+import { toOwnedKeyView, toOwnedRelayTokenView } from "#views/identity.ts";
+import { listOfAll, OWNER_QUERY, toSecretExample, type SecretDeps } from "./secret-list.ts";
+
+export interface AdminSecretDeps extends SecretDeps {
+  readonly principals: Principals;
+}
+
+const KEY = { ...toSecretExample("key", ID.aliceKey, ALICE_KEY), principal: ALICE.name };
+const TOKEN = { ...toSecretExample("token", ID.aliceToken, RELAY_TOKEN), principal: ALICE.name };
+
+/**
+ * API keys and relay tokens of any principal (specification, section 4.6; shapes from the decisions, "Admin"). Relay tokens
+ * are made by their owners alone.
+ */
+export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
+  const { keys, relayTokens, principals } = deps;
+  return new Elysia({ prefix: "/admin/v1", tags: ["People"] })
+    .use(guard)
+    .post(
+      "/keys",
+      async ({ body, caller, status }) => {
+        const owner = await principals.getByName(body.principal);
+        const { key, plaintext } = await keys.create(
+          { principalId: owner.id, label: body.label },
+          toActor(caller),
+        );
+        return status(201, { ...toOwnedKeyView(key, owner.name, null), key: plaintext });
+      },
+      route({
+        access: "admin",
+        summary: "Make a key for a principal",
+        body: AdminKeyCreateRequest,
+        example: { principal: ALICE.name, label: KEY.label },
+        answer: json(201, AdminKeyCreated, { ...KEY, key: ALICE_KEY }),
+        errors: ["invalid_label", "principal_not_found"],
+      }),
+    )
+    .get(
+      "/keys",
+      async ({ query }) => {
+        const { views, echo } = await listOfAll(keys, deps, query, toOwnedKeyView);
+        return { keys: views, ...echo };
+      },
+      route({
+        access: "admin",
+        summary: "Everybody's keys",
+        query: OWNER_QUERY,
+        answer: json(200, pageOf("keys", AdminKeyView), { keys: [KEY], ...PAGE }),
+      }),
+    )
+    .delete(
+      "/keys/:id",
+      async ({ params, caller }) => {
+        await keys.delete({ id: params.id }, toActor(caller));
+        return { deleted: params.id };
+      },
+      route({
+        access: "admin",
+        summary: "Delete a key",
+        params: { id: KEY.id },
+        answer: json(200, Deleted, { deleted: KEY.id }),
+        errors: ["key_not_found"],
+      }),
+    )
+    .get(
+      "/relay-tokens",
+      async ({ query }) => {
+        const { views, echo } = await listOfAll(relayTokens, deps, query, toOwnedRelayTokenView);
+        return { relay_tokens: views, ...echo };
+      },
+      route({
+        access: "admin",
+        summary: "Everybody's relay tokens",
+        query: OWNER_QUERY,
+        answer: json(200, pageOf("relay_tokens", AdminRelayTokenView), { relay_tokens: [TOKEN], ...PAGE }),
+      }),
+    )
+    .delete(
+      "/relay-tokens/:id",
+      async ({ params, caller }) => {
+        await relayTokens.delete({ id: params.id }, toActor(caller));
+        return { deleted: params.id };
+      },
+      route({
+        access: "admin",
+        summary: "Delete a relay token",
+        params: { id: TOKEN.id },
+        answer: json(200, Deleted, { deleted: TOKEN.id }),
+        errors: ["relay_token_not_found"],
+      }),
+    );
+}
