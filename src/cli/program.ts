@@ -4,7 +4,7 @@ import { addAdminCommands } from "#cli/commands/admin.ts";
 import { addApplyCommand } from "#cli/commands/apply.ts";
 import { refuseSecrets } from "#cli/input/argv.ts";
 import { addBackupCommand } from "#cli/commands/backup.ts";
-import { addCompleteCommand } from "#cli/commands/complete.ts";
+import { addCompleteCommand, completeLine } from "#cli/commands/complete.ts";
 import { addExportCommand } from "#cli/commands/export.ts";
 import { addDoctorCommand } from "#cli/commands/doctor.ts";
 import { EXIT, toFailure } from "#cli/screen/failure.ts";
@@ -58,6 +58,7 @@ const COMMANDS: readonly (readonly [group: string, commands: readonly AddCommand
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<number> {
   const program = createProgram(terminal);
   try {
+    if (await completeLine(program, args, terminal)) return EXIT.ok;
     refuseSecrets(args);
     if (isVersionAsJson(args)) {
       writeJson(terminal, { version: INTERFACE_VERSION });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listNodes, readCommandTree, type CommandNode } from "#cli/help/command-tree.ts";
 import { SHELLS, type Shell } from "#cli/help/completion.ts";
@@ -12,21 +12,50 @@ import { runLocal } from "./terminal.ts";
 const isInstalled = (shell: Shell) => Bun.which(shell) !== null;
 
 let folder: ReturnType<typeof makeFolder>;
+let dataDir: string;
 beforeAll(async () => {
   folder = makeFolder();
+  dataDir = join(folder.path, "data");
   writeFileSync(join(folder.path, "a file.json"), "{}");
+  const main = join(import.meta.dir, "../../src/main.ts");
+  writeFileSync(
+    join(folder.path, "lockport"),
+    `#!/bin/sh\nexec '${process.execPath}' --no-env-file '${main}' "$@"\n`,
+    { mode: 0o755 },
+  );
   for (const shell of SHELLS) {
     const { code, data, messages } = await runLocal("/nonexistent", ["complete", shell]);
     expect({ code, messages }).toEqual({ code: 0, messages: "" });
     writeFileSync(join(folder.path, `lockport.${shell}`), data);
   }
+  for (const line of [
+    "admin bootstrap",
+    "principal create ada",
+    "provider add up --base-url http://127.0.0.1:9/v1 --no-api-key",
+    "model add team/fast:v1 --provider up --upstream-name u",
+    "model add team/fast:v2 --provider up --upstream-name u",
+  ]) {
+    expect(await runLocal(dataDir, line.split(" "))).toMatchObject({ code: 0 });
+  }
 });
 afterAll(() => folder.remove());
+
+/** What the program itself answers to the scripts. */
+async function ask(...words: string[]): Promise<readonly string[]> {
+  const { code, data, messages } = await runLocal(dataDir, ["complete", "--", ...words]);
+  expect({ words, code, messages }).toEqual({ words, code: 0, messages: "" });
+  return data.split("\n").flatMap((line) => line.split("\t", 1)[0] || []);
+}
 
 /** What the shell itself offers at the end of this line, sorted; a last word of `""` is a blank before the cursor. */
 async function complete(shell: Shell, words: readonly string[]): Promise<readonly string[]> {
   const script = join(folder.path, `lockport.${shell}`);
-  const home = { HOME: folder.path, LC_ALL: "C.UTF-8" };
+  const home = {
+    HOME: folder.path,
+    LC_ALL: "C.UTF-8",
+    PATH: `${folder.path}:${process.env["PATH"]}`,
+    PROXY_DATA_DIR: dataDir,
+  };
   const { code, data, messages } = await runProcess(COMMANDS[shell](script, words), {
     cwd: folder.path,
     env: home,
@@ -54,7 +83,7 @@ const COMMANDS: {
     "-f",
     "-c",
     `compdef() { : }
-     _describe() { [[ $1 == -o ]] && shift; local each; for each in "\${(@P)2}"; do print -r -- "\${\${each%%:*}}"; done }
+     _describe() { [[ $1 == -o ]] && shift; print -rl -- "\${(@P)2}" | sed 's/\\\\:/;/g; s/:.*//; s/;/:/g'; }
      compadd() { shift; print -rl -- "$@" }
      _files() { print -rl -- * }
      source "$0"; words=("$@"); CURRENT=$#; _lockport`,
@@ -75,6 +104,63 @@ function root(): CommandNode {
   return readCommandTree(createProgram(SILENT_TERMINAL));
 }
 
+describe("lockport complete --", () => {
+  test("offers every command of the tree where it stands, and nothing else", async () => {
+    for (const { path, commands } of listNodes(root())) {
+      if (commands.length === 0) continue;
+      const expected = commands.map(({ name }) => name);
+      expect({ path, offered: await ask(...path, "") }).toEqual({ path, offered: expected });
+    }
+    expect(await ask("snippet", "claude")).toEqual(["claude-code"]);
+    expect(await ask("nothing-such")).toEqual([]);
+    expect(await ask("key", "nothing-such")).toEqual([]);
+  });
+
+  test("offers every option of a command after a dash", async () => {
+    for (const { path, options } of listNodes(root())) {
+      const expected = options.flatMap(({ names }) => names.filter((name) => name.startsWith("--")));
+      expect({ path, offered: await ask(...path, "--") }).toEqual({ path, offered: expected });
+    }
+  });
+
+  test("takes the value of an option for neither a command nor an argument", async () => {
+    expect(await ask("key", "create", "--label", "delete", "--pr")).toEqual(["--principal"]);
+    expect(await ask("key", "create", "--label", "")).toEqual([]);
+    expect(await ask("usage", "--by", "p")).toEqual(["person", "provider"]);
+    expect(await ask("model", "add", "--capability", "chat")).toEqual(["chat", "chat_stream"]);
+  });
+
+  test("offers aliases, providers, principals and ids of the data folder, and none where a name is still to be made", async () => {
+    const aliases = ["team/fast:v1", "team/fast:v2"];
+    for (const line of ["model remove", "model alias new", "usage --model", "pricing show --model"])
+      expect({ line, offered: await ask(...line.split(" "), "") }).toEqual({ line, offered: aliases });
+    for (const line of ["provider set", "model list --provider", "provider discover"])
+      expect({ line, offered: await ask(...line.split(" "), "") }).toEqual({ line, offered: ["up"] });
+    for (const line of ["key create --principal", "usage --person", "principal revoke-sessions"])
+      expect({ line, offered: await ask(...line.split(" "), "a") }).toEqual({
+        line,
+        offered: ["ada", "admin"],
+      });
+    expect(await ask("key", "delete", "")).toHaveLength(1);
+    for (const line of [
+      "provider add",
+      "principal create",
+      "model add",
+      "model alias",
+      "provider discover up --model",
+    ])
+      expect({ line, offered: await ask(...line.split(" "), "") }).toEqual({ line, offered: [] });
+  });
+
+  test("is silent, and changes nothing, where there is no data folder, on a server's names and on a secret", async () => {
+    const nowhere = join(folder.path, "nowhere");
+    expect(await ask("model", "remove", "--data-dir", nowhere, "")).toEqual([]);
+    expect(existsSync(nowhere)).toBe(false);
+    expect(await ask("model", "remove", "--url", "http://127.0.0.1:1", "")).toEqual([]);
+    expect(await ask("key", "delete", "--token=hunter2", "--js")).toEqual(["--json"]);
+  });
+});
+
 for (const shell of SHELLS) {
   describe.skipIf(!isInstalled(shell))(`in ${shell}`, () => {
     const at = (...words: string[]) => complete(shell, ["lockport", ...words]);
@@ -82,42 +168,19 @@ for (const shell of SHELLS) {
     const starting = (offered: readonly string[], start: string) =>
       offered.filter((word) => word.startsWith(start));
 
-    test("every command of the tree is offered where it stands, and nothing else", async () => {
-      for (const { path, commands, args } of listNodes(root())) {
-        const choices = args.flatMap((arg) => arg.choices);
-        const isPath = args.some((arg) => arg.isPath);
-        const expected = [...commands.map(({ name }) => name), ...choices].sort();
-        if (!isPath) expect({ path, offered: await at(...path, "") }).toEqual({ path, offered: expected });
-      }
-    }, 60_000);
-
-    test("every option of a command is offered after a dash", async () => {
-      for (const line of ["", "key create", "usage", "provider add", "requests tail"]) {
-        const path = line === "" ? [] : line.split(" ");
-        const node = listNodes(root()).find((each) => each.path.join(" ") === line)!;
-        const long = node.options
-          .flatMap(({ names }) => names.filter((name) => name.startsWith("--")))
-          .sort();
-        expect({ line, offered: starting(await at(...path, "--"), "--") }).toEqual({ line, offered: long });
-      }
+    test("commands, options and words are offered where they stand", async () => {
+      expect(await at("key", "")).toEqual(["create", "delete", "list"]);
+      expect(starting(await at("key", "create", "--pr"), "--pr")).toEqual(["--principal"]);
+      expect(starting(await at("usage", "--by", "p"), "p")).toEqual(["person", "provider"]);
+      expect(await at("key", "create", "--label", "")).toEqual([]);
     });
 
-    test("the value of an option is neither a command nor forgotten: its words are offered, or nothing", async () => {
-      expect(starting(await at("key", "create", "--label", "delete", "--pr"), "--pr")).toEqual([
-        "--principal",
-      ]);
-      expect(starting(await at("usage", "--by", "p"), "p")).toEqual(["person", "provider"]);
-      expect(starting(await at("requests", "tail", "--outcome", "u"), "u")).toEqual([
-        "unreachable",
-        "upstream_error",
-      ]);
-      expect(starting(await at("principal", "create", "x", "--role", "a"), "a")).toEqual(["admin"]);
-      expect(starting(await at("model", "add", "--capability", "chat"), "chat")).toEqual([
-        "chat",
-        "chat_stream",
-      ]);
-      expect(starting(await at("snippet", "curl", "--use", "s"), "s")).toEqual(["stream"]);
-      expect(await at("key", "create", "--label", "")).toEqual([]);
+    test("names of the data folder are offered, also an alias with colons that is half typed", async () => {
+      expect(await at("provider", "set", "")).toEqual(["up"]);
+      if (shell !== "bash")
+        expect(await at("model", "remove", "te")).toEqual(["team/fast:v1", "team/fast:v2"]);
+      // Bash cuts a word at its colons, and takes the part behind them only.
+      else expect(await at("model", "remove", "team/fast", ":", "v")).toEqual(["v1", "v2"]);
     });
 
     test("a path is completed from the folder, also one with a blank in its name", async () => {
@@ -129,11 +192,6 @@ for (const shell of SHELLS) {
         expect(offered.some((path) => path.replaceAll("\\", "").startsWith("a file.json"))).toBe(true);
       }
     });
-
-    test("what is no command is completed to nothing", async () => {
-      expect(starting(await at("nothing-such"), "nothing")).toEqual([]);
-      expect(starting(await at("key", "nothing-such"), "nothing")).toEqual([]);
-    });
   });
 }
 
@@ -142,14 +200,4 @@ test("--json has the script as a value, and an unknown shell is exit code 2", as
   const plain = await runLocal("/nonexistent", ["complete", "bash"]);
   expect(JSON.parse(data)).toEqual({ shell: "bash", script: plain.data });
   expect(await runLocal("/nonexistent", ["complete", "tcsh"])).toMatchObject({ code: 2, data: "" });
-});
-
-test("a flag takes a value in every command that has it, or in none: the scripts tell them apart by name", () => {
-  const kinds = new Map<string, Set<boolean>>();
-  for (const { options } of listNodes(root())) {
-    for (const { names, value } of options) {
-      for (const name of names) kinds.set(name, (kinds.get(name) ?? new Set()).add(value !== null));
-    }
-  }
-  expect([...kinds].filter(([, kind]) => kind.size > 1).map(([name]) => name)).toEqual([]);
 });

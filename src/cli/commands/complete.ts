@@ -1,8 +1,19 @@
 import type { Command } from "commander";
-import { choiceArgument } from "#cli/input/choice.ts";
-import { addExamples } from "#cli/help/examples.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { readCommandTree } from "#cli/help/command-tree.ts";
-import { SHELLS, toCompletionScript, type Shell } from "#cli/help/completion.ts";
+import {
+  COMPLETION_SCRIPTS,
+  formatCandidates,
+  listCandidates,
+  SHELLS,
+  type Candidate,
+  type NameSource,
+  type Shell,
+} from "#cli/help/completion.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { choiceArgument } from "#cli/input/choice.ts";
+import { withLocal } from "#cli/installation/open.ts";
+import { toPrintable } from "#cli/screen/printable.ts";
 import { writeJson, type OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
@@ -13,7 +24,7 @@ export function addCompleteCommand(program: Command, terminal: Terminal): void {
     .addArgument(choiceArgument("<shell>", "the shell", SHELLS))
     .option("--json", "print JSON")
     .action((shell: Shell, options: OutputOptions) => {
-      const script = toCompletionScript(readCommandTree(program), shell);
+      const script = COMPLETION_SCRIPTS[shell];
       if (options.json === true) writeJson(terminal, { shell, script });
       else terminal.writeData(script);
     });
@@ -22,4 +33,57 @@ export function addCompleteCommand(program: Command, terminal: Terminal): void {
     'echo "source <(lockport complete zsh)" >> ~/.zshrc',
     "lockport complete fish > ~/.config/fish/completions/lockport.fish",
   ]);
+}
+
+/** Answers the scripts' `complete -- WORD...`; false for any other line, which a person typed. */
+export async function completeLine(
+  program: Command,
+  [first, second, ...typed]: readonly string[],
+  terminal: Terminal,
+): Promise<boolean> {
+  if (first !== "complete" || second !== "--") return false;
+  const dataDir = typed[typed.lastIndexOf("--data-dir") + 1];
+  const options = typed.includes("--data-dir") && dataDir !== undefined ? { dataDir } : {};
+  // A server's names would take a key and a round trip at each key press.
+  const isRemote = typed.includes("--url");
+  const found = await listCandidates(readCommandTree(program), typed, async (source) =>
+    isRemote ? [] : await readNames(terminal, options, source),
+  );
+  terminal.writeData(formatCandidates(found));
+  return true;
+}
+
+/** No shell reads them as anything but themselves; another name is left out. */
+const PLAIN_NAME = /^[\w%+,./:@-]+$/;
+
+/** Names in the data folder; none when there is no installation or it cannot be read. */
+async function readNames(
+  terminal: Terminal,
+  options: { readonly dataDir?: string },
+  source: NameSource,
+): Promise<readonly Candidate[]> {
+  const page = { limit: PAGE_LIMIT_MAX, offset: 0 };
+  try {
+    return await withLocal(terminal, options, async ({ catalog, keys, principals, relayTokens }) => {
+      const read: { readonly [each in NameSource]: () => Promise<readonly Candidate[]> } = {
+        alias: async () =>
+          (await catalog.snapshot()).models.map(({ model, provider }) => [model.alias, provider.name]),
+        provider: async () =>
+          (await catalog.snapshot()).providers.map(({ name, baseUrl }) => [name, baseUrl]),
+        principal: async () => (await principals.list(page)).rows.map(({ name, role }) => [name, role]),
+        key: async () => (await keys.list({}, page)).rows.map(toOwned),
+        relay_token: async () => (await relayTokens.list({}, page)).rows.map(toOwned),
+      };
+      const candidates = await read[source]();
+      return candidates
+        .filter(([name]) => PLAIN_NAME.test(name))
+        .map(([name, text]) => [name, toPrintable(text)]);
+    });
+  } catch {
+    return [];
+  }
+}
+
+function toOwned({ id, principalName }: { readonly id: string; readonly principalName: string }): Candidate {
+  return [id, principalName];
 }

@@ -1,4 +1,4 @@
-import type { Argument, Command, Option } from "commander";
+import type { Command, Option } from "commander";
 
 /** The commands, their options and arguments, as far as completing and helping need them. */
 export interface CommandNode {
@@ -15,6 +15,8 @@ export interface CommandNode {
 
 /** What can stand for a value: these words, a path, or (neither) anything. */
 export interface ValueNode {
+  /** `alias` of `<alias>`. */
+  readonly name: string;
   readonly choices: readonly string[];
   readonly isPath: boolean;
 }
@@ -41,7 +43,7 @@ export function readCommandTree(command: Command, path: readonly string[] = []):
     group: command.helpGroup(),
     commands,
     options: help.visibleOptions(command).map(readOption),
-    args: command.registeredArguments.map(readArgument),
+    args: command.registeredArguments.map((each) => toValue(each.name(), each.argChoices)),
   };
 }
 
@@ -55,23 +57,17 @@ function readOption(option: Option): OptionNode {
   return {
     names: [option.short, option.long].filter((name) => name !== undefined),
     description: option.description,
-    value: takesValue
-      ? { choices: option.argChoices ?? [], isPath: isPathName(toValueName(option.flags)) }
-      : null,
+    value: takesValue ? toValue(toValueName(option.flags), option.argChoices) : null,
   };
 }
 
-function readArgument(argument: Argument): ValueNode {
-  return { choices: argument.argChoices ?? [], isPath: isPathName(argument.name()) };
+function toValue(name: string, choices: readonly string[] = []): ValueNode {
+  return { name, choices, isPath: /^(path|file|folder)$/i.test(name) };
 }
 
 /** `path` of `--data-dir <path>`. */
 function toValueName(flags: string): string {
   return /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? "";
-}
-
-function isPathName(name: string): boolean {
-  return /^(path|file|folder)$/i.test(name);
 }
 
 /** `key create` of `lockport key create`. */

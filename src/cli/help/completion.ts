@@ -1,230 +1,170 @@
-import { quoteShell } from "#snippets/quote.ts";
-import { listNodes, type CommandNode, type OptionNode, type ValueNode } from "./command-tree.ts";
+import type { CommandNode, OptionNode, ValueNode } from "./command-tree.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
+/** A word that can stand at the cursor, and what it does. */
+export type Candidate = readonly [word: string, description: string];
+
+/** Resources whose names the data folder has. */
+export type NameSource = "alias" | "provider" | "principal" | "key" | "relay_token";
+export type ReadNames = (source: NameSource) => Promise<readonly Candidate[]>;
+
+/** In place of words: the shell completes a path. */
+const PATH = "path";
+
 /**
- * A script that completes commands, options and their known values in a shell: made of the tree, so that it says what the
- * program understands. `at` in it is where in the tree the cursor is, such as ` key create`.
+ * What can stand for the last of these words, which is empty after a blank. Words come from the tree, so that the shell
+ * offers what the program understands.
  */
-export function toCompletionScript(root: CommandNode, shell: Shell): string {
-  return SCRIPTS[shell](root);
+export async function listCandidates(
+  root: CommandNode,
+  typed: readonly string[],
+  readNames: ReadNames,
+): Promise<typeof PATH | readonly Candidate[]> {
+  const current = typed.at(-1) ?? "";
+  const { node, option, args } = readLine(root, typed.slice(0, -1));
+  const starting = (candidates: readonly Candidate[]) =>
+    candidates.filter(([word]) => word.startsWith(current));
+  if (option === null && current.startsWith("-")) {
+    return starting(
+      node.options.flatMap(({ names, description }) => names.map((name): Candidate => [name, description])),
+    );
+  }
+  if (option === null && node.commands.length > 0)
+    return starting(node.commands.map(({ name, description }): Candidate => [name, description]));
+  const value: ValueNode | undefined = option === null ? node.args[args.length] : (option.value ?? undefined);
+  if (value === undefined) return [];
+  if (value.isPath) return PATH;
+  if (value.choices.length > 0) return starting(value.choices.map((choice): Candidate => [choice, ""]));
+  const source = option === null ? findArgumentSource(node, value) : findOptionSource(option, value);
+  return source === null ? [] : starting(await readNames(source));
 }
 
-const SCRIPTS: { readonly [shell in Shell]: (root: CommandNode) => string } = {
-  bash: toBash,
-  zsh: toZsh,
-  fish: toFish,
+/** The answer to the scripts below: a word on each line, with its description behind a tab. */
+export function formatCandidates(found: typeof PATH | readonly Candidate[]): string {
+  if (found === PATH) return ":path\n";
+  return found.map(([word, description]) => `${word}\t${description}\n`).join("");
+}
+
+interface Line {
+  readonly node: CommandNode;
+  /** The option whose value comes next; null where none does. */
+  readonly option: OptionNode | null;
+  readonly args: readonly string[];
+}
+
+function readLine(root: CommandNode, words: readonly string[]): Line {
+  let node = root;
+  let option: OptionNode | null = null;
+  const args: string[] = [];
+  for (const word of words) {
+    if (option !== null) option = null;
+    else if (word.startsWith("-")) {
+      const named = node.options.find(({ names }) => names.includes(word));
+      option = named === undefined || named.value === null ? null : named;
+    } else {
+      const next = node.commands.find(({ name }) => name === word);
+      if (next === undefined) args.push(word);
+      else node = next;
+    }
+  }
+  return { node, option, args };
+}
+
+/** By flag and name of its value: `--model <upstream-name>` is not an alias. */
+const OPTION_SOURCES: { readonly [flag: string]: NameSource } = {
+  "--key <id>": "key",
+  "--model <alias>": "alias",
+  "--model <name>": "alias",
+  "--person <name>": "principal",
+  "--principal <name>": "principal",
+  "--provider <name>": "provider",
+  "--target <alias>": "alias",
 };
 
-function toBash(root: CommandNode): string {
-  const nodes = listNodes(root);
-  const values = eachValue(nodes).map(
-    ({ at, names, value }) =>
-      `            ${names.map((name) => quoteShell(`${at} ${name}`)).join("|")}) ${toBashReply(value)} ;;`,
-  );
-  const words = nodes.map(
-    (node) =>
-      `        ${quoteShell(toAt(node))}) words=${quoteShell(
-        toWords(node)
-          .map(([word]) => word)
-          .join(" "),
-      )}; options=${quoteShell(toFlags(node).join(" "))}${node.args.some(({ isPath }) => isPath) ? "; files=1" : ""} ;;`,
-  );
-  return `# bash completion for lockport: source <(lockport complete bash)
-_lockport() {
-    local cur=\${COMP_WORDS[COMP_CWORD]} at= pending= word i words= options= files=
-    local IFS=$' \\t\\n'
-    COMPREPLY=()
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        word=\${COMP_WORDS[i]}
-        [[ $word == = ]] && continue
-        if [[ $pending ]]; then pending=; continue; fi
-        case $word in
-            ${toValueFlags(nodes).join("|")}) pending=$word; continue ;;
-        esac
-        case "$at $word" in
-            ${toPaths(nodes).map(quoteShell).join("|")}) at="$at $word" ;;
-        esac
-    done
-    if [[ $pending ]]; then
-        [[ $cur == = ]] && cur=
-        case "$at $pending" in
-${values.join("\n")}
-        esac
-        return
-    fi
-    case $at in
-${words.join("\n")}
-    esac
-    if [[ $cur == -* ]]; then
-        COMPREPLY=($(compgen -W "$options" -- "$cur"))
-    elif [[ $files ]]; then
-        _lockport_files
-    else
-        COMPREPLY=($(compgen -W "$words" -- "$cur"))
-    fi
+function findOptionSource({ names }: OptionNode, { name }: ValueNode): NameSource | null {
+  return OPTION_SOURCES[`${names.at(-1)} <${name}>`] ?? null;
 }
-_lockport_files() {
-    local IFS=$'\\n'
-    compopt -o filenames 2>/dev/null
-    COMPREPLY=($(compgen -f -- "$cur"))
+
+/** By group and name of the argument. */
+const ARGUMENT_SOURCES: { readonly [argument: string]: NameSource } = {
+  "key <id>": "key",
+  "model <alias>": "alias",
+  "model <target>": "alias",
+  "principal <name>": "principal",
+  "provider <name>": "provider",
+  "relay-token <id>": "relay_token",
+};
+/** Verbs whose argument is a name that is not taken yet. */
+const MAKING = new Set(["add", "create"]);
+
+function findArgumentSource({ path, name: verb }: CommandNode, { name }: ValueNode): NameSource | null {
+  return MAKING.has(verb) ? null : (ARGUMENT_SOURCES[`${path[0]} <${name}>`] ?? null);
+}
+
+/** Scripts that ask the program at each key press: `lockport complete -- WORD...` prints the candidates. */
+export const COMPLETION_SCRIPTS: { readonly [shell in Shell]: string } = {
+  // Bash cuts words at `=` and `:`; the parts of an alias such as `team/fast:v1` are put together, and cut off the reply again.
+  bash: `# bash completion for lockport: source <(lockport complete bash)
+_lockport() {
+    local IFS=$'\\n' i word part= last=-1 cut= typed=()
+    COMPREPLY=()
+    for ((i = 1; i <= COMP_CWORD; i++)); do
+        word=\${COMP_WORDS[i]}
+        if [[ $word == = ]]; then
+            [[ $i == "$COMP_CWORD" ]] && typed[++last]=
+        elif [[ ( $word == : || $part ) && $last -ge 0 ]]; then
+            typed[last]+=$word
+        else
+            typed[++last]=$word
+        fi
+        if [[ $word == : ]]; then part=1; else part=; fi
+    done
+    word=\${typed[last]}
+    cut=\${word%"\${word##*:}"}
+    while IFS=$'\\t' read -r word _; do
+        if [[ $word == :path ]]; then
+            compopt -o filenames 2>/dev/null
+            COMPREPLY=($(compgen -f -- "\${typed[last]}"))
+            return
+        fi
+        COMPREPLY+=("\${word#"$cut"}")
+    done < <("\${COMP_WORDS[0]}" complete -- "\${typed[@]}" 2>/dev/null)
 }
 complete -F _lockport lockport
-`;
-}
-
-function toBashReply(value: ValueNode): string {
-  if (value.isPath) return "_lockport_files";
-  return value.choices.length === 0
-    ? ":"
-    : `COMPREPLY=($(compgen -W ${quoteShell(value.choices.join(" "))} -- "$cur"))`;
-}
-
-function toZsh(root: CommandNode): string {
-  const nodes = listNodes(root);
-  const describe = (pairs: readonly Described[]) =>
-    pairs.map(([word, description]) => quoteShell(`${word.replaceAll(":", "\\:")}:${description}`)).join(" ");
-  const values = eachValue(nodes).map(
-    ({ at, names, value }) =>
-      `            ${names.map((name) => quoteShell(`${at} ${name}`)).join("|")}) ${value.isPath ? "_files" : value.choices.length === 0 ? ":" : `compadd -- ${value.choices.map(quoteShell).join(" ")}`} ;;`,
-  );
-  const words = nodes.map(
-    (node) => `        ${quoteShell(toAt(node))})
-            words_here=(${describe(toWords(node))})
-            options_here=(${describe(toDescribedFlags(node))})${node.args.some(({ isPath }) => isPath) ? "\n            files=1" : ""} ;;`,
-  );
-  return `#compdef lockport
+`,
+  zsh: `#compdef lockport
 # zsh completion for lockport: source <(lockport complete zsh), or as _lockport in a folder of $fpath
 _lockport() {
-    local at= pending= word files= i
-    local -a words_here options_here
-    for ((i = 2; i < CURRENT; i++)); do
-        word=\${words[i]}
-        if [[ -n $pending ]]; then pending=; continue; fi
-        case $word in
-            ${toValueFlags(nodes).join("|")}) pending=$word; continue ;;
-        esac
-        case "$at $word" in
-            ${toPaths(nodes).map(quoteShell).join("|")}) at="$at $word" ;;
-        esac
-    done
-    if [[ -n $pending ]]; then
-        case "$at $pending" in
-${values.join("\n")}
-        esac
-        return
-    fi
-    case $at in
-${words.join("\n")}
-    esac
-    if [[ \${words[CURRENT]} == -* ]]; then
-        _describe -o option options_here
-    elif [[ -n $files ]]; then
-        _files
-    elif (( \${#words_here} )); then
-        _describe command words_here
-    fi
+    local word description
+    local -a candidates
+    while IFS=$'\\t' read -r word description; do
+        if [[ $word == :path ]]; then
+            _files
+            return
+        fi
+        candidates+=("\${word//:/\\\\:}:$description")
+    done < <("\${words[1]}" complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
+    if (( \${#candidates} )); then _describe -o candidate candidates; fi
 }
 if [[ \${funcstack[1]} == _lockport ]]; then
     _lockport "$@"
 else
     compdef _lockport lockport
 fi
-`;
-}
-
-function toFish(root: CommandNode): string {
-  const nodes = listNodes(root);
-  const lines = nodes.flatMap((node) => {
-    const head = `complete -c lockport -n ${quoteFish(`__lockport_at '${toAt(node)}'`)}`;
-    return [
-      ...toWords(node).map(
-        ([word, description]) => `${head} -a ${quoteFish(word)} -d ${quoteFish(description)}`,
-      ),
-      ...(node.args.some(({ isPath }) => isPath) ? [`${head} -F`] : []),
-      ...node.options.map((option) => `${head}${toFishOption(option)} -d ${quoteFish(option.description)}`),
-    ];
-  });
-  return `# fish completion for lockport: lockport complete fish | source
-function __lockport_at
-    set -l tokens (commandline -opc)
-    set -e tokens[1]
-    set -l at ''
-    set -l pending ''
-    for word in $tokens
-        if test -n "$pending"
-            set pending ''
-            continue
-        end
-        switch $word
-            case ${toValueFlags(nodes).join(" ")}
-                set pending $word
-            case '*'
-                switch "$at $word"
-                    case ${toPaths(nodes).map(quoteFish).join(" ")}
-                        set at "$at $word"
-                end
-        end
+`,
+  fish: `# fish completion for lockport: lockport complete fish | source
+function __lockport_complete
+    set -l typed (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found ($typed[1] complete -- $typed[2..] "$current" 2>/dev/null)
+    if test "$found" = :path
+        __fish_complete_path "$current"
+    else
+        printf '%s\\n' $found
     end
-    test "$at" = "$argv[1]"
 end
-complete -c lockport -f
-${lines.join("\n")}
-`;
-}
-
-function toFishOption({ names, value }: OptionNode): string {
-  const flags = names.map((name) =>
-    name.startsWith("--") ? ` -l ${name.slice(2)}` : ` -s ${name.slice(1)}`,
-  );
-  if (value === null) return flags.join("");
-  if (value.isPath) return `${flags.join("")} -r -F`;
-  return `${flags.join("")} -x${value.choices.length === 0 ? "" : ` -a ${quoteFish(value.choices.join(" "))}`}`;
-}
-
-type Described = readonly [word: string, description: string];
-
-/** What may stand here that is no option: commands, or the words that an argument can be. */
-function toWords({ commands, args }: CommandNode): readonly Described[] {
-  return [
-    ...commands.map(({ name, description }): Described => [name, description]),
-    ...args.flatMap(({ choices }) => choices.map((choice): Described => [choice, ""])),
-  ];
-}
-
-function toFlags({ options }: CommandNode): readonly string[] {
-  return options.flatMap(({ names }) => names);
-}
-
-function toDescribedFlags({ options }: CommandNode): readonly Described[] {
-  return options.flatMap(({ names, description }) => names.map((name): Described => [name, description]));
-}
-
-/** Flags that take the word behind them, of whatever command. */
-function toValueFlags(nodes: readonly CommandNode[]): readonly string[] {
-  const flags = nodes.flatMap(({ options }) =>
-    options.flatMap(({ names, value }) => (value === null ? [] : names)),
-  );
-  return [...new Set(flags)];
-}
-
-function toPaths(nodes: readonly CommandNode[]): readonly string[] {
-  return nodes.filter(({ path }) => path.length > 0).map(toAt);
-}
-
-/** ` key create`; the empty text for the program itself. */
-function toAt({ path }: CommandNode): string {
-  return path.map((name) => ` ${name}`).join("");
-}
-
-function eachValue(nodes: readonly CommandNode[]) {
-  return nodes.flatMap((node) =>
-    node.options.flatMap(({ names, value }) => (value === null ? [] : [{ at: toAt(node), names, value }])),
-  );
-}
-
-function quoteFish(text: string): string {
-  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
-}
+complete -c lockport -f -a '(__lockport_complete)'
+`,
+};
