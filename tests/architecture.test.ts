@@ -52,6 +52,13 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     metrics: ["schemas", "door"],
     openapi: ["schemas", "door"],
   },
+  cli: {
+    screen: [],
+    help: ["screen"],
+    installation: ["screen"],
+    input: ["help", "installation", "screen"],
+    commands: ["input", "help", "installation", "screen"],
+  },
   storage: {
     files: [],
     backup: ["files"],
@@ -168,6 +175,13 @@ describe("the import graph", () => {
       if (from === null || to === null || from === "." || from === to) return true;
       return (SUB_ROOMS[toRoom(path)]?.[from] ?? []).includes(to);
     });
+    expect(wrong).toEqual([]);
+  });
+
+  test("the command line takes types of http, and its values only where a command loads them", () => {
+    const wrong = files
+      .filter(({ path, text }) => toRoom(path) === "cli" && /^import (?!type )[^;]*from "#http\//m.test(text))
+      .map(({ path }) => path);
     expect(wrong).toEqual([]);
   });
 
