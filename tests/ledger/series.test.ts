@@ -13,7 +13,7 @@ import { toMeasureSources } from "#storage/sqlite/ledger/reports/measure-sources
 import { readTransaction } from "#storage/sqlite/ledger/reports/read-transaction.ts";
 import { resolveFilter } from "#storage/sqlite/ledger/reports/request-filter.ts";
 import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
-import { cutWindow } from "#storage/sqlite/ledger/reports/window-cut.ts";
+import { cutLedger } from "#storage/sqlite/ledger/reports/ledger-edges.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {
@@ -354,7 +354,7 @@ describe("a window that was cut", () => {
           const all = toKept(usages, [], pruneBeforeUs);
           for (const [{ query }, into] of questions) {
             readTransaction(reader, () => {
-              const cut = cutWindow(reader, query.window, into);
+              const cut = cutLedger(reader, query.window, into);
               const sources = toMeasureSources(reader, cut, resolveFilter(reader, query));
               const kept = all.filter(
                 ({ atUs, usage }) => within(cut.snapped ?? query.window, atUs) && matchesFilter(query, usage),

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
 import type { GroupSql } from "./group-values.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import type { Span } from "./window-cut.ts";
+import type { Span } from "#storage/ledger/windows/window-cut.ts";
 
 /** Rows `t` of totals by day, with the measures of `hour_total`: the FROM of a SELECT. */
 export interface SealedSource {

@@ -10,7 +10,7 @@ import { findSubjects, getSubject } from "./report-subjects.ts";
 import { createSumReader, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { readSeries } from "./series.ts";
-import { cutWindow } from "./window-cut.ts";
+import { cutLedger } from "./ledger-edges.ts";
 
 type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
 
@@ -22,11 +22,11 @@ type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
 export function readErrors(database: Database, query: ErrorsQuery, sumsMax = SUMS_MAX): EncodedReport {
   const { context } = query;
   return readTransaction(database, () => {
-    const whole = cutWindow(database, query.window, "months").snapped;
+    const whole = cutLedger(database, query.window, "months").snapped;
     const window = within(query.window, whole);
     const series = readSeries(database, { ...query, window, nowUs: context.nowUs });
     const filter = resolveFilter(database, query);
-    const cut = cutWindow(database, series.snapped ?? window, "months");
+    const cut = cutLedger(database, series.snapped ?? window, "months");
     const read = createSumReader<SumRow>(database, sumsMax);
     const sources = toMeasureSources(database, cut, filter);
     const sums = sources.flatMap((source) => read(toSums(source), source.bindings));

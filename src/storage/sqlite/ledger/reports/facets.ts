@@ -6,7 +6,7 @@ import type { MeasureSource } from "./measure-sources.ts";
 import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { resolveFilter } from "./request-filter.ts";
-import { cutWindow } from "./window-cut.ts";
+import { cutLedger } from "./ledger-edges.ts";
 
 type FacetsQuery = Parameters<StatsStore["readFacets"]>[0];
 
@@ -17,7 +17,7 @@ type FacetsQuery = Parameters<StatsStore["readFacets"]>[0];
 export function readFacets(database: Database, query: FacetsQuery): Facets {
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
-    const cut = cutWindow(database, query.window, "months");
+    const cut = cutLedger(database, query.window, "months");
     saveUses(database, toMeasureSources(database, cut, filter));
     const facets = toFacets(readUses(database), query.context);
     return { ...facets, snapped: cut.snapped, truncated: Object.values(facets.cut).includes(true) };

@@ -2,22 +2,27 @@ import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { toFirstDay, toMonth } from "#storage/ledger/windows/calendar.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import type { RawRange, Span, WindowCut } from "./window-cut.ts";
+import type { RawRange, Span, WindowCut, WindowPart } from "#storage/ledger/windows/window-cut.ts";
+import { toParts } from "#storage/ledger/windows/window-cut.ts";
 
 /**
  * Where the first event that matches lies in a window that was cut: the start of its hour, day or month, whichever the cut
  * counts, and its arrival when it lies in a ragged end. Null when there is none.
  */
 export function findFirstMatch(database: Database, cut: WindowCut, filter: ResolvedFilter): InstantUs | null {
-  const found: (InstantUs | null)[] = [
-    ...cut.hours.map((span) => findHour(database, span, filter.outcomes)),
-    ...cut.months.map((span) => findMonth(database, span, filter)),
-    ...cut.sealedDays.map((span) => findSealedDay(database, span, filter)),
-    ...cut.openDays.map((span) => findOpenDay(database, span, filter)),
-    ...cut.raw.map((range) => findFirstRow(database, range, filter)),
-  ];
-  const instants = found.filter((instantUs) => instantUs !== null);
-  return instants.length === 0 ? null : Math.min(...instants);
+  for (const part of toParts(cut)) {
+    const foundUs = findInPart(database, part, filter);
+    if (foundUs !== null) return foundUs;
+  }
+  return null;
+}
+
+function findInPart(database: Database, part: WindowPart, filter: ResolvedFilter): InstantUs | null {
+  if (part.kind === "hours") return findHour(database, part, filter.outcomes);
+  if (part.kind === "months") return findMonth(database, part, filter);
+  if (part.kind === "sealedDays") return findSealedDay(database, part, filter);
+  if (part.kind === "openDays") return findOpenDay(database, part, filter);
+  return findFirstRow(database, part, filter);
 }
 
 /** The arrival of the first row that matches; reads the range row by row up to it. */

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Unit } from "#kernel/units.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import type { RawRange, Span, WindowCut } from "./window-cut.ts";
+import type { RawRange, Span, WindowCut } from "#storage/ledger/windows/window-cut.ts";
 
 /**
  * A SELECT with `combination`, `result` and the measures of `day_total`, as they stand there: input normalised, audio in

@@ -12,7 +12,7 @@ import { createSumReader, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { findRowWindow } from "./row-window.ts";
 import { type BucketRange, saveRanges } from "./series-sums.ts";
-import type { RawRange } from "./window-cut.ts";
+import type { RawRange } from "#storage/ledger/windows/window-cut.ts";
 
 /** Rows that may be looked at one by one: some seconds. */
 const ROWS_MAX = 10_000_000;

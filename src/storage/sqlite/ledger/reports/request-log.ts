@@ -1,14 +1,14 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Paged } from "#kernel/page.ts";
+import type { Window } from "#stats/filter.ts";
 import type { ReportNotes, RequestLogRow, StatsQuery } from "#stats/store.ts";
 import type { RequestPage } from "#storage/ledger/threads/messages.ts";
 import { readTransaction } from "./read-transaction.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { readRows } from "./request-rows.ts";
-import type { WindowBounds } from "./window-slices.ts";
-import { countSlices, findBounds, toDaySlices } from "./window-slices.ts";
+import { countSlices, toDaySlices } from "./window-slices.ts";
 
 /**
  * A page of the request log, newest first, with the exact total (specification, section 4.4). How many events match is
@@ -21,8 +21,7 @@ export function listRequests(
 ): Paged<RequestLogRow> & ReportNotes {
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
-    const bounds = findBounds(database, query.window, filter);
-    const paged = bounds === null ? { rows: [], total: 0 } : readPage(database, filter, { bounds, page });
+    const paged = readPage(database, filter, { window: query.window, page });
     // The log is of rows that exist: retention changes nothing about its window.
     return { ...paged, snapped: null, truncated: false };
   });
@@ -31,7 +30,7 @@ export function listRequests(
 function readPage(
   database: Database,
   filter: ResolvedFilter,
-  { bounds, page }: { readonly bounds: WindowBounds; readonly page: RequestPage },
+  { window, page }: { readonly window: Window; readonly page: RequestPage },
 ): Paged<RequestLogRow> {
   const isTotalWanted = page.isTotalWanted !== false;
   // To skip rows they have to be counted.
@@ -43,7 +42,7 @@ function readPage(
     rows.push(...readRows(database, filter, { fromUs, toUs, limit: page.limit - rows.length, offset: skip }));
     skip = 0;
   };
-  for (const slice of countSlices(database, { filter, bounds }, { rowsWanted })) {
+  for (const slice of countSlices(database, { filter, window }, { rowsWanted })) {
     total += slice.count;
     if (rows.length >= page.limit) {
       if (isTotalWanted) continue;

@@ -2,9 +2,10 @@ import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
 import { toDay } from "#storage/ledger/windows/calendar.ts";
+import { cutWindow, toRowsEnd, toRowsFrom } from "#storage/ledger/windows/window-cut.ts";
 import { findFirstMatch, findFirstRow } from "./first-match.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import { cutWindow, readEdges } from "./window-cut.ts";
+import { readEdges } from "./ledger-edges.ts";
 
 /** The part of a window that rows can tell of. */
 export interface RowWindow {
@@ -23,7 +24,9 @@ export interface RowWindow {
 export function findRowWindow(database: Database, window: Window, filter: ResolvedFilter): RowWindow | null {
   const edges = readEdges(database);
   if (edges === null) return null;
-  const { firstUs, rowsFromUs, rowsEndUs: endUs } = edges;
+  const { firstUs } = edges;
+  const rowsFromUs = toRowsFrom(edges);
+  const endUs = toRowsEnd(edges);
   const { sinceUs, untilUs } = window;
   const completeFromUs = Math.ceil(rowsFromUs / HOUR_US) * HOUR_US;
   // Never beyond what was asked for: a window that ends before the rows begin has none of its hours.
@@ -33,7 +36,7 @@ export function findRowWindow(database: Database, window: Window, filter: Resolv
     const isSnapped = sinceUs < rowsFromUs && rowsFromUs > firstUs && isWithin;
     return { startUs: isSnapped ? toStart(Math.max(completeFromUs, sinceUs)) : sinceUs, endUs, isSnapped };
   }
-  const matchUs = findFirstMatch(database, cutWindow(database, window, "days"), filter);
+  const matchUs = findFirstMatch(database, cutWindow(edges, window, "days"), filter);
   if (matchUs === null) return null;
   if (isBefore(database, { matchUs, completeFromUs }, filter)) {
     return { startUs: toStart(completeFromUs), endUs, isSnapped: true };

@@ -6,7 +6,7 @@ import type { SealedSource } from "./dimension-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { EVENT_JOINS, MEASURES_OF_EVENT, prepareEvents } from "./measure-sources.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
-import type { Span } from "./window-cut.ts";
+import type { Span } from "#storage/ledger/windows/window-cut.ts";
 
 /** What one period of a series adds up to. Within one bucket several are added. */
 export interface SeriesSum {

@@ -15,8 +15,8 @@ import { resolveFilter } from "./request-filter.ts";
 import type { BucketRange, SeriesSum, SumReading } from "./series-sums.ts";
 import { sumHours, sumRows, sumSealedSources, sumTotals, toSeriesBucket } from "./series-sums.ts";
 import { findRowWindow } from "./row-window.ts";
-import type { RawRange, Span } from "./window-cut.ts";
-import { cutWindow } from "./window-cut.ts";
+import type { RawRange, Span } from "#storage/ledger/windows/window-cut.ts";
+import { cutLedger } from "./ledger-edges.ts";
 
 /** Rows that a series of hours may look at one by one: some seconds. */
 const SERIES_ROWS_MAX = 25_000_000;
@@ -67,7 +67,7 @@ function countInTotals(
   const isByHour = groups === null && filter.isByOutcomeOnly;
   const toSources = findSealedSources(database, filter, groups);
   const into = isByHour ? "hours" : bucket === "month" && toSources === null ? "months" : "days";
-  const cut = cutWindow(database, window, into);
+  const cut = cutLedger(database, window, into);
   const startUs = window.sinceUs ?? findFirstMatch(database, cut, filter);
   if (startUs === null) return { snapped: cut.snapped };
   const plan = planFrom(query, startUs);

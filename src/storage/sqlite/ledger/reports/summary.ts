@@ -9,7 +9,7 @@ import { createSumReader, SUMS_MAX } from "./report-sums.ts";
 import { findSubjects, getSubject } from "./report-subjects.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
-import { cutWindow } from "./window-cut.ts";
+import { cutLedger } from "./ledger-edges.ts";
 
 type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
 
@@ -21,7 +21,7 @@ type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
 export function readSummary(database: Database, query: SummaryQuery, sumsMax = SUMS_MAX): EncodedReport {
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
-    const cut = cutWindow(database, query.window, "months");
+    const cut = cutLedger(database, query.window, "months");
     const sources = toMeasureSources(database, cut, filter);
     const parts =
       query.grouping === "team"

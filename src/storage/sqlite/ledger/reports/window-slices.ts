@@ -2,17 +2,11 @@ import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
 import { toDay, toFirstDay } from "#storage/ledger/windows/calendar.ts";
+import type { RawRange, Span } from "#storage/ledger/windows/window-cut.ts";
+import { cutRows, toParts } from "#storage/ledger/windows/window-cut.ts";
 import { findDimensions, toSealedSources } from "./dimension-sums.ts";
+import { readEdges } from "./ledger-edges.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import type { RawRange, Span } from "./window-cut.ts";
-import { findMonths } from "./window-cut.ts";
-
-/** A window cut to where rows are, on which it rests: whole periods wherever an end lies beyond the rows. */
-export interface WindowBounds {
-  readonly fromUs: InstantUs;
-  readonly toUs: InstantUs;
-  readonly sealedBeforeDay: number;
-}
 
 /** A part of the window and how many rows of it match. */
 export interface Slice {
@@ -28,27 +22,6 @@ interface PeriodCount {
   readonly requests: number;
 }
 
-/** Null when no row can lie in the window. */
-export function findBounds(database: Database, window: Window, filter: ResolvedFilter): WindowBounds | null {
-  const edges = database
-    .query<{ first: number | null; last: number | null; pruned: number; sealed: number }, []>(
-      `SELECT (SELECT min(id) FROM event) AS first, (SELECT max(id) FROM event) AS last,
-         pruned_before_us AS pruned, sealed_before_day AS sealed FROM ledger_state`,
-    )
-    .get();
-  if (edges === null || edges.first === null || edges.last === null) return null;
-  const periodUs = filter.isByOutcomeOnly ? HOUR_US : DAY_US;
-  const firstPeriodUs = Math.floor(edges.first / periodUs) * periodUs;
-  // A period that retention has cut into counts more in the totals than there are rows.
-  const isCut = edges.pruned > firstPeriodUs;
-  const sinceUs = window.sinceUs ?? 0;
-  const untilUs = window.untilUs ?? Number.MAX_SAFE_INTEGER;
-  const fromUs = sinceUs > edges.first ? sinceUs : isCut ? edges.first : firstPeriodUs;
-  const toUs = untilUs <= edges.last ? untilUs : (Math.floor(edges.last / periodUs) + 1) * periodUs;
-  if (sinceUs >= untilUs || fromUs >= toUs) return null;
-  return { fromUs, toUs, sealedBeforeDay: edges.sealed };
-}
-
 export interface SliceOptions {
   /**
    * Null when the slices are read to their end. Else one slice after the other until so many rows are found: ragged ends are
@@ -60,24 +33,25 @@ export interface SliceOptions {
 /** The window in slices, newest first, each with its count. Nothing is counted before it is asked for. */
 export function* countSlices(
   database: Database,
-  { filter, bounds }: { readonly filter: ResolvedFilter; readonly bounds: WindowBounds },
+  { filter, window }: { readonly filter: ResolvedFilter; readonly window: Window },
   { rowsWanted }: SliceOptions,
 ): Generator<Slice> {
-  const periodUs = filter.isByOutcomeOnly ? HOUR_US : DAY_US;
-  const first = Math.ceil(bounds.fromUs / periodUs);
-  const end = Math.floor(bounds.toUs / periodUs);
-  const toRaw = (range: RawRange) =>
-    rowsWanted === null
-      ? countRaw(database, filter, range)
-      : { ...range, count: Number.POSITIVE_INFINITY, holdsDays: false };
-  if (first >= end) {
-    yield toRaw({ fromUs: bounds.fromUs, toUs: bounds.toUs });
-    return;
+  const isByDimension = !filter.isByOutcomeOnly && findDimensions(database, filter);
+  const into = filter.isByOutcomeOnly ? "hours" : isByDimension ? "days" : "months";
+  for (const part of toParts(cutRows(readEdges(database), window, into)).toReversed()) {
+    if (part.kind === "raw") {
+      if (rowsWanted === null) yield countRaw(database, filter, part);
+      else yield { ...part, count: Number.POSITIVE_INFINITY, holdsDays: false };
+    } else if (part.kind === "hours") {
+      yield* countHours(database, filter, { ...part, hoursMax: rowsWanted });
+    } else if (part.kind === "openDays") {
+      yield* countOpenDays(database, filter, part);
+    } else if (part.kind === "months") {
+      yield* countMonths(database, filter, part);
+    } else {
+      yield* (isByDimension ? countByDimension : countSealedDays)(database, filter, part);
+    }
   }
-  if (end * periodUs < bounds.toUs) yield toRaw({ fromUs: end * periodUs, toUs: bounds.toUs });
-  if (filter.isByOutcomeOnly) yield* countHours(database, filter, { first, end, hoursMax: rowsWanted });
-  else yield* countDaysAndMonths(database, filter, { first, end, sealedBefore: bounds.sealedBeforeDay });
-  if (bounds.fromUs < first * periodUs) yield toRaw({ fromUs: bounds.fromUs, toUs: first * periodUs });
 }
 
 /** The days of a slice of several that hold matching rows, newest first. */
@@ -122,27 +96,6 @@ function countHours(
   );
 }
 
-function* countDaysAndMonths(
-  database: Database,
-  filter: ResolvedFilter,
-  { first, end, sealedBefore }: Span & { readonly sealedBefore: number },
-): Generator<Slice> {
-  const sealedEnd = Math.min(end, sealedBefore);
-  yield* countOpenDays(database, filter, { first, end });
-  if (findDimensions(database, filter)) {
-    yield* countByDimension(database, filter, { first, end: sealedEnd });
-    return;
-  }
-  const months = findMonths({ first, end }, sealedBefore);
-  if (months === null) {
-    yield* countSealedDays(database, filter, { first, end: sealedEnd });
-    return;
-  }
-  yield* countSealedDays(database, filter, { first: toFirstDay(months.end), end: sealedEnd });
-  yield* countMonths(database, filter, months);
-  yield* countSealedDays(database, filter, { first, end: toFirstDay(months.first) });
-}
-
 function countOpenDays(database: Database, filter: ResolvedFilter, { first, end }: Span): readonly Slice[] {
   return database
     .query<PeriodCount, [number, number]>(
@@ -155,7 +108,6 @@ function countOpenDays(database: Database, filter: ResolvedFilter, { first, end 
 
 /** As one slice: to group a month of a broad filter by day takes ten times as long as to add it up. */
 function countSealedDays(database: Database, filter: ResolvedFilter, { first, end }: Span): readonly Slice[] {
-  if (first >= end) return [];
   const row = database
     .query<{ requests: number | null }, [number, number]>(
       `SELECT sum(requests) AS requests FROM sealed_day_total WHERE day >= ? AND day < ? ${filter.condition}`,
@@ -165,7 +117,6 @@ function countSealedDays(database: Database, filter: ResolvedFilter, { first, en
 }
 
 function countByDimension(database: Database, filter: ResolvedFilter, span: Span): readonly Slice[] {
-  if (span.first >= span.end) return [];
   const counts = new Map<number, number>();
   for (const { from, bindings, day } of toSealedSources(database, filter, span)) {
     const rows = database

@@ -1,4 +1,3 @@
-import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
 import type { ReportNotes } from "#stats/store.ts";
@@ -21,15 +20,15 @@ export interface RawRange {
 
 /** A window in parts that do not overlap: what lies in it is counted in exactly one of them. */
 export interface WindowCut {
-  /** Of `hour_total`; only when cut into hours, which then stand for days and months. */
+  /** Counted in the totals of hours; only when cut into hours, which then stand for days and months. */
   readonly hours: readonly Span[];
-  /** Of `month_total`: whole months, and the sealed days of the present one. */
+  /** Counted in the totals of months: whole months, and the sealed days of the present one. */
   readonly months: readonly Span[];
-  /** Of `sealed_day_total`. */
+  /** Counted in the totals of sealed days. */
   readonly sealedDays: readonly Span[];
-  /** Of `day_total`. */
+  /** Counted in the totals of days that still grow. */
   readonly openDays: readonly Span[];
-  /** Of `event`: the ragged ends. */
+  /** Counted event by event: the ragged ends. */
   readonly raw: readonly RawRange[];
   readonly snapped: ReportNotes["snapped"];
 }
@@ -40,41 +39,93 @@ export interface LedgerEdges {
   readonly firstUs: InstantUs;
   /** No event ever arrived at it or later; a whole hour. */
   readonly endUs: InstantUs;
-  /** No row stands here or later. */
-  readonly rowsEndUs: InstantUs;
   /** Days before it are sealed. */
   readonly sealedBeforeDay: number;
-  /** Rows from here on are all there; not later than `endUs`, and `firstUs` when nothing was removed. */
-  readonly rowsFromUs: InstantUs;
+  /** Rows that arrived before it were removed. */
+  readonly prunedBeforeUs: InstantUs;
+  /** The first and the last row; null when there is none. */
+  readonly rows: { readonly firstUs: InstantUs; readonly lastUs: InstantUs } | null;
 }
 
-/** Null when nothing was ever recorded. Microseconds. */
-export function readEdges(database: Database): LedgerEdges | null {
-  const row = database
-    .query<EdgesRow, []>(
-      `SELECT (SELECT min(hour) FROM hour_total) AS first_hour, (SELECT max(hour) FROM hour_total) AS last_hour,
-         (SELECT max(id) FROM event) AS last_row, sealed_before_day, pruned_before_us FROM ledger_state`,
-    )
-    .get();
-  if (row === null || row.first_hour === null || row.last_hour === null) return null;
-  const firstUs = row.first_hour * HOUR_US;
-  const endUs = (row.last_hour + 1) * HOUR_US;
-  const rowsFromUs = Math.min(Math.max(row.pruned_before_us, firstUs), endUs);
-  const rowsEndUs = Math.max(rowsFromUs, (row.last_row ?? firstUs) + 1);
-  return { firstUs, endUs, rowsFromUs, rowsEndUs, sealedBeforeDay: row.sealed_before_day };
+/** Rows from here on are all there; not later than the ledger's end, and its beginning when nothing was removed. */
+export function toRowsFrom({ firstUs, endUs, prunedBeforeUs }: LedgerEdges): InstantUs {
+  return Math.min(Math.max(prunedBeforeUs, firstUs), endUs);
+}
+
+/** No row is found here or later. */
+export function toRowsEnd(edges: LedgerEdges): InstantUs {
+  return Math.max(toRowsFrom(edges), (edges.rows?.lastUs ?? edges.firstUs) + 1);
 }
 
 /**
  * Cuts a window. An end in the range whose rows were removed, and within a period, snaps outward to the whole period, which
  * `snapped` says. An end beyond everything recorded is widened to the whole period, so that nothing is read row by row for
- * it. A few microseconds: it reads the state and the edges of two tables.
+ * it. Without edges nothing was ever recorded.
  */
-export function cutWindow(database: Database, window: Window, into: CutInto): WindowCut {
-  const edges = readEdges(database);
-  const periodUs = into === "hours" ? HOUR_US : DAY_US;
-  const ends = edges === null ? null : findEnds(edges, window, periodUs);
+export function cutWindow(edges: LedgerEdges | null, window: Window, into: CutInto): WindowCut {
+  const ends = edges === null ? null : findEnds(edges, window, toPeriod(into));
   if (edges === null || ends === null) return NOTHING;
-  const { fromUs, toUs, snapped } = ends;
+  return cutRange(ends, into, edges);
+}
+
+/**
+ * Cuts a window for its rows: each part counts as many as there are rows in it. An end beyond the rows is widened to the
+ * whole period, unless retention has cut into that one: its totals count more than there are rows.
+ */
+export function cutRows(edges: LedgerEdges | null, window: Window, into: CutInto): WindowCut {
+  if (edges === null || edges.rows === null) return NOTHING;
+  const { firstUs, lastUs } = edges.rows;
+  const periodUs = toPeriod(into);
+  const firstPeriodUs = toPeriodStart(firstUs, periodUs);
+  const sinceUs = window.sinceUs ?? 0;
+  const untilUs = window.untilUs ?? Number.MAX_SAFE_INTEGER;
+  const wholeFromUs = edges.prunedBeforeUs > firstPeriodUs ? firstUs : firstPeriodUs;
+  const fromUs = sinceUs > firstUs ? sinceUs : wholeFromUs;
+  const toUs = untilUs <= lastUs ? untilUs : toPeriodStart(lastUs, periodUs) + periodUs;
+  if (sinceUs >= untilUs || fromUs >= toUs) return NOTHING;
+  return cutRange({ fromUs, toUs, snapped: null }, into, edges);
+}
+
+/** A part of a cut, with the instants that it reaches from and to. */
+export type WindowPart =
+  | ({ readonly kind: "raw" } & RawRange)
+  | ({ readonly kind: "hours" | "months" | "sealedDays" | "openDays" } & Span & RawRange);
+
+/** The parts in the order of time. The totals of the present month go before its open days. */
+export function toParts(cut: WindowCut): readonly WindowPart[] {
+  const inDays = (kind: "sealedDays" | "openDays") => (span: Span) => ({
+    kind,
+    ...span,
+    ...toRange(span, DAY_US),
+  });
+  const parts: WindowPart[] = [
+    ...cut.hours.map((span) => ({ kind: "hours" as const, ...span, ...toRange(span, HOUR_US) })),
+    ...cut.months.map((span) => {
+      const days = { first: toFirstDay(span.first), end: toFirstDay(span.end) };
+      return { kind: "months" as const, ...span, ...toRange(days, DAY_US) };
+    }),
+    ...cut.sealedDays.map(inDays("sealedDays")),
+    ...cut.openDays.map(inDays("openDays")),
+    ...cut.raw.map((range) => ({ kind: "raw" as const, ...range })),
+  ];
+  return parts.sort((a, b) => a.fromUs - b.fromUs);
+}
+
+function toRange({ first, end }: Span, periodUs: number): RawRange {
+  return { fromUs: first * periodUs, toUs: end * periodUs };
+}
+
+function toPeriod(into: CutInto): number {
+  return into === "hours" ? HOUR_US : DAY_US;
+}
+
+/** Whole periods as far as they go, and what is left at either end. */
+function cutRange(
+  { fromUs, toUs, snapped }: Ends,
+  into: CutInto,
+  { sealedBeforeDay }: LedgerEdges,
+): WindowCut {
+  const periodUs = toPeriod(into);
   const first = Math.ceil(fromUs / periodUs);
   const end = Math.floor(toUs / periodUs);
   const raw =
@@ -85,9 +136,7 @@ export function cutWindow(database: Database, window: Window, into: CutInto): Wi
           { fromUs: end * periodUs, toUs },
         ].filter((range) => range.fromUs < range.toUs);
   if (into === "hours") return { ...NOTHING, raw, snapped, hours: toSpans({ first, end }) };
-  const days = { first, end };
-  const { sealedBeforeDay } = edges;
-  const months = into === "months" ? findMonths(days, sealedBeforeDay) : null;
+  const months = into === "months" ? findMonths({ first, end }, sealedBeforeDay) : null;
   const sealedEnd = Math.min(end, sealedBeforeDay);
   const sealedDays =
     months === null
@@ -106,14 +155,6 @@ export function cutWindow(database: Database, window: Window, into: CutInto): Wi
   };
 }
 
-interface EdgesRow {
-  readonly first_hour: number | null;
-  readonly last_hour: number | null;
-  readonly last_row: number | null;
-  readonly sealed_before_day: number;
-  readonly pruned_before_us: number;
-}
-
 const NOTHING: WindowCut = { hours: [], months: [], sealedDays: [], openDays: [], raw: [], snapped: null };
 
 interface Ends extends RawRange {
@@ -122,7 +163,9 @@ interface Ends extends RawRange {
 
 /** Null when nothing was recorded within the window. */
 function findEnds(edges: LedgerEdges, window: Window, periodUs: number): Ends | null {
-  const { firstUs, endUs, rowsFromUs, rowsEndUs } = edges;
+  const { firstUs, endUs } = edges;
+  const rowsFromUs = toRowsFrom(edges);
+  const rowsEndUs = toRowsEnd(edges);
   const sinceUs = window.sinceUs ?? firstUs;
   const untilUs = window.untilUs ?? endUs;
   if (sinceUs >= untilUs || sinceUs >= endUs || untilUs <= firstUs) return null;
@@ -148,8 +191,8 @@ function findEnds(edges: LedgerEdges, window: Window, periodUs: number): Ends | 
   return { fromUs, toUs, snapped };
 }
 
-/** Months of which every sealed day lies within `days`; null when there is none. */
-export function findMonths(days: Span, sealedBeforeDay: number): Span | null {
+/** Months whose sealed days all lie within `days`; null when there is none. */
+function findMonths(days: Span, sealedBeforeDay: number): Span | null {
   const first = toMonth(days.first - 1) + 1;
   // A month's total holds its sealed days only: when all of those lie within, the present month's will do as well.
   const end = days.end >= sealedBeforeDay ? toMonth(sealedBeforeDay - 1) + 1 : toMonth(days.end);
