@@ -41,7 +41,7 @@ export function PricesPage() {
   const edit = useCallback((row: NamePrices) => setPriced(toPricedName(row)), []);
   const isPending = pricing.isPending || models.isPending;
   const failed = [pricing, models, summary, missing].find(({ error }) => error !== null);
-  const isReady = !isPending && !summary.isPending;
+  const isReady = !isPending && !summary.isPending && !missing.isPending;
 
   return (
     <>
