@@ -1,4 +1,6 @@
-import { type ReactNode } from "react";
+import { createElement, type ReactNode } from "react";
+import { formatCount, formatPercent } from "../text/format.ts";
+import { Instant } from "./instant.tsx";
 
 /** One column of a `DataTable`. */
 export interface Column<Row> {
@@ -32,4 +34,28 @@ export interface TableSort {
 export interface TableEntry<Row> {
   readonly id: string;
   readonly row: Row;
+}
+
+type FigureColumn<Row, Value> = Pick<Column<Row>, "id" | "header" | "headerTitle" | "width" | "align"> & {
+  readonly value: (row: Row) => Value;
+};
+
+/** A column of whole numbers, sorted by them. */
+export function countColumn<Row>({ value, ...column }: FigureColumn<Row, number>): Column<Row> {
+  return { ...column, align: "end", sortValue: value, cell: (row) => formatCount(value(row)) };
+}
+
+/** A column of shares from 0 to 1, as percentages. */
+export function shareColumn<Row>({ value, ...column }: FigureColumn<Row, number>): Column<Row> {
+  return { ...column, align: "end", sortValue: value, cell: (row) => formatPercent(value(row)) };
+}
+
+/** A column that tells how long ago something was. */
+export function agoColumn<Row>({ value, ...column }: FigureColumn<Row, string | null>): Column<Row> {
+  return {
+    ...column,
+    descendingFirst: true,
+    sortValue: value,
+    cell: (row) => createElement(Instant, { value: value(row), format: "relative" }),
+  };
 }

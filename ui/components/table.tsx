@@ -10,6 +10,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { classNames } from "./class-names.ts";
 import { type Column, type TableEntry, type TableSort } from "./column.ts";
+import { LateVirtualBody } from "./late-virtual-body.tsx";
 import { TableBody, type TableBodyProps } from "./table-body.tsx";
 import { TableHead } from "./table-head.tsx";
 
@@ -40,8 +41,8 @@ export interface DataTableProps<Row> {
   readonly busy?: boolean | undefined;
   readonly skeletonRows?: number | undefined;
   /**
-   * What draws the rows; all of them without. `VirtualBody`, or `LateVirtualBody` where there are seldom so many, draws
-   * only those in sight: for more than `ROWS_DRAWN_MAX`. Give the columns a `width`, and the table a height.
+   * Draws the rows. `VirtualBody` draws only those in sight: give the columns a `width`, and the table a height. Without
+   * it a table with fixed columns draws all rows up to `ROWS_DRAWN_MAX`, and those in sight of more.
    */
   readonly body?: VirtualTableBody | undefined;
   /** Columns keep the `width` that they are given, whatever comes to stand in them: what comes moves no header. */
@@ -52,8 +53,7 @@ export interface DataTableProps<Row> {
   readonly footer?: { readonly [columnId: string]: ReactNode } | undefined;
 }
 
-/** A table with more rows has a virtual `body` by rights. */
-export const ROWS_DRAWN_MAX = 200;
+const ROWS_DRAWN_MAX = 200;
 
 type VirtualTableBody = <Row>(props: TableBodyProps<Row>) => ReactNode;
 
@@ -65,8 +65,9 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   const { sorted, sort, toggleSort } = useSortedRows(props);
   const isLoading = busy && rows.length === 0;
   const isEmpty = rows.length === 0 && !busy;
-  const virtual = props.body !== undefined;
-  const Body = props.body ?? TableBody;
+  const isLong = props.hasFixedColumns === true && rows.length > ROWS_DRAWN_MAX;
+  const virtual = props.body !== undefined || isLong;
+  const Body = props.body ?? (isLong ? LateVirtualBody : TableBody);
   const isFixed = virtual || props.hasFixedColumns === true;
   return (
     <div

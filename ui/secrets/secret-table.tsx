@@ -2,9 +2,8 @@ import { Link } from "@tanstack/react-router";
 import { useMemo, type ReactNode } from "react";
 import { buttonClass, IconButton } from "../components/button.tsx";
 import { Instant } from "../components/instant.tsx";
-import type { Column } from "../components/column.ts";
-import { LateVirtualBody } from "../components/late-virtual-body.tsx";
-import { DataTable, ROWS_DRAWN_MAX } from "../components/table.tsx";
+import { agoColumn, type Column } from "../components/column.ts";
+import { DataTable } from "../components/table.tsx";
 import { toSecretName, type SecretRow } from "./secret-row.ts";
 
 export interface SecretTableProps {
@@ -35,7 +34,6 @@ export function SecretTable(props: SecretTableProps) {
       sort={{ id: "created", descending: true }}
       busy={busy}
       skeletonRows={3}
-      body={rows.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
       empty={empty}
     />
   );
@@ -100,15 +98,13 @@ const CREATED: Column<SecretRow> = {
   descendingFirst: true,
   cell: ({ createdAt }) => <Instant value={createdAt} format="minute" />,
 };
-const USED: Column<SecretRow> = {
+const USED: Column<SecretRow> = agoColumn({
   id: "used",
   header: "Last used",
   headerTitle: "Noted at most once a minute",
   width: "w-32",
-  sortValue: ({ lastUsedAt }) => lastUsedAt,
-  descendingFirst: true,
-  cell: ({ lastUsedAt }) => <Instant value={lastUsedAt} format="relative" />,
-};
+  value: ({ lastUsedAt }) => lastUsedAt,
+});
 
 function Label({ row }: { readonly row: SecretRow }) {
   return row.label === "" ? <span className="font-normal text-ink-faint">no label</span> : row.label;

@@ -1,10 +1,7 @@
 import { useMemo } from "react";
 import { Absent } from "../../components/absent.tsx";
-import type { Column } from "../../components/column.ts";
-import { LateVirtualBody } from "../../components/late-virtual-body.tsx";
-import { DataTable, ROWS_DRAWN_MAX } from "../../components/table.tsx";
-import { Instant } from "../../components/instant.tsx";
-import { formatCount, formatPercent } from "../../text/format.ts";
+import { agoColumn, countColumn, shareColumn, type Column } from "../../components/column.ts";
+import { DataTable } from "../../components/table.tsx";
 import type { ClientRow } from "./client-rows.ts";
 
 export interface ClientTableProps {
@@ -26,7 +23,6 @@ export function ClientTable({ rows, busy, countLabel, onOpen }: ClientTableProps
       getRowId={toId}
       sort={{ id: "count", descending: true }}
       busy={busy}
-      body={rows.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
       stickyHeader
       hasFixedColumns
       className="max-h-[34rem]"
@@ -53,32 +49,26 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
           <span title={client}>{client}</span>
         ),
     },
-    {
+    countColumn({
       id: "requests",
       header: "Requests",
       headerTitle: "All outcomes",
-      align: "end",
       width: "w-24",
-      sortValue: ({ requests }) => requests,
-      cell: ({ requests }) => formatCount(requests),
-    },
-    {
+      value: ({ requests }) => requests,
+    }),
+    countColumn({
       id: "count",
       header: countLabel,
-      align: "end",
       width: "w-36",
-      sortValue: ({ count }) => count,
-      cell: ({ count }) => formatCount(count),
-    },
-    {
+      value: ({ count }) => count,
+    }),
+    shareColumn({
       id: "share",
       header: "Share",
       headerTitle: "Share of the requests of this client",
-      align: "end",
       width: "w-18",
-      sortValue: ({ share }) => share,
-      cell: ({ share }) => formatPercent(share),
-    },
+      value: ({ share }) => share,
+    }),
     {
       id: "kind",
       header: "Most often",
@@ -94,14 +84,13 @@ function toColumns(countLabel: string): readonly Column<ClientRow>[] {
           </code>
         ),
     },
-    {
+    agoColumn({
       id: "last-seen",
       header: "Last seen",
       align: "end",
       width: "w-26",
-      sortValue: ({ lastSeen }) => lastSeen,
-      cell: ({ lastSeen }) => <Instant value={lastSeen} format="relative" />,
-    },
+      value: ({ lastSeen }) => lastSeen,
+    }),
   ];
 }
 

@@ -1,11 +1,8 @@
 import { Absent } from "../../components/absent.tsx";
-import type { Column } from "../../components/column.ts";
-import { LateVirtualBody } from "../../components/late-virtual-body.tsx";
-import { DataTable, ROWS_DRAWN_MAX } from "../../components/table.tsx";
+import { agoColumn, countColumn, shareColumn, type Column } from "../../components/column.ts";
+import { DataTable } from "../../components/table.tsx";
 import { Duration } from "../../components/duration.tsx";
-import { Instant } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
-import { formatCount, formatPercent } from "../../text/format.ts";
 import type { ErrorRow } from "./error-rows.ts";
 import { toKindHelp } from "./kind-help.ts";
 import { toKindName } from "./kind-rows.ts";
@@ -26,7 +23,6 @@ export function ErrorTable({ rows, busy, onOpen }: ErrorTableProps) {
       getRowId={toId}
       sort={{ id: "requests", descending: true }}
       busy={busy}
-      body={rows.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
       stickyHeader
       hasFixedColumns
       className="max-h-[34rem]"
@@ -77,23 +73,19 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
       </span>
     ),
   },
-  {
+  countColumn({
     id: "requests",
     header: "Requests",
-    align: "end",
     width: "w-24",
-    sortValue: ({ requests }) => requests,
-    cell: ({ requests }) => formatCount(requests),
-  },
-  {
+    value: ({ requests }) => requests,
+  }),
+  shareColumn({
     id: "share",
     header: "Share",
     headerTitle: "Of the requests to the same provider, model and endpoint",
-    align: "end",
     width: "w-18",
-    sortValue: ({ share }) => share,
-    cell: ({ share }) => formatPercent(share),
-  },
+    value: ({ share }) => share,
+  }),
   {
     id: "duration",
     header: "Took",
@@ -103,14 +95,13 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     sortValue: ({ averageDurationMs }) => averageDurationMs,
     cell: ({ averageDurationMs }) => <Duration durationMs={averageDurationMs} />,
   },
-  {
+  agoColumn({
     id: "last-seen",
     header: "Last seen",
     align: "end",
     width: "w-26",
-    sortValue: ({ lastSeen }) => lastSeen,
-    cell: ({ lastSeen }) => <Instant value={lastSeen} format="relative" />,
-  },
+    value: ({ lastSeen }) => lastSeen,
+  }),
 ];
 
 function toId({ id }: ErrorRow): string {

@@ -5,9 +5,8 @@ import { teamSummaryQuery } from "../../api/reports.ts";
 import { toShownUnits } from "../../catalog/price-set.ts";
 import { Card } from "../../components/card.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { LateVirtualBody } from "../../components/late-virtual-body.tsx";
 import { NotLoaded } from "../../components/not-loaded.tsx";
-import { DataTable, ROWS_DRAWN_MAX } from "../../components/table.tsx";
+import { DataTable } from "../../components/table.tsx";
 import { useMinute } from "../../search/now.ts";
 import type { ModelsSearch } from "../../search/pages.ts";
 import { toTimeWindow } from "../../search/window.ts";
@@ -86,7 +85,6 @@ export function ModelList<Row extends ModelRow>(props: ModelListProps<Row>): Rea
           onRowActivate={({ model }) => onChange({ open: model.alias })}
           rowLabel={({ model }) => `${props.opens} ${model.alias}`}
           activeRowId={search.open ?? null}
-          body={shown.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
           empty={
             props.rows === undefined ? (
               <NotLoaded />

@@ -3,10 +3,8 @@ import { Absent } from "../../../components/absent.tsx";
 import { Badge } from "../../../components/badge.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { Money } from "../../../components/money.tsx";
-import type { Column } from "../../../components/column.ts";
-import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
-import { DataTable, ROWS_DRAWN_MAX } from "../../../components/table.tsx";
-import { formatCount } from "../../../text/format.ts";
+import { agoColumn, countColumn, type Column } from "../../../components/column.ts";
+import { DataTable } from "../../../components/table.tsx";
 import type { Person } from "./people-list.ts";
 
 export interface PeopleTableProps {
@@ -32,7 +30,6 @@ export function PeopleTable({ people, busy, openId, onOpen, empty }: PeopleTable
       onRowActivate={({ id }) => onOpen(id)}
       rowLabel={({ name }) => `Details of ${name}`}
       activeRowId={openId ?? null}
-      body={people.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
       empty={empty}
     />
   );
@@ -68,32 +65,26 @@ const COLUMNS: readonly Column<Person>[] = [
     sortValue: ({ role }) => role,
     cell: ({ role }) => (role === "admin" ? <Badge tone="accent">admin</Badge> : role),
   },
-  {
+  countColumn({
     id: "keys",
     header: "Keys",
     width: "w-20",
-    align: "end",
-    sortValue: ({ keyCount }) => keyCount,
-    cell: ({ keyCount }) => formatCount(keyCount),
-  },
-  {
+    value: ({ keyCount }) => keyCount,
+  }),
+  countColumn({
     id: "tokens",
     header: "Tokens",
     headerTitle: "Relay tokens",
     width: "w-20",
-    align: "end",
-    sortValue: ({ tokenCount }) => tokenCount,
-    cell: ({ tokenCount }) => formatCount(tokenCount),
-  },
-  {
+    value: ({ tokenCount }) => tokenCount,
+  }),
+  agoColumn({
     id: "used",
     header: "Last used",
     headerTitle: "The last use of a key or a relay token, noted at most once a minute",
     width: "w-30",
-    descendingFirst: true,
-    sortValue: ({ lastUsedAt }) => lastUsedAt,
-    cell: ({ lastUsedAt }) => <Instant value={lastUsedAt} format="relative" />,
-  },
+    value: ({ lastUsedAt }) => lastUsedAt,
+  }),
   {
     id: "cost",
     header: "Cost, 30 days",

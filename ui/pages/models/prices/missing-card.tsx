@@ -4,7 +4,7 @@ import { Button } from "../../../components/button.tsx";
 import { Card } from "../../../components/card.tsx";
 import { EmptyState } from "../../../components/empty.tsx";
 import { NotLoaded } from "../../../components/not-loaded.tsx";
-import type { Column } from "../../../components/column.ts";
+import { countColumn, type Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
 import { UNIT_LABEL } from "../../../components/units.tsx";
 import { formatCount } from "../../../text/format.ts";
@@ -94,23 +94,19 @@ function toColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Col
       sortValue: ({ unit }) => unit,
       cell: ({ unit }) => UNIT_LABEL[unit],
     },
-    {
+    countColumn({
       id: "quantity",
       width: "w-32",
       header: "Quantity",
-      align: "end",
-      sortValue: ({ quantity }) => quantity,
-      cell: ({ quantity }) => formatCount(quantity),
-    },
-    {
+      value: ({ quantity }) => quantity,
+    }),
+    countColumn({
       id: "requests",
       width: "w-32",
       header: "Requests",
       headerTitle: "Requests that had some of it",
-      align: "end",
-      sortValue: ({ requests }) => requests,
-      cell: ({ requests }) => formatCount(requests),
-    },
+      value: ({ requests }) => requests,
+    }),
     {
       id: "actions",
       width: "w-32",

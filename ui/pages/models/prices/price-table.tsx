@@ -4,8 +4,7 @@ import { toShownUnits } from "../../../catalog/price-set.ts";
 import { Absent } from "../../../components/absent.tsx";
 import { IconButton } from "../../../components/button.tsx";
 import type { Column } from "../../../components/column.ts";
-import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
-import { DataTable, ROWS_DRAWN_MAX } from "../../../components/table.tsx";
+import { DataTable } from "../../../components/table.tsx";
 import { UNIT_HEADER, UNIT_LABEL } from "../../../components/units.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
 import { KindBadge } from "./kind-badge.tsx";
@@ -33,7 +32,6 @@ export function PriceTable({ rows, empty, onEdit }: PriceTableProps) {
       getRowId={toId}
       sort={{ id: "name", descending: false }}
       empty={empty}
-      body={rows.length > ROWS_DRAWN_MAX ? LateVirtualBody : undefined}
     />
   );
 }
