@@ -221,7 +221,7 @@ describeInBrowser("the requests page", () => {
     const box = await table(page).boundingBox();
     if (box === null) throw new Error("the table has no place");
     await page.mouse.move(box.x + 60, box.y + 60);
-    await page.getByText("paused while the pointer is over the rows").waitFor();
+    await page.getByText("paused while the pointer is over the table").waitFor();
   });
 
   test("takes a brushed stretch of the histogram as its window, and leaves the live tail", async () => {
