@@ -95,7 +95,7 @@ describeInBrowser("people and services", () => {
     await page.getByRole("button", { name: "Add person or service" }).click();
     const name = page.getByRole("textbox", { name: "Name" });
     await name.fill("Ada Lovelace");
-    await page.getByText(/^Use 1 to 120 of a–z/).waitFor();
+    await page.getByText(/^Use 1 to 120 characters: a–z/).waitFor();
     const add = page.getByRole("button", { name: "Add", exact: true });
     await add.and(page.getByRole("button", { disabled: true })).waitFor();
     await name.fill("robin");

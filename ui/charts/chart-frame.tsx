@@ -1,6 +1,4 @@
-import type { ReactNode } from "react";
-import { useState } from "react";
-import { usePlotWidth } from "./plot-width.ts";
+import { type ReactNode, useState, type RefObject, useLayoutEffect, useRef } from "react";
 
 export interface ChartFrameProps {
   /** What the chart shows, in words. */
@@ -36,4 +34,23 @@ export function ChartFrame({ label, legend, toHeight, plot, table }: ChartFrameP
       </div>
     </figure>
   );
+}
+
+/**
+ * The width of the element that the reference is given to, in whole pixels, as it changes. 0 until it is measured, which
+ * happens before the first paint: whoever keeps its height meanwhile shifts nothing.
+ */
+function usePlotWidth<Plot extends HTMLElement>(): readonly [RefObject<Plot | null>, number] {
+  const plot = useRef<Plot>(null);
+  const [widthPx, setWidthPx] = useState(0);
+  useLayoutEffect(() => {
+    const element = plot.current;
+    if (element === null) return undefined;
+    const measure = () => setWidthPx(Math.floor(element.clientWidth));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return [plot, widthPx];
 }

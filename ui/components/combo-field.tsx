@@ -1,14 +1,7 @@
 import { Autocomplete } from "@base-ui/react/autocomplete";
 import { type ReactNode } from "react";
 import { classNames } from "./class-names.ts";
-import {
-  CONTROL_CLASS,
-  FieldFrame,
-  type FieldLook,
-  hasError,
-  TEXT_CLASS,
-  useFieldIds,
-} from "./field-frame.tsx";
+import { FieldFrame, type FieldLook, toControlClass, toInputProps, useFieldIds } from "./field-frame.tsx";
 import { OPTION_CLASS, POPUP_CLASS } from "./popup.ts";
 
 export interface ComboOption {
@@ -49,12 +42,9 @@ export function ComboField(props: ComboFieldProps): ReactNode {
     >
       <FieldFrame {...props} ids={ids}>
         <Autocomplete.Input
-          id={ids.control}
-          placeholder={props.placeholder}
+          {...toInputProps(ids, props)}
           spellCheck={false}
           autoComplete="off"
-          aria-invalid={hasError(props.error) || undefined}
-          aria-describedby={ids.describedBy}
           onKeyDown={(event) => {
             // With an option highlighted, Enter chooses it and comes as a change.
             const isFree = event.currentTarget.getAttribute("aria-activedescendant") === null;
@@ -63,7 +53,7 @@ export function ComboField(props: ComboFieldProps): ReactNode {
               onCommit(event.currentTarget.value);
             }
           }}
-          className={classNames(CONTROL_CLASS, "h-8", TEXT_CLASS[mono ? "mono" : "plain"])}
+          className={toControlClass(mono ? "mono" : "plain")}
         />
       </FieldFrame>
       <Autocomplete.Portal>

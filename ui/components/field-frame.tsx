@@ -48,6 +48,26 @@ export function toFieldError(failure: Error | null | undefined, param: string): 
   return isAbout ? failure.message : undefined;
 }
 
+/** What an input takes from its field besides its value. */
+export function toInputProps(
+  ids: FieldIds,
+  props: FieldLook & { readonly placeholder?: string | undefined },
+) {
+  return {
+    id: ids.control,
+    placeholder: props.placeholder,
+    required: props.required,
+    disabled: props.disabled,
+    "aria-invalid": hasError(props.error) || undefined,
+    "aria-describedby": ids.describedBy,
+  };
+}
+
+/** The look of a text control. */
+export function toControlClass(text: keyof typeof TEXT_CLASS, size: "sm" | "md" = "md"): string {
+  return classNames(CONTROL_CLASS, TEXT_CLASS[text], size === "sm" ? "h-7" : "h-8");
+}
+
 export interface FieldFrameProps extends FieldLook {
   readonly ids: FieldIds;
   readonly children: ReactNode;

@@ -1,11 +1,11 @@
 import { type KeyboardEventHandler, type ReactNode, useState } from "react";
 import { classNames } from "./class-names.ts";
 import {
-  CONTROL_CLASS,
   FieldFrame,
   type FieldLook,
   hasError,
-  TEXT_CLASS,
+  toControlClass,
+  toInputProps,
   useFieldIds,
 } from "./field-frame.tsx";
 
@@ -43,27 +43,20 @@ export function NumberField(props: NumberFieldProps): ReactNode {
       <div className="relative flex min-w-0 items-center">
         {prefix !== undefined && <Affix className="left-2.5">{prefix}</Affix>}
         <input
-          id={ids.control}
+          {...toInputProps(ids, { ...props, error })}
           type="text"
           inputMode={integer ? "numeric" : "decimal"}
           autoComplete="off"
           value={shown}
-          placeholder={props.placeholder}
-          required={props.required}
-          disabled={props.disabled}
           autoFocus={props.autoFocus}
           onKeyDown={props.onKeyDown}
-          aria-invalid={hasError(error) || undefined}
           aria-labelledby={ids.label}
-          aria-describedby={ids.describedBy}
           onChange={(event) => {
             setText(event.target.value);
             onValueChange(parseText(event.target.value).value);
           }}
           className={classNames(
-            CONTROL_CLASS,
-            TEXT_CLASS.plain,
-            size === "sm" ? "h-7" : "h-8",
+            toControlClass("plain", size),
             prefix !== undefined && "pl-6",
             suffix !== undefined && "pr-20",
           )}

@@ -1,13 +1,6 @@
 import { type ReactNode, type Ref, useState } from "react";
 import { classNames } from "./class-names.ts";
-import {
-  CONTROL_CLASS,
-  FieldFrame,
-  type FieldLook,
-  hasError,
-  TEXT_CLASS,
-  useFieldIds,
-} from "./field-frame.tsx";
+import { FieldFrame, type FieldLook, toControlClass, toInputProps, useFieldIds } from "./field-frame.tsx";
 import { Icon } from "./icon.tsx";
 
 export interface SecretFieldProps extends FieldLook {
@@ -29,22 +22,17 @@ export function SecretField(props: SecretFieldProps): ReactNode {
     <FieldFrame {...props} ids={ids}>
       <div className="relative flex min-w-0 items-center">
         <input
-          id={ids.control}
+          {...toInputProps(ids, props)}
           ref={props.inputRef}
           type={isShown ? "text" : "password"}
           value={value}
           name={props.name}
-          placeholder={props.placeholder}
-          required={props.required}
-          disabled={disabled}
           autoComplete={props.autoComplete ?? "off"}
           autoCapitalize="none"
           spellCheck={false}
-          aria-invalid={hasError(props.error) || undefined}
           aria-labelledby={ids.label}
-          aria-describedby={ids.describedBy}
           onChange={(event) => onValueChange(event.target.value)}
-          className={classNames(CONTROL_CLASS, TEXT_CLASS.mono, "h-8 pr-9")}
+          className={classNames(toControlClass("mono"), "pr-9")}
         />
         <button
           type="button"

@@ -9,8 +9,9 @@ import {
   CONTROL_CLASS,
   FieldFrame,
   type FieldLook,
-  hasError,
   TEXT_CLASS,
+  toControlClass,
+  toInputProps,
   useFieldIds,
 } from "./field-frame.tsx";
 import { Icon, type IconName } from "./icon.tsx";
@@ -48,21 +49,16 @@ export function TextField(props: TextFieldProps): ReactNode {
     size = "md",
   } = props;
   const shared = {
-    id: ids.control,
+    ...toInputProps(ids, props),
     "data-filter": props.isPageFilter || undefined,
     value,
-    placeholder: props.placeholder,
-    required: props.required,
-    disabled: props.disabled,
     maxLength: props.lengthMax,
     autoFocus: props.autoFocus,
     autoComplete: props.autoComplete ?? "off",
     spellCheck: mono ? false : undefined,
     onKeyDown: props.onKeyDown,
-    "aria-invalid": hasError(props.error) || undefined,
-    "aria-describedby": ids.describedBy,
   };
-  const look = classNames(CONTROL_CLASS, TEXT_CLASS[mono ? "mono" : "plain"], icon !== undefined && "pl-8");
+  const text = mono ? "mono" : "plain";
   return (
     <FieldFrame {...props} ids={ids}>
       {multiline ? (
@@ -71,7 +67,7 @@ export function TextField(props: TextFieldProps): ReactNode {
           ref={props.areaRef}
           rows={rows}
           onChange={(event) => onValueChange(event.target.value)}
-          className={classNames(look, "resize-y py-1")}
+          className={classNames(CONTROL_CLASS, TEXT_CLASS[text], "resize-y py-1")}
         />
       ) : (
         <div className="relative min-w-0">
@@ -85,7 +81,7 @@ export function TextField(props: TextFieldProps): ReactNode {
             {...shared}
             type={type}
             onChange={(event) => onValueChange(event.target.value)}
-            className={classNames(look, size === "sm" ? "h-7" : "h-8")}
+            className={classNames(toControlClass(text, size), icon !== undefined && "pl-8")}
           />
         </div>
       )}

@@ -12,10 +12,13 @@ import { Conversation } from "./playground/conversation.tsx";
 import { toModelChoices, type ModelChoice } from "./playground/model-choice.ts";
 import { ModelField } from "./playground/model-field.tsx";
 import { NoModels } from "./playground/no-models.tsx";
-import { PriceHint } from "./playground/price-hint.tsx";
 import { SETTINGS_DEFAULT } from "./playground/settings.ts";
 import { SettingsCard } from "./playground/settings-card.tsx";
 import { useChat } from "./playground/use-chat.ts";
+import { UNITS } from "#kernel/units.ts";
+import { Unpriced } from "../components/money.tsx";
+import { UNIT_LABEL } from "../components/units.tsx";
+import { formatMoney } from "../text/format.ts";
 
 const route = getRouteApi("/shell/playground");
 
@@ -132,4 +135,20 @@ function findError(choice: ModelChoice | null, wanted: string | undefined): stri
       : `No model is called ${wanted}, or its provider is disabled.`;
   }
   return choice.obstacle === null ? null : `${choice.alias} has ${choice.obstacle}.`;
+}
+
+/** What a model costs, before one asks it. */
+function PriceHint({ pricing }: Pick<ModelChoice, "pricing">) {
+  const prices = UNITS.flatMap((unit) => {
+    const price = pricing[unit];
+    return price === undefined ? [] : [`${UNIT_LABEL[unit].toLowerCase()} ${formatMoney(price)}`];
+  });
+  if (prices.length === 0) {
+    return (
+      <>
+        <Unpriced /> Its requests are recorded without a cost.
+      </>
+    );
+  }
+  return `Per million: ${prices.join(", ")}.`;
 }

@@ -6,8 +6,7 @@ import { Spinner } from "../../components/progress.tsx";
 import { isRunning, type Exchange } from "./exchange.ts";
 import { FailureView } from "./failure-view.tsx";
 import { Figures } from "./figures.tsx";
-import { isBlank, toWholeText } from "./growing-text.ts";
-import { GrowingTextView } from "./growing-text-view.tsx";
+import { isBlank, toWholeText, type GrowingText } from "./growing-text.ts";
 
 export interface ExchangeViewProps {
   readonly exchange: Exchange;
@@ -70,3 +69,20 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onRetry }: Ex
 function isRefusal({ failure, head }: Exchange): boolean {
   return failure instanceof ApiFailure && failure.source !== "upstream" && (head?.provider ?? null) === null;
 }
+
+/** A model's text as it is, every space and line break of it; never read as markup. */
+function GrowingTextView({ text }: { readonly text: GrowingText }) {
+  return (
+    <div className="max-w-[80ch] leading-6 break-words whitespace-pre-wrap">
+      {text.closed.map((piece, index) => (
+        <Piece key={index} text={piece} />
+      ))}
+      {text.open !== "" && <div>{text.open}</div>}
+    </div>
+  );
+}
+
+/** Never drawn again. */
+const Piece = memo(function Piece({ text }: { readonly text: string }) {
+  return <div>{text}</div>;
+});

@@ -5,7 +5,6 @@ import type { ChatDelta } from "../../api/chat-reader.ts";
 import { isAbort } from "../../api/failure.ts";
 import { useMe } from "../../api/session.ts";
 import { isRunning, reduceExchanges, toMessages, type Exchange } from "./exchange.ts";
-import { createFrameBatch } from "./frame-batch.ts";
 import { findNewestRow, PLAYGROUND_TAG } from "./request-row.ts";
 import { toSentSettings, type Settings } from "./settings.ts";
 
@@ -103,4 +102,31 @@ function toError(failure: unknown): Error {
   return failure instanceof Error
     ? failure
     : new Error("An error occurred in this page.", { cause: failure });
+}
+
+/** Gathers what comes and hands it on once a frame. */
+interface FrameBatch<Item> {
+  readonly add: (item: Item) => void;
+  /** What is gathered goes on at once; in a tab that nobody sees there are no frames. */
+  readonly flush: () => void;
+}
+
+function createFrameBatch<Item>(onItems: (items: readonly Item[]) => void): FrameBatch<Item> {
+  let gathered: Item[] = [];
+  let frame: number | null = null;
+  const flush = () => {
+    if (frame !== null) cancelAnimationFrame(frame);
+    frame = null;
+    if (gathered.length === 0) return;
+    const items = gathered;
+    gathered = [];
+    onItems(items);
+  };
+  return {
+    add(item) {
+      gathered.push(item);
+      frame ??= requestAnimationFrame(flush);
+    },
+    flush,
+  };
 }

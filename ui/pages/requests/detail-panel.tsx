@@ -1,6 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent } from "react";
-import type { RequestRow } from "../../api/reports.ts";
+import { useQuery, queryOptions } from "@tanstack/react-query";
+import type { KeyboardEvent } from "react";
+import { type RequestRow, fetchRequests } from "../../api/reports.ts";
 import { Button, IconButton } from "../../components/button.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { EmptyState } from "../../components/empty.tsx";
@@ -13,8 +13,9 @@ import { formatCount } from "../../text/format.ts";
 import { useLatest } from "../../reports/use-latest.ts";
 import { CostCard } from "./cost-card.tsx";
 import { Facts } from "./facts.tsx";
-import { requestQuery } from "./find-request.ts";
 import type { RequestList } from "./use-request-rows.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { KEYS } from "../../api/keys.ts";
 
 export interface DetailPanelProps {
   /** Null: none is open. */
@@ -125,4 +126,29 @@ function Step({ label, icon, to, onMove }: StepProps) {
       onClick={() => to !== undefined && onMove(to.id)}
     />
   );
+}
+
+/**
+ * A request by its id, whatever the view shows: an id is made of the instant (UUIDv7), so the log is asked for that
+ * millisecond alone. Null: there is none, or it is too old to be kept.
+ */
+function requestQuery(id: string) {
+  return queryOptions({
+    queryKey: [...KEYS.request, id],
+    queryFn: async ({ signal }): Promise<RequestRow | null> => {
+      const atMs = toInstantMs(id);
+      if (atMs === null) return null;
+      const window = { since: new Date(atMs).toISOString(), until: new Date(atMs + 1).toISOString() };
+      const { requests } = await fetchRequests(window, { limit: PAGE_LIMIT_MAX }, signal);
+      return requests.find((row) => row.id === id) ?? null;
+    },
+  });
+}
+
+const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Milliseconds since 1970 (RFC 9562, section 5.7), or null for what is no such id. */
+function toInstantMs(id: string): number | null {
+  const [, high, low] = UUID_V7.exec(id) ?? [];
+  return high === undefined || low === undefined ? null : Number.parseInt(high + low, 16);
 }
