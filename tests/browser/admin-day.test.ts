@@ -108,9 +108,9 @@ async function changeModels(page: Page): Promise<void> {
   await page.getByRole("switch", { name: "quick listed" }).click();
   await page.getByText("quick saved").first().waitFor();
   await goTo(page, "Models");
-  await page.getByRole("rowheader", { name: /^default/ }).waitFor();
-  await page.getByRole("rowheader", { name: /^quick/ }).waitFor({ state: "detached" });
-  // It is off the list, and serves.
+  await page.getByRole("switch", { name: "default listed", checked: true }).waitFor();
+  await page.getByRole("switch", { name: "quick listed", checked: false }).waitFor();
+  // It is off the list of callers, and serves.
   expect(await ask("quick")).toBe(200);
 }
 
@@ -163,13 +163,15 @@ async function disableProvider(page: Page): Promise<void> {
   await question.waitFor({ state: "detached" });
   expect(await ask("default")).toBe(404);
   await goTo(page, "Models");
-  await page.getByRole("rowheader", { name: /^default/ }).waitFor({ state: "detached" });
+  const row = page.getByRole("row").filter({ has: page.locator('[data-row-id="default"]') });
+  await row.getByText("provider disabled").waitFor();
   await look(page);
   await goTo(page, "Providers");
   await page.getByRole("switch", { name: "lab enabled" }).click();
   await page.getByText("lab is enabled").first().waitFor();
   await goTo(page, "Models");
-  await page.getByRole("rowheader", { name: /^default/ }).waitFor();
+  await row.getByText("provider disabled").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Change default", exact: true }).waitFor();
   expect(await ask("default")).toBe(200);
 }
 

@@ -192,10 +192,7 @@ describeInBrowser("the playground", () => {
     await page.getByText("The error comes from the provider lab (HTTP 429).").waitFor();
     await page.getByRole("alert").getByText("Slow <b>down</b>.").first().waitFor();
     await page.getByText("Response of the provider").click();
-    await page
-      .getByRole("region", { name: "Response of the provider" })
-      .getByText("rate_limit_error")
-      .waitFor();
+    await page.getByRole("region", { name: "Response body" }).getByText("rate_limit_error").waitFor();
     await page.getByRole("link", { name: "Open the request" }).waitFor();
     await figure(page, "Outcome").getByText("Upstream error").waitFor();
     answer = (call) => tellWords(call, ["Now"]);

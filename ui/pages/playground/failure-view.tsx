@@ -20,7 +20,7 @@ export function FailureView({ failure, provider, onRetry }: FailureViewProps) {
         <details>
           <summary className="w-fit rounded-control text-xs text-ink-soft">Response of the provider</summary>
           <div className="mt-1">
-            <CodeBlock code={detail} language="Response of the provider" wrap />
+            <CodeBlock code={detail} language="Response body" wrap />
           </div>
         </details>
       )}

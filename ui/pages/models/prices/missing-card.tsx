@@ -7,7 +7,6 @@ import { NotLoaded } from "../../../components/not-loaded.tsx";
 import { countColumn, type Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
 import { UNIT_LABEL } from "../../../components/units.tsx";
-import { formatCount } from "../../../text/format.ts";
 import { KindBadge } from "./kind-badge.tsx";
 import type { MissingPriceRow, MissingPrices, ReportNotes } from "../../../api/reports.ts";
 import { toMissingId, toMissingNow } from "./missing.ts";
