@@ -8,7 +8,7 @@ import type { Terminal } from "../../src/cli/screen/terminal.ts";
 /** From the root of the repository. */
 export const COMMAND_LINE_PAGE = "docs/command-line.md";
 
-/** Takes what is said, and shows it to nobody. */
+/** Drops what is written to it. */
 export const SILENT_TERMINAL: Terminal = {
   env: {},
   interactive: false,

@@ -72,7 +72,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   }
 }
 
-/** The command tree, also for whoever documents it. */
+/** The command tree, for running a line and for documenting it. */
 export function createProgram(terminal: Terminal): Command {
   const { env, screens } = terminal;
   const style = createStyle(env, screens.data);

@@ -73,7 +73,7 @@ function toAdmin(name: string): PrincipalDraft {
   return { name, kind: "user", role: "admin" };
 }
 
-/** Null when nobody has the name. Throws a `ProxyError` when it is somebody else's than an enabled admin's. */
+/** Null when no principal has the name. Throws a `ProxyError` when its principal is not an enabled admin. */
 async function findAdmin({ identity }: LocalServices, name: string): Promise<Principal | null> {
   const found = await identity.findPrincipalByName(name);
   if (found === null || (found.role === "admin" && found.enabled)) return found;

@@ -135,7 +135,7 @@ function writeChecks(terminal: Terminal, checks: readonly Check[]): void {
   }
 }
 
-/** Those that somebody has set: a value by default is in `--json` and in docs/configuration.md. */
+/** Settings that differ in source from the default: a default value is in `--json` and in docs/configuration.md. */
 function writeSources(terminal: Terminal, sources: readonly SettingSource[]): void {
   const style = createStyle(terminal.env, terminal.screens.data);
   const rows = sources

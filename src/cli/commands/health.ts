@@ -11,7 +11,7 @@ import { isObject } from "#cli/installation/client.ts";
 
 /** A server that takes longer is not well. */
 const ANSWER_MS_MAX = 3_000;
-/** Of what it answers; the answer has 15. */
+/** An answer is 15 bytes long. */
 const ANSWER_BYTES_MAX = 4_000;
 
 /** For a container without a shell and an HTTP client: asks `/healthz`, and says it with the exit code. */

@@ -8,7 +8,7 @@ export interface ShownSecret {
   readonly secret: string;
   /** Such as `key of ada`. */
   readonly what: string;
-  /** Deletes it: nobody has it when its output is lost. */
+  /** Deletes it: no reader has it when its output is lost. */
   readonly takeBack: () => Promise<unknown>;
 }
 

@@ -116,7 +116,7 @@ function writeUsage(
   by: Dimension,
   { groups, total }: { readonly groups: readonly UsageGroup[]; readonly total: Sums },
 ): void {
-  const rows = groups.map((group) => [toPrintable(group.name ?? toNobody(by)), ...toCells(group)]);
+  const rows = groups.map((group) => [toPrintable(group.name ?? toNoName(by)), ...toCells(group)]);
   const style = createStyle(terminal.env, terminal.screens.data);
   terminal.writeData(
     toTable(
@@ -134,7 +134,7 @@ function toCells({ requests, cancelled, cost, units }: Sums): string[] {
   return [toCount(requests), toCount(cancelled), ...shown, requests === 0 ? "-" : toAmount(cost)];
 }
 
-function toNobody(by: Dimension): string {
+function toNoName(by: Dimension): string {
   return by === "tag" ? "(untagged)" : "(none)";
 }
 

@@ -7,12 +7,12 @@ export function choiceOption(flags: string, description: string, words: readonly
   return new Option(flags, description).choices(words).argParser((text: string) => readWord(text, words));
 }
 
-/** The same for an argument. */
+/** An argument that is one of these words. */
 export function choiceArgument(name: string, description: string, words: readonly string[]): Argument {
   return new Argument(name, description).choices(words).argParser((text: string) => readWord(text, words));
 }
 
-/** The same for an option that can be given again: its value is a list. */
+/** An option that takes one of these words and can be given again: its value is a list. */
 export function choicesOption(flags: string, description: string, words: readonly string[]): Option {
   return new Option(flags, description)
     .choices(words)

@@ -2,7 +2,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 export interface Confirmation {
-  /** What is about to happen, for where nobody can be asked. */
+  /** What is about to happen, said where no question can be asked. */
   readonly facts: string;
   readonly question: string;
   /** Such as `Nothing was changed`, without a stop. */

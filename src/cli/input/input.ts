@@ -69,7 +69,7 @@ export async function readTextFile(path: string, bytesMax: number = TEXT_BYTES_M
   return requireThere(path, await findTextFile(path, bytesMax));
 }
 
-/** The same; null when there is no such file. */
+/** As `readTextFile`; null when there is no such file. */
 export async function findTextFile(path: string, bytesMax: number): Promise<string | null> {
   const name = `The file ${toPrintable(path)}`;
   try {
@@ -101,7 +101,7 @@ export async function findCaFile(path: string): Promise<string | null> {
   throw new CommandError("failure", `The file ${toPrintable(path)} is empty: it has to hold certificates.`);
 }
 
-/** The same; throws a `CommandError` when there is no such file. */
+/** As `findCaFile`; throws a `CommandError` when there is no such file. */
 export async function readCaFile(path: string): Promise<string> {
   return requireThere(path, await findCaFile(path));
 }

@@ -2,7 +2,7 @@ import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { ask, type Client } from "./client.ts";
 
-/** Of one list, over all its pages: far more than an installation has of anything. */
+/** Rows of one list over all its pages: far more than an installation has. */
 const ROWS_MAX = 1_000_000;
 
 export async function listProviders(api: Client) {

@@ -10,11 +10,11 @@ import type { Report, ReportQuery } from "./report.ts";
  * from the beginning of their day on, since whole days are counted without being read.
  */
 const LOOK_BACK_US = DAY_US;
-/** Of the first page that is read back; what a page's window holds is counted by reading it. */
+/** The first page that is read back spans this; what a page's window holds is counted by reading it. */
 const SPAN_US = 15 * 60 * 1_000_000;
-/** Of the log as it is when it is opened: rows further back are told from new ones by their ending alone. */
+/** Pages that are read when the log is opened: rows further back are told from new ones by their ending alone. */
 const FIRST_PAGES_MAX = 10;
-/** Of one look. */
+/** Pages of one look. */
 const NEW_PAGES_MAX = 40;
 /** Rows are committed in batches, so that one may come into the log after another that ended later. */
 const COMMIT_LATENESS_US = 5_000_000;
@@ -108,7 +108,7 @@ export async function openLogTail<Row extends LogRow>(
       yield { rows, fromUs: untilUs };
     }
   };
-  /** Of what arrived from here on, every row of the beginning was read. */
+  /** Every row that had arrived from here on was read at the beginning. */
   let coveredFromUs = begun.rows.length === PAGE_LIMIT_MAX ? toOldestUs(begun.rows) : (sinceUs ?? 0);
   let pagesBegun = 1;
   for await (const { rows, fromUs } of readBack(begun.rows)) {

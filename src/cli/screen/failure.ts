@@ -30,7 +30,7 @@ export class CommandError extends Error {
 
 /**
  * Holds what was typed to the domain's own rule before any installation is opened: what the rule refuses is a wrong argument,
- * whoever would have been asked. Throws a `CommandError`.
+ * on every installation. Throws a `CommandError`.
  */
 export function checkTyped(rule: () => unknown): void {
   try {

@@ -12,7 +12,7 @@ export function toPrintable(text: string): string {
   return text.replace(UNPRINTABLE, toEscape);
 }
 
-/** The same for text of several lines; JSON stays JSON of the same value. */
+/** As `toPrintable`, for text of several lines; JSON stays JSON of the same value. */
 export function toPrintableLines(json: string): string {
   return json.replace(UNPRINTABLE, (character) => (character === "\n" ? character : toEscape(character)));
 }
@@ -21,7 +21,7 @@ export function toPrintableLines(json: string): string {
 const WORD_LENGTH_MAX = 500;
 const LONG_WORD = new RegExp(`\\S{${WORD_LENGTH_MAX},}`, "g");
 
-/** The same for a message of several lines, which may repeat an argument. */
+/** As `toPrintableLines`, for a message, which may repeat an argument. */
 export function toPrintableMessage(text: string): string {
   return toPrintableLines(text.replace(LONG_WORD, (word) => `${truncateCodePoints(word, WORD_LENGTH_MAX)}…`));
 }

@@ -52,7 +52,7 @@ export async function withSteps<Result>(
   try {
     return await work((sentence, share) => {
       const nowMs = performance.now();
-      // What nobody knows the length of is shown before it begins: a database that checks itself lets nothing be written.
+      // Work of unknown length is shown before it begins: a database that checks itself lets nothing be written.
       const isEarly = share !== null && nowMs - startedMs < SHOW_AFTER_MS;
       if (!terminal.screens.messages || isEarly) return;
       if (sentence === drawnSentence && nowMs - drawnMs < REDRAW_SHARE_MS) return;

@@ -14,7 +14,7 @@ export interface Terminal {
   readonly screens: { readonly data: boolean; readonly messages: boolean };
   writeData(text: string): void;
   writeMessage(text: string): void;
-  /** The same as `writeData`, told when it is through: false when it was lost though somebody wanted it. */
+  /** As `writeData`, fulfilled when it is through: false when it was lost though its reader was still there. */
   deliverData(text: string): Promise<boolean>;
   /** Bytes on stdout; fulfilled when they are taken, rejected when they will not be, which `watchEnd` and stderr tell too. */
   writeBytes(bytes: Uint8Array): Promise<void>;
@@ -22,7 +22,7 @@ export interface Terminal {
   readStdin(bytesMax: number): Promise<string>;
   /** A line that a person types. */
   ask(question: string): Promise<string>;
-  /** The same without showing what is typed. */
+  /** As `ask`, without showing what is typed. */
   askHidden(question: string): Promise<string>;
   /**
    * For a command that runs until it is told to end: aborted by Ctrl-C, by SIGTERM, and when stdout takes nothing any more
@@ -34,7 +34,7 @@ export interface Terminal {
 export interface ProcessTerminal extends Terminal {
   /**
    * Fulfilled when what was written is with its readers, or never will be: ending the process earlier would cut a long list
-   * off. False when some of stdout was lost though somebody wanted it, which stderr has been told.
+   * off. False when some of stdout was lost though its reader was still there, which stderr has been told.
    */
   end(): Promise<boolean>;
 }

@@ -1,7 +1,7 @@
 import { toSize } from "./figures.ts";
 import { CommandError } from "./failure.ts";
 
-/** What is read into memory whole has a limit, and a name for whoever reaches it. */
+/** What is read into memory whole has a limit, and a name that the refusal tells. */
 export interface TextLimit {
   /** `stdin`, or `The file prices.json`. */
   readonly name: string;
