@@ -15,7 +15,7 @@ export async function unwrap<Data>(asked: Promise<Answer<Data>>): Promise<NonNul
   return (await unwrapWithHeaders(asked)).data;
 }
 
-/** The same, with the headers that came along. Throws as `unwrap` does. */
+/** Unwraps an answer with its headers. Throws as `unwrap` does. */
 export async function unwrapWithHeaders<Data>(
   asked: Promise<Answer<Data>>,
 ): Promise<{ readonly data: NonNullable<Data>; readonly headers: Headers }> {

@@ -69,7 +69,7 @@ export const deleteProvider = changing(
   refreshCatalog,
 );
 
-/** Asks the provider itself, each time anew. Throws `provider_unreachable` and `discovery_failed`. */
+/** Asks the provider itself each time. Throws `provider_unreachable` and `discovery_failed`. */
 export async function discoverModels(provider: string, signal?: AbortSignal): Promise<DiscoveredModels> {
   return await unwrap(providers({ name: toPathPart(provider) }).discover.get(asking(signal)));
 }

@@ -1,6 +1,6 @@
 import { mutationOptions, type QueryClient } from "@tanstack/react-query";
 
-/** A change and what has to be asked anew after it: for `useMutation(createProvider)`. */
+/** A change and the queries that are refetched after it: for `useMutation(createProvider)`. */
 export type Change<Asked, Answered> = ReturnType<typeof changing<Asked, Answered>>;
 
 /**

@@ -22,7 +22,7 @@ export interface QueryParams {
   readonly [name: string]: string | number | readonly string[] | undefined;
 }
 
-/** What a question is asked with, so that one that nobody waits for any more ends. */
+/** Options of a query that end it when its reader leaves. */
 export function asking(signal: AbortSignal | undefined, query: QueryParams = {}) {
   return { query, fetch: signal === undefined ? {} : { signal } };
 }

@@ -84,7 +84,7 @@ export function incompleteAnswer(cause?: unknown): ApiFailure {
   });
 }
 
-/** Whether a question ended because nobody waited for it any more. */
+/** Whether a query ended because its reader left. */
 export function isAbort(failure: unknown): boolean {
   return failure instanceof DOMException && failure.name === "AbortError";
 }

@@ -33,7 +33,7 @@ export const KEYS = {
   playgroundRow: ["playground", "row"],
 } as const;
 
-/** What is shown of these is asked for anew, and the rest when it is shown again. */
+/** Refetches what is shown of these, and the rest when it is shown again. */
 export async function makeStale(client: QueryClient, keys: readonly QueryKey[]): Promise<void> {
   await Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
 }

@@ -6,7 +6,7 @@ import { api, asking, toPathPart } from "./client.ts";
 import { KEYS, makeStale } from "./keys.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
 
-/** Principals, everybody's keys and relay tokens, and what admins did (specification, section 4.6). */
+/** Principals, all keys and relay tokens, and what administrators did (specification, section 4.6). */
 
 const { principals, keys, events } = api.admin.v1;
 const relayTokens = api.admin.v1["relay-tokens"];
@@ -20,7 +20,7 @@ export type OwnedKeyDraft = Parameters<typeof keys.post>[0];
 export type OwnedRelayToken = Treaty.Data<typeof relayTokens.get>["relay_tokens"][number];
 export type AuditEvent = Treaty.Data<typeof events.get>["events"][number];
 
-/** A page of a list, of everybody or of one principal by name. */
+/** A page of a list, for all principals or for one by name. */
 interface OwnedPageQuery extends PageQuery {
   readonly principal?: string | undefined;
 }

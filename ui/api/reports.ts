@@ -69,7 +69,7 @@ export function requestsQuery(query: ReportQuery, page: PageQuery = {}) {
   });
 }
 
-/** The same outside of the cache. */
+/** Fetches a page of the request log outside of the cache. */
 export async function fetchRequests(query: ReportQuery, page: PageQuery, signal?: AbortSignal) {
   return await unwrapReport(api.stats.requests.get(asking(signal, { ...query, ...page })));
 }
@@ -92,7 +92,7 @@ export function errorsQuery(query: SeriesQuery) {
   });
 }
 
-/** Of an admin: what was recorded without a price. A change of prices makes it stale. */
+/** For an administrator: what was recorded without a price. A change of prices makes it stale. */
 export function missingPricesQuery(query: ReportQuery) {
   return queryOptions({
     queryKey: [...KEYS.pricing, "missing", query],
@@ -102,7 +102,7 @@ export function missingPricesQuery(query: ReportQuery) {
   });
 }
 
-/** Of an admin: what everybody used by principal, model and endpoint (specification, section 4.6). */
+/** For an administrator: usage by principal, model and endpoint (specification, section 4.6). */
 export function usageByPrincipalQuery(query: ReportQuery) {
   return queryOptions({
     queryKey: [...KEYS.usageByPrincipal, query],

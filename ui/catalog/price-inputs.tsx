@@ -10,7 +10,7 @@ export interface PriceInputsProps {
   readonly onChange: (prices: PriceFields) => void;
   /** Prices that hold where a field is empty: those of the target. */
   readonly inherited?: Prices | undefined;
-  /** Of the last try to save. */
+  /** The error of the last try to save. */
   readonly failure?: Error | null | undefined;
 }
 

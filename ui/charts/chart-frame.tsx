@@ -4,10 +4,10 @@ export interface ChartFrameProps {
   /** What the chart shows, in words. */
   readonly label: string;
   readonly legend: ReactNode;
-  /** Of the plot or the table, in pixels; asked with the width, which is 0 until it is known. */
+  /** The height of the plot or the table, in pixels; asked with the width, which is 0 until it is known. */
   readonly toHeight: (widthPx: number) => number;
   readonly plot: (widthPx: number) => ReactNode;
-  /** The same figures as a table in place of the plot. */
+  /** A table of the figures, shown in place of the plot. */
   readonly table: (heightPx: number) => ReactNode;
 }
 

@@ -30,7 +30,7 @@ export interface StackedBarsProps {
   readonly onRange?: ((startIso: string, endIso: string) => void) | undefined;
   /** A series was chosen in the legend; never "other", which stands for no one thing. */
   readonly onSeries?: ((id: string) => void) | undefined;
-  /** Of the plot with its axes, in pixels; the legend stands above it. */
+  /** The height of the plot with its axes, in pixels; the legend stands above it. */
   readonly height?: number | undefined;
   /** Requests without a price in the bucket at an index of `buckets`. */
   readonly unpriced?: ((index: number) => number) | undefined;

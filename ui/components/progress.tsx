@@ -21,7 +21,7 @@ export function Spinner(): ReactNode {
 
 export interface ProgressProps {
   readonly label: string;
-  /** From 0 to 1, or null when nobody knows. */
+  /** From 0 to 1, or null when it is unknown. */
   readonly ratio: number | null;
   /** What is written beside the bar, such as `3 of 12`. */
   readonly detail?: string | undefined;

@@ -23,7 +23,7 @@ export function addMessage(
   return [...earlier.slice(1 - MESSAGES_MAX), { ...message, serial: lastSerial(earlier) + 1 }];
 }
 
-/** Of the newest message; 0 without any. */
+/** Returns the number of the newest message; 0 without any. */
 export function lastSerial(messages: readonly NumberedMessage[]): number {
   return messages.at(-1)?.serial ?? 0;
 }

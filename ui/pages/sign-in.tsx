@@ -61,7 +61,7 @@ export function SignInPage() {
   );
 }
 
-/** Asks anew who is signed in, forgets what the last person saw, and goes on. */
+/** Refetches who is signed in, clears the cache of the previous person, and goes on. */
 function useEnter(next: string | undefined): () => Promise<void> {
   const queryClient = useQueryClient();
   const router = useRouter();

@@ -96,7 +96,7 @@ interface UnpricedCountProps {
   readonly canPrice: boolean;
 }
 
-/** Whoever can set the missing prices is led there. */
+/** Leads to the missing prices when the reader can set them. */
 function UnpricedCount({ count, canPrice }: UnpricedCountProps) {
   if (count === 0 || !canPrice) return <TileCount value={count} />;
   return (

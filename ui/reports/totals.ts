@@ -10,7 +10,7 @@ export interface Totals {
   readonly unpricedRequests: number;
   /** Null when nothing was priced. */
   readonly cost: number | null;
-  /** Null when nobody reported the unit. */
+  /** Null when no provider reported the unit. */
   readonly units: { readonly [unit in Unit]: number | null };
 }
 

@@ -10,9 +10,9 @@ export interface SetupCounts {
   readonly providers: number | null;
   /** For a member those that can be called. */
   readonly models: number;
-  /** Of everybody for an admin, else one's own. */
+  /** Counts all principals for an administrator, else the caller's own. */
   readonly keys: number;
-  /** Of everybody, since the installation began. */
+  /** Counts all principals since the installation began. */
   readonly requests: number;
 }
 

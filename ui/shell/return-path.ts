@@ -2,7 +2,7 @@ import { isOwnPath } from "../search/pages.ts";
 
 const STORAGE_KEY = "lockport.return";
 
-/** Keeps where somebody was, for the way over an identity provider, which comes back to the first page. */
+/** Keeps the page that was open, for the way over an identity provider, which comes back to the first page. */
 export function keepReturnPath(path: string): void {
   try {
     sessionStorage.setItem(STORAGE_KEY, path);

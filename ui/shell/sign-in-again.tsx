@@ -10,7 +10,7 @@ export interface SignInAgainProps {
   readonly me: Me;
 }
 
-/** A session has ended over a page that somebody works on: they sign in above it, and go on. */
+/** Asks for a new sign-in above a page in use, so that work on it goes on. */
 export function SignInAgain({ me }: SignInAgainProps) {
   const { refetch } = useQuery({ ...meQuery(), refetchInterval: LOOK_MS });
   return (

@@ -9,7 +9,7 @@ import { SecretField } from "../components/secret-field.tsx";
 export interface SignInWaysProps {
   readonly me: Me;
   readonly onSignedIn: () => Promise<void>;
-  /** Of the link to the identity provider, besides where it leads. */
+  /** Attributes of the link to the identity provider besides its address. */
   readonly ssoLink: Omit<ComponentProps<"a">, "href" | "className" | "children">;
 }
 

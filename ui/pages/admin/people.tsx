@@ -96,7 +96,7 @@ export function PeoplePage() {
             content: (
               <Card flush>
                 <PeopleTable
-                  people={isPending ? NOBODY : shown}
+                  people={isPending ? NO_PEOPLE : shown}
                   busy={isPending}
                   openId={search.open}
                   onOpen={(id) => change({ open: id })}
@@ -174,4 +174,4 @@ export function PeoplePage() {
   );
 }
 
-const NOBODY: readonly Person[] = [];
+const NO_PEOPLE: readonly Person[] = [];

@@ -1,7 +1,7 @@
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";
 import { addTo, toDenominator, NO_REQUESTS, type Tally } from "./outcomes.ts";
 
-/** One way in which the requests of one route ended, whoever sent them. */
+/** One way in which the requests of one route ended, for all senders together. */
 export interface ErrorRow {
   /** Unique among the rows. */
   readonly id: string;
@@ -14,7 +14,7 @@ export interface ErrorRow {
   readonly errorKind: string | null;
   readonly statusCode: number;
   readonly requests: number;
-  /** Of the requests to the same provider, model and endpoint, from 0 to 1. */
+  /** The share of the requests to the same provider, model and endpoint, from 0 to 1. */
   readonly share: number;
   readonly averageDurationMs: number;
   readonly lastSeen: string;

@@ -8,12 +8,12 @@ export interface KindHelp {
 
 export interface Kind {
   readonly outcome: Outcome;
-  /** The provider's own short name, a transport error, or `http_<status>`; null when nobody named any. */
+  /** The provider's own short name, a transport error, or `http_<status>`; null when there is none. */
   readonly errorKind: string | null;
   readonly statusCode: number;
 }
 
-/** Of a kind that nobody here has heard of, what its status tells. */
+/** An unknown kind is explained by its status. */
 export function toKindHelp({ outcome, errorKind, statusCode }: Kind): KindHelp {
   if (outcome === "cancelled") return CANCELLED;
   const named = errorKind === null ? undefined : NAMED.get(errorKind);

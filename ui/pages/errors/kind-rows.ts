@@ -6,7 +6,7 @@ export interface KindRow extends KindHelp {
   /** The kind, or the outcome of what has none. */
   readonly name: string;
   readonly requests: number;
-  /** Of all the rows together, from 0 to 1. */
+  /** The share of all rows together, from 0 to 1. */
   readonly share: number;
 }
 

@@ -57,7 +57,7 @@ function AllTimeButton({ report }: { readonly report: Report }) {
   return <Button onClick={showAll}>Show all time</Button>;
 }
 
-/** A server that nobody has used. */
+/** Shown on a server without any request. */
 function NothingYet() {
   const { data: models } = useQuery(listedModelsQuery({ endpoint: "chat" }));
   const model = models?.[0]?.id ?? null;

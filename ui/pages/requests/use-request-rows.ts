@@ -10,7 +10,7 @@ export interface RequestList {
   readonly rows: readonly RequestRow[];
   /** With these filters, on the server; null until it is known. */
   readonly total: number | null;
-  /** Of the first row; 0 in the tail. */
+  /** The offset of the first row; 0 in the tail. */
   readonly offset: number;
   readonly rowsAPage: number;
   /** What is shown is not yet, or no longer, what the address asks for. */

@@ -17,7 +17,7 @@ export interface CreatePrincipalProps {
 type Kind = NonNullable<PrincipalDraft["kind"]>;
 type Role = NonNullable<PrincipalDraft["role"]>;
 
-/** Somebody or something that may call. */
+/** Adds a person or a service that can call models. */
 export function CreatePrincipal({ onClose, onCreated }: CreatePrincipalProps) {
   const [name, setName] = useState("");
   const [kind, setKind] = useState<Kind>("user");

@@ -30,11 +30,11 @@ export interface PeopleSources {
   readonly principals: readonly Principal[];
   readonly keys: readonly OwnedKey[];
   readonly tokens: readonly OwnedRelayToken[];
-  /** Of the last 30 days. */
+  /** Usage of the last 30 days. */
   readonly usage: readonly CostRow[];
 }
 
-/** Everybody, in the order of `principals`. */
+/** All principals, in the order of `principals`. */
 export function toPeople({ principals, keys, tokens, usage }: PeopleSources): readonly Person[] {
   const keysOf = Map.groupBy(keys, ({ principal }) => principal);
   const tokensOf = Map.groupBy(tokens, ({ principal }) => principal);

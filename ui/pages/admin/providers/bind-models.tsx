@@ -15,7 +15,7 @@ export interface BindModelsProps {
   readonly provider: string;
   readonly models: DiscoveredModels["models"];
   readonly onDone: () => void;
-  /** Called with whether models are being bound, so that nobody leaves by accident. */
+  /** Called with whether models are being bound, so that a run is not left by accident. */
   readonly onBusyChange: (isBusy: boolean) => void;
 }
 

@@ -10,7 +10,7 @@ import { formatCount } from "../../../text/format.ts";
 
 export interface ProviderRow {
   readonly provider: Provider;
-  /** Models that it serves, names for them included; null while nobody knows. */
+  /** Models that it serves, names for them included; null before that is known. */
   readonly models: number | null;
 }
 

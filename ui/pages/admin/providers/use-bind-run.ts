@@ -28,7 +28,7 @@ export interface BindRun {
   readonly change: (action: BindAction) => void;
   /** Null: nothing is being bound. */
   readonly progress: BindProgress | null;
-  /** Of the last run; null before the first. */
+  /** The result of the last run; null before the first. */
   readonly outcome: BindOutcome | null;
   /**
    * Binds what is ticked, one after the other; what fails stays ticked with its reason. The end of the session ends the run.

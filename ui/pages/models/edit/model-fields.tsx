@@ -24,7 +24,7 @@ export interface ModelFieldsProps {
   readonly pricesNote?: string | undefined;
   /** Prices are not known, so that a write could lose some. */
   readonly withoutPrices?: boolean | undefined;
-  /** Of the last try to save. */
+  /** The error of the last try to save. */
   readonly failure: Error | null;
 }
 

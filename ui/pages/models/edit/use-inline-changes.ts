@@ -7,7 +7,7 @@ import type { EditableRow } from "../model-row.ts";
 import { toOwnPrices, toPriceFields, toPricing } from "../../../catalog/price-set.ts";
 
 export interface InlineChanges {
-  /** Of the last change; null when it was saved. */
+  /** The error of the last change; null when it was saved. */
   readonly failure: Error | null;
   readonly savePrice: (row: EditableRow, unit: Unit, price: number | null) => void;
   readonly hide: (row: EditableRow, hidden: boolean) => void;

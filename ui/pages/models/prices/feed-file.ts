@@ -21,7 +21,7 @@ export interface FeedReading {
   readonly badEntries: readonly FeedProblem[];
   /** What is wrong with the feed itself, and cannot be left out. */
   readonly problems: readonly FeedProblem[];
-  /** Of a price map only. */
+  /** Entries that a price map has and a feed does not. */
   readonly skipped: readonly SkippedPrice[];
   readonly partialCount: number;
 }

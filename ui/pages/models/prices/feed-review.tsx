@@ -19,7 +19,7 @@ export interface FeedReviewProps {
   readonly onChoose: (choices: LoadChoices) => void;
   readonly kept: Pricing["entries"];
   readonly usedNames: ReadonlySet<string>;
-  /** Of the last try to load it. */
+  /** The error of the last try to load it. */
   readonly failure: Error | null;
 }
 

@@ -35,7 +35,7 @@ export function toPricedName({ name, prices, kind }: NamePrices): PricedName {
 
 export interface SetPriceDialogProps {
   readonly priced: PricedName;
-  /** Of this name, when there is one. */
+  /** The model of this name, when there is one. */
   readonly model: Model | undefined;
   readonly onClose: () => void;
 }
