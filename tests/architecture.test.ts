@@ -12,7 +12,7 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
   http: ["views", "forward", "stats", "usage", "catalog", "identity", "audit", "kernel"],
   views: ["stats", "usage", "catalog", "identity", "audit", "kernel"],
   snippets: ["kernel"],
-  interchange: ["catalog", "kernel"],
+  interchange: ["views", "catalog", "kernel"],
   forward: ["usage", "catalog", "identity", "kernel"],
   storage: ["stats", "usage", "catalog", "identity", "audit", "kernel"],
   stats: ["usage", "kernel"],

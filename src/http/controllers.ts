@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import { authRoutes } from "#http/api/auth.ts";
+import { catalogRoutes } from "#http/api/catalog.ts";
 import { deploymentRoutes } from "#http/api/deployments.ts";
 import { discoveryRoutes } from "#http/api/discovery.ts";
 import { eventRoutes } from "#http/api/events.ts";
@@ -93,6 +94,7 @@ function createElysia(deps: AppDeps, { door, memory, onFailure, findRoutes, find
       .use(modelRoutes(guard, catalog))
       .use(resolveRoutes(guard, catalog))
       .use(pricingRoutes(feedGuard, catalog))
+      .use(catalogRoutes(feedGuard, catalog))
       .use(deploymentRoutes(guard, catalog))
       .use(principalRoutes(guard, deps.principals))
       .use(secretRoutes(guard, deps))

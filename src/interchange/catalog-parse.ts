@@ -1,25 +1,30 @@
-import { CAPABILITIES_DEFAULT, ENDPOINTS } from "#catalog/capability.ts";
-import { parseAlias, parseCapabilities, parseOrigin } from "#catalog/model-draft.ts";
+import { ENDPOINTS } from "#catalog/capability.ts";
+import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
+import { PRICES_MAX } from "#catalog/feed-plan.ts";
+import { parseFeedVersion } from "#catalog/feed.ts";
+import { isUpstreamName, parseAlias, parseOrigin } from "#catalog/model-draft.ts";
 import { parseDraftRoute } from "#catalog/model-route.ts";
+import { parsePricing } from "#catalog/price-plan.ts";
 import { parseProviderDraft } from "#catalog/provider-draft.ts";
 import { findNearest } from "#kernel/nearest.ts";
+import { UNITS } from "#kernel/units.ts";
 import {
-  FORMAT,
+  toModelDraft,
+  toProviderDraft,
   type CatalogFile,
   type FileModel,
+  type FilePrices,
   type FileProvider,
-  type ModelRoute,
-  type Reference,
-} from "./catalog-file.ts";
-import { readFeeds, readPrices } from "./catalog-parse-prices.ts";
-import { toCapabilitySet } from "./catalog-state.ts";
-import { findEntry, readFields, readMaps, toText, tryParse, type Fields } from "./fields.ts";
-import { parseSource, SourceError, type Problem, type SourceMap } from "./source.ts";
+} from "#views/catalog-file.ts";
+import { findEntry, readFields, readMaps, tryParse, type Fields } from "./fields.ts";
+import { parseSource, SourceError, type Problem, type Source, type SourceMap } from "./source.ts";
 
 export type ParsedCatalog =
-  | { readonly kind: "read"; readonly file: CatalogFile }
+  | { readonly kind: "read"; readonly file: WholeCatalogFile }
   /** At least one, by line. */
   | { readonly kind: "refused"; readonly problems: readonly Problem[] };
+
+type WholeCatalogFile = Required<CatalogFile>;
 
 /** Reads what `formatCatalog` writes, also when a person has edited it. All of it is right, or it is refused with every problem. */
 export function parseCatalog(text: string): ParsedCatalog {
@@ -29,7 +34,7 @@ export function parseCatalog(text: string): ParsedCatalog {
   return { kind: "refused", problems: problems.toSorted((left, right) => left.line - right.line) };
 }
 
-function readFile(text: string, problems: Problem[]): CatalogFile | undefined {
+function readFile(text: string, problems: Problem[]): WholeCatalogFile | undefined {
   let root;
   try {
     root = parseSource(text);
@@ -44,191 +49,195 @@ function readFile(text: string, problems: Problem[]): CatalogFile | undefined {
     const hint = isLitellm ? " It looks like a LiteLLM config: lockport import litellm-config FILE." : "";
     problems.push({
       line: 1,
-      sentence: `This is no catalog of Lockport's, which begins with lockport_catalog: ${FORMAT}.${hint}`,
+      sentence: `This is no catalog of Lockport's, which begins with lockport_catalog: ${CATALOG_FORMAT}.${hint}`,
     });
     return undefined;
   }
-  if (format.value.kind !== "scalar" || format.value.value !== FORMAT) {
+  if (format.value.kind !== "scalar" || format.value.value !== CATALOG_FORMAT) {
     problems.push({
       line: format.line,
-      sentence: `Only lockport_catalog: ${FORMAT} can be read: export the catalog again with this version of lockport.`,
+      sentence: `Only lockport_catalog: ${CATALOG_FORMAT} can be read: export the catalog again with this version of lockport.`,
     });
     return undefined;
   }
-  const known = ["lockport_catalog", "providers", "models", "feeds"];
-  const fields = readFields(root, { problems, what: "A catalog file", known });
-  const providers = readNamed(fields.map("providers"), problems, readProvider);
-  const models = readNamed(fields.map("models"), problems, readModel);
-  refuseUnknownNames(fields.map("models"), { providers, models, problems });
-  return { providers, models, feeds: readFeeds(fields, problems) };
+  const shape = { lockport_catalog: "number", providers: "map", models: "map", feeds: "list" } as const;
+  const fields = readFields(root, { problems, what: "A catalog file", shape });
+  const { providers, models } = fields.values;
+  const file: WholeCatalogFile = {
+    lockport_catalog: CATALOG_FORMAT,
+    providers: readNamed(providers, problems, readProvider),
+    models: readNamed(models, problems, readModel),
+    feeds: readFeeds(fields.values.feeds ?? [], problems),
+  };
+  if (models !== undefined) refuseUnknownNames(models, file, problems);
+  return file;
 }
 
 function readNamed<Value>(
   map: SourceMap | undefined,
   problems: Problem[],
   read: (name: string, map: SourceMap, problems: Problem[]) => Value | undefined,
-): Map<string, Value> {
-  const found = new Map<string, Value>();
-  for (const [name, fields] of readMaps(map, problems)) {
+): { readonly [name: string]: Value } {
+  const named = readMaps(map, problems).flatMap(([name, fields]): [string, Value][] => {
     const value = read(name, fields, problems);
-    if (value !== undefined) found.set(name, value);
-  }
-  return found;
+    return value === undefined ? [] : [[name, value]];
+  });
+  return Object.fromEntries(named);
 }
 
-const PROVIDER_FIELDS = [
-  "base_url",
-  "api_key_env",
-  "api_key_file",
-  "ca_pem_file",
-  "verify_tls",
-  "timeout_connect",
-  "timeout_read",
-  "max_concurrency",
-  "endpoints",
-  "enabled",
-];
+/** Every field of a provider but the secrets themselves, which no file holds. */
+const PROVIDER_SHAPE = {
+  base_url: "text",
+  api_key_env: "text",
+  api_key_file: "text",
+  ca_pem_file: "text",
+  verify_tls: "boolean",
+  timeout_connect: "number",
+  timeout_read: "number",
+  max_concurrency: "number",
+  endpoints: "map",
+  enabled: "boolean",
+} as const satisfies { [field in Exclude<keyof FileProvider, "api_key" | "ca_pem">]-?: string };
 
 function readProvider(name: string, map: SourceMap, problems: Problem[]): FileProvider | undefined {
-  const fields = readFields(map, { problems, what: "A provider", known: PROVIDER_FIELDS });
-  const baseUrl = fields.text("base_url");
+  const fields = readFields(map, { problems, what: "A provider", shape: PROVIDER_SHAPE });
+  const { endpoints, base_url: baseUrl, ...rest } = fields.values;
+  refuseReferences(fields, problems);
   if (baseUrl === undefined) {
     if (findEntry(map, "base_url") === undefined)
-      problems.push({ line: fields.line, sentence: `The provider ${name} has no base_url.` });
+      problems.push({ line: map.line, sentence: `The provider ${name} has no base_url.` });
     return undefined;
   }
-  const endpoints = fields.map("endpoints");
-  const draft = {
-    name,
-    baseUrl,
-    verifyTls: fields.boolean("verify_tls"),
-    timeoutConnectSeconds: fields.number("timeout_connect"),
-    timeoutReadSeconds: fields.number("timeout_read"),
-    maxConcurrency: fields.number("max_concurrency"),
-    endpoints: endpoints === undefined ? undefined : readEndpoints(endpoints, problems),
+  const provider = {
+    base_url: baseUrl,
+    ...rest,
+    ...(endpoints !== undefined && { endpoints: readEndpoints(endpoints, problems) }),
   };
-  const enabled = fields.boolean("enabled") ?? true;
-  const apiKey = readReference(fields, problems);
-  const caPath = fields.text("ca_pem_file") ?? null;
-  const parsed = tryParse(
-    problems,
-    (param) => fields.lineOf(param?.split(".")[0] ?? ""),
-    () => parseProviderDraft(draft).fields,
-  );
-  if (parsed === undefined) return undefined;
-  return {
-    baseUrl: parsed.baseUrl,
-    verifyTls: parsed.verifyTls,
-    timeoutConnectSeconds: parsed.timeoutConnectSeconds,
-    timeoutReadSeconds: parsed.timeoutReadSeconds,
-    maxConcurrency: parsed.maxConcurrency,
-    endpoints: parsed.endpoints,
-    enabled,
-    apiKey,
-    caPath,
-  };
+  const lineOf = (param: string | null) => fields.lineOf(param?.split(".")[0] ?? "");
+  tryParse(problems, lineOf, () => parseProviderDraft(toProviderDraft(name, provider)));
+  return provider;
 }
 
 function readEndpoints(map: SourceMap, problems: Problem[]): { readonly [endpoint: string]: string } {
-  const fields = readFields(map, { problems, what: "endpoints", known: ENDPOINTS });
+  const shape = Object.fromEntries(ENDPOINTS.map((endpoint) => [endpoint, "text" as const]));
+  const { values } = readFields(map, { problems, what: "endpoints", shape });
   return Object.fromEntries(
-    ENDPOINTS.flatMap((endpoint): [string, string][] => {
-      const url = fields.text(endpoint);
-      return url === undefined ? [] : [[endpoint, url]];
-    }),
+    Object.entries(values).flatMap(([endpoint, url]) => (url === undefined ? [] : [[endpoint, url]])),
   );
 }
 
 /** POSIX (The Open Group Base Specifications, section 8.1) names; Lockport's own hold what no provider must get. */
 const VARIABLE_PATTERN = /^(?!PROXY_)[A-Za-z_][A-Za-z0-9_]*$/;
 
-function readReference(fields: Fields, problems: Problem[]): Reference | null {
-  const name = fields.text("api_key_env");
-  const path = fields.text("api_key_file");
-  if (name !== undefined && path !== undefined) {
+function refuseReferences({ values, lineOf }: Fields<typeof PROVIDER_SHAPE>, problems: Problem[]): void {
+  if (values.api_key_env === undefined) return;
+  if (values.api_key_file !== undefined) {
     const sentence = "A provider has api_key_env or api_key_file, not both.";
-    problems.push({ line: fields.lineOf("api_key_file"), sentence });
+    problems.push({ line: lineOf("api_key_file"), sentence });
   }
-  if (name !== undefined && !VARIABLE_PATTERN.test(name)) {
+  if (!VARIABLE_PATTERN.test(values.api_key_env)) {
     problems.push({
-      line: fields.lineOf("api_key_env"),
+      line: lineOf("api_key_env"),
       sentence:
         "api_key_env must be the name of an environment variable, and none of Lockport's own (PROXY_*).",
     });
   }
-  if (name !== undefined) return { kind: "env", name };
-  return path === undefined ? null : { kind: "file", path };
 }
 
-const MODEL_FIELDS = ["provider", "upstream_name", "capabilities", "target", "prices", "hidden", "origin"];
+const MODEL_SHAPE = {
+  provider: "text",
+  upstream_name: "text",
+  capabilities: "texts",
+  target: "text",
+  prices: "map",
+  hidden: "boolean",
+  origin: "text",
+} as const satisfies { [field in keyof FileModel]-?: string };
 
 function readModel(alias: string, map: SourceMap, problems: Problem[]): FileModel | undefined {
-  const fields = readFields(map, { problems, what: "A model", known: MODEL_FIELDS });
-  const draft = {
-    alias,
-    provider: fields.text("provider"),
-    upstreamName: fields.text("upstream_name"),
-    target: fields.text("target"),
-    capabilities: fields.texts("capabilities"),
-  };
-  const hidden = fields.boolean("hidden") ?? false;
-  const origin = fields.text("origin") ?? "declared";
-  const prices = fields.map("prices");
+  const fields = readFields(map, { problems, what: "A model", shape: MODEL_SHAPE });
+  const { prices, ...rest } = fields.values;
+  const model = { ...rest, ...(prices !== undefined && { prices: readPrices(prices, problems) }) };
   const lineOf = (param: string | null) => fields.lineOf(param?.split(/[.[]/)[0] ?? "");
-  const read = tryParse(problems, lineOf, () => {
+  tryParse(problems, lineOf, () => {
     parseAlias(alias);
-    parseDraftRoute(draft);
-    return { origin: parseOrigin(origin), route: toRoute(draft) };
+    parseDraftRoute(toModelDraft(alias, model));
+    parseOrigin(model.origin ?? "declared");
   });
-  const parsedPrices = prices === undefined ? null : readPrices(prices, problems);
-  return read === undefined ? undefined : { ...read, hidden, prices: parsedPrices };
+  return model;
 }
 
-/** Of a draft that was found to be right. */
-function toRoute(draft: {
-  readonly provider: string | undefined;
-  readonly upstreamName: string | undefined;
-  readonly target: string | undefined;
-  readonly capabilities: readonly string[] | undefined;
-}): ModelRoute {
-  const { provider = "", upstreamName = "", target = "", capabilities = CAPABILITIES_DEFAULT } = draft;
-  if (target !== "") return { kind: "name", target };
-  return {
-    kind: "binding",
-    provider,
-    upstreamName,
-    capabilities: toCapabilitySet(parseCapabilities(capabilities)),
-  };
+/** Prices per million by unit. */
+function readPrices(map: SourceMap, problems: Problem[]): FilePrices {
+  const shape = Object.fromEntries(UNITS.map((unit) => [unit, "number" as const]));
+  const { values, lineOf } = readFields(map, { problems, what: "prices", shape });
+  for (const [unit, price] of Object.entries(values))
+    tryParse(
+      problems,
+      () => lineOf(unit),
+      () => parsePricing({ [unit]: price }),
+    );
+  return values;
 }
 
-interface KnownNames {
-  readonly providers: ReadonlyMap<string, FileProvider>;
-  readonly models: ReadonlyMap<string, FileModel>;
-  readonly problems: Problem[];
+/** Each price of a name stands in one of them. */
+function readFeeds(sources: readonly Source[], problems: Problem[]): WholeCatalogFile["feeds"] {
+  const priced = new Set<string>();
+  return sources.flatMap((source) => {
+    if (source.kind !== "map") {
+      problems.push({ line: source.line, sentence: "A feed must have a version and prices." });
+      return [];
+    }
+    const shape = { version: "text", prices: "map" } as const;
+    const { values, lineOf } = readFields(source, { problems, what: "A feed", shape });
+    const version = tryParse(
+      problems,
+      () => lineOf("version"),
+      () => parseFeedVersion(values.version),
+    );
+    const prices = readNamed(values.prices, problems, (name, map) => {
+      if (!isUpstreamName(name))
+        problems.push({
+          line: map.line,
+          sentence: "Prices must stand under an alias or an upstream name, and this is neither.",
+        });
+      const ofName = readPrices(map, problems);
+      for (const unit of Object.keys(ofName)) {
+        const key = `${unit} ${name}`;
+        if (priced.has(key))
+          problems.push({
+            line: map.line,
+            sentence: `Another feed of this file has a price of ${unit} for it.`,
+          });
+        priced.add(key);
+      }
+      return ofName;
+    });
+    if (priced.size > PRICES_MAX)
+      problems.push({ line: source.line, sentence: `The feeds have more than ${PRICES_MAX} prices.` });
+    return version === undefined ? [] : [{ version, prices }];
+  });
 }
 
 /** The file stands on its own: what it names is in it, so that a typo is found before anything is changed. */
-function refuseUnknownNames(map: SourceMap | undefined, { providers, models, problems }: KnownNames): void {
-  for (const [, { value }] of map?.entries ?? []) {
-    if (value.kind !== "map") continue;
-    const refuseUnless = (field: string, names: ReadonlyMap<string, unknown>, kind: string) => {
-      const entry = findEntry(value, field);
-      const name = entry === undefined ? undefined : toText(entry.value);
-      if (entry === undefined || name === undefined || name === "" || names.has(name)) return undefined;
-      const nearest = findNearest(name, [...names.keys()]);
-      const hint = nearest === null ? "" : ` Did you mean ${nearest}?`;
-      problems.push({ line: entry.line, sentence: `The file has no ${kind} of this name.${hint}` });
-      return undefined;
+function refuseUnknownNames(
+  map: SourceMap,
+  { providers, models }: WholeCatalogFile,
+  problems: Problem[],
+): void {
+  for (const [alias, entry] of map.entries) {
+    const { provider = "", target = "" } = models[alias] ?? {};
+    const lineOf = (field: string) =>
+      (entry.value.kind === "map" ? entry.value.entries.get(field)?.line : undefined) ?? entry.line;
+    const refuse = (field: string, sentence: string) => void problems.push({ line: lineOf(field), sentence });
+    const toUnknown = (kind: string, name: string, names: object) => {
+      const nearest = findNearest(name, Object.keys(names));
+      return `The file has no ${kind} of this name.${nearest === null ? "" : ` Did you mean ${nearest}?`}`;
     };
-    refuseUnless("provider", providers, "provider");
-    refuseUnless("target", models, "model");
-    const target = findEntry(value, "target");
-    const targeted = target === undefined ? undefined : models.get(toText(target.value) ?? "");
-    if (target !== undefined && targeted?.route.kind === "name") {
-      problems.push({
-        line: target.line,
-        sentence: "The target is itself a name. Point at the model that routes to a provider.",
-      });
-    }
+    if (provider !== "" && !Object.hasOwn(providers, provider))
+      refuse("provider", toUnknown("provider", provider, providers));
+    if (target !== "" && !Object.hasOwn(models, target)) refuse("target", toUnknown("model", target, models));
+    if ((models[target]?.target ?? "") !== "")
+      refuse("target", "The target is itself a name. Point at the model that routes to a provider.");
   }
 }

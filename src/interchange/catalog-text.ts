@@ -1,6 +1,6 @@
 import { Document, isMap, isScalar, isSeq, visit, type Scalar } from "yaml";
-import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
-import { FORMAT, type CatalogFile, type FileModel, type FileProvider } from "./catalog-file.ts";
+import { compareCodeUnits } from "#kernel/text.ts";
+import type { CatalogFile, FileModel, FilePrices } from "#views/catalog-file.ts";
 
 const HEAD = ` The catalog of a Lockport: providers, models and prices, and nothing of people, keys or usage.
  lockport apply FILE brings another installation to it and shows the difference first.
@@ -41,27 +41,32 @@ export function formatCatalog(file: CatalogFile): string {
   return document.toString({ lineWidth: 0 });
 }
 
-function toFields({ providers, models, feeds }: CatalogFile) {
+/** `openai: gpt-5`, or `-> gpt-5` of a name. */
+export function describeRoute({ target, provider, upstream_name: upstreamName }: FileModel): string {
+  return target === undefined ? `${provider}: ${upstreamName}` : `-> ${target}`;
+}
+
+/** `input_tokens=1.25 output_tokens=10`. */
+export function describePrices(prices: FilePrices): string {
+  const pairs = Object.entries(prices).map(([unit, price]) => `${unit}=${String(price)}`);
+  return pairs.length === 0 ? "no prices" : pairs.join(" ");
+}
+
+/** Names in one order: an object has those that look like numbers first. */
+function toFields({ providers = {}, models = {}, feeds = [], ...rest }: CatalogFile) {
   return {
-    lockport_catalog: FORMAT,
-    providers: new Map([...providers].map(([name, provider]) => [name, toProviderFields(provider)])),
-    models: new Map([...models].map(([alias, model]) => [alias, toModelFields(model)])),
-    feeds: feeds.map(({ version, prices }) => ({ version, prices })),
+    ...rest,
+    providers: byName(providers),
+    models: byName(models),
+    feeds: feeds.map(({ version, prices }) => ({ version, prices: byName(prices) })),
   };
+}
+
+function byName<Value>(named: { readonly [name: string]: Value }): ReadonlyMap<string, Value> {
+  return new Map(Object.entries(named).toSorted(([left], [right]) => compareCodeUnits(left, right)));
 }
 
 const PLAIN_PATTERN = /^[ -~]*$/;
-
-/** The same for programs: JSON, which `parseCatalog` reads too. */
-export function toCatalogJson(file: CatalogFile): unknown {
-  const { providers, models, feeds, ...rest } = toFields(file);
-  return {
-    ...rest,
-    providers: Object.fromEntries(providers),
-    models: Object.fromEntries(models),
-    feeds: feeds.map(({ version, prices }) => ({ version, prices: Object.fromEntries(prices) })),
-  };
-}
 
 /** Fields of a provider or a model that are written on one line. */
 const INLINE: ReadonlySet<string> = new Set(["capabilities", "endpoints"]);
@@ -83,47 +88,4 @@ function inlinePrices(feed: unknown): void {
   const prices = isMap(feed) ? feed.get("prices", true) : null;
   if (!isMap(prices)) return;
   for (const { value } of prices.items) if (isMap(value)) value.flow = true;
-}
-
-function toProviderFields(provider: FileProvider) {
-  const { apiKey } = provider;
-  return withoutDefaults({
-    base_url: provider.baseUrl,
-    api_key_env: apiKey?.kind === "env" ? apiKey.name : undefined,
-    api_key_file: apiKey?.kind === "file" ? apiKey.path : undefined,
-    ca_pem_file: provider.caPath ?? undefined,
-    verify_tls: provider.verifyTls ? undefined : false,
-    timeout_connect:
-      provider.timeoutConnectSeconds === TIMEOUT_CONNECT_SECONDS_DEFAULT
-        ? undefined
-        : provider.timeoutConnectSeconds,
-    timeout_read:
-      provider.timeoutReadSeconds === TIMEOUT_READ_SECONDS_DEFAULT ? undefined : provider.timeoutReadSeconds,
-    max_concurrency: provider.maxConcurrency ?? undefined,
-    endpoints: Object.keys(provider.endpoints).length === 0 ? undefined : sortFields(provider.endpoints),
-    enabled: provider.enabled ? undefined : false,
-  });
-}
-
-function toModelFields({ route, origin, hidden, prices }: FileModel) {
-  return withoutDefaults({
-    ...(route.kind === "name"
-      ? { target: route.target }
-      : {
-          provider: route.provider,
-          upstream_name: route.upstreamName,
-          capabilities: route.capabilities,
-        }),
-    prices: prices ?? undefined,
-    hidden: hidden ? true : undefined,
-    origin: origin === "declared" ? undefined : origin,
-  });
-}
-
-function withoutDefaults(fields: { readonly [field: string]: unknown }) {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-function sortFields(fields: { readonly [field: string]: unknown }) {
-  return Object.fromEntries(Object.entries(fields).toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }

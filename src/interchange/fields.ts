@@ -2,67 +2,74 @@ import { ProxyError } from "#kernel/errors.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import type { Problem, Source, SourceEntry, SourceMap } from "./source.ts";
 
-/** The fields of one map of a file, read by name; what is wrong is collected, so that one look at a file tells all of it. */
-export interface Fields {
-  readonly line: number;
-  /** The line of a field, or of the map when it is not there. */
-  lineOf(field: string): number;
-  text(field: string): string | undefined;
-  number(field: string): number | undefined;
-  boolean(field: string): boolean | undefined;
-  texts(field: string): readonly string[] | undefined;
-  map(field: string): SourceMap | undefined;
-  list(field: string): readonly Source[] | undefined;
+/** What a field may hold, by the word that a shape has for it. */
+interface Kinds {
+  readonly text: string;
+  readonly number: number;
+  readonly boolean: boolean;
+  readonly texts: readonly string[];
+  readonly map: SourceMap;
+  readonly list: readonly Source[];
 }
 
-export interface FieldsOptions {
+type Shape = { readonly [field: string]: keyof Kinds };
+
+/** The fields of one map of a file; what is wrong is collected, so that one look at a file tells all of it. */
+export interface Fields<Of extends Shape> {
+  /** Only those that are there and right; a null, like an empty value, is a field that is not there. */
+  readonly values: { readonly [field in keyof Of]?: Kinds[Of[field]] };
+  /** The line of a field, or of the map when it is not there. */
+  readonly lineOf: (field: string) => number;
+}
+
+export interface FieldsOptions<Of extends Shape> {
   readonly problems: Problem[];
-  /** Such as `provider openai`. */
+  /** Such as `A provider`. */
   readonly what: string;
   /** Every field that it may have; others are problems. */
-  readonly known: readonly string[];
+  readonly shape: Of;
 }
 
-/** A null, like an empty value, is a field that is not there. */
-export function readFields(map: SourceMap, { problems, what, known }: FieldsOptions): Fields {
-  for (const [field, { line }] of map.entries) {
-    if (known.includes(field)) continue;
-    const nearest = findNearest(field, known);
-    const hint = nearest === null ? `It has ${known.join(", ")}.` : `Did you mean ${nearest}?`;
-    problems.push({ line, sentence: `${what} has no field of this name. ${hint}` });
+const EXPECTED: { readonly [kind in keyof Kinds]: string } = {
+  text: "text (in quotes when it looks like a number)",
+  number: "a number",
+  boolean: "true or false",
+  texts: "a list of words",
+  map: "a map",
+  list: "a list",
+};
+
+export function readFields<const Of extends Shape>(map: SourceMap, options: FieldsOptions<Of>): Fields<Of>;
+export function readFields(map: SourceMap, { problems, what, shape }: FieldsOptions<Shape>): Fields<Shape> {
+  const known = Object.keys(shape);
+  const values: { [field: string]: Kinds[keyof Kinds] } = {};
+  for (const [field, { line, value }] of map.entries) {
+    const kind = Object.hasOwn(shape, field) ? shape[field] : undefined;
+    if (kind === undefined) {
+      const nearest = findNearest(field, known);
+      const hint = nearest === null ? `It has ${known.join(", ")}.` : `Did you mean ${nearest}?`;
+      problems.push({ line, sentence: `${what} has no field of this name. ${hint}` });
+      continue;
+    }
+    if (value.kind === "scalar" && value.value === null) continue;
+    const found = readKind(kind, value);
+    if (found === undefined) problems.push({ line, sentence: `${field} must be ${EXPECTED[kind]}.` });
+    else values[field] = found;
   }
-  function read<Value>(
-    field: string,
-    expected: string,
-    parse: (source: Source) => Value | undefined,
-  ): Value | undefined {
-    const entry = findEntry(map, field);
-    if (entry === undefined) return undefined;
-    const value = parse(entry.value);
-    if (value === undefined) problems.push({ line: entry.line, sentence: `${field} must be ${expected}.` });
-    return value;
+  return { values, lineOf: (field) => map.entries.get(field)?.line ?? map.line };
+}
+
+function readKind(kind: keyof Kinds, source: Source): Kinds[keyof Kinds] | undefined {
+  if (source.kind === "scalar") {
+    const { value } = source;
+    const type = typeof value;
+    return value !== null && type === (kind === "text" ? "string" : kind) ? value : undefined;
   }
-  return {
-    line: map.line,
-    lineOf: (field) => map.entries.get(field)?.line ?? map.line,
-    text: (field) => read(field, "text (in quotes when it looks like a number)", toText),
-    number: (field) =>
-      read(field, "a number", ({ kind, ...rest }) =>
-        kind === "scalar" && "value" in rest && typeof rest.value === "number" ? rest.value : undefined,
-      ),
-    boolean: (field) =>
-      read(field, "true or false", (source) =>
-        source.kind === "scalar" && typeof source.value === "boolean" ? source.value : undefined,
-      ),
-    texts: (field) =>
-      read(field, "a list of words", (source) => {
-        if (source.kind !== "list") return undefined;
-        const texts = source.values.flatMap((value) => toText(value) ?? []);
-        return texts.length === source.values.length ? texts : undefined;
-      }),
-    map: (field) => read(field, "a map", (source) => (source.kind === "map" ? source : undefined)),
-    list: (field) => read(field, "a list", (source) => (source.kind === "list" ? source.values : undefined)),
-  };
+  if (kind === "map" && source.kind === "map") return source;
+  if (source.kind === "map" || kind === "map") return undefined;
+  if (kind === "list") return source.values;
+  const texts = source.values.flatMap((value) => toText(value) ?? []);
+  return kind === "texts" && texts.length === source.values.length ? texts : undefined;
 }
 
 /** The maps under the keys of a map; what is no map is a problem. */

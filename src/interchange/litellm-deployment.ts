@@ -2,8 +2,6 @@ import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
 import { parseAlias, isUpstreamName } from "#catalog/model-draft.ts";
 import { parseApiKey, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Prices } from "./catalog-file.ts";
-import { toCapabilitySet } from "./catalog-state.ts";
 import { findEntry } from "./fields.ts";
 import {
   findUpstream,
@@ -20,6 +18,7 @@ import {
   readFlag,
   readLitellmPrices,
   type ImportNote,
+  type Prices,
   type Referred,
 } from "./litellm-values.ts";
 import type { SourceMap } from "./source.ts";
@@ -142,7 +141,7 @@ function readCapabilities(info: SourceMap, { word, model }: FoundUpstream): read
   if (mode === "embedding" || (mode === undefined && EMBEDDING_NAME_PATTERN.test(model)))
     return ["embeddings"];
   if (mode !== undefined && mode !== "chat") return null;
-  return toCapabilitySet([...CAPABILITIES_DEFAULT, ...(hasVision ? ["vision"] : [])]);
+  return [...CAPABILITIES_DEFAULT, ...(hasVision ? (["vision"] as const) : [])];
 }
 
 function readTimeout(params: SourceMap): number | null {

@@ -1,57 +1,77 @@
+import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
+import { TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
-import { isSamePrices, type CatalogState, type StateProvider } from "./catalog-state.ts";
+import type { CatalogFile, FileModel, FileProvider } from "#views/catalog-file.ts";
+import { describePrices, describeRoute } from "./catalog-text.ts";
 import type { LitellmAlias, LitellmConfig } from "./litellm-config.ts";
 import type { LitellmDeployment } from "./litellm-deployment.ts";
-import { assignProviders, isKnownKey, type MatchKey } from "./litellm-providers.ts";
-import type { Referred } from "./litellm-values.ts";
-import { describePrices, describeRoute, type Change, type Plan } from "./plan.ts";
+import { assignProviders, hasKey, isKnownKey, type MatchKey } from "./litellm-providers.ts";
+import type { ImportNote } from "./litellm-values.ts";
 
-export interface ImportPlan extends Plan {
-  /** Models that are not carried over, and keys that are missing. */
-  readonly gapCount: number;
+export interface ImportPlan {
+  /** What is to be added. Holds keys of providers: never shown. */
+  readonly file: CatalogFile;
+  readonly notes: readonly ImportNote[];
+  /** Where the key of a provider comes from, in words; only of those that the file has one for. */
+  readonly keySources: ReadonlyMap<string, string>;
 }
 
 /**
- * What the config has and the installation does not. An import only adds: a model that is there already stays as it is, and
- * so does a provider but for an API key that it lacks. What was imported once is there, so that a second run changes nothing.
+ * What the config has and the installation, told as its own file, does not. An import only adds: a model that is there already
+ * stays as it is, and so does a provider but for an API key that it lacks. A second run therefore changes nothing.
  */
 export function planImport(
   { deployments, aliases, notes: read }: LitellmConfig,
-  state: CatalogState,
+  current: CatalogFile,
   matchKey: MatchKey,
 ): ImportPlan {
   const notes = [...read];
-  const note = (line: number, sentence: string, isGap = false) => void notes.push({ line, sentence, isGap });
-  const kept = keepFirst(deployments, note);
-  const providers = assignProviders(kept, state, matchKey);
+  const note: TakeNote = (line, sentence, isGap = false) => void notes.push({ line, sentence, isGap });
+  const providers: { [name: string]: FileProvider } = {};
+  const models: { [alias: string]: FileModel } = {};
+  const keySources = new Map<string, string>();
 
-  const providerChanges: Change[] = [];
-  const modelChanges: Change[] = [];
-  for (const { name, members, before } of providers) {
-    const added = members.filter((deployment) => isNew(deployment, { name, state, note }));
+  for (const { name, members, before } of assignProviders(keepFirst(deployments, note), current, matchKey)) {
+    const added = members.filter((deployment) =>
+      isNew(deployment, { provider: name, before: current.models?.[deployment.name], note }),
+    );
     const [first] = members;
     if (first === undefined || (before === undefined && added.length === 0)) continue;
-    const change = before === undefined ? toNewProvider(name, members) : toKeyChange(name, first, before);
-    if (change !== null) providerChanges.push(change);
-    const keepsOther =
-      before?.hasCredential === true && isKnownKey(first, { name, state, matchKey }) !== true;
-    if (keepsOther && first.apiKey !== null && added.length > 0)
+    const { apiKey } = first;
+    const key = hasKey(before) ? null : (apiKey?.value ?? null);
+    if (key !== null)
+      keySources.set(name, apiKey === null || apiKey.variable === null ? "the file" : apiKey.variable);
+    if (added.length > 0 || key !== null)
+      providers[name] = {
+        ...(before === undefined ? toNewProvider(first, members) : { base_url: before.base_url }),
+        ...(key !== null && { api_key: key }),
+      };
+    const keepsOther = hasKey(before) && isKnownKey(first, { name, before, matchKey }) !== true;
+    if (keepsOther && apiKey !== null && added.length > 0)
       note(
         first.line,
         `${first.name}: goes to the provider ${name}, which is there already and keeps its API key.`,
       );
-    noteTimeouts(members, { seconds: before?.timeoutReadSeconds ?? findTimeout(members), note });
-    modelChanges.push(...added.map((deployment) => toNewModel(name, deployment)));
+    const seconds =
+      before === undefined ? findTimeout(members) : (before.timeout_read ?? TIMEOUT_READ_SECONDS_DEFAULT);
+    noteTimeouts(members, { seconds, note });
+    for (const { name: alias, upstreamName, capabilities, prices } of added)
+      models[alias] = {
+        provider: name,
+        upstream_name: upstreamName,
+        capabilities,
+        ...(prices !== null && { prices }),
+      };
   }
-  const bindings = new Set([
-    ...modelChanges.map(({ name }) => name),
-    ...[...state.models].flatMap(([alias, { route }]) => (route.kind === "binding" ? [alias] : [])),
-  ]);
-  const nameChanges = aliases.flatMap((alias) => planAlias(alias, { bindings, state, note }));
+  const named = aliases.flatMap((alias) => planAlias(alias, { all: { ...current.models, ...models }, note }));
   return {
-    changes: [...providerChanges, ...modelChanges, ...nameChanges],
+    file: {
+      lockport_catalog: CATALOG_FORMAT,
+      providers,
+      models: { ...models, ...Object.fromEntries(named) },
+    },
     notes: notes.toSorted((left, right) => left.line - right.line),
-    gapCount: notes.filter(({ isGap }) => isGap).length,
+    keySources,
   };
 }
 
@@ -72,72 +92,36 @@ function keepFirst(deployments: readonly LitellmDeployment[], note: TakeNote): r
 }
 
 interface ModelContext {
-  readonly name: string;
-  readonly state: CatalogState;
+  readonly provider: string;
+  readonly before: FileModel | undefined;
   readonly note: TakeNote;
 }
 
-function isNew(deployment: LitellmDeployment, { name, state, note }: ModelContext): boolean {
-  const before = state.models.get(deployment.name);
+function isNew(
+  { name, line, upstreamName, prices, capabilities }: LitellmDeployment,
+  { provider, before, note }: ModelContext,
+): boolean {
   if (before === undefined) return true;
-  const { route, prices } = before;
-  const isSameRoute =
-    route.kind === "binding" && route.provider === name && route.upstreamName === deployment.upstreamName;
-  if (!isSameRoute) {
-    const sentence = `${deployment.name}: is not carried over: a model of this name is there already (${describeRoute(route)}).`;
-    note(deployment.line, sentence, true);
-  } else if (deployment.prices !== null && !isSamePrices(prices, deployment.prices)) {
-    note(
-      deployment.line,
-      `${deployment.name}: is there already and keeps its prices (${describePrices(prices)}).`,
-    );
-  } else if (route.capabilities.join() !== deployment.capabilities.join()) {
-    const capabilities = route.capabilities.join(", ");
-    note(
-      deployment.line,
-      `${deployment.name}: is there already and keeps its capabilities (${capabilities}).`,
-    );
+  const kept = before.capabilities?.join(", ") ?? "";
+  if (before.provider !== provider || before.upstream_name !== upstreamName) {
+    const sentence = `${name}: is not carried over: a model of this name is there already (${describeRoute(before)}).`;
+    note(line, sentence, true);
+  } else if (prices !== null && describePrices(before.prices ?? {}) !== describePrices(prices)) {
+    const own = before.prices === undefined ? "none of its own" : describePrices(before.prices);
+    note(line, `${name}: is there already and keeps its prices (${own}).`);
+  } else if (kept !== capabilities.join(", ")) {
+    note(line, `${name}: is there already and keeps its capabilities (${kept}).`);
   }
   return false;
 }
 
-function toNewProvider(name: string, members: readonly LitellmDeployment[]): Change | null {
-  const [first] = members;
-  if (first === undefined) return null;
-  const { baseUrl, apiKey } = first;
-  const timeoutReadSeconds = findTimeout(members);
-  const verifyTls = members.every((each) => each.verifyTls !== false);
-  const draft = { name, baseUrl, verifyTls, timeoutReadSeconds, apiKey: apiKey?.value ?? undefined };
-  const details = [
-    baseUrl,
-    describeKey(apiKey),
-    ...(timeoutReadSeconds === undefined ? [] : [`timeout_read: ${timeoutReadSeconds}`]),
-    ...(verifyTls ? [] : ["verify_tls: false"]),
-  ];
-  const steps = [{ kind: "create_provider", draft }] as const;
-  return { action: "add", subject: "provider", name, details, steps };
-}
-
-function toKeyChange(name: string, { apiKey }: LitellmDeployment, before: StateProvider): Change | null {
-  if (before.hasCredential || apiKey === null || apiKey.value === null) return null;
-  const steps = [{ kind: "update_provider", name, patch: { apiKey: apiKey.value } }] as const;
-  return { action: "change", subject: "provider", name, details: [describeKey(apiKey)], steps };
-}
-
-function toNewModel(provider: string, deployment: LitellmDeployment): Change {
-  const { name, upstreamName, capabilities, prices } = deployment;
-  const draft = { alias: name, provider, upstreamName, capabilities, pricing: prices ?? undefined };
-  const details = [
-    describeRoute({ kind: "binding", provider, upstreamName, capabilities }),
-    capabilities.join(", "),
-    ...(prices === null ? [] : [describePrices(prices)]),
-  ];
-  return { action: "add", subject: "model", name, details, steps: [{ kind: "create_model", draft }] };
-}
-
-function describeKey(apiKey: Referred | null): string {
-  if (apiKey === null || apiKey.value === null) return "no API key";
-  return apiKey.variable === null ? "API key from the file" : `API key from ${apiKey.variable}`;
+function toNewProvider({ baseUrl }: LitellmDeployment, members: readonly LitellmDeployment[]): FileProvider {
+  const seconds = findTimeout(members);
+  return {
+    base_url: baseUrl,
+    ...(members.some(({ verifyTls }) => verifyTls === false) && { verify_tls: false }),
+    ...(seconds !== undefined && { timeout_read: seconds }),
+  };
 }
 
 /** The longest that any of them asks for: a provider has one. */
@@ -157,30 +141,27 @@ function noteTimeouts(
 }
 
 interface AliasContext {
-  readonly bindings: ReadonlySet<string>;
-  readonly state: CatalogState;
+  /** What is there already and what is added, but for other names of the config. */
+  readonly all: { readonly [alias: string]: FileModel };
   readonly note: TakeNote;
 }
 
 function planAlias(
   { line, name, target, hidden }: LitellmAlias,
-  { bindings, state, note }: AliasContext,
-): readonly Change[] {
-  const route = state.models.get(name)?.route;
-  if (route?.kind === "name" && route.target === target) return [];
+  { all, note }: AliasContext,
+): readonly [alias: string, model: FileModel][] {
+  const there = all[name];
+  if (there?.target === target) return [];
+  const leadsToBinding = all[target] !== undefined && all[target].target === undefined;
   const obstacle =
-    route !== undefined || bindings.has(name)
+    there !== undefined
       ? "a model of this name is there already"
-      : bindings.has(target)
-        ? ALIAS_PATTERN.test(name)
+      : !leadsToBinding
+        ? `${target} is no model that is carried over`
+        : ALIAS_PATTERN.test(name)
           ? null
-          : "a name here is letters, digits and . _ : / -, and starts with a letter or digit"
-        : `${target} is no model that is carried over`;
-  if (obstacle !== null) {
-    note(line, `${name}: is not carried over: ${obstacle}.`, true);
-    return [];
-  }
-  const details = [describeRoute({ kind: "name", target }), ...(hidden ? ["hidden"] : [])];
-  const steps = [{ kind: "create_model", draft: { alias: name, target, hidden } }] as const;
-  return [{ action: "add", subject: "model", name, details, steps }];
+          : "a name here is letters, digits and . _ : / -, and starts with a letter or digit";
+  if (obstacle === null) return [[name, { target, ...(hidden && { hidden }) }]];
+  note(line, `${name}: is not carried over: ${obstacle}.`, true);
+  return [];
 }

@@ -1,6 +1,6 @@
 import { toFreeProviderName } from "#catalog/deployment-provider.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
-import type { CatalogState, StateProvider } from "./catalog-state.ts";
+import type { CatalogFile, FileProvider } from "#views/catalog-file.ts";
 import type { LitellmDeployment } from "./litellm-deployment.ts";
 import type { Referred } from "./litellm-values.ts";
 
@@ -10,7 +10,7 @@ export interface Assigned {
   /** In the order of the file, at least one. */
   readonly members: readonly LitellmDeployment[];
   /** Undefined for one that is to be made. */
-  readonly before: StateProvider | undefined;
+  readonly before: FileProvider | undefined;
 }
 
 /** Whether the stored key of this provider is this one; null when that cannot be told here. */
@@ -22,7 +22,7 @@ export type MatchKey = (provider: string, apiKey: string) => boolean | null;
  */
 export function assignProviders(
   deployments: readonly LitellmDeployment[],
-  state: CatalogState,
+  { providers = {}, models = {} }: CatalogFile,
   matchKey: MatchKey,
 ): readonly Assigned[] {
   const groups = Map.groupBy(deployments, ({ baseUrl, apiKey }) => `${baseUrl} ${toIdentity(apiKey)}`);
@@ -35,44 +35,50 @@ export function assignProviders(
   };
   for (const [group, members] of groups) {
     for (const { name, baseUrl } of members) {
-      const route = state.models.get(name)?.route;
-      const holder = route?.kind === "binding" ? route.provider : undefined;
-      if (holder !== undefined && state.providers.get(holder)?.baseUrl === baseUrl) take(group, holder);
+      const holder = models[name]?.provider;
+      if (holder !== undefined && providers[holder]?.base_url === baseUrl) take(group, holder);
     }
   }
   for (const [group, [first]] of groups) {
     if (first === undefined) continue;
-    const free = findAt(state, first.baseUrl).filter((name) => !taken.has(name));
-    const isMatch = (name: string) => isKnownKey(first, { name, state, matchKey });
+    const free = findAt(providers, first.baseUrl).filter((name) => !taken.has(name));
+    const isMatch = (name: string) => isKnownKey(first, { name, before: providers[name], matchKey });
     take(group, free.find((name) => isMatch(name) === true) ?? free.find((name) => isMatch(name) !== false));
-    const findProvider = (name: string) => (state.providers.has(name) || taken.has(name) ? name : null);
+    const findProvider = (name: string) => (Object.hasOwn(providers, name) || taken.has(name) ? name : null);
     take(group, toFreeProviderName({ findProvider }, first.baseUrl));
   }
   return [...groups].map(([group, members]) => {
     const name = names.get(group) ?? "";
-    return { name, members, before: state.providers.get(name) };
+    return { name, members, before: providers[name] };
   });
 }
 
-/** Whether the provider has the key of the deployment; null when either has none, or nobody can tell. */
+interface Compared {
+  readonly name: string;
+  readonly before: FileProvider | undefined;
+  readonly matchKey: MatchKey;
+}
+
+/** Whether the provider has the key of the deployment; null when either has none, or it cannot be told. */
 export function isKnownKey(
   { apiKey }: LitellmDeployment,
-  {
-    name,
-    state,
-    matchKey,
-  }: { readonly name: string; readonly state: CatalogState; readonly matchKey: MatchKey },
+  { name, before, matchKey }: Compared,
 ): boolean | null {
   if (apiKey === null || apiKey.value === null) return null;
-  return state.providers.get(name)?.hasCredential === true ? matchKey(name, apiKey.value) : null;
+  return hasKey(before) ? matchKey(name, apiKey.value) : null;
+}
+
+/** An installation's own file names a variable for each stored key. */
+export function hasKey(provider: FileProvider | undefined): boolean {
+  return provider?.api_key_env !== undefined;
 }
 
 /** Enabled ones first, then by name, as `/model/new` chooses. */
-function findAt({ providers }: CatalogState, baseUrl: string): readonly string[] {
-  return [...providers]
-    .filter(([, provider]) => provider.baseUrl === baseUrl)
+function findAt(providers: NonNullable<CatalogFile["providers"]>, baseUrl: string): readonly string[] {
+  return Object.entries(providers)
+    .filter(([, { base_url }]) => base_url === baseUrl)
     .toSorted(
-      ([left, { enabled: isLeft }], [right, { enabled: isRight }]) =>
+      ([left, { enabled: isLeft = true }], [right, { enabled: isRight = true }]) =>
         Number(isRight) - Number(isLeft) || compareCodeUnits(left, right),
     )
     .map(([name]) => name);

@@ -1,18 +1,14 @@
 import { parsePricePerUnit } from "#catalog/feed.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
-import type { Prices } from "./catalog-file.ts";
-import { toPrices } from "./catalog-state.ts";
 import { findEntry, toText } from "./fields.ts";
-import type { Note } from "./plan.ts";
-import type { Source, SourceMap } from "./source.ts";
+import type { Note, Source, SourceMap } from "./source.ts";
 
 /** Variables of a process, as far as a config refers to them. */
 export type Variables = { readonly [name: string]: string | undefined };
 
 /** A note of the import; a gap is a model or a key that is missing afterwards. */
 export interface ImportNote extends Note {
-  readonly line: number;
   readonly isGap: boolean;
 }
 
@@ -74,6 +70,9 @@ export function isPriceField(field: string): boolean {
   return PRICE_FIELDS.has(field);
 }
 
+/** Prices per million by unit. */
+export type Prices = { readonly [unit in Unit]?: number };
+
 /** The prices of a deployment, from the first of these maps that has each; null when it has none at all. */
 export function readLitellmPrices(
   maps: readonly SourceMap[],
@@ -90,5 +89,5 @@ export function readLitellmPrices(
       notes.push({ line: entry.line, sentence: `${name}: ${field}: ${cause.message}`, isGap: false });
     }
   }
-  return Object.keys(prices).length === 0 ? null : toPrices((unit) => prices[unit]);
+  return Object.keys(prices).length === 0 ? null : prices;
 }

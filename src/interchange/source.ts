@@ -34,6 +34,12 @@ export interface Problem {
   readonly sentence: string;
 }
 
+/** Something that a reader of a file has to know, of one of its lines. */
+export interface Note {
+  readonly line: number;
+  readonly sentence: string;
+}
+
 /** Far above the largest catalog with its prices (some 3 MB), and read in a few seconds. */
 export const SOURCE_LENGTH_MAX = 8 * 1024 * 1024;
 

@@ -1,7 +1,5 @@
 import { CAPABILITIES } from "#catalog/capability.ts";
-import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
-import type { CatalogOutcome } from "#catalog/catalog-plan.ts";
-import type { CatalogResourceChange } from "#catalog/catalog-changes.ts";
+import { CATALOG_FORMAT, type CatalogDraft } from "#catalog/catalog-draft.ts";
 import { findOwnPrices } from "#catalog/price-plan.ts";
 import type { PriceRow } from "#catalog/pricing.ts";
 import {
@@ -10,18 +8,99 @@ import {
   type Provider,
 } from "#catalog/provider.ts";
 import type { CatalogPicture, ResolvedModel } from "#catalog/snapshot.ts";
-import { isDeepStrictEqual } from "node:util";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
-import { toModelView, toSingleProviderView } from "./catalog.ts";
+
+/** The catalog as one file: what `lockport export` writes and `POST /admin/v1/catalog` takes. What is left out has its default. */
+export interface CatalogFile {
+  readonly lockport_catalog: typeof CATALOG_FORMAT;
+  readonly providers?: { readonly [name: string]: FileProvider };
+  readonly models?: { readonly [alias: string]: FileModel };
+  /** The newest load last; prices by alias or upstream name. */
+  readonly feeds?: readonly {
+    readonly version: string;
+    readonly prices: { readonly [name: string]: FilePrices };
+  }[];
+}
+
+export interface FileProvider {
+  readonly base_url: string;
+  /** Where a secret is found when the file is applied; the file itself holds none. */
+  readonly api_key_env?: string;
+  readonly api_key_file?: string;
+  readonly ca_pem_file?: string;
+  readonly verify_tls?: boolean;
+  readonly timeout_connect?: number;
+  readonly timeout_read?: number;
+  /** Null is unlimited. */
+  readonly max_concurrency?: number | null;
+  readonly endpoints?: { readonly [endpoint: string]: string };
+  readonly enabled?: boolean;
+  /** Only on the way to a server. */
+  readonly api_key?: string;
+  readonly ca_pem?: string;
+}
+
+export interface FileModel {
+  readonly provider?: string;
+  readonly upstream_name?: string;
+  readonly capabilities?: readonly string[];
+  readonly target?: string;
+  /** Complete for a binding; without them a model has the prices of its upstream name, or of its target. */
+  readonly prices?: FilePrices;
+  readonly hidden?: boolean;
+  readonly origin?: string;
+}
+
+/** Per million units; what a price may be is the catalog's rule. */
+export type FilePrices = { readonly [unit: string]: unknown };
 
 type PricesView = { [unit in Unit]?: number };
+
+/** The file in the catalog's own words. */
+export function toCatalogDraft({ providers = {}, models = {}, feeds = [] }: CatalogFile): CatalogDraft {
+  return {
+    providers: Object.entries(providers).map(([name, provider]) => toProviderDraft(name, provider)),
+    models: Object.entries(models).map(([alias, model]) => toModelDraft(alias, model)),
+    feeds,
+  };
+}
+
+export function toProviderDraft(name: string, provider: FileProvider): CatalogDraft["providers"][number] {
+  return {
+    name,
+    baseUrl: provider.base_url,
+    apiKey: provider.api_key,
+    needsCredential: provider.api_key_env !== undefined || provider.api_key_file !== undefined,
+    caPem: provider.ca_pem,
+    needsCa: provider.ca_pem_file !== undefined,
+    verifyTls: provider.verify_tls,
+    timeoutConnectSeconds: provider.timeout_connect,
+    timeoutReadSeconds: provider.timeout_read,
+    maxConcurrency: provider.max_concurrency,
+    endpoints: provider.endpoints,
+    enabled: provider.enabled,
+  };
+}
+
+export function toModelDraft(alias: string, model: FileModel): CatalogDraft["models"][number] {
+  return {
+    alias,
+    provider: model.provider,
+    upstreamName: model.upstream_name,
+    target: model.target,
+    capabilities: model.capabilities,
+    pricing: model.prices,
+    hidden: model.hidden,
+    origin: model.origin,
+  };
+}
 
 /**
  * The whole catalog as the file that `lockport export` writes: what has its default is left out, and of a secret there is
  * only where it is to be found. Applied to an empty installation it makes the same catalog, but for the secrets.
  */
-export function toCatalogFileView(catalog: CatalogPicture) {
+export function toCatalogFileView(catalog: CatalogPicture): Required<CatalogFile> {
   const toVariable = createNamer();
   return {
     lockport_catalog: CATALOG_FORMAT,
@@ -87,7 +166,7 @@ function toFeedFields({ feed, prices }: CatalogPicture) {
 }
 
 /** By name, then by unit; the marks "no price" are none. */
-function toPriceMap(rows: readonly PriceRow[]): { [name: string]: PricesView } {
+export function toPriceMap(rows: readonly PriceRow[]): { [name: string]: PricesView } {
   const prices = new Map<string, PricesView>();
   for (const { name, unit, pricePico } of rows) {
     if (pricePico === null) continue;
@@ -112,68 +191,4 @@ function createNamer(): (provider: string) => string {
       return name;
     }
   };
-}
-
-/** What `POST /admin/v1/catalog` answers; no secret is in it, only that one is set. */
-export function toCatalogOutcomeView({ changes, kept, missing }: CatalogOutcome, applied: boolean) {
-  return { applied, changes: changes.map(toChangeView), kept, missing };
-}
-
-function toChangeView(change: CatalogResourceChange) {
-  const { kind, name, before, after } = change;
-  const action = before === null ? "create" : after === null ? "delete" : "update";
-  return { action, kind, name, ...toDifference(change) } as const;
-}
-
-type FieldsView = { readonly [field: string]: unknown };
-
-/** All of what is made or removed; of what changes the fields that do. */
-function toDifference(change: CatalogResourceChange) {
-  switch (change.kind) {
-    case "provider": {
-      const [before, after] = [toProviderFacts(change.before), toProviderFacts(change.after)];
-      return { ...pickChanged(before, after), credential: toCredential(change) };
-    }
-    case "model":
-      return pickChanged(toModelFacts(change.before), toModelFacts(change.after), change.isPriced);
-    default:
-      return {
-        before: change.before === null ? null : { prices: toPriceMap(change.before) },
-        after: change.after === null ? null : { prices: toPriceMap(change.after) },
-      };
-  }
-}
-
-function pickChanged(before: FieldsView | null, after: FieldsView | null, isPriced = false) {
-  if (before === null || after === null) return { before, after };
-  const changed = Object.keys(after).filter(
-    (field) => (isPriced && field === "pricing") || !isDeepStrictEqual(before[field], after[field]),
-  );
-  const pick = (fields: FieldsView) => Object.fromEntries(changed.map((field) => [field, fields[field]]));
-  return { before: pick(before), after: pick(after) };
-}
-
-function toProviderFacts(provider: Provider | null) {
-  if (provider === null) return null;
-  const {
-    name: _,
-    created_at: __,
-    wire_format: ___,
-    has_credential: ____,
-    ...facts
-  } = toSingleProviderView(provider);
-  return facts;
-}
-
-function toModelFacts(resolved: ResolvedModel | null) {
-  if (resolved === null) return null;
-  const { alias: _, created_at: __, pricing_inherited: ___, ...facts } = toModelView(resolved);
-  return facts;
-}
-
-/** `kept` goes with a changed base URL to the new address. */
-function toCredential({ before, after }: Extract<CatalogResourceChange, { readonly kind: "provider" }>) {
-  const [had, has] = [before, after].map((provider) => (provider?.sealedCredential ?? null) !== null);
-  if (had !== true) return has === true ? "set" : null;
-  return has === true ? "kept" : "removed";
 }

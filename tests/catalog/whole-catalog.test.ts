@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CatalogMode } from "#catalog/catalog-plan.ts";
-import { toCatalogDraft } from "#http/api/catalog.ts";
-import { toCatalogFileView, toCatalogOutcomeView } from "#views/catalog-file.ts";
+import { toCatalogDraft, toCatalogFileView } from "#views/catalog-file.ts";
+import { toCatalogOutcomeView } from "#views/catalog-outcome.ts";
 import { life, live } from "./lives.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";
 
@@ -232,7 +232,10 @@ describe("applying a catalog", () => {
         "create model fast",
         "create feed v1",
       ]);
-      expect(changes[1]?.after).toMatchObject({ pricing: { input_tokens: 1.25 }, target: null });
+      expect(changes[1]?.after).toMatchObject({
+        pricing: { input_tokens: 1.25 },
+        route: { provider: "up", upstream_name: "u" },
+      });
       expect(await one.audited()).toEqual([
         "provider.create up",
         "model.create a",

@@ -1,10 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeChanges } from "#cli/commands/changes.ts";
-import { parseLitellmConfig } from "#interchange/litellm-config.ts";
-import { planImport } from "#interchange/litellm-plan.ts";
-import { openCatalog } from "../interchange/catalogs.ts";
 import { startApp } from "../support/app.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -60,7 +56,7 @@ describe("lockport import litellm-config", () => {
       "+  model     big               api.openai.com: gpt-x; chat, chat_stream; input_tokens=1.25 output_tokens=10",
       "+  model     local             10.0.0.1-11434: llama; chat, chat_stream",
       "+  model     spare             api.openai.com-2: gpt-y; chat, chat_stream",
-      "+  model     default           -> big",
+      "+  model     default           -> big; input_tokens=1.25 output_tokens=10",
     ]);
     expect(done.messages).toContain("line 8: big: litellm_params.rpm:");
     expect(done.messages).toContain("line 10: big: is not carried over: Azure's");
@@ -202,29 +198,38 @@ describe("lockport import litellm-config", () => {
     }
   });
 
-  test("that is refused midway says how far it came, leaves what was made, and goes on from there the next time", async () => {
-    const catalog = await openCatalog();
-    const { installation, local } = catalog;
+  test("that is refused for one model adds nothing of the rest", async () => {
+    writeFileSync(path, CONFIG);
+    const app = await startApp();
     try {
-      const parsed = parseLitellmConfig(CONFIG, KEYS.env);
-      if (parsed.kind === "refused") throw new Error("refused");
-      const { changes } = planImport(parsed.config, await catalog.read(), () => null);
-      // Somebody takes a name between the comparison and the change.
-      await local.catalog.createProvider({ name: "theirs", baseUrl: "http://10.0.0.3/v1" }, null);
-      await local.catalog.createModel({ alias: "local", provider: "theirs", upstreamName: "x" }, null);
-      const refusal = await makeChanges(installation.api, changes).catch((cause: unknown) => cause);
-      expect(refusal).toMatchObject({
-        kind: "failure",
-        message:
-          "4 of 7 changes were made; then model local: A model of this name exists already. (alias_exists, alias) What was made stays; the same command goes on from there.",
+      // A name is taken between the comparison and the change.
+      const between = Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        async fetch(request) {
+          const { pathname, search } = new URL(request.url);
+          if (request.method === "POST") {
+            await app.api("POST", "/admin/v1/providers", { name: "theirs", base_url: "http://10.0.0.3/v1" });
+            const model = { alias: "local", provider: "theirs", upstream_name: "x" };
+            await app.api("POST", "/admin/v1/models", model);
+          }
+          const body = request.method === "GET" ? null : await request.text();
+          const headers = { ...request.headers.toJSON(), host: new URL(app.url).host };
+          return await fetch(`${app.url}${pathname}${search}`, { method: request.method, headers, body });
+        },
       });
-      expect([...(await catalog.read()).models.keys()]).toEqual(["big", "local"]);
-      const next = planImport(parsed.config, await catalog.read(), () => null);
-      expect(next.changes.map(({ name }) => name)).toEqual(["spare", "default"]);
-      await makeChanges(installation.api, next.changes);
-      expect(planImport(parsed.config, await catalog.read(), () => null).changes).toEqual([]);
+      const refused = await runLocal(
+        "/nonexistent/lockport",
+        ["import", "litellm-config", path, "--url", `http://127.0.0.1:${between.port}`],
+        { env: { PROXY_API_KEY: app.adminKey, ...KEYS.env } },
+      );
+      await between.stop(true);
+      expect(refused.code).toBe(1);
+      expect(refused.messages).toContain("(alias_exists, models.local)");
+      const list = await waysTo(app)[0].run("model list --json");
+      expect(JSON.parse(list.data).map(({ alias }: { alias: string }) => alias)).toEqual(["local"]);
     } finally {
-      await catalog.close();
+      await app.stop();
     }
   });
 });

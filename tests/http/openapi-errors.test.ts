@@ -351,6 +351,26 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["endpoint_not_supported", { path: "/admin/v1/resolve?model=poor" }],
   ]);
   await refuse("POST /admin/v1/pricing", [["invalid_pricing", { body: feed }]]);
+  const url = { base_url: upstream.baseUrl };
+  const file = (ofProviders: object, models: object = {}) => ({
+    body: { lockport_catalog: 1, providers: ofProviders, models },
+  });
+  const addOnly = "/admin/v1/catalog?add_only=1";
+  const other = { base_url: "http://127.0.0.1:9/v1" };
+  await refuse("POST /admin/v1/catalog", [
+    ["invalid_name", file({ No: url })],
+    ["invalid_base_url", file({ p: { base_url: "x" } })],
+    ["invalid_endpoint", file({ p: { ...url, endpoints: { x: upstream.baseUrl } } })],
+    ["invalid_override", file({ p: { ...url, endpoints: { chat: "x" } } })],
+    ["invalid_target", file({}, { a: { target: "nothing" } })],
+    [
+      "invalid_pricing",
+      file({ p: url }, { a: { provider: "p", upstream_name: "u", prices: { input_tokens: -1 } } }),
+    ],
+    ["provider_not_found", file({}, { a: { provider: "nobody", upstream_name: "u" } })],
+    ["provider_exists", { path: addOnly, ...file({ up: other }) }],
+    ["alias_exists", { path: addOnly, ...file({}, { m: { provider: "up", upstream_name: "another" } }) }],
+  ]);
   await refuse("POST /model/new", [
     ["invalid_name", { body: { ...deployment, model_name: " " } }],
     ["invalid_base_url", { body: { ...deployment, compat_params: { model: "u", api_base: "x" } } }],

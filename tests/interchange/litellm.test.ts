@@ -1,20 +1,38 @@
 import { describe, expect, test } from "bun:test";
-import type { CatalogState } from "#interchange/catalog-state.ts";
+import { describePrices, describeRoute } from "#interchange/catalog-text.ts";
 import { parseLitellmConfig } from "#interchange/litellm-config.ts";
 import { planImport, type ImportPlan } from "#interchange/litellm-plan.ts";
 import type { Variables } from "#interchange/litellm-values.ts";
 
-const EMPTY: CatalogState = { providers: new Map(), models: new Map(), prices: [], feedVersion: null };
-
-function plan(text: string, variables: Variables = {}, state = EMPTY): ImportPlan {
+function plan(text: string, variables: Variables = {}): ImportPlan {
   const parsed = parseLitellmConfig(text, variables);
   if (parsed.kind === "refused") throw new Error(JSON.stringify(parsed.problems));
-  return planImport(parsed.config, state, () => null);
+  return planImport(parsed.config, { lockport_catalog: 1 }, () => null);
 }
 
-const lines = ({ changes }: ImportPlan) =>
-  changes.map(({ action, subject, name, details }) => `${action} ${subject} ${name}: ${details.join("; ")}`);
+/** Without any key. */
+function lines({ file: { providers = {}, models = {} }, keySources }: ImportPlan): readonly string[] {
+  return [
+    ...Object.entries(providers).map(([name, { base_url, timeout_read }]) => {
+      const source = keySources.get(name);
+      const key = source === undefined ? "no API key" : `API key from ${source}`;
+      const timeout = timeout_read === undefined ? "" : `; timeout_read: ${timeout_read}`;
+      return `add provider ${name}: ${base_url}; ${key}${timeout}`;
+    }),
+    ...Object.entries(models).map(([alias, { capabilities, prices, hidden, ...route }]) => {
+      const details = [
+        describeRoute(route),
+        ...(capabilities === undefined ? [] : [capabilities.join(", ")]),
+        ...(prices === undefined ? [] : [describePrices(prices)]),
+        ...(hidden === true ? ["hidden"] : []),
+      ];
+      return `add model ${alias}: ${details.join("; ")}`;
+    }),
+  ];
+}
+
 const notes = (planned: ImportPlan) => planned.notes.map(({ line, sentence }) => `${line}: ${sentence}`);
+const gapsOf = (planned: ImportPlan) => planned.notes.filter(({ isGap }) => isGap).length;
 
 /** A deployment in one line. */
 const model = (name: string, params: string, info = "") =>
@@ -136,7 +154,7 @@ describe("a model of a LiteLLM config", () => {
       expect(lines(planned)).toHaveLength(2);
       expect(notes(planned)).toEqual([expect.stringContaining(`3: ${name}: is not carried over: `)]);
       expect(notes(planned)[0]).toContain(reason);
-      expect(planned.gapCount).toBe(1);
+      expect(gapsOf(planned)).toBe(1);
       expect(JSON.stringify(planned.notes)).not.toContain("sk-secret");
     });
   }
@@ -148,16 +166,15 @@ describe("a model of a LiteLLM config", () => {
       "input_cost_per_token: 9, cache_read_input_token_cost: 1.25e-7, cache_creation_input_token_cost: 1, input_cost_per_second: 1";
     const planned = plan(config(model("m", params, info)));
     expect(lines(planned)[1]).toEndWith("input_tokens=1.25 output_tokens=10 cached_input_tokens=0.125");
-    expect(planned.changes[1]?.steps).toMatchObject([
-      { draft: { pricing: { input_tokens: 1.25, output_tokens: 10, cached_input_tokens: 0.125 } } },
-    ]);
+    const prices = { input_tokens: 1.25, output_tokens: 10, cached_input_tokens: 0.125 };
+    expect(planned.file.models).toMatchObject({ m: { prices } });
     expect(notes(planned)).toEqual([
       "2: m: model_info.cache_creation_input_token_cost: there is no unit for this price.",
       "2: m: model_info.input_cost_per_second: there is no unit for this price.",
     ]);
     const fine = plan(config(model("m", "model: openai/x, api_key: k, input_cost_per_token: 1e-13")));
     expect(notes(fine).join()).toContain("2: m: input_cost_per_token: A price is exact to twelve decimals");
-    expect(fine.changes[1]?.steps).toMatchObject([{ draft: { pricing: undefined } }]);
+    expect(fine.file.models?.["m"]).not.toHaveProperty("prices");
   });
 
   test("of a name that is there twice is carried over once, and the other is listed with the line of the first", () => {
@@ -196,10 +213,7 @@ describe("a model of a LiteLLM config", () => {
 });
 
 describe("a provider's key in a LiteLLM config", () => {
-  const keyOf = (planned: ImportPlan) => {
-    const [step] = planned.changes[0]?.steps ?? [];
-    return step?.kind === "create_provider" ? step.draft.apiKey : null;
-  };
+  const keyOf = ({ file }: ImportPlan) => Object.values(file.providers ?? {})[0]?.api_key;
 
   test("is the literal one, the variable it refers to, the file's own variable, a named credential, or the usual variable", () => {
     expect(keyOf(plan(config(model("m", "model: groq/x, api_key: k1"))))).toBe("k1");
@@ -216,7 +230,7 @@ describe("a provider's key in a LiteLLM config", () => {
     const planned = plan(config(model("m", "model: groq/x, api_key: os.environ/NOT_SET")));
     expect(keyOf(planned)).toBeUndefined();
     expect(notes(planned)).toEqual(["2: m: the variable NOT_SET for its API key is not set."]);
-    expect(planned.gapCount).toBe(1);
+    expect(gapsOf(planned)).toBe(1);
   });
 
   test("never goes to an address that nobody named it for, and none of Lockport's own variables goes anywhere", () => {

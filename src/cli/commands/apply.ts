@@ -1,19 +1,17 @@
 import type { Command } from "commander";
 import { dirname, resolve } from "node:path";
 import type { Environment } from "#boot/settings/config.ts";
-import { planApply } from "#interchange/apply-plan.ts";
-import type { CatalogFile, Reference } from "#interchange/catalog-file.ts";
 import { parseCatalog } from "#interchange/catalog-parse.ts";
-import type { ProviderSecrets } from "#interchange/provider-plan.ts";
-import { readCatalogState } from "./catalog-state.ts";
+import { toCounted } from "#kernel/text.ts";
+import type { CatalogFile, FileProvider } from "#views/catalog-file.ts";
 import {
+  applyCatalog,
   countChanges,
-  makeChanges,
   refuseFile,
-  toPlanView,
-  toUnfinished,
   writeChanges,
+  writeEnd,
   writeNotes,
+  type CatalogOutcome,
 } from "./changes.ts";
 import { confirm } from "#cli/input/confirm.ts";
 import { addCommand } from "#cli/input/options.ts";
@@ -21,7 +19,6 @@ import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { findCaFile, findTextFile, readTextInput, SECRET_BYTES_MAX } from "#cli/input/input.ts";
 import { writeJson } from "#cli/screen/output.ts";
-import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 interface ApplyOptions extends InstallationOptions {
@@ -34,48 +31,37 @@ export function addApplyCommand(program: Command, terminal: Terminal): void {
   const command = addCommand(program, "apply <file>", "bring the catalog to an exported file")
     .option("--dry-run", "show the difference, and change nothing")
     .option("--yes", "do not ask")
-    .option("--prune", "remove providers and models that the file does not have")
+    .option("--prune", "remove what the file does not have")
     .action(async (path: string, options: ApplyOptions) => {
       const parsed = parseCatalog(await readTextInput(terminal, path));
       if (parsed.kind === "refused") throw refuseFile(path, parsed.problems);
-      const { file } = parsed;
-      const secrets = await readSecrets(file, {
+      const { sent, sources } = await withSecrets(parsed.file, {
         env: terminal.env,
         folder: path === "-" ? "." : dirname(path),
       });
-      const prune = options.prune === true;
+      const option = options.prune === true ? "prune" : null;
       await withInstallation(terminal, options, async ({ api }) => {
-        const makePlan = async () => planApply(file, await readCatalogState(api), { secrets, prune });
-        const plan = await withProgress(terminal, "comparing", makePlan);
-        const { changes, notes } = plan;
-        const isDone = changes.length === 0 || options.dryRun === true;
+        const told = await applyCatalog(terminal, api, { file: sent, isDryRun: true, option });
+        const notes = listNotes(told, parsed.file);
         if (options.json !== true) {
-          writeChanges(terminal, changes);
+          writeChanges(terminal, told.changes, sources);
           writeNotes(terminal, notes);
         }
-        if (!isDone) {
-          const counted = countChanges(changes);
-          if (options.yes !== true) {
-            const facts = `${counted} to make.`;
-            await confirm(terminal, {
-              facts,
-              question: `Make ${counted}?`,
-              otherwise: "Nothing was changed",
-            });
-          }
-          const end = terminal.watchEnd({ withOutput: false });
-          await withProgress(terminal, "applying", async () => {
-            await makeChanges(api, changes, { end });
-            const made = changes.length;
-            // A unit that was marked "no price" long ago shows only when its upstream name gets one.
-            const rest = await makePlan().catch((cause: unknown) => {
-              throw toUnfinished(cause, { made, count: made });
-            });
-            await makeChanges(api, rest.changes, { end, madeBefore: made });
+        const isDone = told.changes.length === 0 || options.dryRun === true;
+        if (!isDone && options.yes !== true) {
+          const counted = countChanges(told.changes);
+          const facts = `${counted} to make.`;
+          await confirm(terminal, {
+            facts,
+            question: `Make ${counted}?`,
+            otherwise: "Nothing was changed",
           });
         }
-        if (options.json === true) writeJson(terminal, toPlanView(plan, { applied: !isDone }));
-        else terminal.writeMessage(`${toEnd(changes.length, countChanges(changes), isDone)}\n`);
+        const outcome = isDone
+          ? told
+          : await applyCatalog(terminal, api, { file: sent, isDryRun: false, option });
+        if (options.json === true) writeJson(terminal, { ...outcome, notes });
+        else writeEnd(terminal, outcome);
       });
     });
   command.addHelpText(
@@ -83,7 +69,8 @@ export function addApplyCommand(program: Command, terminal: Terminal): void {
     `
 FILE is what lockport export writes (- reads it from stdin). The difference comes first: + is added,
 ~ changed, - removed. On a terminal you are asked then; elsewhere it takes --yes.
-What the file does not have stays, unless --prune. A stored API key always stays.`,
+All of it is made or nothing. What the file does not have stays, unless --prune. A stored API key always
+stays.`,
   );
   addExamples(command, [
     "lockport apply catalog.yaml --dry-run",
@@ -92,36 +79,64 @@ What the file does not have stays, unless --prune. A stored API key always stays
   ]);
 }
 
-function toEnd(count: number, counted: string, isDone: boolean): string {
-  if (count === 0) return "nothing to change";
-  return isDone ? `${counted} to make; nothing was changed` : `made ${counted}`;
-}
-
 interface Surroundings {
   readonly env: Environment;
   /** Where the paths of the file begin. */
   readonly folder: string;
 }
 
-async function readSecrets(
-  { providers }: CatalogFile,
-  { env, folder }: Surroundings,
-): Promise<ReadonlyMap<string, ProviderSecrets>> {
-  const secrets = new Map<string, ProviderSecrets>();
-  for (const [name, { apiKey, caPath }] of providers) {
-    secrets.set(name, {
-      apiKey: apiKey === null ? null : await followReference(apiKey, { env, folder }),
-      caPem: caPath === null ? null : await findCaFile(resolve(folder, caPath)),
-    });
+/** The file with the secrets that it refers to, where they are found. */
+async function withSecrets(file: CatalogFile, surroundings: Surroundings) {
+  const keys = new Map<string, string>();
+  const trustRoots = new Map<string, string>();
+  const providers: { [name: string]: FileProvider } = {};
+  for (const [name, provider] of Object.entries(file.providers ?? {})) {
+    const { api_key_env: variable, api_key_file: keyPath, ca_pem_file: caPath } = provider;
+    const key = await findKey(provider, surroundings);
+    const ca = caPath === undefined ? null : await findCaFile(resolve(surroundings.folder, caPath));
+    keys.set(name, variable ?? keyPath ?? "nowhere");
+    trustRoots.set(name, caPath ?? "nowhere");
+    providers[name] = {
+      ...provider,
+      ...(key !== null && { api_key: key }),
+      ...(ca !== null && { ca_pem: ca }),
+    };
   }
-  return secrets;
+  return { sent: { ...file, providers }, sources: { keys, trustRoots } };
 }
 
-async function followReference(reference: Reference, { env, folder }: Surroundings): Promise<string | null> {
+async function findKey(provider: FileProvider, { env, folder }: Surroundings): Promise<string | null> {
+  const { api_key_env: variable, api_key_file: path } = provider;
   const text =
-    reference.kind === "env"
-      ? env[reference.name]
-      : await findTextFile(resolve(folder, reference.path), SECRET_BYTES_MAX);
-  const secret = text?.trim() ?? "";
-  return secret === "" ? null : secret;
+    variable !== undefined
+      ? env[variable]
+      : path !== undefined && (await findTextFile(resolve(folder, path), SECRET_BYTES_MAX));
+  const key = typeof text === "string" ? text.trim() : "";
+  return key === "" ? null : key;
+}
+
+/** What stays, and what is missing afterwards. */
+function listNotes({ kept, missing }: CatalogOutcome, file: CatalogFile): readonly string[] {
+  const parts = [
+    ...(kept.providers === 0 ? [] : [toCounted(kept.providers, "provider")]),
+    ...(kept.models === 0 ? [] : [toCounted(kept.models, "model")]),
+    ...(kept.prices === 0 ? [] : [`${toCounted(kept.prices, "price")} of feeds`]),
+  ];
+  return [
+    ...missing.map(({ provider, secret }) => describeMissing(provider, secret, file.providers?.[provider])),
+    ...(parts.length === 0
+      ? []
+      : [
+          `The file does not have ${parts.join(" and ")} of this installation. They stay; --prune removes them.`,
+        ]),
+  ];
+}
+
+function describeMissing(name: string, secret: string, provider: FileProvider | undefined): string {
+  const { api_key_env: variable, api_key_file: keyPath, ca_pem_file: caPath } = provider ?? {};
+  if (secret === "ca_pem")
+    return `${name} trusts the system's roots only: the file ${caPath} is not there. Apply the file again with it, or: lockport provider set ${name} --ca-file PATH`;
+  const where =
+    variable === undefined ? `the file ${keyPath} is not there` : `the variable ${variable} is not set`;
+  return `${name} has no API key: ${where}. Apply the file again with it, or: lockport provider set ${name} --api-key-file -`;
 }

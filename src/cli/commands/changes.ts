@@ -1,104 +1,87 @@
-import type { ModelDraft, ModelPatch } from "#catalog/model-draft.ts";
-import type { ProviderDraft } from "#catalog/provider-draft.ts";
-import type { Change, Note, Plan, Step } from "#interchange/plan.ts";
-import type { Problem } from "#interchange/source.ts";
+import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "#catalog/provider.ts";
+import { describePrices, describeRoute } from "#interchange/catalog-text.ts";
+import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
-import { CommandError, toFailure } from "#cli/screen/failure.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { ask, isObject, type Client } from "#cli/installation/client.ts";
+import { CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#cli/screen/printable.ts";
+import { withProgress } from "#cli/screen/progress.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
+type CatalogBody = Parameters<Client["admin"]["v1"]["catalog"]["post"]>[0];
+
+export interface CatalogCall {
+  readonly file: CatalogBody;
+  readonly isDryRun: boolean;
+  /** What else the request says. */
+  readonly option: "prune" | "add_only" | null;
+}
+
+export type CatalogOutcome = Awaited<ReturnType<typeof askCatalog>>;
+
+function askCatalog(api: Client, { file, isDryRun, option }: CatalogCall) {
+  const query = { ...(isDryRun && { dry_run: "1" }), ...(option !== null && { [option]: "1" }) };
+  return ask(api.admin.v1.catalog.post(file, { query }));
+}
+
+/** Throws a `CommandError` when Ctrl-C comes before the answer. */
+export async function applyCatalog(
+  terminal: Terminal,
+  api: Client,
+  call: CatalogCall,
+): Promise<CatalogOutcome> {
+  if (call.isDryRun) return withProgress(terminal, "comparing", () => askCatalog(api, call));
+  const end = terminal.watchEnd({ withOutput: false });
+  if (end.aborted) throw new CommandError("failure", "It was interrupted, and nothing was changed.");
+  const interrupted = Promise.withResolvers<never>();
+  end.addEventListener("abort", () => interrupted.reject(new CommandError("failure", INTERRUPTED)), {
+    once: true,
+  });
+  // The answer may come first, and then nothing waits for it.
+  interrupted.promise.catch(() => undefined);
+  return withProgress(terminal, "applying", () => Promise.race([interrupted.promise, askCatalog(api, call)]));
+}
+
+const INTERRUPTED =
+  "It was interrupted: either all of it was made or nothing. The same command with --dry-run tells.";
+
+/** Where a secret of a provider comes from, in words. */
+export interface SecretSources {
+  readonly keys: ReadonlyMap<string, string>;
+  readonly trustRoots: ReadonlyMap<string, string>;
+}
+
+type Change = CatalogOutcome["changes"][number];
+
 /** The difference as lines of +, ~ and -, on stdout. */
-export function writeChanges(terminal: Terminal, changes: readonly Change[]): void {
+export function writeChanges(terminal: Terminal, changes: readonly Change[], sources: SecretSources): void {
   if (changes.length === 0) return;
   const style = createStyle(terminal.env, terminal.screens.data);
-  const signs = { add: style.good("+"), change: style.warn("~"), remove: style.bad("-") };
-  const rows = changes.map(({ action, subject, name, details }) => [
-    signs[action],
-    subject,
-    toPrintable(name),
-    toPrintable(details.join("; ")),
+  const signs = { create: style.good("+"), update: style.warn("~"), delete: style.bad("-") };
+  const rows = changes.map((change) => [
+    signs[change.action],
+    change.kind,
+    toPrintable(change.name),
+    toPrintable(describe(change, sources).join("; ")),
   ]);
   const [first = [], ...rest] = rows;
   terminal.writeData(toTable(first, rest));
 }
 
 /** What has to be known beside it, a line each on stderr. */
-export function writeNotes(terminal: Terminal, notes: readonly Note[]): void {
-  for (const { line, sentence } of notes)
-    terminal.writeMessage(`${line === null ? "" : `line ${line}: `}${toPrintable(sentence)}\n`);
-}
-
-/** A plan as JSON tells it: without its steps, which hold providers' keys. */
-export function toPlanView({ changes, notes }: Plan, { applied }: { readonly applied: boolean }) {
-  return {
-    changes: changes.map(({ action, subject, name, details }) => ({ action, subject, name, details })),
-    notes,
-    applied,
-  };
-}
-
-export interface Making {
-  /** Ends it after what is under way, which is not waited for. */
-  readonly end?: AbortSignal;
-  /** Changes of the same command that were made already. Default: 0. */
-  readonly madeBefore?: number;
-}
-
-/**
- * Makes the changes one after the other; the first that fails ends it. Throws a `CommandError` that says how many were made:
- * none is taken back, and a second run of the same command goes on from there.
- */
-export async function makeChanges(
-  api: Client,
-  changes: readonly Change[],
-  { end, madeBefore = 0 }: Making = {},
-): Promise<void> {
-  const interrupted = Promise.withResolvers<never>();
-  const interrupt = () =>
-    interrupted.reject(new CommandError("failure", "it was interrupted, and may have been made or not."));
-  // Nobody may be waiting at that moment.
-  interrupted.promise.catch(() => undefined);
-  end?.addEventListener("abort", interrupt, { once: true });
-  const count = madeBefore + changes.length;
-  try {
-    for (const [index, { steps, subject, name }] of changes.entries()) {
-      const progress = { made: madeBefore + index, count };
-      // A signal is heard only when the event loop turns, which the database of this machine does not wait for.
-      await turn();
-      if (end?.aborted === true)
-        throw toUnfinished(new CommandError("failure", "it was interrupted."), progress);
-      try {
-        for (const step of steps) await Promise.race([take(api, step), interrupted.promise]);
-      } catch (cause) {
-        throw toUnfinished(cause, { ...progress, at: `${subject} ${toPrintable(name)}: ` });
-      }
-    }
-  } finally {
-    end?.removeEventListener("abort", interrupt);
+export function writeNotes(terminal: Terminal, notes: readonly (Note | string)[]): void {
+  for (const note of notes) {
+    const text = typeof note === "string" ? note : `line ${note.line}: ${note.sentence}`;
+    terminal.writeMessage(`${toPrintable(text)}\n`);
   }
 }
 
-export interface Progress {
-  readonly made: number;
-  readonly count: number;
-  /** What was under way, with a colon after it. */
-  readonly at?: string;
-}
-
-/** A failure half-way, with its exit code, how far it came and what to do. */
-export function toUnfinished(cause: unknown, { made, count, at = "" }: Progress): CommandError {
-  const { kind, sentence } = toFailure(cause);
-  return new CommandError(
-    kind,
-    `${made} of ${count} changes were made; then ${at}${sentence} What was made stays; the same command goes on from there.`,
-  );
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
+export function writeEnd(terminal: Terminal, { applied, changes }: CatalogOutcome): void {
+  const counted = countChanges(changes);
+  const end = applied ? `made ${counted}` : `${counted} to make; nothing was changed`;
+  terminal.writeMessage(`${changes.length === 0 ? "nothing to change" : end}\n`);
 }
 
 /** What is wrong with a file, told at once. */
@@ -120,61 +103,99 @@ export function countChanges(changes: readonly Change[]): string {
   return toCounted(changes.length, "change");
 }
 
-function take(api: Client, step: Step): Promise<unknown> {
-  const { providers, models, pricing } = api.admin.v1;
-  switch (step.kind) {
-    case "create_provider":
-      return ask(
-        providers.post({
-          ...toProviderBody(step.draft),
-          name: step.draft.name,
-          base_url: step.draft.baseUrl,
-        }),
+function describe(change: Change, sources: SecretSources): readonly string[] {
+  if (change.kind === "provider") return describeProvider(change, sources);
+  const [before, after] = [change.before ?? {}, change.after ?? {}];
+  if (change.kind === "feed") {
+    const prices = Object.values(toObject((change.after ?? before)["prices"])).map(toObject);
+    return [
+      toCounted(
+        prices.reduce((sum, ofName) => sum + Object.keys(ofName).length, 0),
+        "price",
+      ),
+    ];
+  }
+  if (change.action === "delete") return [show("route", before["route"])];
+  if (change.action === "create") {
+    const { route, capabilities, pricing, hidden } = after;
+    return [
+      show("route", route),
+      ...(capabilities === undefined ? [] : [show("capabilities", capabilities)]),
+      ...(Object.keys(toObject(pricing)).length === 0 ? [] : [show("pricing", pricing)]),
+      ...(hidden === true ? ["hidden"] : []),
+    ];
+  }
+  return MODEL_FIELDS.filter(([field]) => field in after).flatMap(([field, label, arrow]) =>
+    field in before ? [`${label}: ${show(field, before[field])} ${arrow} ${show(field, after[field])}`] : [],
+  );
+}
+
+/** In the order of a line, as the file calls them; a route has an arrow of its own. */
+const MODEL_FIELDS = [
+  ["route", "route", "=>"],
+  ["capabilities", "capabilities", "->"],
+  ["pricing", "prices", "->"],
+  ["hidden", "hidden", "->"],
+] as const;
+
+/** Fields of a provider in the order of a line, with what goes without saying. */
+const PROVIDER_DEFAULTS: { readonly [field: string]: unknown } = {
+  base_url: undefined,
+  verify_tls: true,
+  timeout_connect: TIMEOUT_CONNECT_SECONDS_DEFAULT,
+  timeout_read: TIMEOUT_READ_SECONDS_DEFAULT,
+  max_concurrency: null,
+  endpoints: {},
+  enabled: true,
+};
+
+function describeProvider({ name, action, before, after, credential }: Change, sources: SecretSources) {
+  if (before !== null && after === null) return [show("base_url", before["base_url"])];
+  const now = after ?? {};
+  const fields = Object.entries(PROVIDER_DEFAULTS).filter(([field]) => field in now);
+  const key = credential === "set" ? [`API key from ${sources.keys.get(name) ?? "the request"}`] : [];
+  const trusts =
+    now["has_custom_ca"] === true ? [`trusts ${sources.trustRoots.get(name) ?? "its own roots"}`] : [];
+  if (action === "create") {
+    const unusual = fields.filter(
+      ([field, usual]) => field !== "base_url" && show(field, now[field]) !== show(field, usual),
+    );
+    return [
+      show("base_url", now["base_url"]),
+      ...(key.length === 0 ? ["no API key"] : key),
+      ...trusts,
+      ...unusual.map(([field]) => `${field}: ${show(field, now[field])}`),
+    ];
+  }
+  return [
+    ...fields.map(([field]) => `${field}: ${show(field, before?.[field])} -> ${show(field, now[field])}`),
+    ...("base_url" in now && credential === "kept" ? ["its stored API key goes to the new address"] : []),
+    ...key,
+    ...trusts,
+  ];
+}
+
+function show(field: string, value: unknown): string {
+  switch (field) {
+    case "route":
+      return describeRoute(
+        Object.fromEntries(Object.entries(toObject(value)).map(([part, name]) => [part, show(part, name)])),
       );
-    case "update_provider":
-      return ask(
-        providers({ name: toPathPart(step.name) }).patch({
-          ...toProviderBody(step.patch),
-          ...given({
-            base_url: step.patch.baseUrl,
-            enabled: step.patch.enabled,
-            remove_credential: step.patch.removeCredential,
-          }),
-        }),
-      );
-    case "delete_provider":
-      return ask(providers({ name: toPathPart(step.name) }).delete());
-    case "create_model":
-      return ask(models.post({ ...toModelBody(step.draft), ...given({ origin: step.draft.origin }) }));
-    case "update_model":
-      return ask(models({ alias: toPathPart(step.alias) }).patch(toModelBody(step.patch)));
-    case "delete_model":
-      return ask(models({ alias: toPathPart(step.alias) }).delete());
+    case "pricing":
+      return describePrices(toObject(value));
+    case "capabilities":
+      return Array.isArray(value) && value.length > 0 ? value.join(", ") : "none";
+    case "max_concurrency":
+      return value === null ? "unlimited" : show("", value);
+    case "endpoints": {
+      const pairs = Object.entries(toObject(value)).map(([endpoint, url]) => `${endpoint}=${String(url)}`);
+      return pairs.length === 0 ? "none" : pairs.toSorted().join(" ");
+    }
     default:
-      return ask(pricing.post(given(step.feed)));
+      return String(value);
   }
 }
 
-function toProviderBody(settings: Omit<ProviderDraft, "name" | "baseUrl" | "wireFormat">) {
-  return given({
-    api_key: settings.apiKey,
-    verify_tls: settings.verifyTls,
-    ca_pem: settings.caPem,
-    timeout_connect: settings.timeoutConnectSeconds,
-    timeout_read: settings.timeoutReadSeconds,
-    max_concurrency: settings.maxConcurrency,
-    endpoints: settings.endpoints,
-  });
-}
-
-function toModelBody(model: ModelDraft | ModelPatch) {
-  return given({
-    alias: model.alias,
-    provider: model.provider,
-    upstream_name: model.upstreamName,
-    target: model.target,
-    capabilities: model.capabilities,
-    pricing: model.pricing,
-    hidden: model.hidden,
-  });
+function toObject(value: unknown): { readonly [field: string]: unknown } {
+  return isObject(value) ? value : {};
 }

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { toCatalogFile } from "#interchange/catalog-state.ts";
-import { formatCatalog, toCatalogJson } from "#interchange/catalog-text.ts";
-import { readCatalogState } from "./catalog-state.ts";
+import { formatCatalog } from "#interchange/catalog-text.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
+import { ask } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toPrintableLines } from "#cli/screen/printable.ts";
@@ -14,9 +13,10 @@ export function addExportCommand(program: Command, terminal: Terminal): void {
   const command = addCommand(program, "export", "write the catalog as one file, without keys").action(
     (options: InstallationOptions) =>
       withInstallation(terminal, options, async ({ api }) => {
-        const state = await withProgress(terminal, "reading the catalog", () => readCatalogState(api));
-        const file = toCatalogFile(state);
-        if (options.json === true) writeJson(terminal, toCatalogJson(file));
+        const file = await withProgress(terminal, "reading the catalog", () =>
+          ask(api.admin.v1.catalog.get()),
+        );
+        if (options.json === true) writeJson(terminal, file);
         // Text that a screen could act on stands in double quotes, where YAML has the same escapes as JSON.
         else terminal.writeData(toPrintableLines(formatCatalog(file)));
       }),

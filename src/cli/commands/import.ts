@@ -7,10 +7,10 @@ import type { Command } from "commander";
 import { parseLitellmConfig } from "#interchange/litellm-config.ts";
 import { planImport } from "#interchange/litellm-plan.ts";
 import { toCounted } from "#kernel/text.ts";
-import { readCatalogState } from "./catalog-state.ts";
-import { countChanges, makeChanges, refuseFile, toPlanView, writeChanges, writeNotes } from "./changes.ts";
+import { applyCatalog, refuseFile, writeChanges, writeEnd, writeNotes } from "./changes.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
+import { ask } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { readTextInput } from "#cli/input/input.ts";
@@ -37,35 +37,29 @@ export function addImportCommands(program: Command, terminal: Terminal): void {
       const parsed = parseLitellmConfig(await readTextInput(terminal, path), terminal.env);
       if (parsed.kind === "refused") throw refuseFile(path, parsed.problems);
       await withInstallation(terminal, options, async (installation) => {
-        const plan = await withProgress(terminal, "comparing", async () =>
-          planImport(
-            parsed.config,
-            await readCatalogState(installation.api),
-            await openKeyMatch(installation),
-          ),
+        const { api } = installation;
+        const current = await withProgress(terminal, "comparing", () => ask(api.admin.v1.catalog.get()));
+        const { file, notes, keySources } = planImport(
+          parsed.config,
+          current,
+          await openKeyMatch(installation),
         );
-        const { changes, notes, gapCount } = plan;
+        const gapCount = notes.filter(({ isGap }) => isGap).length;
         const isRefused = options.strict === true && gapCount > 0;
-        const isDone = isRefused || changes.length === 0 || options.dryRun === true;
-        if (options.json !== true) {
-          writeChanges(terminal, changes);
+        const isDryRun = isRefused || options.dryRun === true;
+        const outcome = await applyCatalog(terminal, api, { file, isDryRun, option: "add_only" });
+        if (options.json === true) writeJson(terminal, { ...outcome, notes });
+        else {
+          writeChanges(terminal, outcome.changes, { keys: keySources, trustRoots: new Map() });
           writeNotes(terminal, notes);
         }
-        if (!isDone) {
-          const end = terminal.watchEnd({ withOutput: false });
-          await withProgress(terminal, "importing", () => makeChanges(installation.api, changes, { end }));
-        }
-        if (options.json === true) writeJson(terminal, toPlanView(plan, { applied: !isDone }));
         if (isRefused) {
           throw new CommandError(
             "failure",
             `Nothing was changed: ${toCounted(gapCount, "line")} cannot be carried over as --strict asks.`,
           );
         }
-        if (options.json === true) return;
-        const counted = countChanges(changes);
-        const end = isDone ? `${counted} to make; nothing was changed` : `made ${counted}`;
-        terminal.writeMessage(`${changes.length === 0 ? "nothing to change" : end}\n`);
+        if (options.json !== true) writeEnd(terminal, outcome);
       });
     });
   litellm.addHelpText(

@@ -1,17 +1,46 @@
 import { Elysia } from "elysia";
+import { Type } from "@sinclair/typebox";
 import type { Catalog } from "#catalog/catalog.ts";
-import type { CatalogDraft } from "#catalog/catalog-draft.ts";
 import type { CatalogMode } from "#catalog/catalog-plan.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
-import { CatalogRequest } from "#http/schemas/requests.ts";
+import { json, route } from "#http/door/route.ts";
+import { CatalogOutcome } from "#http/schemas/catalog.ts";
+import { MODEL, PROVIDER } from "#http/schemas/examples.ts";
+import { CatalogFile, CatalogRequest } from "#http/schemas/requests.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { toCatalogFileView, toCatalogOutcomeView } from "#views/catalog-file.ts";
+import { toCatalogDraft, toCatalogFileView } from "#views/catalog-file.ts";
+import { toCatalogOutcomeView } from "#views/catalog-outcome.ts";
+
+const PROVIDERS = { [PROVIDER.name]: { base_url: PROVIDER.base_url, api_key_env: "OPENAI_API_KEY" } };
+const FILE = {
+  lockport_catalog: 1,
+  providers: PROVIDERS,
+  models: {
+    [MODEL.alias]: {
+      provider: MODEL.provider,
+      upstream_name: MODEL.upstream_name,
+      capabilities: MODEL.capabilities,
+    },
+    fast: { target: MODEL.alias },
+  },
+  feeds: [{ version: "2026-03", prices: { [MODEL.upstream_name]: { input_tokens: 2.5 } } }],
+};
+const Switch = Type.String({ enum: ["1", "true", "0", "false"] });
 
 /** The whole catalog as one file. Its guard reads bodies of up to FEED_BODY_BYTES_MAX. */
 export function catalogRoutes(guard: Guard, catalog: Catalog) {
-  return new Elysia({ prefix: "/admin/v1" })
+  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] })
     .use(guard)
-    .get("/catalog", async () => toCatalogFileView(await catalog.snapshot()), { access: "admin" })
+    .get(
+      "/catalog",
+      async () => toCatalogFileView(await catalog.snapshot()),
+      route({
+        access: "admin",
+        summary: "The whole catalog as one file",
+        description: "What has its default is left out. No secret is in it.",
+        answer: json(200, CatalogFile, FILE),
+      }),
+    )
     .post(
       "/catalog",
       async ({ body, query, caller }) => {
@@ -19,7 +48,54 @@ export function catalogRoutes(guard: Guard, catalog: Catalog) {
         const call = { mode: readMode(query), isDryRun, actor: toActor(caller) };
         return toCatalogOutcomeView(await catalog.apply(toCatalogDraft(body), call), !isDryRun);
       },
-      { access: "admin", body: CatalogRequest },
+      route({
+        access: "admin",
+        summary: "Bring the catalog to a file",
+        description:
+          "All of it or nothing, in one transaction. What the file does not have stays, unless `prune` is set; a stored key or trust root always stays. `param` of a refusal leads into the file: `models.gpt.prices.input_tokens`.",
+        query: [
+          {
+            name: "dry_run",
+            schema: Switch,
+            description: "Answers what would change, and changes nothing.",
+            example: "1",
+          },
+          { name: "prune", schema: Switch, description: "Removes what the file does not have." },
+          {
+            name: "add_only",
+            schema: Switch,
+            description:
+              "Leaves what is there as it is, but for a provider's missing key; refuses what leads elsewhere.",
+          },
+        ],
+        body: CatalogRequest,
+        example: FILE,
+        answer: json(200, CatalogOutcome, {
+          applied: false,
+          changes: [
+            {
+              action: "update",
+              kind: "model",
+              name: MODEL.alias,
+              before: { hidden: true },
+              after: { hidden: false },
+            },
+          ],
+          kept: { providers: 0, models: 0, prices: 0 },
+          missing: [],
+        }),
+        errors: [
+          "invalid_name",
+          "invalid_base_url",
+          "invalid_endpoint",
+          "invalid_override",
+          "invalid_target",
+          "invalid_pricing",
+          "provider_not_found",
+          "provider_exists",
+          "alias_exists",
+        ],
+      }),
     );
 }
 
@@ -40,39 +116,4 @@ function readSwitch(query: Query, name: string): boolean {
   // A dry run that is spelled wrong must not change anything.
   if (value === "0" || value === "false") return false;
   throw new ProxyError("invalid_request", `${name} is 1 or true, or left out.`, { param: name });
-}
-
-/** The file in the catalog's own words. */
-export function toCatalogDraft({
-  providers = {},
-  models = {},
-  feeds = [],
-}: typeof CatalogRequest.static): CatalogDraft {
-  return {
-    providers: Object.entries(providers).map(([name, provider]) => ({
-      name,
-      baseUrl: provider.base_url,
-      apiKey: provider.api_key,
-      needsCredential: provider.api_key_env !== undefined || provider.api_key_file !== undefined,
-      caPem: provider.ca_pem,
-      needsCa: provider.ca_pem_file !== undefined,
-      verifyTls: provider.verify_tls,
-      timeoutConnectSeconds: provider.timeout_connect,
-      timeoutReadSeconds: provider.timeout_read,
-      maxConcurrency: provider.max_concurrency,
-      endpoints: provider.endpoints,
-      enabled: provider.enabled,
-    })),
-    models: Object.entries(models).map(([alias, model]) => ({
-      alias,
-      provider: model.provider,
-      upstreamName: model.upstream_name,
-      target: model.target,
-      capabilities: model.capabilities,
-      pricing: model.prices,
-      hidden: model.hidden,
-      origin: model.origin,
-    })),
-    feeds,
-  };
 }

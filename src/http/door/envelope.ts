@@ -66,7 +66,7 @@ function toInvalidRequest(error: ValidationError): ProxyError {
 const UNKNOWN_FIELD = "The body has a field that this request does not have.";
 
 /** A field's name may be anything that a client sent; only a plain one is repeated. */
-const PLAIN_POINTER = /^(?:\/[A-Za-z0-9_.-]{1,64}){1,4}$/;
+const PLAIN_POINTER = /^(?:\/(?:[A-Za-z0-9_.:-]|~1){1,64}){1,5}$/;
 
 /** JSON pointer (RFC 6901) → the spelling of `param`: `/capabilities/1` → `capabilities[1]`; null when it is not plain. */
 function toParam(pointer: string): string | null {
@@ -74,6 +74,7 @@ function toParam(pointer: string): string | null {
   return pointer
     .split("/")
     .slice(1)
+    .map((step) => step.replaceAll("~1", "/"))
     .map((step, index) => (/^[0-9]+$/.test(step) ? `[${step}]` : index === 0 ? step : `.${step}`))
     .join("");
 }

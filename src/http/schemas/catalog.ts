@@ -107,8 +107,38 @@ export const PricingList = view("PricingList", {
   ),
 });
 
+const { base_url, verify_tls, has_custom_ca, timeout_connect, timeout_read, max_concurrency, enabled } =
+  providerFields;
+const CHANGED_PROVIDER = {
+  base_url,
+  verify_tls,
+  has_custom_ca,
+  timeout_connect,
+  timeout_read,
+  max_concurrency,
+  enabled,
+  endpoints: someOf(ENDPOINTS, Type.String(), { description: "URLs that override the base URL." }),
+};
+const CHANGED_MODEL = {
+  route: Type.Partial(
+    fields({ provider: Type.String(), upstream_name: Type.String(), target: Type.String() }),
+    { additionalProperties: false },
+  ),
+  capabilities: Capabilities,
+  pricing: ModelPricing,
+  hidden: Type.Boolean(),
+  origin: oneOf(ORIGINS),
+};
+const FeedPrices = Type.Record(Type.String(), ModelPricing, {
+  additionalProperties: false,
+  description: "Of a feed: the prices that change, by alias or upstream name.",
+});
 const ChangedFields = nullable(
-  Type.Unsafe<{ readonly [field: string]: unknown }>(Type.Object({}, { additionalProperties: true })),
+  Type.Unsafe<{ readonly [field: string]: unknown }>(
+    Type.Partial(fields({ ...CHANGED_PROVIDER, ...CHANGED_MODEL, prices: FeedPrices }), {
+      additionalProperties: false,
+    }),
+  ),
 );
 const Change = fields({
   action: oneOf(["create", "update", "delete"]),

@@ -5,6 +5,7 @@ import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { UNITS } from "#kernel/units.ts";
+import type { CatalogFile as CatalogFileShape } from "#views/catalog-file.ts";
 
 /**
  * Wire shapes of what clients write (specification, section 2). They hold the JSON types and, on admin bodies, that there
@@ -89,6 +90,11 @@ export const ModelPatchRequest = t.Object(
   closed("ModelPatchRequest"),
 );
 
+/** Names are anything; what stands under each is described. */
+const closedMap = <Schema extends TSchema>(schema: Schema): Schema => ({
+  ...schema,
+  additionalProperties: false,
+});
 const CATALOG_PROVIDER = {
   base_url: t.String(),
   api_key_env: t.Optional(t.String({ description: "Where `lockport apply` finds the key; not read here." })),
@@ -98,7 +104,7 @@ const CATALOG_PROVIDER = {
   timeout_connect: t.Optional(t.Number()),
   timeout_read: t.Optional(t.Number()),
   max_concurrency: t.Optional(Cap),
-  endpoints: t.Optional(Overrides),
+  endpoints: t.Optional(closedMap(Overrides)),
   enabled: t.Optional(t.Boolean()),
 };
 const CATALOG_REST = {
@@ -111,19 +117,22 @@ const CATALOG_REST = {
           upstream_name: t.Optional(t.String()),
           capabilities: t.Optional(Capabilities),
           target: t.Optional(t.String()),
-          prices: t.Optional(Pricing),
+          prices: t.Optional(closedMap(Pricing)),
           hidden: t.Optional(t.Boolean()),
           origin: t.Optional(told(ORIGINS)),
         },
         { additionalProperties: false },
       ),
-      { description: "By alias. Without `prices` a model has those of its upstream name, or of its target." },
+      {
+        additionalProperties: false,
+        description: "By alias. Without `prices` a model has those of its upstream name, or of its target.",
+      },
     ),
   ),
   feeds: t.Optional(
     t.Array(
       t.Object(
-        { version: t.String(), prices: t.Record(t.String(), Pricing) },
+        { version: t.String(), prices: closedMap(t.Record(t.String(), closedMap(Pricing))) },
         { additionalProperties: false },
       ),
       { description: "Prices by alias or upstream name; the newest feed last." },
@@ -134,26 +143,29 @@ const toCatalog = <Provider extends TSchema>(title: string, provider: Provider) 
   t.Object(
     {
       lockport_catalog: t.Literal(CATALOG_FORMAT),
-      providers: t.Optional(t.Record(t.String(), provider, { description: "By name." })),
+      providers: t.Optional(
+        t.Record(t.String(), provider, { additionalProperties: false, description: "By name." }),
+      ),
       ...CATALOG_REST,
     },
     closed(title),
   );
 /** The file that `lockport export` writes. */
-export const CatalogFile = toCatalog(
-  "CatalogFile",
-  t.Object(CATALOG_PROVIDER, { additionalProperties: false }),
+export const CatalogFile = t.Unsafe<CatalogFileShape>(
+  toCatalog("CatalogFile", t.Object(CATALOG_PROVIDER, { additionalProperties: false })),
 );
 /** The same file with the secrets that it speaks of. */
-export const CatalogRequest = toCatalog(
-  "CatalogRequest",
-  t.Object(
-    {
-      ...CATALOG_PROVIDER,
-      api_key: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
-      ca_pem: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
-    },
-    { additionalProperties: false },
+export const CatalogRequest = t.Unsafe<CatalogFileShape>(
+  toCatalog(
+    "CatalogRequest",
+    t.Object(
+      {
+        ...CATALOG_PROVIDER,
+        api_key: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
+        ca_pem: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
+      },
+      { additionalProperties: false },
+    ),
   ),
 );
 

@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from "node:util";
+import type { CatalogResourceChange } from "#catalog/catalog-changes.ts";
+import type { CatalogOutcome } from "#catalog/catalog-plan.ts";
+import type { Provider } from "#catalog/provider.ts";
+import type { ResolvedModel } from "#catalog/snapshot.ts";
+import { toModelView, toSingleProviderView } from "./catalog.ts";
+import { toPriceMap } from "./catalog-file.ts";
+
+/** What `POST /admin/v1/catalog` answers; no secret is in it, only that one is set. */
+export function toCatalogOutcomeView({ changes, kept, missing }: CatalogOutcome, applied: boolean) {
+  return { applied, changes: changes.map(toChangeView), kept, missing: [...missing] };
+}
+
+function toChangeView(change: CatalogResourceChange) {
+  const { kind, name, before, after } = change;
+  const action = before === null ? "create" : after === null ? "delete" : "update";
+  return { action, kind, name, ...toDifference(change) } as const;
+}
+
+type FieldsView = { readonly [field: string]: unknown };
+
+/** All of what is made or removed; of what changes the fields that do. */
+function toDifference(change: CatalogResourceChange) {
+  switch (change.kind) {
+    case "provider": {
+      const [before, after] = [toProviderFacts(change.before), toProviderFacts(change.after)];
+      return { ...pickChanged(before, after), credential: toCredential(change) };
+    }
+    case "model":
+      return pickChanged(toModelFacts(change.before), toModelFacts(change.after), change.isPriced);
+    default:
+      return {
+        before: change.before === null ? null : { prices: toPriceMap(change.before) },
+        after: change.after === null ? null : { prices: toPriceMap(change.after) },
+      };
+  }
+}
+
+function pickChanged(before: FieldsView | null, after: FieldsView | null, isPriced = false) {
+  if (before === null || after === null) return { before, after };
+  const isChanged = (field: string) =>
+    (isPriced && field === "pricing") || !isDeepStrictEqual(before[field], after[field]);
+  const pick = (fields: FieldsView) =>
+    Object.fromEntries(Object.entries(fields).filter(([field]) => isChanged(field)));
+  return { before: pick(before), after: pick(after) };
+}
+
+function toProviderFacts(provider: Provider | null) {
+  if (provider === null) return null;
+  const {
+    name: _,
+    created_at: __,
+    wire_format: ___,
+    has_credential: ____,
+    ...facts
+  } = toSingleProviderView(provider);
+  return facts;
+}
+
+/** As the file has it, but for the prices, which are in force; a route is told as a whole. */
+function toModelFacts(resolved: ResolvedModel | null) {
+  if (resolved === null) return null;
+  const { provider, upstream_name, capabilities, target, pricing, hidden, origin } = toModelView(resolved);
+  const rest = { pricing, hidden, origin };
+  return target === null
+    ? { route: { provider, upstream_name }, capabilities, ...rest }
+    : { route: { target }, ...rest };
+}
+
+/** `kept` goes with a changed base URL to the new address. */
+function toCredential({
+  before,
+  after,
+}: Extract<CatalogResourceChange, { readonly kind: "provider" }>): "set" | "kept" | "removed" | null {
+  const [had, has] = [before, after].map((provider) => (provider?.sealedCredential ?? null) !== null);
+  if (had !== true) return has === true ? "set" : null;
+  return has === true ? "kept" : "removed";
+}
