@@ -14,6 +14,7 @@ import http from "node:http";
 import net from "node:net";
 import { join } from "node:path";
 import { encodeJournalLine } from "#usage/journal-line.ts";
+import { executable } from "../support/executable.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
@@ -28,7 +29,7 @@ interface Check {
   readonly advice: string | null;
 }
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 const MODELS = '{"data":[{"id":"one"},{"id":"two"}]}';
 const ENV = { PROXY_PORT: "0" };
 
@@ -304,7 +305,7 @@ describe("what nobody can listen on", () => {
       const check = (await diagnose(env)).find("port");
       expect(check?.status).toBe("fail");
       expect(check?.finding).toMatch(reason);
-      const { code, messages } = await runProcess([process.execPath, "--no-env-file", MAIN, "serve"], {
+      const { code, messages } = await runProcess([LOCKPORT, "serve"], {
         env: { ...env, PROXY_DATA_DIR: dataDir },
       });
       expect(code).toBe(78);
@@ -416,7 +417,7 @@ test("Ctrl-C ends doctor at once, also while a provider does not answer", async 
     },
   });
   const child = Bun.spawn({
-    cmd: [process.execPath, "--no-env-file", MAIN, "doctor", "--data-dir", dataDir],
+    cmd: [LOCKPORT, "doctor", "--data-dir", dataDir],
     env: { PATH: process.env["PATH"] ?? "", ...ENV },
     stdout: "pipe",
     stderr: "pipe",

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 const ADD = "provider add up --base-url http://127.0.0.1:9/v1";
 /** Every way in which a file is named on a command line. */
 const WITH_FILE = [
@@ -28,7 +29,7 @@ afterEach(() => folder.remove());
 const run = (line: string) => runLocal(dataDir, line.split(" "));
 const providers = async () => JSON.parse((await run("provider list --json")).data);
 const inShell = (script: string) =>
-  runProcess(["bash", "-c", script, "bash", process.execPath, MAIN], { env: { PROXY_DATA_DIR: dataDir } });
+  runProcess(["bash", "-c", script, "bash", LOCKPORT], { env: { PROXY_DATA_DIR: dataDir } });
 
 describe("a file that a command is given", () => {
   test("and that does not exist, or is a folder, is exit code 1 with its name and no code of the system", async () => {

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 /** Of the file: a provider and its models. */
 const CHANGES = 12;
 const LITELLM = `model_list:\n${Array.from(
@@ -68,7 +69,7 @@ describe("an import that is cut off", () => {
     });
     const line = ["import", "litellm-config", path];
     const child = Bun.spawn({
-      cmd: [process.execPath, MAIN, ...line, "--url", between.url],
+      cmd: [LOCKPORT, ...line, "--url", between.url],
       env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, PROXY_API_KEY: app.adminKey },
       stdout: "pipe",
       stderr: "pipe",
@@ -122,8 +123,7 @@ describe("an import that is cut off", () => {
         "-c",
         '"$@" | true; exit "${PIPESTATUS[0]}"',
         "bash",
-        process.execPath,
-        MAIN,
+        LOCKPORT,
         "import",
         "litellm-config",
         path,

@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess, startProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 const SYSTEM = join(import.meta.dir, "../../src/boot/process/system.ts");
 const STREAM = join(import.meta.dir, "../../src/boot/process/standard-stream.ts");
 /** The rest of a command line of the shell; `"$@"` is the command. */
 const inShell = (rest: string, line: string) =>
-  runProcess(["bash", "-c", rest, "bash", process.execPath, MAIN, ...line.split(" ")], {
+  runProcess(["bash", "-c", rest, "bash", LOCKPORT, ...line.split(" ")], {
     env: { PROXY_DATA_DIR: dataDir },
   });
 
@@ -52,7 +53,7 @@ describe("what could not be written", () => {
       const own = join(folder.path, crypto.randomUUID());
       const env = { PROXY_DATA_DIR: own };
       const runOwn = (end: string, line: string) =>
-        runProcess(["bash", "-c", end, "bash", process.execPath, MAIN, ...line.split(" ")], { env });
+        runProcess(["bash", "-c", end, "bash", LOCKPORT, ...line.split(" ")], { env });
       const lost = await runOwn(rest, "admin bootstrap --if-missing");
       expect(lost.code).toBe(1);
       expect(lost.messages).toContain("The key of admin was deleted again, since nobody has seen it");
@@ -83,7 +84,7 @@ describe("what could not be written", () => {
       ["key create --principal ada", app.adminKey],
       ["relay-token create", memberKey],
     ]) {
-      const words = [process.execPath, MAIN, ...line.split(" "), "--url", app.url];
+      const words = [LOCKPORT, ...line.split(" "), "--url", app.url];
       const lost = await runProcess(["bash", "-c", '"$@" >/dev/full', "bash", ...words], {
         env: { PROXY_API_KEY: key },
       });
@@ -158,17 +159,7 @@ describe("a server whose stdout and stderr take nothing", () => {
       const free = port.port;
       await port.stop(true);
       const child = Bun.spawn({
-        cmd: [
-          "bash",
-          "-c",
-          `exec "$@" ${end}`,
-          "bash",
-          process.execPath,
-          MAIN,
-          "serve",
-          "--port",
-          String(free),
-        ],
+        cmd: ["bash", "-c", `exec "$@" ${end}`, "bash", LOCKPORT, "serve", "--port", String(free)],
         env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, PROXY_DATA_DIR: own },
       });
       await untilUp(`http://127.0.0.1:${free}/healthz`);
@@ -178,7 +169,7 @@ describe("a server whose stdout and stderr take nothing", () => {
   }, 60_000);
 
   test("and whose stdout reader goes away serves on", async () => {
-    const server = await startProcess([process.execPath, MAIN], {
+    const server = await startProcess([LOCKPORT], {
       env: { PROXY_DATA_DIR: join(folder.path, "gone") },
     });
     await server.closeStdout();

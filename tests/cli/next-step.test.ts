@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
 
-const SOURCE = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")];
+const LOCKPORT = [await executable()];
 const TEST_MS_MAX = 60_000;
 
 let folder: ReturnType<typeof makeFolder>;
@@ -16,7 +17,7 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 async function readNext(): Promise<string | null> {
-  const server = await startProcess(SOURCE, { env: { PROXY_DATA_DIR: dataDir } });
+  const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
   expect(await server.stop()).toBe(0);
   return /^Next: .*$/m.exec(server.output())?.[0] ?? null;
 }

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { cleanEnvironment } from "../support/process.ts";
@@ -30,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 
 const run = (line: string, input?: CliInput) => runLocal(dataDir, line.split(" "), input);
 const restore = (path = file, input?: CliInput & { readonly flags?: readonly string[] }) =>
@@ -210,7 +211,7 @@ describe("lockport restore", () => {
 describe("lockport restore -", () => {
   const receive = async (bytes: Uint8Array, flags: readonly string[] = []) => {
     const child = Bun.spawn({
-      cmd: [process.execPath, "--no-env-file", MAIN, "restore", "-", "--data-dir", target, ...flags],
+      cmd: [LOCKPORT, "restore", "-", "--data-dir", target, ...flags],
       env: cleanEnvironment({}),
       stdin: bytes,
       stdout: "pipe",

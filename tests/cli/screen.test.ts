@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess, startProcess } from "../support/process.ts";
 import { startOnScreen } from "./screen.ts";
 import { runLocal } from "./terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
-const SOURCE = [process.execPath, "--no-env-file", MAIN];
+const LOCKPORT = [await executable()];
 const TEST_MS_MAX = 60_000;
 const LINK = /http:\/\/127\.0\.0\.1:\d+\/#login=(lpl_[0-9A-Za-z]{43})/;
 
@@ -104,11 +104,11 @@ describe("lockport serve on a terminal", () => {
   test(
     "without a terminal never prints a link, which would lie in a log, and --json says the same as a line",
     async () => {
-      const server = await startProcess(SOURCE, { env: { PROXY_DATA_DIR: dataDir } });
+      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
       expect(await server.stop()).toBe(0);
       expect(server.output()).not.toContain("#login=");
       const child = Bun.spawn({
-        cmd: [...SOURCE, "serve", "--json"],
+        cmd: [...LOCKPORT, "serve", "--json"],
         env: { PATH: process.env["PATH"] ?? "", ...env },
         stdout: "pipe",
         stderr: "ignore",
@@ -139,7 +139,7 @@ describe("the password of admin", () => {
   test(
     "rotated beside a running server holds at once: the old one is wrong, and browsers of admin are signed out",
     async () => {
-      const server = await startProcess(SOURCE, { env: { PROXY_DATA_DIR: dataDir } });
+      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
       const before = (await run("admin password show --yes")).data.trim();
       const signedIn = await attempt(server.url, before);
       const cookie = signedIn.headers.get("set-cookie")!.split(";", 1)[0]!;
@@ -232,7 +232,7 @@ describe("admin login-link", () => {
   test(
     "made beside a running server signs in there",
     async () => {
-      const server = await startProcess(SOURCE, { env: { PROXY_DATA_DIR: dataDir } });
+      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
       // Whatever port these settings say: the server's own is known.
       const { data, messages } = await run("admin login-link");
       expect(data).toStartWith(`${server.url}/#login=`);
@@ -250,7 +250,7 @@ describe("admin login-link", () => {
     "beside a server with a public URL names that, and after a kill what the server left counts for nothing",
     async () => {
       const publicUrl = "https://models.example.org";
-      const server = await startProcess(SOURCE, {
+      const server = await startProcess(LOCKPORT, {
         env: { PROXY_DATA_DIR: dataDir, PROXY_PUBLIC_URL: publicUrl },
       });
       expect((await run("admin login-link")).data).toStartWith(`${publicUrl}/#login=`);
@@ -359,7 +359,7 @@ test(
     await app.api("POST", "/admin/v1/models", { alias: "m", provider: "p", upstream_name: "u" });
     const request = () => app.api("POST", "/v1/chat/completions", { model: "m" });
     for (let index = 0; index < 3; index += 1) await request();
-    const line = `"${SOURCE.join('" "')}" requests tail -f --json | head -n 1; exit "\${PIPESTATUS[0]}"`;
+    const line = `"${LOCKPORT.join('" "')}" requests tail -f --json | head -n 1; exit "\${PIPESTATUS[0]}"`;
     const running = runProcess(["bash", "-c", line], { env });
     const ended = running.then(() => true);
     // It learns of it when it next writes.

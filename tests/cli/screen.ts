@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 const WAIT_MS_MAX = 20_000;
 
 export interface Screen {
@@ -21,7 +21,7 @@ export function startOnScreen(line: readonly string[], env: Record<string, strin
   const waiting = new Set<() => void>();
   const decoder = new TextDecoder();
   const child = Bun.spawn({
-    cmd: [process.execPath, "--no-env-file", MAIN, ...line],
+    cmd: [LOCKPORT, ...line],
     cwd: tmpdir(),
     env: { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), TERM: "xterm-256color", ...env },
     terminal: {

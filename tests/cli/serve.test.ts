@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { startOnScreen } from "./screen.ts";
 import { runLocal } from "./terminal.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;
@@ -41,7 +42,7 @@ describe("lockport serve", () => {
     "on %s, where it cannot listen, names PROXY_HOST and ends with 78",
     async (host) => {
       const line = ["serve", "--port", "0", "--host", host, "--data-dir", dataDir];
-      const { code, messages } = await runProcess([process.execPath, "--no-env-file", MAIN, ...line]);
+      const { code, messages } = await runProcess([LOCKPORT, ...line]);
       expect(code).toBe(78);
       expect(messages).toContain("lockport: PROXY_HOST ");
       expect(messages).not.toContain("unexpected failure");
