@@ -81,13 +81,13 @@ describeInBrowser("the place of messages", () => {
     ]);
     const panel = page.getByRole("dialog", { name: "first.person" });
     await panel.waitFor();
-    expect(await page.getByText("first.person is added").count()).toBe(0);
+    expect(await page.getByText("first.person added").count()).toBe(0);
     await page.keyboard.press("Escape");
     await panel.waitFor({ state: "detached" });
     await page.getByRole("heading", { level: 1, name: "People & keys" }).waitFor();
     await page.unroute(MESSAGES);
     await add("second.person");
-    await page.getByText("second.person is added").waitFor();
+    await page.getByText("second.person added").waitFor();
   });
 });
 
