@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalog } from "#catalog/catalog.ts";
-import { createKeys } from "#identity/keys.ts";
+import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
@@ -83,12 +83,15 @@ export async function makePopulation(
   });
   const deps = { store: database.identity, secrets, clock, ids };
   const principals = createPrincipals(deps);
-  const keys = createKeys(deps);
+  const keys = createOwnedSecrets("keys", deps);
   const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
 
   const createKey = async (principal: { id: string; name: string }): Promise<Asker & { id: string }> => {
-    const { key, plaintext } = await keys.create({ principalId: principal.id, label: "benchmark" }, null);
-    return { id: principal.id, principal: principal.name, keyId: key.id, key: plaintext };
+    const { secret: made, plaintext } = await keys.create(
+      { principalId: principal.id, label: "benchmark" },
+      null,
+    );
+    return { id: principal.id, principal: principal.name, keyId: made.id, key: plaintext };
   };
   const admin = await createKey(await principals.create({ name: "admin", role: "admin" }, null));
   const owners = [];

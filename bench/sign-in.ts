@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
-import { createKeys } from "#identity/keys.ts";
+import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
-import { createRelayTokens } from "#identity/relay-tokens.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
@@ -45,8 +44,8 @@ async function run(): Promise<void> {
   const store = database.identity;
   const keyUse = createKeyUse({ loadLastUsed: async () => new Map(), saveLastUsed: () => {} }, clock);
   const principals = createPrincipals({ store, clock, ids });
-  const keys = createKeys({ store, secrets, clock, ids });
-  const relayTokens = createRelayTokens({ store, secrets, clock, ids });
+  const keys = createOwnedSecrets("keys", { store, secrets, clock, ids });
+  const relayTokens = createOwnedSecrets("relayTokens", { store, secrets, clock, ids });
   const authenticator = createAuthenticator({ store, keyUse, secrets, clock });
   const relay = createRelayAuthenticator({ store, keyUse, secrets });
 

@@ -1,7 +1,7 @@
 import { isUpstreamName } from "#catalog/model-draft.ts";
 import { readAsked } from "#forward/relay-body.ts";
 import { toAccountSubject } from "#forward/relay-subject.ts";
-import { requireLabel } from "#identity/keys.ts";
+import { requireLabel } from "#identity/owned-secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -151,7 +151,7 @@ async function plantOne(
     toSubject(model, {
       ...caller,
       arrivedAtUs,
-      keyId: ownKey.key.id,
+      keyId: ownKey.secret.id,
       endpoint: "chat",
       headers,
       streamed: false,
@@ -160,7 +160,7 @@ async function plantOne(
     toAccountSubject(
       {
         ...RELAYED_REQUEST,
-        caller: { ...caller, relayTokenId: ownToken.token.id },
+        caller: { ...caller, relayTokenId: ownToken.secret.id },
         path: `/v1/${encodeURIComponent(text)}`,
         headers,
         arrivedAtUs,
@@ -184,9 +184,9 @@ async function plantOne(
       errorKind,
     },
     requests: [
-      { ...GOOD, isRetried: false, credentialId: ownKey.key.id, toSubject: proxied },
-      { ...toRefused(errorKind), isRetried: false, credentialId: ownKey.key.id, toSubject: proxied },
-      { ...GOOD, isRetried: false, credentialId: ownToken.token.id, toSubject: relayed },
+      { ...GOOD, isRetried: false, credentialId: ownKey.secret.id, toSubject: proxied },
+      { ...toRefused(errorKind), isRetried: false, credentialId: ownKey.secret.id, toSubject: proxied },
+      { ...GOOD, isRetried: false, credentialId: ownToken.secret.id, toSubject: relayed },
     ],
   };
 }

@@ -4,10 +4,9 @@ import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
 import { loadSecretKey } from "#boot/secrets/secret-key.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { createAccounts, type Accounts } from "#forward/account.ts";
-import { createKeys, type Keys } from "#identity/keys.ts";
+import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts";
 import { createKeyUse, type KeyUse } from "#identity/key-use.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
-import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
 import { createSsoAccounts, type SsoAccounts } from "#identity/sso-account.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
@@ -22,8 +21,8 @@ export interface Installation {
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly principals: Principals;
-  readonly keys: Keys;
-  readonly relayTokens: RelayTokens;
+  readonly keys: OwnedSecrets;
+  readonly relayTokens: OwnedSecrets;
   readonly keyUse: KeyUse;
   /** People as single sign-on makes them. */
   readonly ssoAccounts: SsoAccounts;
@@ -64,8 +63,8 @@ export async function openInstallation(
       clock,
       catalog,
       principals: createPrincipals(identity),
-      keys: createKeys(identity),
-      relayTokens: createRelayTokens(identity),
+      keys: createOwnedSecrets("keys", identity),
+      relayTokens: createOwnedSecrets("relayTokens", identity),
       keyUse: createKeyUse(usage.keyUse, clock),
       ssoAccounts: createSsoAccounts({ ...identity, log }),
       accounts: createAccounts({

@@ -78,8 +78,8 @@ export function createStage(installation: Installation): Stage {
     async createKey(name, label) {
       const found = find(name);
       const principalId = found.principal.id;
-      const { key, plaintext } = await keys.create({ principalId, label }, { principalId });
-      found.keys.push({ id: key.id, label, plaintext });
+      const { secret, plaintext } = await keys.create({ principalId, label }, { principalId });
+      found.keys.push({ id: secret.id, label, plaintext });
     },
     async deleteKey(name, label) {
       const found = find(name);
@@ -89,8 +89,8 @@ export function createStage(installation: Installation): Stage {
     async createRelayToken(name, label) {
       const found = find(name);
       const principalId = found.principal.id;
-      const { token, plaintext } = await relayTokens.create({ principalId, label }, { principalId });
-      found.relayTokens.push({ id: token.id, label, plaintext });
+      const { secret, plaintext } = await relayTokens.create({ principalId, label }, { principalId });
+      found.relayTokens.push({ id: secret.id, label, plaintext });
     },
     async deleteRelayToken(name, label) {
       const found = find(name);

@@ -1,10 +1,9 @@
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { createDiscovery, type Discovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
-import { createKeys, type Keys } from "#identity/keys.ts";
+import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, type LoginLinks } from "#identity/login-links.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
-import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
 import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
@@ -22,8 +21,8 @@ export interface LocalServices {
   readonly discovery: Discovery;
   readonly identity: IdentityStore;
   readonly principals: Principals;
-  readonly keys: Keys;
-  readonly relayTokens: RelayTokens;
+  readonly keys: OwnedSecrets;
+  readonly relayTokens: OwnedSecrets;
   readonly loginLinks: LoginLinks;
   readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed" | "stats">;
 }
@@ -87,8 +86,8 @@ function prepareOpening(config: Config, system: System) {
         discovery: createDiscovery({ catalog, clock, fetchModels }),
         identity,
         principals: createPrincipals({ store: identity, clock, ids }),
-        keys: createKeys(secretsDeps),
-        relayTokens: createRelayTokens(secretsDeps),
+        keys: createOwnedSecrets("keys", secretsDeps),
+        relayTokens: createOwnedSecrets("relayTokens", secretsDeps),
         loginLinks: createLoginLinks(secretsDeps),
         ledger,
       };

@@ -7,14 +7,13 @@ import { createShared } from "#forward/shared.ts";
 import type { AppDeps } from "#http/deps.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
-import { createKeys } from "#identity/keys.ts";
+import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, createLoginLinkSignIn, type LoginLinks } from "#identity/login-links.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import { createOpenIdProvider } from "#identity/oidc.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
-import { createRelayTokens } from "#identity/relay-tokens.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
@@ -132,8 +131,8 @@ export async function openServices(
               relay: createRelay(shared, { baseUrl: config.messagesBaseUrl }),
               authenticator: createRelayAuthenticator({ store: storage.identity, keyUse, secrets }),
             },
-      keys: createKeys({ store: storage.identity, secrets, clock, ids }),
-      relayTokens: createRelayTokens({ store: storage.identity, secrets, clock, ids }),
+      keys: createOwnedSecrets("keys", { store: storage.identity, secrets, clock, ids }),
+      relayTokens: createOwnedSecrets("relayTokens", { store: storage.identity, secrets, clock, ids }),
       authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
       passwordSignIn: createPasswordSignIn({ ...sessions, password: toPasswordSource(adminPassword) }),
       loginLinkSignIn: createLoginLinkSignIn(sessions),

@@ -2,7 +2,7 @@ import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
-import { API_KEY_PREFIX } from "./key.ts";
+import { API_KEY_PREFIX } from "./secret.ts";
 import type { Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
 import { toSessionHash } from "./sessions.ts";
@@ -48,11 +48,11 @@ export function createAuthenticator({ store, keyUse, secrets, clock }: Authentic
   async function authenticateKey(plaintext: string): Promise<Caller> {
     // Relay tokens start with `lpt_` and fail here: they authenticate nothing but the relay path.
     if (!plaintext.startsWith(API_KEY_PREFIX)) throw refuseKey();
-    const found = await store.findKeyByHash(secrets.hashToken(plaintext));
+    const found = await store.keys.findByHash(secrets.hashToken(plaintext));
     // Unknown, deleted and disabled look the same from outside.
     if (found === null || !found.principal.enabled) throw refuseKey();
-    keyUse.touch(found.key.id);
-    return { principal: found.principal, credential: { kind: "key", keyId: found.key.id } };
+    keyUse.touch(found.secret.id);
+    return { principal: found.principal, credential: { kind: "key", keyId: found.secret.id } };
   }
 
   async function authenticateSession(cookieValue: string): Promise<Caller> {

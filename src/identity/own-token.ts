@@ -1,13 +1,11 @@
-import { API_KEY_PREFIX } from "./key.ts";
-import { RELAY_TOKEN_PREFIX } from "./relay-token.ts";
-import { SECRET_LENGTH } from "./secret.ts";
+import { API_KEY_PREFIX, RELAY_TOKEN_PREFIX, SECRET_LENGTH } from "./secret.ts";
 
-const HOUSE_SECRET = new RegExp(`(?:${API_KEY_PREFIX}|${RELAY_TOKEN_PREFIX})[0-9A-Za-z]{${SECRET_LENGTH}}`);
+const OWN_TOKEN = new RegExp(`(?:${API_KEY_PREFIX}|${RELAY_TOKEN_PREFIX})[0-9A-Za-z]{${SECRET_LENGTH}}`);
 
 /**
  * Whether a text holds what looks like an API key or a relay token of this server, living or not: neither is ever sent
  * upstream or stored (specification, section 2.7). It is told by its form alone, without asking the store.
  */
 export function containsOwnToken(text: string): boolean {
-  return HOUSE_SECRET.test(text);
+  return OWN_TOKEN.test(text);
 }

@@ -2,7 +2,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { Principal } from "./principal.ts";
-import { RELAY_TOKEN_PREFIX } from "./relay-token.ts";
+import { RELAY_TOKEN_PREFIX } from "./secret.ts";
 import type { IdentityStore } from "./store.ts";
 
 /** To whom a relayed request is attributed, and by which token. */
@@ -20,7 +20,7 @@ export interface RelayAuthenticator {
 }
 
 export interface RelayAuthenticatorDeps {
-  readonly store: Pick<IdentityStore, "findRelayTokenByHash">;
+  readonly store: Pick<IdentityStore, "relayTokens">;
   readonly keyUse: KeyUse;
   readonly secrets: SecretBox;
 }
@@ -35,11 +35,11 @@ export function createRelayAuthenticator({
     async authenticate(token) {
       // An API key starts with `lp_` and fails here, whosever it is.
       if (!token.startsWith(RELAY_TOKEN_PREFIX)) throw refuse();
-      const found = await store.findRelayTokenByHash(secrets.hashToken(token));
+      const found = await store.relayTokens.findByHash(secrets.hashToken(token));
       // Unknown, deleted and disabled look the same from outside.
       if (found === null || !found.principal.enabled) throw refuse();
-      keyUse.touch(found.token.id);
-      return { principal: found.principal, relayTokenId: found.token.id };
+      keyUse.touch(found.secret.id);
+      return { principal: found.principal, relayTokenId: found.secret.id };
     },
   };
 }

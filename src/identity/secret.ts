@@ -1,4 +1,31 @@
+import type { InstantUs } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
+
+/** An API key or a relay token as it is kept (specification, section 2.7): its plaintext is shown once and never stored. */
+export interface OwnedSecret {
+  readonly id: string;
+  readonly principalId: string;
+  /** The last four characters of the plaintext. */
+  readonly suffix: string;
+  readonly label: string;
+  readonly createdAtUs: InstantUs;
+}
+
+/** A secret on its way into the store, with the keyed HMAC-SHA256 of its plaintext. */
+export interface NewSecret extends OwnedSecret {
+  readonly hash: string;
+}
+
+/** A secret with its owner's name, for lists that span principals. */
+export interface ListedSecret extends OwnedSecret {
+  readonly principalName: string;
+}
+
+/** What people tell a secret by. */
+export type SecretName = Pick<OwnedSecret, "label" | "suffix">;
+
+export const API_KEY_PREFIX = "lp_";
+export const RELAY_TOKEN_PREFIX = "lpt_";
 
 /** 256 bits, above the 192 that a bearer secret needs to be out of reach of guessing. */
 const SECRET_BYTES = 32;

@@ -1,9 +1,8 @@
 import type { AuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { ApiKey, KeyName, NewApiKey, OwnedApiKey } from "./key.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
-import type { NewRelayToken, OwnedRelayToken, RelayToken } from "./relay-token.ts";
+import type { ListedSecret, NewSecret, OwnedSecret, SecretName } from "./secret.ts";
 import type { LoginLink, Session } from "./session.ts";
 
 /** An account at an identity provider (decisions, "Sign-in"): issuer and subject together identify it. */
@@ -12,6 +11,31 @@ export interface OidcSubject {
   readonly issuer: string;
   /** The ID token's `sub`. */
   readonly subject: string;
+}
+
+/** API keys, or relay tokens: two tables, so that neither is ever found as the other. */
+export interface SecretStore {
+  /** Throws `principal_not_found` when the owner is gone. */
+  create(secret: NewSecret, audit: AuditEntry | null): Promise<void>;
+  /** The secret and its owner, enabled or not; null when no such secret exists. Asked on every request. */
+  findByHash(hash: string): Promise<FoundSecret | null>;
+  /** By creation time, of one principal or of all. */
+  list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<ListedSecret>>;
+  /** Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is given and is not the owner. */
+  delete(
+    filter: { readonly id: string; readonly principalId?: string },
+    audit: AuditEntry | null,
+  ): Promise<void>;
+}
+
+export interface FoundSecret {
+  readonly secret: OwnedSecret;
+  readonly principal: Principal;
+}
+
+export interface KeyStore extends SecretStore {
+  /** Labels and suffixes by id, of those keys that exist; any number of ids. */
+  findNames(ids: readonly string[]): Promise<ReadonlyMap<string, SecretName>>;
 }
 
 /**
@@ -40,33 +64,8 @@ export interface IdentityStore {
    */
   createPrincipalForSubject(principal: Principal, subject: OidcSubject): Promise<Principal>;
 
-  /** Throws `principal_not_found` when the owner is gone. */
-  createKey(key: NewApiKey, audit: AuditEntry | null): Promise<void>;
-  /** The key and its owner, enabled or not; null when no such key exists. Asked on every request. */
-  findKeyByHash(hash: string): Promise<{ readonly key: ApiKey; readonly principal: Principal } | null>;
-  /** By creation time, of one principal or of all. */
-  listKeys(filter: { readonly principalId?: string }, page: Page): Promise<Paged<OwnedApiKey>>;
-  /** Labels and suffixes by id, of those keys that exist; any number of ids. */
-  findKeyNames(ids: readonly string[]): Promise<ReadonlyMap<string, KeyName>>;
-  /** Throws `key_not_found`, also when `principalId` is given and does not own the key. */
-  deleteKey(
-    filter: { readonly id: string; readonly principalId?: string },
-    audit: AuditEntry | null,
-  ): Promise<void>;
-
-  /** Throws `principal_not_found` when the owner is gone. */
-  createRelayToken(token: NewRelayToken, audit: AuditEntry | null): Promise<void>;
-  /** The token and its owner, enabled or not; null when no such token exists. Asked on every relayed request. */
-  findRelayTokenByHash(
-    hash: string,
-  ): Promise<{ readonly token: RelayToken; readonly principal: Principal } | null>;
-  /** By creation time, of one principal or of all. */
-  listRelayTokens(filter: { readonly principalId?: string }, page: Page): Promise<Paged<OwnedRelayToken>>;
-  /** Throws `relay_token_not_found`, also when `principalId` is given and does not own the token. */
-  deleteRelayToken(
-    filter: { readonly id: string; readonly principalId?: string },
-    audit: AuditEntry | null,
-  ): Promise<void>;
+  readonly keys: KeyStore;
+  readonly relayTokens: SecretStore;
 
   /** Sessions that have expired by `nowUs` are removed on the way. */
   createSession(session: Session, nowUs: InstantUs): Promise<void>;

@@ -1,12 +1,11 @@
 import type { AuditEvent } from "#audit/event.ts";
-import type { ApiKey } from "#identity/key.ts";
+import type { OwnedSecret } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
-import type { RelayToken } from "#identity/relay-token.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 
 /** Principals, keys, relay tokens and audit events → wire JSON (specification, sections 2.7, 2.8 and 2.11). */
 
-export function toKeyView(key: ApiKey, lastUsedAtUs: InstantUs | null) {
+export function toKeyView(key: OwnedSecret, lastUsedAtUs: InstantUs | null) {
   return {
     id: key.id,
     key_suffix: key.suffix,
@@ -17,11 +16,11 @@ export function toKeyView(key: ApiKey, lastUsedAtUs: InstantUs | null) {
 }
 
 /** A key with its owner's name, for lists that span principals. */
-export function toOwnedKeyView(key: ApiKey, ownerName: string, lastUsedAtUs: InstantUs | null) {
+export function toOwnedKeyView(key: OwnedSecret, ownerName: string, lastUsedAtUs: InstantUs | null) {
   return { ...toKeyView(key, lastUsedAtUs), principal: ownerName };
 }
 
-export function toRelayTokenView(token: RelayToken, lastUsedAtUs: InstantUs | null) {
+export function toRelayTokenView(token: OwnedSecret, lastUsedAtUs: InstantUs | null) {
   return {
     id: token.id,
     token_suffix: token.suffix,
@@ -32,7 +31,7 @@ export function toRelayTokenView(token: RelayToken, lastUsedAtUs: InstantUs | nu
 }
 
 /** A relay token with its owner's name, for lists that span principals. */
-export function toOwnedRelayTokenView(token: RelayToken, ownerName: string, lastUsedAtUs: InstantUs | null) {
+export function toOwnedRelayTokenView(token: OwnedSecret, ownerName: string, lastUsedAtUs: InstantUs | null) {
   return { ...toRelayTokenView(token, lastUsedAtUs), principal: ownerName };
 }
 

@@ -1,4 +1,4 @@
-import type { KeyName } from "#identity/key.ts";
+import type { SecretName } from "#identity/secret.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toPricePerMillion, UNITS, type Unit } from "#kernel/units.ts";
 import { toCost } from "#stats/series.ts";
@@ -43,7 +43,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
 
 export interface FacetsViewOptions {
   /** The keys that exist, by id: a deleted one has neither a label nor a suffix. */
-  readonly keyNames: ReadonlyMap<string, KeyName>;
+  readonly keyNames: ReadonlyMap<string, SecretName>;
   readonly includeCounts: boolean;
 }
 

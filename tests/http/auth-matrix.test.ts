@@ -71,7 +71,7 @@ beforeEach(async () => {
   const tokenOf = async (principalId: string) => await relayTokens.create({ principalId }, null);
   goodToken = (await tokenOf(admin.principal.id)).plaintext;
   const deletedToken = await tokenOf(admin.principal.id);
-  await relayTokens.delete({ id: deletedToken.token.id }, null);
+  await relayTokens.delete({ id: deletedToken.secret.id }, null);
 
   /** An admin with a key, a session and a token, to whom something happens afterwards. */
   const createDoomed = async (name: string) => {

@@ -243,7 +243,7 @@ describe("keys of any principal", () => {
       all.keys.map(({ created_at }) => created_at).sort(),
     );
     expect(all.keys.at(-1)).toMatchObject({
-      id: second.key.id,
+      id: second.secret.id,
       principal: "admin",
       label: "later",
     });

@@ -206,7 +206,7 @@ describe("a mutation by session", () => {
     const { principal, keyId } = await createCaller(harness, "kay", "admin");
     const cookie = await openSession(harness, principal);
     const { relayTokens, keys, principals } = harness.deps;
-    const { token } = await relayTokens.create({ principalId: principal.id }, null);
+    const { secret: token } = await relayTokens.create({ principalId: principal.id }, null);
     const ALL = { limit: 500, offset: 0 };
     const counts = async () => [
       (await keys.list({}, ALL)).total,

@@ -472,7 +472,7 @@ describe("GET /stats/requests/facets", () => {
   /** Used after the window of the other tests, by a key that is gone. */
   async function deletedKey() {
     const { keys } = team.deps;
-    const { key } = await keys.create({ principalId: team.bob.principal.id, label: "brief" }, null);
+    const { secret: key } = await keys.create({ principalId: team.bob.principal.id, label: "brief" }, null);
     await team.record({ at: "2026-04-01T00:00:00Z", by: team.bob, keyId: key.id });
     await keys.delete({ id: key.id }, null);
     return key;

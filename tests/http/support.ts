@@ -11,12 +11,11 @@ import type { AppDeps } from "#http/deps.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
-import { createKeys } from "#identity/keys.ts";
+import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinkSignIn } from "#identity/login-links.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
-import { createRelayTokens } from "#identity/relay-tokens.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
@@ -74,7 +73,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   );
   const identity = database.identity;
   const principals = createPrincipals({ store: identity, clock, ids });
-  const keys = createKeys({ store: identity, secrets, clock, ids });
+  const keys = createOwnedSecrets("keys", { store: identity, secrets, clock, ids });
   const admin = await principals.ensureAdmin();
   const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);
   const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
@@ -86,7 +85,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     identity,
     principals,
     keys,
-    relayTokens: createRelayTokens({ store: identity, secrets, clock, ids }),
+    relayTokens: createOwnedSecrets("relayTokens", { store: identity, secrets, clock, ids }),
     keyUse,
     passwordSignIn: createPasswordSignIn({
       password,
@@ -225,8 +224,8 @@ export async function expectError(response: Response, expected: ExpectedError): 
 export async function createCaller(harness: Harness, name: string, role: "member" | "admin" = "member") {
   const { principals, keys } = harness.deps;
   const principal = await principals.create({ name, role }, null);
-  const { key, plaintext } = await keys.create({ principalId: principal.id }, null);
-  return { principal, keyId: key.id, key: plaintext };
+  const { secret, plaintext } = await keys.create({ principalId: principal.id }, null);
+  return { principal, keyId: secret.id, key: plaintext };
 }
 
 /** The `Cookie` header of a fresh session of the administrator. */

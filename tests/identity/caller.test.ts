@@ -15,7 +15,7 @@ beforeEach(async () => {
   member = await fixture.principals.create({ name: "mia" }, null);
   admin = await fixture.principals.create({ name: "ada", role: "admin" }, null);
   const created = await fixture.keys.create({ principalId: member.id }, null);
-  key = { id: created.key.id, plaintext: created.plaintext };
+  key = { id: created.secret.id, plaintext: created.plaintext };
   cookie = `proxy_session=${(await issueSession(fixture.sessions, admin)).cookieValue}`;
 });
 afterEach(() => fixture.close());
@@ -128,7 +128,7 @@ describe("an API key", () => {
   });
 
   test("costs one question to the store, and none when it cannot be a key", async () => {
-    const asked = spyOn(fixture.store, "findKeyByHash");
+    const asked = spyOn(fixture.store.keys, "findByHash");
     await authenticate({ ...bearer(key.plaintext), cookie });
     expect(asked).toHaveBeenCalledTimes(1);
     await refusal(bearer("lpt_relay"));

@@ -44,7 +44,10 @@ describe("a key's plaintext", () => {
   });
 
   test("is shown once: the store keeps its last four characters and a hash, and not the rest", async () => {
-    const { key, plaintext } = await fixture.keys.create({ principalId: owner.id, label: "laptop" }, ADMIN);
+    const { secret: key, plaintext } = await fixture.keys.create(
+      { principalId: owner.id, label: "laptop" },
+      ADMIN,
+    );
     expect(key.suffix).toBe(plaintext.slice(-4));
     expect(JSON.stringify([key, await fixture.keys.list({}, ALL)])).not.toContain(plaintext.slice(0, -4));
     for (const suffix of ["", "-wal"]) {
@@ -59,7 +62,7 @@ describe("keys", () => {
     const ids: string[] = [];
     for (const principal of [owner, other, owner]) {
       fixture.clock.advance(1);
-      ids.push((await fixture.keys.create({ principalId: principal.id }, null)).key.id);
+      ids.push((await fixture.keys.create({ principalId: principal.id }, null)).secret.id);
     }
     const all = await fixture.keys.list({}, ALL);
     expect(all.rows.map(({ id, principalName }) => `${principalName} ${id}`)).toEqual([
@@ -87,8 +90,8 @@ describe("keys", () => {
 
   test("take a label of 120 characters, counted as code points, or none", async () => {
     const label = "😀".repeat(120);
-    expect((await fixture.keys.create({ principalId: owner.id, label }, null)).key.label).toBe(label);
-    expect((await fixture.keys.create({ principalId: owner.id }, null)).key.label).toBe("");
+    expect((await fixture.keys.create({ principalId: owner.id, label }, null)).secret.label).toBe(label);
+    expect((await fixture.keys.create({ principalId: owner.id }, null)).secret.label).toBe("");
   });
 
   test("are not made for a principal that is not there", async () => {
@@ -99,7 +102,7 @@ describe("keys", () => {
   });
 
   test("are deleted by an admin or by their owner, and are key_not_found to another principal", async () => {
-    const { key } = await fixture.keys.create({ principalId: owner.id }, null);
+    const { secret: key } = await fixture.keys.create({ principalId: owner.id }, null);
     expect(await refusalOf(() => fixture.keys.delete({ id: key.id, principalId: other.id }, ADMIN))).toBe(
       "key_not_found",
     );

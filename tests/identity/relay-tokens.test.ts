@@ -12,7 +12,7 @@ beforeEach(async () => {
   fixture = await openTestIdentity();
   owner = await fixture.principals.create({ name: "mia" }, null);
   const created = await fixture.relayTokens.create({ principalId: owner.id, label: "editor" }, null);
-  token = { id: created.token.id, plaintext: created.plaintext };
+  token = { id: created.secret.id, plaintext: created.plaintext };
 });
 afterEach(() => fixture.close());
 
@@ -40,7 +40,7 @@ describe("a relay token's plaintext", () => {
 describe("relay tokens", () => {
   test("made or deleted by somebody who is named are audited by their id, and otherwise not", async () => {
     expect(await fixture.audited()).toEqual([]);
-    const { token: made } = await fixture.relayTokens.create({ principalId: owner.id }, ADMIN);
+    const { secret: made } = await fixture.relayTokens.create({ principalId: owner.id }, ADMIN);
     await fixture.relayTokens.delete({ id: made.id }, ADMIN);
     await fixture.relayTokens.delete({ id: token.id, principalId: owner.id }, null);
     expect(await fixture.audited()).toEqual([
@@ -165,7 +165,7 @@ describe("the caller of a relay path", () => {
   });
 
   test("costs one question to the store, and none when it cannot be a token", async () => {
-    const asked = spyOn(fixture.store, "findRelayTokenByHash");
+    const asked = spyOn(fixture.store.relayTokens, "findByHash");
     await authenticate(token.plaintext);
     expect(asked).toHaveBeenCalledTimes(1);
     await refusal("lp_key");
@@ -175,7 +175,7 @@ describe("the caller of a relay path", () => {
 
 describe("a relay token elsewhere", () => {
   test("is invalid_api_key in either header and no session, and the keys are not even asked", async () => {
-    const asked = spyOn(fixture.store, "findKeyByHash");
+    const asked = spyOn(fixture.store.keys, "findByHash");
     const by = (headers: Record<string, string>) =>
       refusalOf(() => fixture.authenticator.authenticate(new Headers(headers)));
     expect(await by({ authorization: `Bearer ${token.plaintext}` })).toBe("invalid_api_key");

@@ -7,12 +7,11 @@ import type { Authenticator } from "#identity/caller.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import { createKeyUse } from "#identity/key-use.ts";
-import type { Keys } from "#identity/keys.ts";
-import { createKeys } from "#identity/keys.ts";
+import type { OwnedSecrets } from "#identity/owned-secret.ts";
+import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import type { Principals } from "#identity/principals.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
-import { createRelayTokens, type RelayTokens } from "#identity/relay-tokens.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
@@ -60,8 +59,8 @@ export interface TestIdentity {
   readonly audit: AuditStore;
   readonly clock: TestClock;
   readonly principals: Principals;
-  readonly keys: Keys;
-  readonly relayTokens: RelayTokens;
+  readonly keys: OwnedSecrets;
+  readonly relayTokens: OwnedSecrets;
   readonly relayAuthenticator: RelayAuthenticator;
   readonly keyUse: KeyUse;
   readonly keyUseStore: RecordedKeyUse;
@@ -89,8 +88,8 @@ export async function openTestIdentity(): Promise<TestIdentity> {
     audit: database.audit,
     clock,
     principals: createPrincipals({ store, clock, ids }),
-    keys: createKeys({ store, secrets, clock, ids }),
-    relayTokens: createRelayTokens({ store, secrets, clock, ids }),
+    keys: createOwnedSecrets("keys", { store, secrets, clock, ids }),
+    relayTokens: createOwnedSecrets("relayTokens", { store, secrets, clock, ids }),
     relayAuthenticator: createRelayAuthenticator({ store, keyUse, secrets }),
     keyUse,
     keyUseStore,

@@ -29,7 +29,7 @@ try {
   });
   if (command === "write") {
     await database.identity.createPrincipal(principal("foreign"), null);
-    await database.identity.createKey(apiKey("foreign", "principal-foreign"), null);
+    await database.identity.keys.create(apiKey("foreign", "principal-foreign"), null);
     await database.catalog.change(() => ({
       writes: [
         { kind: "put_provider", provider: provider("foreign") },
@@ -39,7 +39,7 @@ try {
       result: () => null,
     }));
   }
-  if (command === "delete-key") await database.identity.deleteKey({ id: "key-foreign" }, null);
+  if (command === "delete-key") await database.identity.keys.delete({ id: "key-foreign" }, null);
   await database.close();
   console.log("done");
 } catch (cause) {

@@ -22,14 +22,14 @@ describe("another process", () => {
   test("what a local command writes is seen by the next look-up and the next snapshot of a running server", async () => {
     await using engine = createSqliteEngine();
     const { identity, catalog } = await engine.open();
-    expect(await identity.findKeyByHash("hash-foreign")).toBeNull();
+    expect(await identity.keys.findByHash("hash-foreign")).toBeNull();
     expect((await catalog.snapshot()).models).toEqual([]);
     expect(await runChild("write", engine.path)).toBe("done");
-    expect((await identity.findKeyByHash("hash-foreign"))?.principal.name).toBe("foreign");
+    expect((await identity.keys.findByHash("hash-foreign"))?.principal.name).toBe("foreign");
     expect((await catalog.snapshot()).findModel("foreign")?.provider.name).toBe("foreign");
 
     expect(await runChild("delete-key", engine.path)).toBe("done");
-    expect(await identity.findKeyByHash("hash-foreign")).toBeNull();
+    expect(await identity.keys.findByHash("hash-foreign")).toBeNull();
   }, 20_000);
 });
 
@@ -38,18 +38,18 @@ describe("a lock that another process holds", () => {
     await using engine = createSqliteEngine();
     const { identity, catalog, audit } = await engine.open();
     await identity.createPrincipal(principal("ann"), null);
-    await identity.createKey(apiKey("one", "principal-ann"), null);
+    await identity.keys.create(apiKey("one", "principal-ann"), null);
     const foreign = engine.openRaw();
     foreign.run("BEGIN IMMEDIATE");
 
     let settled = false;
-    const mutation = identity.deleteKey({ id: "key-one" }, AUDIT).finally(() => {
+    const mutation = identity.keys.delete({ id: "key-one" }, AUDIT).finally(() => {
       settled = true;
     });
     // The connection's own busy timeout would hold this loop for its whole length at each attempt.
     for (let turn = 0; turn < 10; turn += 1) {
       await new Promise((resolve) => setTimeout(resolve, 1));
-      expect((await identity.findKeyByHash("hash-one"))?.key.id).toBe("key-one");
+      expect((await identity.keys.findByHash("hash-one"))?.secret.id).toBe("key-one");
       expect((await catalog.snapshot()).providers).toEqual([]);
       expect((await audit.listEvents(PAGE)).total).toBe(0);
     }
@@ -57,7 +57,7 @@ describe("a lock that another process holds", () => {
 
     foreign.run("ROLLBACK");
     await mutation;
-    expect(await identity.findKeyByHash("hash-one")).toBeNull();
+    expect(await identity.keys.findByHash("hash-one")).toBeNull();
     expect((await audit.listEvents(PAGE)).total).toBe(1);
   });
 
@@ -146,20 +146,20 @@ describe("remembered keys", () => {
         insert.run(`key-${index}`, `hash-${index}`);
     })();
     for (let index = 0; index <= REMEMBERED_SECRETS_MAX; index += 1)
-      await identity.findKeyByHash(`hash-${index}`);
-    expect((await identity.findKeyByHash("hash-0"))?.key.id).toBe("key-0");
-    await identity.deleteKey({ id: "key-1" }, null);
-    expect(await identity.findKeyByHash("hash-1")).toBeNull();
+      await identity.keys.findByHash(`hash-${index}`);
+    expect((await identity.keys.findByHash("hash-0"))?.secret.id).toBe("key-0");
+    await identity.keys.delete({ id: "key-1" }, null);
+    expect(await identity.keys.findByHash("hash-1")).toBeNull();
   }, 20_000);
 
   test("never hold an open read transaction, so that the log can always be checkpointed", async () => {
     await using engine = createSqliteEngine();
     const { identity, catalog } = await engine.open();
     await identity.createPrincipal(principal("ann"), null);
-    await identity.createKey(apiKey("one", "principal-ann"), null);
-    await identity.findKeyByHash("hash-one");
+    await identity.keys.create(apiKey("one", "principal-ann"), null);
+    await identity.keys.findByHash("hash-one");
     await catalog.snapshot();
-    await identity.listKeys({}, PAGE);
+    await identity.keys.list({}, PAGE);
     const checkpoint = engine.openRaw().query("PRAGMA wal_checkpoint(TRUNCATE)").get();
     expect(checkpoint).toEqual({ busy: 0, log: 0, checkpointed: 0 });
   });

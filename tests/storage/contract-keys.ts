@@ -9,21 +9,21 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       const { identity } = await engine.open();
       await identity.createPrincipal(principal("ann"), null);
       const { hash, ...key } = apiKey("one", "principal-ann");
-      await identity.createKey({ ...key, hash }, null);
-      expect(await identity.findKeyByHash(hash)).toEqual({ key, principal: principal("ann") });
+      await identity.keys.create({ ...key, hash }, null);
+      expect(await identity.keys.findByHash(hash)).toEqual({ secret: key, principal: principal("ann") });
       await identity.updatePrincipal("principal-ann", { enabled: false }, null);
-      expect(await identity.findKeyByHash(hash)).toEqual({
-        key,
+      expect(await identity.keys.findByHash(hash)).toEqual({
+        secret: key,
         principal: principal("ann", { enabled: false }),
       });
-      expect(await identity.findKeyByHash(key.id)).toBeNull();
+      expect(await identity.keys.findByHash(key.id)).toBeNull();
     });
 
     test("a key of an unknown owner is principal_not_found and is not written", async () => {
       await using engine = createEngine();
       const { identity, audit } = await engine.open();
-      expect(await codeOf(identity.createKey(apiKey("one", "nobody"), AUDIT))).toBe("principal_not_found");
-      expect(await identity.findKeyByHash("hash-one")).toBeNull();
+      expect(await codeOf(identity.keys.create(apiKey("one", "nobody"), AUDIT))).toBe("principal_not_found");
+      expect(await identity.keys.findByHash("hash-one")).toBeNull();
       expect((await audit.listEvents(PAGE)).total).toBe(0);
     });
 
@@ -31,13 +31,13 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       await using engine = createEngine();
       const [left, right] = [await engine.open(), await engine.open()];
       await left.identity.createPrincipal(principal("ann"), null);
-      await left.identity.createKey(apiKey("one", "principal-ann"), null);
-      expect(await left.identity.findKeyByHash("hash-one")).not.toBeNull();
-      expect(await right.identity.findKeyByHash("hash-one")).not.toBeNull();
-      await left.identity.deleteKey({ id: "key-one" }, AUDIT);
-      expect(await left.identity.findKeyByHash("hash-one")).toBeNull();
-      expect(await right.identity.findKeyByHash("hash-one")).toBeNull();
-      expect(await codeOf(right.identity.deleteKey({ id: "key-one" }, AUDIT))).toBe("key_not_found");
+      await left.identity.keys.create(apiKey("one", "principal-ann"), null);
+      expect(await left.identity.keys.findByHash("hash-one")).not.toBeNull();
+      expect(await right.identity.keys.findByHash("hash-one")).not.toBeNull();
+      await left.identity.keys.delete({ id: "key-one" }, AUDIT);
+      expect(await left.identity.keys.findByHash("hash-one")).toBeNull();
+      expect(await right.identity.keys.findByHash("hash-one")).toBeNull();
+      expect(await codeOf(right.identity.keys.delete({ id: "key-one" }, AUDIT))).toBe("key_not_found");
     });
 
     test("a change of a principal is seen with its keys at the very next look-up, on every connection", async () => {
@@ -45,13 +45,13 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       const [left, right] = [await engine.open(), await engine.open()];
       await left.identity.createPrincipal(principal("root", { role: "admin" }), null);
       await left.identity.createPrincipal(principal("ann", { role: "admin" }), null);
-      await left.identity.createKey(apiKey("one", "principal-ann"), null);
-      expect((await right.identity.findKeyByHash("hash-one"))?.principal.role).toBe("admin");
+      await left.identity.keys.create(apiKey("one", "principal-ann"), null);
+      expect((await right.identity.keys.findByHash("hash-one"))?.principal.role).toBe("admin");
       await left.identity.updatePrincipal("principal-ann", { role: "member" }, null);
-      expect((await right.identity.findKeyByHash("hash-one"))?.principal.role).toBe("member");
+      expect((await right.identity.keys.findByHash("hash-one"))?.principal.role).toBe("member");
       await right.identity.deletePrincipal("principal-ann", null);
-      expect(await right.identity.findKeyByHash("hash-one")).toBeNull();
-      expect(await left.identity.findKeyByHash("hash-one")).toBeNull();
+      expect(await right.identity.keys.findByHash("hash-one")).toBeNull();
+      expect(await left.identity.keys.findByHash("hash-one")).toBeNull();
     });
 
     test("a principal deletes its own keys only; another's is key_not_found and stays", async () => {
@@ -59,14 +59,14 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       const { identity, audit } = await engine.open();
       await identity.createPrincipal(principal("ann"), null);
       await identity.createPrincipal(principal("bob"), null);
-      await identity.createKey(apiKey("one", "principal-ann"), null);
-      expect(await codeOf(identity.deleteKey({ id: "key-one", principalId: "principal-bob" }, AUDIT))).toBe(
+      await identity.keys.create(apiKey("one", "principal-ann"), null);
+      expect(await codeOf(identity.keys.delete({ id: "key-one", principalId: "principal-bob" }, AUDIT))).toBe(
         "key_not_found",
       );
-      expect(await identity.findKeyByHash("hash-one")).not.toBeNull();
+      expect(await identity.keys.findByHash("hash-one")).not.toBeNull();
       expect((await audit.listEvents(PAGE)).total).toBe(0);
-      await identity.deleteKey({ id: "key-one", principalId: "principal-ann" }, null);
-      expect(await identity.findKeyByHash("hash-one")).toBeNull();
+      await identity.keys.delete({ id: "key-one", principalId: "principal-ann" }, null);
+      expect(await identity.keys.findByHash("hash-one")).toBeNull();
     });
 
     test("keys are listed by creation time, of one owner or of all, with the owner's name and the exact total", async () => {
@@ -74,17 +74,17 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       const { identity } = await engine.open();
       await identity.createPrincipal(principal("ann"), null);
       await identity.createPrincipal(principal("bob"), null);
-      await identity.createKey(apiKey("late", "principal-ann", { createdAtUs: START_US + 9 }), null);
-      await identity.createKey(apiKey("mid", "principal-bob", { createdAtUs: START_US + 5 }), null);
-      await identity.createKey(apiKey("early", "principal-ann", { createdAtUs: START_US + 1 }), null);
-      const all = await identity.listKeys({}, PAGE);
+      await identity.keys.create(apiKey("late", "principal-ann", { createdAtUs: START_US + 9 }), null);
+      await identity.keys.create(apiKey("mid", "principal-bob", { createdAtUs: START_US + 5 }), null);
+      await identity.keys.create(apiKey("early", "principal-ann", { createdAtUs: START_US + 1 }), null);
+      const all = await identity.keys.list({}, PAGE);
       expect(all.rows.map((row) => [row.label, row.principalName])).toEqual([
         ["early", "ann"],
         ["mid", "bob"],
         ["late", "ann"],
       ]);
       expect(all.rows.some((row) => "hash" in row)).toBe(false);
-      const own = await identity.listKeys({ principalId: "principal-ann" }, { limit: 1, offset: 1 });
+      const own = await identity.keys.list({ principalId: "principal-ann" }, { limit: 1, offset: 1 });
       expect(own.rows.map((row) => row.label)).toEqual(["late"]);
       expect(own.total).toBe(2);
     });
@@ -94,21 +94,21 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       const { identity } = await engine.open();
       await identity.createPrincipal(principal("ann"), null);
       for (const name of ["one", "two", "three", "gone"]) {
-        await identity.createKey(apiKey(name, "principal-ann"), null);
+        await identity.keys.create(apiKey(name, "principal-ann"), null);
       }
-      await identity.createKey(apiKey("unlabelled", "principal-ann", { label: "" }), null);
-      await identity.deleteKey({ id: "key-gone" }, null);
+      await identity.keys.create(apiKey("unlabelled", "principal-ann", { label: "" }), null);
+      await identity.keys.delete({ id: "key-gone" }, null);
       const asked = ["key-two", "key-gone", "key-one", "key-unlabelled", "key-one", `"'], --`, ""];
-      expect(await identity.findKeyNames(asked)).toEqual(
+      expect(await identity.keys.findNames(asked)).toEqual(
         new Map([
           ["key-one", { label: "one", suffix: "abcd" }],
           ["key-two", { label: "two", suffix: "abcd" }],
           ["key-unlabelled", { label: "", suffix: "abcd" }],
         ]),
       );
-      expect(await identity.findKeyNames([])).toEqual(new Map());
+      expect(await identity.keys.findNames([])).toEqual(new Map());
       const many = Array.from({ length: 2000 }, (_, index) => `key-${index}`);
-      expect(await identity.findKeyNames([...many, "key-three"])).toEqual(
+      expect(await identity.keys.findNames([...many, "key-three"])).toEqual(
         new Map([["key-three", { label: "three", suffix: "abcd" }]]),
       );
     });
@@ -117,11 +117,11 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       await using engine = createEngine();
       const { identity, audit } = await engine.open();
       await identity.createPrincipal(principal("ann"), null);
-      await identity.createKey(apiKey("one", "principal-ann"), null);
+      await identity.keys.create(apiKey("one", "principal-ann"), null);
       expect(
-        await codeOf(identity.createKey(apiKey("two", "principal-ann", { hash: "hash-one" }), AUDIT)),
+        await codeOf(identity.keys.create(apiKey("two", "principal-ann", { hash: "hash-one" }), AUDIT)),
       ).toBe("bug");
-      expect((await identity.listKeys({}, PAGE)).total).toBe(1);
+      expect((await identity.keys.list({}, PAGE)).total).toBe(1);
       expect((await audit.listEvents(PAGE)).total).toBe(0);
     });
   });
@@ -175,7 +175,7 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       await using engine = createEngine();
       const { identity, audit } = await engine.open();
       for (const name of ["ann", "bob"]) await identity.createPrincipal(principal(name), null);
-      await identity.createKey(apiKey("one", "principal-ann"), null);
+      await identity.keys.create(apiKey("one", "principal-ann"), null);
       await identity.createSession(session("a1", "principal-ann", 100), START_US);
       await identity.createSession(session("a2", "principal-ann", 100), START_US);
       await identity.createSession(session("b1", "principal-bob", 100), START_US);
@@ -183,7 +183,7 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       expect(await identity.revokeSessions("principal-ann", null)).toBe(0);
       expect(await identity.findSession("token-a1", START_US)).toBeNull();
       expect(await identity.findSession("token-b1", START_US)).not.toBeNull();
-      expect(await identity.findKeyByHash("hash-one")).not.toBeNull();
+      expect(await identity.keys.findByHash("hash-one")).not.toBeNull();
       expect((await audit.listEvents(PAGE)).rows.map((event) => event.action)).toEqual(["session.revoke"]);
     });
 

@@ -70,7 +70,7 @@ export const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
       `create key ${key}`,
       entry !== null,
       (model) => model.createKey(row),
-      (store) => store.createKey(row, entry),
+      (store) => store.keys.create(row, entry),
     );
   }),
   fc
@@ -81,7 +81,7 @@ export const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
         entry !== null,
         (model) => model.deleteKey(`key-${key}`, principalId),
         (store) =>
-          store.deleteKey(
+          store.keys.delete(
             principalId === undefined ? { id: `key-${key}` } : { id: `key-${key}`, principalId },
             entry,
           ),
@@ -93,7 +93,7 @@ export const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
       `create relay token ${token}`,
       entry !== null,
       (model) => model.createRelayToken(row),
-      (store) => store.createRelayToken(row, entry),
+      (store) => store.relayTokens.create(row, entry),
     );
   }),
   fc
@@ -104,7 +104,7 @@ export const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
         entry !== null,
         (model) => model.deleteRelayToken(`token-${token}`, principalId),
         (store) =>
-          store.deleteRelayToken(
+          store.relayTokens.delete(
             principalId === undefined ? { id: `token-${token}` } : { id: `token-${token}`, principalId },
             entry,
           ),
@@ -164,9 +164,9 @@ function operation(
 /** Whatever can be asked of the store is answered as the model answers it. */
 export async function requireSame(store: IdentityStore, model: IdentityModel): Promise<void> {
   for (const key of KEYS)
-    expect(await store.findKeyByHash(`hash-${key}`)).toEqual(model.findKeyByHash(`hash-${key}`));
+    expect(await store.keys.findByHash(`hash-${key}`)).toEqual(model.findKeyByHash(`hash-${key}`));
   for (const token of TOKENS)
-    expect(await store.findRelayTokenByHash(`hash-${token}`)).toEqual(
+    expect(await store.relayTokens.findByHash(`hash-${token}`)).toEqual(
       model.findRelayTokenByHash(`hash-${token}`),
     );
   for (const subject of SUBJECTS)
@@ -179,10 +179,10 @@ export async function requireSame(store: IdentityStore, model: IdentityModel): P
   }
   const byName = [...model.principals.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
   expect(await store.listPrincipals(PAGE)).toEqual({ rows: byName, total: byName.length });
-  expect((await store.listKeys({}, PAGE)).rows.map((row) => row.id)).toEqual(
+  expect((await store.keys.list({}, PAGE)).rows.map((row) => row.id)).toEqual(
     [...model.keys.keys()].toSorted(),
   );
-  expect((await store.listRelayTokens({}, PAGE)).rows.map((row) => row.id)).toEqual(
+  expect((await store.relayTokens.list({}, PAGE)).rows.map((row) => row.id)).toEqual(
     [...model.relayTokens.keys()].toSorted(),
   );
 }

@@ -214,8 +214,8 @@ describe("the catalog's migrations", () => {
     await using engine = createSqliteEngine();
     const { identity } = await engine.open();
     await identity.createPrincipal(principal("ann"), null);
-    await identity.createKey(apiKey("one", "principal-ann"), null);
-    await identity.createRelayToken(relayToken("one", "principal-ann"), null);
+    await identity.keys.create(apiKey("one", "principal-ann"), null);
+    await identity.relayTokens.create(relayToken("one", "principal-ann"), null);
     await identity.createPrincipalForSubject(principal("bob"), {
       issuer: "https://idp.example",
       subject: "1",

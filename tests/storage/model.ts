@@ -3,9 +3,9 @@ import type { LoadedFeed, PriceRow } from "#catalog/pricing.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { createSnapshot, type CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
-import type { ApiKey, NewApiKey } from "#identity/key.ts";
+import type { FoundSecret } from "#identity/store.ts";
+import type { NewSecret } from "#identity/secret.ts";
 import type { Principal, PrincipalChange } from "#identity/principal.ts";
-import type { NewRelayToken, RelayToken } from "#identity/relay-token.ts";
 import type { Session } from "#identity/session.ts";
 
 /** The stores' promises in the plainest way: maps, and a copy that is thrown away when a step is refused. */
@@ -87,8 +87,8 @@ export class CatalogModel {
 /** Each method gives the code of the refusal, or null. */
 export class IdentityModel {
   principals = new Map<string, Principal>();
-  keys = new Map<string, NewApiKey>();
-  relayTokens = new Map<string, NewRelayToken>();
+  keys = new Map<string, NewSecret>();
+  relayTokens = new Map<string, NewSecret>();
   /** Principal ids by subject. */
   subjects = new Map<string, string>();
   sessions = new Map<string, Session>();
@@ -127,7 +127,7 @@ export class IdentityModel {
     return null;
   }
 
-  createKey(key: NewApiKey): string | null {
+  createKey(key: NewSecret): string | null {
     if (!this.principals.has(key.principalId)) return "principal_not_found";
     if (this.keys.has(key.id)) return "bug";
     this.keys.set(key.id, key);
@@ -142,15 +142,15 @@ export class IdentityModel {
     return null;
   }
 
-  findKeyByHash(hash: string): { key: ApiKey; principal: Principal } | null {
-    for (const { hash: own, ...key } of this.keys.values()) {
-      const principal = this.principals.get(key.principalId);
-      if (own === hash && principal !== undefined) return { key, principal };
+  findKeyByHash(hash: string): FoundSecret | null {
+    for (const { hash: own, ...secret } of this.keys.values()) {
+      const principal = this.principals.get(secret.principalId);
+      if (own === hash && principal !== undefined) return { secret, principal };
     }
     return null;
   }
 
-  createRelayToken(token: NewRelayToken): string | null {
+  createRelayToken(token: NewSecret): string | null {
     if (!this.principals.has(token.principalId)) return "principal_not_found";
     if (this.relayTokens.has(token.id)) return "bug";
     this.relayTokens.set(token.id, token);
@@ -165,10 +165,10 @@ export class IdentityModel {
     return null;
   }
 
-  findRelayTokenByHash(hash: string): { token: RelayToken; principal: Principal } | null {
-    for (const { hash: own, ...token } of this.relayTokens.values()) {
-      const principal = this.principals.get(token.principalId);
-      if (own === hash && principal !== undefined) return { token, principal };
+  findRelayTokenByHash(hash: string): FoundSecret | null {
+    for (const { hash: own, ...secret } of this.relayTokens.values()) {
+      const principal = this.principals.get(secret.principalId);
+      if (own === hash && principal !== undefined) return { secret, principal };
     }
     return null;
   }

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import type { AuditEntry } from "#audit/event.ts";
 import type { Model } from "#catalog/model.ts";
 import type { Provider } from "#catalog/provider.ts";
-import type { NewApiKey } from "#identity/key.ts";
+import type { NewSecret } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
-import type { NewRelayToken } from "#identity/relay-token.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import type { CatalogStores, LedgerReader, ServeOptions, Storage } from "#storage/engine.ts";
@@ -84,7 +83,7 @@ export function principal(name: string, changes: Partial<Principal> = {}): Princ
   };
 }
 
-export function apiKey(name: string, principalId: string, changes: Partial<NewApiKey> = {}): NewApiKey {
+export function apiKey(name: string, principalId: string, changes: Partial<NewSecret> = {}): NewSecret {
   return {
     id: `key-${name}`,
     principalId,
@@ -96,11 +95,7 @@ export function apiKey(name: string, principalId: string, changes: Partial<NewAp
   };
 }
 
-export function relayToken(
-  name: string,
-  principalId: string,
-  changes: Partial<NewRelayToken> = {},
-): NewRelayToken {
+export function relayToken(name: string, principalId: string, changes: Partial<NewSecret> = {}): NewSecret {
   return { ...apiKey(name, principalId), id: `token-${name}`, ...changes };
 }
 

@@ -41,12 +41,12 @@ export function addAdminCommands(program: Command, terminal: Terminal): void {
           // Only now: beside a server of an older version nothing can be written, but nothing has to be.
           const local = await installation.forWriting();
           const principal = found ?? (await local.principals.create(draft, null));
-          const { key, plaintext } = await local.keys.create(
+          const { secret, plaintext } = await local.keys.create(
             { principalId: principal.id, label: FIRST_KEY_LABEL },
             null,
           );
-          const view = { ...toOwnedKeyView(key, principal.name, null), key: plaintext };
-          const takeBack = () => local.keys.delete({ id: key.id }, null);
+          const view = { ...toOwnedKeyView(secret, principal.name, null), key: plaintext };
+          const takeBack = () => local.keys.delete({ id: secret.id }, null);
           const what = `key of ${principal.name}`;
           await showSecret(terminal, options, { view, secret: plaintext, what, takeBack });
         } else if (options.ifMissing === true) {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { requireLabel } from "#identity/keys.ts";
+import { requireLabel } from "#identity/owned-secret.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";

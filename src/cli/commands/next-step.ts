@@ -1,5 +1,5 @@
 import type { Catalog } from "#catalog/catalog.ts";
-import type { Keys } from "#identity/keys.ts";
+import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import type { Principals } from "#identity/principals.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 
@@ -13,7 +13,7 @@ export interface NextStep {
 /** The first thing that an installation still lacks on the way to its first request; null when it lacks none. */
 export async function findNextStep(lacking: {
   readonly catalog: Pick<Catalog, "snapshot">;
-  readonly keys: Pick<Keys, "list">;
+  readonly keys: Pick<OwnedSecrets, "list">;
   readonly principals: Pick<Principals, "list">;
 }): Promise<NextStep | null> {
   if (!(await hasAdminKey(lacking))) {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { toOwnedRelayTokenView } from "#views/identity.ts";
-import { requireLabel } from "#identity/keys.ts";
+import { requireLabel } from "#identity/owned-secret.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
@@ -79,10 +79,10 @@ async function createRelayToken({ api, local }: Installation, { principal, label
     }
     const { principals, relayTokens } = await local.forWriting();
     const owner = await principals.getByName(principal);
-    const { token, plaintext } = await relayTokens.create({ principalId: owner.id, label }, null);
+    const { secret, plaintext } = await relayTokens.create({ principalId: owner.id, label }, null);
     return {
-      view: { ...toOwnedRelayTokenView(token, owner.name, null), token: plaintext },
-      takeBack: () => relayTokens.delete({ id: token.id }, null),
+      view: { ...toOwnedRelayTokenView(secret, owner.name, null), token: plaintext },
+      takeBack: () => relayTokens.delete({ id: secret.id }, null),
     };
   }
   if (principal !== undefined) {

@@ -23,11 +23,11 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
     .post(
       "/keys",
       async ({ body, caller, status }) => {
-        const { key, plaintext } = await keys.create(
+        const { secret, plaintext } = await keys.create(
           { principalId: caller.principal.id, label: body.label },
           null,
         );
-        return status(201, { ...toKeyView(key, null), key: plaintext });
+        return status(201, { ...toKeyView(secret, null), key: plaintext });
       },
       route({
         access: "caller",
@@ -68,11 +68,11 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
     .post(
       "/relay-tokens",
       async ({ body, caller, status }) => {
-        const { token, plaintext } = await relayTokens.create(
+        const { secret, plaintext } = await relayTokens.create(
           { principalId: caller.principal.id, label: body.label },
           null,
         );
-        return status(201, { ...toRelayTokenView(token, null), token: plaintext });
+        return status(201, { ...toRelayTokenView(secret, null), token: plaintext });
       },
       route({
         access: "caller",

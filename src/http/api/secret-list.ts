@@ -3,31 +3,26 @@ import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import type { QueryParam } from "#http/door/route.ts";
 import { INSTANT } from "#http/schemas/examples.ts";
 import type { KeyUse } from "#identity/key-use.ts";
-import type { Keys } from "#identity/keys.ts";
+import type { OwnedSecrets } from "#identity/owned-secret.ts";
+import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
 import type { Principals } from "#identity/principals.ts";
-import type { RelayTokens } from "#identity/relay-tokens.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { PAGE_LIMIT_MAX, parsePage, type Page, type Paged } from "#kernel/page.ts";
+import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
 
 export interface SecretDeps {
-  readonly keys: Keys;
-  readonly relayTokens: RelayTokens;
+  readonly keys: OwnedSecrets;
+  readonly relayTokens: OwnedSecrets;
   readonly keyUse: KeyUse;
 }
 
-/** Keys or relay tokens: secrets that a principal owns. */
-interface OwnedSecrets<Row> {
-  list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<Row>>;
-}
-
 /** Every secret of one principal, as `toView` shows it. */
-export async function listOwn<Row extends { readonly id: string }, View>(
-  secrets: OwnedSecrets<Row>,
+export async function listOwn<View>(
+  secrets: OwnedSecrets,
   keyUse: KeyUse,
   {
     principalId,
     toView,
-  }: { principalId: string; toView: (row: Row, lastUsedAtUs: InstantUs | null) => View },
+  }: { principalId: string; toView: (secret: OwnedSecret, lastUsedAtUs: InstantUs | null) => View },
 ): Promise<View[]> {
   const { rows } = await secrets.list({ principalId }, { limit: PAGE_LIMIT_MAX, offset: 0 });
   const lastUsed = await keyUse.lastUsed(rows.map(({ id }) => id));
@@ -41,11 +36,11 @@ export const OWNER_QUERY: readonly QueryParam[] = [
 ];
 
 /** A page of the secrets of one principal or of all, as `toView` shows them, and what the page says of itself. */
-export async function listOfAll<Row extends { readonly id: string; readonly principalName: string }, View>(
-  secrets: OwnedSecrets<Row>,
+export async function listOfAll<View>(
+  secrets: OwnedSecrets,
   { keyUse, principals }: { readonly keyUse: KeyUse; readonly principals: Principals },
   query: { readonly [name: string]: string | undefined },
-  toView: (row: Row, ownerName: string, lastUsedAtUs: InstantUs | null) => View,
+  toView: (secret: ListedSecret, ownerName: string, lastUsedAtUs: InstantUs | null) => View,
 ): Promise<{ readonly views: View[]; readonly echo: ReturnType<typeof pageView> }> {
   const page = parsePage(query);
   const name = query["principal"] ?? "";

@@ -28,11 +28,11 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
       "/keys",
       async ({ body, caller, status }) => {
         const owner = await principals.getByName(body.principal);
-        const { key, plaintext } = await keys.create(
+        const { secret, plaintext } = await keys.create(
           { principalId: owner.id, label: body.label },
           toActor(caller),
         );
-        return status(201, { ...toOwnedKeyView(key, owner.name, null), key: plaintext });
+        return status(201, { ...toOwnedKeyView(secret, owner.name, null), key: plaintext });
       },
       route({
         access: "admin",

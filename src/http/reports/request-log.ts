@@ -15,7 +15,7 @@ import { streamRequestCsv } from "./request-stream.ts";
 
 export interface RequestLogDeps {
   readonly catalog: Catalog;
-  readonly identity: Pick<IdentityStore, "findKeyNames">;
+  readonly identity: Pick<IdentityStore, "keys">;
   readonly stats: Pick<StatsStore, "listRequests">;
   readonly clock: Clock;
   readonly log: Log;
@@ -79,7 +79,7 @@ async function joinNames(
   context: ReportContext,
   identity: RequestLogDeps["identity"],
 ): Promise<readonly NamedRequestRow[]> {
-  const names = await identity.findKeyNames([...new Set(rows.flatMap(({ keyId }) => keyId ?? []))]);
+  const names = await identity.keys.findNames([...new Set(rows.flatMap(({ keyId }) => keyId ?? []))]);
   return rows.map((row) => ({
     row,
     providerName: toProviderName(row.providerId, context),

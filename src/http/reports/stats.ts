@@ -140,7 +140,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         const asked = parseTeamQuery(query, snapshot);
         const context = toReportContext(snapshot, clock.nowUs());
         const facets = await stats.readFacets({ ...asked, context }, { signal: request.signal });
-        const keyNames = await identity.findKeyNames(facets.keyIds.map(({ id }) => id));
+        const keyNames = await identity.keys.findNames(facets.keyIds.map(({ id }) => id));
         const includeCounts = query.get("counts") === "1";
         return toJsonReport(toFacetsView(facets, { keyNames, includeCounts }), facets);
       },

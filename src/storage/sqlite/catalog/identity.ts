@@ -5,25 +5,11 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
 import { apiKeys, loginLinks, oidcSubjects, principals, relayTokens, sessions } from "./schema.ts";
-import { createSecretLookup } from "./secret-lookup.ts";
-import { createSecretRows } from "./secret-rows.ts";
+import { createSecretStore } from "./secret-store.ts";
 
 /** Principals, keys, relay tokens, sessions and login links in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */
 export function createIdentityStore(connection: Connection, recordAudit: RecordAudit): IdentityStore {
   const { orm } = connection;
-  const keyLookup = createSecretLookup(connection, apiKeys, (key, principal) => ({ key, principal }));
-  const tokenLookup = createSecretLookup(connection, relayTokens, (token, principal) => ({
-    token,
-    principal,
-  }));
-  const keyRows = createSecretRows(connection, apiKeys, {
-    code: "key_not_found",
-    message: "No key has this id.",
-  });
-  const tokenRows = createSecretRows(connection, relayTokens, {
-    code: "relay_token_not_found",
-    message: "No relay token has this id.",
-  });
   const findById = orm
     .select()
     .from(principals)
@@ -54,8 +40,8 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
 
   const write = <Result>(step: () => Result) =>
     connection.write(step, () => {
-      keyLookup.forget();
-      tokenLookup.forget();
+      keys.forget();
+      tokens.forget();
     });
   const requirePrincipal = (id: string): Principal => {
     const principal = findById.get({ id });
@@ -76,6 +62,16 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
       );
     }
   };
+
+  const steps = { write, requirePrincipal, recordAudit };
+  const keys = createSecretStore(connection, apiKeys, steps, {
+    code: "key_not_found",
+    message: "No key has this id.",
+  });
+  const tokens = createSecretStore(connection, relayTokens, steps, {
+    code: "relay_token_not_found",
+    message: "No relay token has this id.",
+  });
 
   return {
     createPrincipal: (principal, audit) =>
@@ -146,51 +142,22 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
         return principal;
       }),
 
-    createKey: (key, audit) =>
-      write(() => {
-        requirePrincipal(key.principalId);
-        keyRows.insert(key);
-        recordAudit(audit);
-      }),
+    keys: {
+      ...keys,
+      findNames: (ids) =>
+        connection.query(() => {
+          // One value in the statement for all of them: SQLite limits how many it binds.
+          const wanted = sql`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
+          const rows = orm
+            .select({ id: apiKeys.id, label: apiKeys.label, suffix: apiKeys.suffix })
+            .from(apiKeys)
+            .where(inArray(apiKeys.id, wanted))
+            .all();
+          return new Map(rows.map(({ id, ...name }) => [id, name]));
+        }),
+    },
 
-    findKeyByHash: (hash) => keyLookup.find(hash),
-
-    listKeys: (filter, page) => keyRows.list(filter, page),
-
-    findKeyNames: (ids) =>
-      connection.query(() => {
-        // One value in the statement for all of them: SQLite limits how many it binds.
-        const wanted = sql`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
-        const rows = orm
-          .select({ id: apiKeys.id, label: apiKeys.label, suffix: apiKeys.suffix })
-          .from(apiKeys)
-          .where(inArray(apiKeys.id, wanted))
-          .all();
-        return new Map(rows.map(({ id, ...name }) => [id, name]));
-      }),
-
-    deleteKey: (filter, audit) =>
-      write(() => {
-        keyRows.delete(filter);
-        recordAudit(audit);
-      }),
-
-    createRelayToken: (token, audit) =>
-      write(() => {
-        requirePrincipal(token.principalId);
-        tokenRows.insert(token);
-        recordAudit(audit);
-      }),
-
-    findRelayTokenByHash: (hash) => tokenLookup.find(hash),
-
-    listRelayTokens: (filter, page) => tokenRows.list(filter, page),
-
-    deleteRelayToken: (filter, audit) =>
-      write(() => {
-        tokenRows.delete(filter);
-        recordAudit(audit);
-      }),
+    relayTokens: tokens,
 
     createSession: (session, nowUs) =>
       write(() => {

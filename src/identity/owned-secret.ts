@@ -1,0 +1,101 @@
+import type { Actor, AuditAction, AuditTargetKind } from "#audit/event.ts";
+import { toAuditEntry } from "#audit/event.ts";
+import type { Clock } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
+import type { Page, Paged } from "#kernel/page.ts";
+import { codePointLength, hasControlCharacter, LABEL_LENGTH_MAX } from "#kernel/text.ts";
+import type { ListedSecret, OwnedSecret } from "./secret.ts";
+import { API_KEY_PREFIX, createSecretText, RELAY_TOKEN_PREFIX, toSuffix } from "./secret.ts";
+import type { IdentityStore } from "./store.ts";
+
+interface SecretKind {
+  readonly prefix: string;
+  readonly targetKind: AuditTargetKind;
+  readonly createAction: AuditAction;
+  readonly deleteAction: AuditAction;
+}
+
+/** Both kinds by their name in the store. A relay token only says to whom a relayed request is attributed. */
+const KINDS = {
+  keys: {
+    prefix: API_KEY_PREFIX,
+    targetKind: "api_key",
+    createAction: "key.create",
+    deleteAction: "key.delete",
+  },
+  relayTokens: {
+    prefix: RELAY_TOKEN_PREFIX,
+    targetKind: "relay_token",
+    createAction: "relay_token.create",
+    deleteAction: "relay_token.delete",
+  },
+} as const satisfies { readonly [kind: string]: SecretKind };
+export type SecretKindName = keyof typeof KINDS;
+
+export interface SecretDraft {
+  readonly principalId: string;
+  readonly label?: string | undefined;
+}
+
+export interface CreatedSecret {
+  readonly secret: OwnedSecret;
+  /** To be shown once; only its keyed hash is stored. */
+  readonly plaintext: string;
+}
+
+/** The secrets of one kind, both a caller's own and those of any principal. */
+export interface OwnedSecrets {
+  /** Resolves only once the secret is committed. Throws `invalid_label` and `principal_not_found`. */
+  create(draft: SecretDraft, actor: Actor): Promise<CreatedSecret>;
+  /** By creation time, of one principal or of all. */
+  list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<ListedSecret>>;
+  /** Stops the secret at once. Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is not its owner. */
+  delete(filter: { readonly id: string; readonly principalId?: string }, actor: Actor): Promise<void>;
+}
+
+export interface OwnedSecretsDeps {
+  readonly store: Pick<IdentityStore, SecretKindName>;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export function createOwnedSecrets(
+  name: SecretKindName,
+  { store, secrets, clock, ids }: OwnedSecretsDeps,
+): OwnedSecrets {
+  const { prefix, targetKind, createAction, deleteAction } = KINDS[name];
+  const toEntry = (actor: Actor, action: AuditAction, id: string) =>
+    toAuditEntry(actor, { action, targetKind, targetRef: id });
+  return {
+    async create({ principalId, label = "" }, actor) {
+      requireLabel(label);
+      const plaintext = createSecretText(prefix, ids);
+      const secret = {
+        id: ids.uuid(),
+        principalId,
+        suffix: toSuffix(plaintext),
+        label,
+        createdAtUs: clock.nowUs(),
+      };
+      const hash = secrets.hashToken(plaintext);
+      await store[name].create({ ...secret, hash }, toEntry(actor, createAction, secret.id));
+      return { secret, plaintext };
+    },
+    list: (filter, page) => store[name].list(filter, page),
+    delete: (filter, actor) => store[name].delete(filter, toEntry(actor, deleteAction, filter.id)),
+  };
+}
+
+/** Throws `invalid_label`: longer than 120 characters, or with control characters, which would act on a terminal. */
+export function requireLabel(label: string): void {
+  if (codePointLength(label) > LABEL_LENGTH_MAX || hasControlCharacter(label) || !label.isWellFormed()) {
+    throw new ProxyError(
+      "invalid_label",
+      `A label is at most ${LABEL_LENGTH_MAX} characters, without control characters.`,
+      { param: "label" },
+    );
+  }
+}

@@ -1,0 +1,68 @@
+import { and, asc, count, eq, type SQL } from "drizzle-orm";
+import type { AuditEntry } from "#audit/event.ts";
+import type { SecretStore } from "#identity/store.ts";
+import type { ErrorCode } from "#kernel/errors.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Connection } from "./connection.ts";
+import { principals } from "./schema.ts";
+import { createSecretLookup, toPublicColumns, type SecretTable } from "./secret-lookup.ts";
+
+/** What a mutation of the identity store needs, whichever table it is on. */
+export interface MutationSteps {
+  /** Runs a synchronous step as one transaction. */
+  readonly write: <Result>(step: () => Result) => Promise<Result>;
+  /** Within a transaction. Throws `principal_not_found`. */
+  readonly requirePrincipal: (id: string) => unknown;
+  /** Within a transaction. */
+  readonly recordAudit: (entry: AuditEntry | null) => void;
+}
+
+/** API keys or relay tokens in catalog.db. `missing` is thrown for an id that is not there. */
+export function createSecretStore(
+  connection: Connection,
+  table: SecretTable,
+  { write, requirePrincipal, recordAudit }: MutationSteps,
+  missing: { readonly code: ErrorCode; readonly message: string },
+): SecretStore & { readonly forget: () => void } {
+  const { orm } = connection;
+  const lookup = createSecretLookup(connection, table);
+  const ownedBy = (principalId: string | undefined): SQL | undefined =>
+    principalId === undefined ? undefined : eq(table.principalId, principalId);
+  return {
+    forget: () => lookup.forget(),
+    findByHash: (hash) => lookup.find(hash),
+
+    create: (secret, audit) =>
+      write(() => {
+        requirePrincipal(secret.principalId);
+        orm.insert(table).values(secret).run();
+        recordAudit(audit);
+      }),
+
+    list: ({ principalId }, page) =>
+      connection.read(() => {
+        const owned = ownedBy(principalId);
+        const rows = orm
+          .select({ ...toPublicColumns(table), principalName: principals.name })
+          .from(table)
+          .innerJoin(principals, eq(principals.id, table.principalId))
+          .where(owned)
+          .orderBy(asc(table.createdAtUs), asc(table.id))
+          .limit(page.limit)
+          .offset(page.offset)
+          .all();
+        return { rows, total: orm.select({ total: count() }).from(table).where(owned).get()?.total ?? 0 };
+      }),
+
+    delete: ({ id, principalId }, audit) =>
+      write(() => {
+        const deleted = orm
+          .delete(table)
+          .where(and(eq(table.id, id), ownedBy(principalId)))
+          .returning({ id: table.id })
+          .all();
+        if (deleted.length === 0) throw new ProxyError(missing.code, missing.message);
+        recordAudit(audit);
+      }),
+  };
+}
