@@ -1,5 +1,5 @@
 /**
- * Runs the tests: `bun tests/run/run.ts [--lint] [--clients] [FOLDER or FILE ...]`. It builds the executable and starts the
+ * Runs the tests: `bun tests/run/run.ts [--lint] [--clients] [--part NAME] [FOLDER or FILE ...]`. It builds the executable and starts the
  * browser once for all of them, shows what fails, a line for each folder, and the count as its last line.
  */
 import { mkdirSync, rmSync } from "node:fs";
@@ -25,7 +25,11 @@ const LINTERS = [
 ] as const;
 
 const { values, positionals } = parseArgs({
-  options: { lint: { type: "boolean", default: false }, clients: { type: "boolean", default: false } },
+  options: {
+    lint: { type: "boolean", default: false },
+    clients: { type: "boolean", default: false },
+    part: { type: "string" },
+  },
   allowPositionals: true,
 });
 mkdirSync(CACHE, { recursive: true });
@@ -36,11 +40,10 @@ await log.end();
 async function run(): Promise<number> {
   if (values.lint && !(await lint())) return end(0, 1);
   const files = findFiles(positionals);
-  const parts = PARTS.map((part) => ({ part, files: files.filter((path) => part.has(path)) })).filter(
-    (one) =>
-      one.files.length > 0 && (one.part.name !== "clients" || values.clients || positionals.length > 0),
-  );
-  if (parts.length === 0) throw new Error(`no test stands in ${positionals.join(", ")}`);
+  const parts = PARTS.filter(isWanted)
+    .map((part) => ({ part, files: files.filter((path) => part.has(path)) }))
+    .filter((one) => one.files.length > 0);
+  if (parts.length === 0) throw new Error(`no test stands in ${[values.part, ...positionals].join(" ")}`);
   // Before anything counts against the time of a test.
   await timed("build", executable);
   const folder = makeRunFolder();
@@ -58,6 +61,11 @@ async function run(): Promise<number> {
     await browser?.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function isWanted({ name }: Part): boolean {
+  if (values.part !== undefined) return name === values.part;
+  return name !== "clients" || values.clients || positionals.length > 0;
 }
 
 async function lint(): Promise<boolean> {
