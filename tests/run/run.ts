@@ -33,6 +33,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 mkdirSync(CACHE, { recursive: true });
+rmSync(LOG, { force: true });
 const log = Bun.file(LOG).writer();
 process.exitCode = await run();
 await log.end();
