@@ -113,7 +113,7 @@ describeInBrowser("people and services", () => {
     });
   });
 
-  test("get a key that is shown once, asks before it is lost, works, and stops at once when it deleted", async () => {
+  test("get a key that is shown once, asks before it is lost, works, and stops at once when it is deleted", async () => {
     const { page } = await open();
     await openPerson(page, "robin");
     await page.getByRole("button", { name: "Create a key" }).click();
