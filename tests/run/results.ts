@@ -19,6 +19,8 @@ export interface Results {
   readonly retried: readonly string[];
   /** Tests that failed: file and name. */
   readonly failed: readonly string[];
+  /** Files of which a test came to something. */
+  readonly files: ReadonlySet<string>;
 }
 
 export interface ResultReader {
@@ -36,6 +38,7 @@ const END = /^\d+ tests? (?:failed|skipped|todo):$|^ *\d+ (?:pass|fail|skip)$/;
 export function createResultReader(): ResultReader {
   const folders = new Map<string, FolderResults>();
   const [retried, failed]: [string[], string[]] = [[], []];
+  const files = new Set<string>();
   let file = "";
   let said: string[] = [];
   let isOver = false;
@@ -60,6 +63,7 @@ export function createResultReader(): ResultReader {
       }
       const shown = result.kind === "fail" ? ["", `${file}:`, ...said, line] : [];
       said = [];
+      files.add(file);
       const name = `${file} > ${result.name}`;
       if (result.kind === "fail") failed.push(name);
       else if (result.kind === "pass" && result.attempt > 1) retried.push(name);
@@ -69,7 +73,7 @@ export function createResultReader(): ResultReader {
     },
     end: () => {
       const sorted = [...folders].toSorted(([one], [other]) => one.localeCompare(other));
-      return { folders: new Map(sorted), retried, failed };
+      return { folders: new Map(sorted), retried, failed, files };
     },
   };
 }

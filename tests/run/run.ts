@@ -93,6 +93,8 @@ async function runTool([name, ...args]: readonly [string, ...string[]]): Promise
 
 interface Ended {
   readonly results: Results;
+  /** Files that could not be read, or whose process died. */
+  readonly silent: readonly string[];
   readonly code: number;
 }
 
@@ -130,21 +132,24 @@ async function runPart(part: Part, files: readonly string[], env: Record<string,
     console.log([folder.padEnd(20), `${passed} passed`, ...others].filter(Boolean).join("  "));
   }
   console.log(`${part.name}: ${toSeconds(performance.now() - started)}\n`);
-  return { results, code };
+  return { results, silent: files.filter((path) => !results.files.has(path)), code };
 }
 
 function report(ended: readonly Ended[]): number {
   const all = ended.flatMap(({ results }) => [...results.folders.values()]);
   const sum = (key: keyof (typeof all)[number]) => all.reduce((total, one) => total + one[key], 0);
   const failed = ended.flatMap(({ results }) => results.failed);
+  const silent = ended.flatMap((one) => one.silent);
   for (const name of failed) console.log(`failed: ${name}`);
+  for (const name of silent) console.log(`failed: ${name}, of which no test ran`);
   for (const name of ended.flatMap(({ results }) => results.retried))
     console.log(`passed when tried again: ${name}`);
-  // A worker that died, or a file that could not be read, has no test that failed.
-  const broken = ended.filter(({ code, results }) => code !== 0 && results.failed.length === 0).length;
+  const count = failed.length + silent.length;
+  // An error beside every test, say.
+  const broken = count === 0 && ended.some(({ code }) => code !== 0) ? 1 : 0;
   if (broken > 0) console.log(`the test runner failed: see ${LOG}`);
   if (sum("skipped") > 0) console.log(`${sum("skipped")} skipped: ${LOG} names them`);
-  return end(sum("passed"), failed.length + broken);
+  return end(sum("passed"), count + broken);
 }
 
 function end(passed: number, failed: number): number {
