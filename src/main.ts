@@ -11,6 +11,6 @@ const { EXIT } = await import("#cli/screen/failure.ts");
 const terminal = createProcessTerminal();
 const code = await runCli(args, terminal);
 const isWhole = await terminal.end();
-// A server has done its work also where nobody could be told where it listened.
+// A server has done its work also when its output was lost.
 const isDone = isWhole || args[0] === "serve" || code !== EXIT.ok;
 process.exit(isDone ? code : EXIT.failure);

@@ -9,7 +9,7 @@ const ENDPOINT_PATH = /\/(?:chat\/completions|completions|embeddings|models)$/u;
 /** `/v1`, and the few that count on: `/v1beta/openai`, `/api/v3`. */
 const VERSION_SEGMENT = /\/v\d+[a-z0-9]*(?:\/|$)/u;
 
-/** Of a provider's base URL as it is stored; null when nothing looks wrong. */
+/** Looks at a provider's base URL as it is stored; null when nothing looks wrong. */
 export function findBaseUrlWarning(baseUrl: string): BaseUrlWarning | null {
   const { pathname } = new URL(baseUrl);
   const endpoint = ENDPOINT_PATH.exec(pathname)?.[0];

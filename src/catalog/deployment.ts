@@ -16,9 +16,9 @@ import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogChange, CatalogPlan } from "./store.ts";
 
 export interface DeploymentBirth {
-  /** Of the model, should it be made. */
+  /** The id of the model, when one is made. */
   readonly id: string;
-  /** Of the provider, should it be made. */
+  /** The id of the provider, when one is made. */
   readonly providerId: string;
   readonly createdAtUs: InstantUs;
   readonly secrets: SecretBox;

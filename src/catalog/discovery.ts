@@ -62,7 +62,7 @@ export function createDiscovery({ catalog, fetchModels, clock }: DiscoveryDeps):
   };
 }
 
-/** The largest public catalogs list some hundreds; nobody would choose from more. */
+/** The largest public catalogs list some hundreds; no admin would choose from more. */
 export const DISCOVERED_MODELS_MAX = 10_000;
 
 function readAnswer(answer: FetchedModels): readonly string[] {

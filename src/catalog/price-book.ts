@@ -11,7 +11,7 @@ export interface PriceBook {
   readonly find: (name: string, unit: Unit) => PriceRow | null;
 }
 
-/** Made anew with each snapshot, also of a feed's 20,000 rows: names are grouped first, and only they are sorted. */
+/** Each snapshot makes one, also from a feed's 20,000 rows: names are grouped first, and only they are sorted. */
 export function createPriceBook(rows: readonly PriceRow[]): PriceBook {
   const byName = new Map<string, { [unit in Unit]?: PriceRow }>();
   for (const row of rows) {

@@ -92,7 +92,7 @@ export interface KeyContext {
   readonly context: AddressContext;
 }
 
-/** A provider's usual variable is followed only to its usual address: no key goes to a server that nobody named it for. */
+/** A provider's usual variable is followed only to its usual address: no key goes to a server that it was not named for. */
 export function readApiKey(params: SourceMap, { upstream, isOwnBase, context }: KeyContext): Referred | null {
   const { variables, credentials } = context;
   const credential = findCredential(params, credentials);

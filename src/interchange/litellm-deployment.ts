@@ -76,7 +76,7 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
   };
 
   if (name.includes("*") || model.includes("*"))
-    return leave(entry.line, "a wildcard stands for models that nobody named");
+    return leave(entry.line, "a wildcard stands for models without a name");
   if (!isAlias(name))
     return leave(
       entry.line,

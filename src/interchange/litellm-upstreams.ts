@@ -62,7 +62,7 @@ const COMPATIBLE: LitellmUpstream = {
   remark: null,
 };
 
-/** As the providers' own documentation has their chat-completions base URLs. */
+/** The chat-completions base URLs are those of the providers' own documentation. */
 const UPSTREAMS: ReadonlyMap<string, LitellmUpstream> = new Map([
   ["openai", OPENAI],
   ["text-completion-openai", OPENAI],

@@ -11,7 +11,7 @@ export interface SourceMap {
 }
 
 export interface SourceEntry {
-  /** Of the key. */
+  /** The line of the key. */
   readonly line: number;
   readonly value: Source;
 }

@@ -23,7 +23,7 @@ export function parsePage(query: { readonly limit?: unknown; readonly offset?: u
   };
 }
 
-/** Of a query parameter; null for anything but digits. */
+/** Reads a query parameter; null for anything but digits. */
 export function parseWholeNumber(value: unknown): number | null {
   if (typeof value !== "string" || !/^[0-9]{1,15}$/.test(value)) return null;
   return Number(value);

@@ -30,7 +30,7 @@ export interface ProviderIds {
   readonly exclude: readonly string[];
 }
 
-/** Matches everything, whoever the provider. */
+/** Matches everything of any provider. */
 export const NO_FILTER: Omit<UsageFilter, "provider"> = {
   principal: null,
   keyId: null,
@@ -66,7 +66,7 @@ export function parseUsageFilter(query: URLSearchParams): UsageFilter {
 
 /**
  * What a provider's name means in the ledger, which keeps internal ids: `providers` is every provider that exists. A name
- * that nobody has matches nothing.
+ * that no provider has matches nothing.
  */
 export function toProviderIds(
   providerName: string | null,

@@ -6,7 +6,7 @@ import type { ReportContext } from "./store.ts";
 /** Who used what: what reports group by. */
 export interface ReportSubject {
   readonly principal: string;
-  /** Of an API key; null for the relay. */
+  /** The id of an API key; null for the relay. */
   readonly keyId: string | null;
   readonly providerId: string;
   readonly model: string | null;
@@ -59,7 +59,7 @@ export function groupRows<Row>(rows: readonly Row[], parts: readonly ((row: Row)
   return closeGaps(places);
 }
 
-/** The same rows in the same order, without the least used when there are too many; of equals the first are kept. */
+/** Leaves out the least used when there are too many rows; of equals the first are kept, and the order stays. */
 export function keepMostUsed<Row extends { readonly requests: number }>(
   rows: readonly Row[],
   rowsMax = REPORT_ROWS_MAX,
@@ -92,7 +92,7 @@ function compareParts(left: KeyPart, right: KeyPart): number {
   return compareCodeUnits(String(left), String(right));
 }
 
-/** The same order, counted from 0 without a gap. */
+/** Numbers the places from 0 without a gap; their order stays. */
 function closeGaps(places: Float64Array): Groups {
   const distinct = Float64Array.from(new Set(places)).sort();
   const groupAt = new Map<number, number>();

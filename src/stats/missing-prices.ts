@@ -4,16 +4,16 @@ import { UNITS, type Unit } from "#kernel/units.ts";
 import { keepMostUsed } from "./grouping.ts";
 import type { MissingPrices, UnpricedUnit } from "./store.ts";
 
-/** Rows of the report, since names that the relay passes on are anybody's; the most used are kept. */
+/** Rows of the report, since callers of the relay choose names freely; the most used are kept. */
 export const MISSING_PRICES_MAX = 1000;
 
 /** A part of what was used of one unit without a price. */
 export interface UnpricedUse extends Omit<UnpricedUnit, "quantity"> {
-  /** As totals keep it: audio in microseconds. */
+  /** The quantity as totals keep it: audio in microseconds. */
   readonly total: number;
 }
 
-/** The parts put together, by model, those of the relay last, and unit. */
+/** Adds the parts up by model, those of the relay last, and unit. */
 export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrices, "snapped"> {
   const sums = new Map<string, Growing>();
   for (const { model, isRelayed, unit, ...part } of parts) {

@@ -61,7 +61,7 @@ export function parseSeriesGrouping(
 
 const TAG_PREFIX = "tag:";
 
-/** As it stands in the address. */
+/** The value of `group_by` in an address. */
 export function formatGroupBy(by: GroupBy): string {
   return by.field === "tag" ? `${TAG_PREFIX}${by.tagKey}` : by.field;
 }

@@ -14,7 +14,7 @@ export interface RequestLogRow {
   readonly principal: string;
   readonly keyId: string | null;
   readonly relayTokenId: string | null;
-  /** The provider's internal id, or the relay's sentinel; names are joined by whoever knows the catalog. */
+  /** The provider's internal id, or the relay's sentinel; the reader joins names from the catalog. */
   readonly providerId: string;
   readonly model: string | null;
   readonly upstreamName: string | null;
@@ -37,7 +37,7 @@ export interface StatsQuery {
   readonly filter: Omit<UsageFilter, "provider">;
   /** `include: null` is every provider but the excluded ones: `(deleted)` excludes all that exist and the relay. */
   readonly providers: ProviderIds;
-  /** Only what this principal used, whatever it was called; null is everybody. */
+  /** Only what this principal used, whatever it was called; null is every principal. */
   readonly principalId: string | null;
 }
 
@@ -135,7 +135,7 @@ export interface ReportOptions {
 }
 
 export interface RequestListOptions extends ReportOptions {
-  /** False for a page whose total nobody looks at: it is then 0, and nothing is counted for it. */
+  /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */
   readonly isTotalWanted?: boolean;
 }
 

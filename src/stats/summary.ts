@@ -14,7 +14,7 @@ export interface SummaryPart {
   readonly cancelled: number;
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;
-  /** Quantities as reports count them; null when nobody reported the unit. */
+  /** Quantities as reports count them; null when no provider reported the unit. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly cachedInputTokens: number | null;

@@ -57,7 +57,7 @@ function toProviderFacts(provider: Provider | null) {
   return facts;
 }
 
-/** As the file has it, but for the prices, which are in force; a route is told as a whole. */
+/** A model has the fields of the file, but the prices are those in force, and a route is one value. */
 function toModelFacts(resolved: ResolvedModel | null) {
   if (resolved === null) return null;
   const { provider, upstream_name, capabilities, target, pricing, hidden, origin } = toModelView(resolved);

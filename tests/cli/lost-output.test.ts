@@ -56,7 +56,7 @@ describe("what could not be written", () => {
         runProcess(["bash", "-c", end, "bash", LOCKPORT, ...line.split(" ")], { env });
       const lost = await runOwn(rest, "admin bootstrap --if-missing");
       expect(lost.code).toBe(1);
-      expect(lost.messages).toContain("The key of admin was deleted again, since nobody has seen it");
+      expect(lost.messages).toContain("The key of admin could not be shown and was deleted again");
       const again = await runOwn('"$@"', "admin bootstrap --if-missing");
       expect(again).toMatchObject({ code: 0, data: expect.stringMatching(/^lp_\w+\n$/) });
       for (const line of ["key create --principal admin", "relay-token create --principal admin"])
@@ -89,7 +89,7 @@ describe("what could not be written", () => {
         env: { PROXY_API_KEY: key },
       });
       expect({ line, code: lost.code }).toEqual({ line, code: 1 });
-      expect(lost.messages).toContain("was deleted again, since nobody has seen it");
+      expect(lost.messages).toContain("could not be shown and was deleted again");
     }
     expect(await list("/admin/v1/keys", "keys")).toBe(keyCount);
     expect(await list("/admin/v1/relay-tokens", "relay_tokens")).toBe(0);

@@ -103,7 +103,7 @@ export const SETTINGS = {
     "PROXY_OIDC_REQUIRED_GROUP",
     null,
     "group",
-    "Only members of this group may sign in. Unset: everybody whom the OpenID provider knows.",
+    "Only members of this group may sign in. Unset: all users of the OpenID provider.",
     toText,
   ),
   oidcAdminGroup: setting(

@@ -20,7 +20,7 @@ const STDOUT = "-";
 export function addBackupCommand(program: Command, terminal: Terminal): void {
   const command = addLocalCommand(program, "backup", "copy the installation into one file, online")
     .argument("<file>", "where to; - is stdout")
-    .option("--with-secret-key", "put the secret key in: whoever has the file then has the credentials")
+    .option("--with-secret-key", "include the secret key: the file then gives access to all credentials")
     .action(async (file: string, options: BackupOptions) => {
       if (file === STDOUT) requirePipe(terminal, options);
       const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
@@ -35,7 +35,7 @@ export function addBackupCommand(program: Command, terminal: Terminal): void {
         return backUpToStream(write, request, deps);
       });
       const advice = withSecretKey
-        ? "The secret key is in it: keep it where nobody else can read it."
+        ? "The secret key is in it: keep it where only you can read it."
         : "The secret key is not in it: keep secret.key (or PROXY_SECRET_KEY) elsewhere, it is needed to restore.";
       if (file === STDOUT) {
         terminal.writeMessage(`${advice}\n`);
@@ -87,7 +87,7 @@ async function writeToPipe(terminal: Terminal, bytes: Uint8Array): Promise<void>
   } catch {
     throw new CommandError(
       "failure",
-      "The backup on stdout is incomplete: whoever took it has gone, or could take no more.",
+      "The backup on stdout is incomplete: its reader has closed it, or could take no more.",
     );
   }
 }

@@ -76,7 +76,7 @@ a second run changes nothing but fills in API keys that were missing.`,
   ]);
 }
 
-/** Compares keys with what the providers of this machine have stored; a server tells nobody. */
+/** Compares keys with what the providers of this machine have stored; a server tells no client. */
 async function openKeyMatch({ local }: Installation): Promise<MatchKey> {
   if (local === null) return () => null;
   const { secrets, catalog } = local;

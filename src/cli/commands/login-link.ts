@@ -78,7 +78,7 @@ async function findPrincipal({ principals }: LocalServices, name: string): Promi
   const principal =
     name === ADMIN_PRINCIPAL_NAME ? await principals.ensureAdmin() : await principals.getByName(name);
   if (principal.enabled) return principal;
-  throw new ProxyError("principal_not_found", `${name} is disabled: nobody can sign in as it.`, {
+  throw new ProxyError("principal_not_found", `${name} is disabled and cannot sign in: enable it first.`, {
     param: "name",
   });
 }

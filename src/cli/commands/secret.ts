@@ -30,11 +30,11 @@ export async function showSecret(
     const { kind, sentence } = toFailure(cause);
     throw new CommandError(
       kind,
-      `The ${what} was made, nobody has seen it, and it could not be deleted again: ${sentence} Delete it by its id, ${view.id}.`,
+      `The ${what} was made but could not be shown, and deleting it failed: ${sentence} Delete it by its id, ${view.id}.`,
     );
   }
   throw new CommandError(
     "failure",
-    `The ${what} was deleted again, since nobody has seen it: run the command once more where its output can be written.`,
+    `The ${what} could not be shown and was deleted again: run the command once more where its output can be written.`,
   );
 }

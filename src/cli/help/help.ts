@@ -21,8 +21,8 @@ export function listOptions(command: Command): Option[] {
 }
 
 /**
- * What stands after a command's options, brought to 80 columns: a longer line is broken where its paragraph is filled anew, a
- * longer example goes on behind a backslash.
+ * Brings what stands after a command's options to 80 columns: the paragraph of a longer line is filled again, a longer
+ * example goes on behind a backslash.
  */
 export function foldHelp(text: string): string {
   const [notes = "", examples] = text.split(EXAMPLES_HEADING, 2);

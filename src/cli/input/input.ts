@@ -13,7 +13,7 @@ export function readNumber(text: string): number {
   return findNumber(text) ?? refuseNumber("It must be a number.");
 }
 
-/** As people write one: `0x10` is none. */
+/** A number as people write it: `0x10` is none. */
 const DECIMAL = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?$/i;
 
 function findNumber(text: string): number | null {
@@ -69,7 +69,7 @@ export async function readTextFile(path: string, bytesMax: number = TEXT_BYTES_M
   return requireThere(path, await findTextFile(path, bytesMax));
 }
 
-/** As `readTextFile`; null when there is no such file. */
+/** Reads like `readTextFile`; null when there is no such file. */
 export async function findTextFile(path: string, bytesMax: number): Promise<string | null> {
   const name = `The file ${toPrintable(path)}`;
   try {
@@ -101,7 +101,7 @@ export async function findCaFile(path: string): Promise<string | null> {
   throw new CommandError("failure", `The file ${toPrintable(path)} is empty: it has to hold certificates.`);
 }
 
-/** As `findCaFile`; throws a `CommandError` when there is no such file. */
+/** Reads like `findCaFile`; throws a `CommandError` when there is no such file. */
 export async function readCaFile(path: string): Promise<string> {
   return requireThere(path, await findCaFile(path));
 }

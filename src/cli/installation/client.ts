@@ -14,7 +14,7 @@ export function createClient(origin: string, send: Send): Client {
     send(input instanceof Request ? input : new Request(String(input), init));
   return treaty<Api>(origin, {
     keepDomain: true,
-    // Else every instant becomes a `Date`, which ends at milliseconds.
+    // With parsing, every instant becomes a `Date`, which ends at milliseconds.
     parseDate: false,
     fetcher: Object.assign(fetcher, { preconnect: fetch.preconnect }),
   });

@@ -12,8 +12,8 @@ const SPELLING_MS_PER_SECOND_MAX = 100;
 const SECOND_MS = 1000;
 
 /**
- * The text of `GET /metrics`, made anew each time but for the usage series: their text is kept as long as nothing more was
- * counted, and, once the time of a second is used up, until that second is over.
+ * The text of `GET /metrics`, made for each request but for the usage series: their text is kept as long as nothing more
+ * was counted, and, once the time of a second is used up, until that second is over.
  */
 export function createMetricsText(sources: MetricsSources, clock: Clock): () => string {
   const startedAtSeconds = clock.nowUs() / 1_000_000;

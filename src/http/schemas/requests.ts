@@ -154,7 +154,7 @@ const toCatalog = <Provider extends TSchema>(title: string, provider: Provider) 
 export const CatalogFile = t.Unsafe<CatalogFileShape>(
   toCatalog("CatalogFile", t.Object(CATALOG_PROVIDER, { additionalProperties: false })),
 );
-/** The same file with the secrets that it speaks of. */
+/** A `CatalogFile` with the secrets that it refers to. */
 export const CatalogRequest = t.Unsafe<CatalogFileShape>(
   toCatalog(
     "CatalogRequest",
