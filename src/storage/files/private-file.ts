@@ -34,12 +34,12 @@ export function openPrivateFile(path: string, flags: MakingFlags): number {
   }
 }
 
-/** An empty one. */
+/** Makes an empty private file. Throws when there is one of that name. */
 export function makePrivateFile(path: string): void {
   closeSync(openPrivateFile(path, "wx"));
 }
 
-/** The same of a folder (mode 0700), whose parent exists. */
+/** Makes a folder that is its owner's alone (mode 0700). Its parent exists. */
 export function makePrivateFolder(path: string): void {
   mkdirSync(path, { mode: PRIVATE_FOLDER_MODE });
   keepOwner(path, lstatSync(path), (uid, gid) => lchownSync(path, uid, gid));

@@ -23,7 +23,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** The same before it returns, for the start-up. */
+/** Syncs a folder before it returns, for the start-up. */
 export function syncFolderNow(path: string): void {
   if (process.platform === "win32") return;
   try {

@@ -24,7 +24,7 @@ export function listSegments(directory: string): readonly number[] {
     .sort((left, right) => left - right);
 }
 
-/** The same of a folder that may not be there, may be none, or may be closed to this user. */
+/** The numbers of the segments, ascending; none for a folder that is absent, is a file, or is closed to this user. */
 export function findSegments(directory: string): readonly number[] {
   try {
     return listSegments(directory);

@@ -18,7 +18,7 @@ export function lockDataFolder(dataDir: string): FolderLock {
   );
 }
 
-/** The same; null when another holds it. */
+/** Takes the lock of the folder; null when another process holds it. */
 export function tryLockDataFolder(dataDir: string): FolderLock | null {
   const path = toLockPath(dataDir);
   return withLockErrors(path, () => {
