@@ -153,7 +153,6 @@ function toEnding(random: Random): UsageEnding {
     usage: {
       shape: "inclusive",
       quantities: { input_tokens: input, output_tokens: output, cached_input_tokens: cached },
-      cacheCreationTokens: null,
     },
     prices: PRICES,
     costPico: BigInt(input) * 2_500_000n + BigInt(output) * 10_000_000n,

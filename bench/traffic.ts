@@ -122,19 +122,23 @@ function toFailed(chance: Chance, failure: Failure): UsageEnding {
 function toUsage(chance: Chance, site: Site, isCutOff: boolean): ReportedUsage {
   const input = Math.round(toLogNormal(chance, 1_300, 1.1));
   if (site.model.endpoint === "embeddings" && !site.isRelay) {
-    return { shape: "inclusive", quantities: { input_tokens: input }, cacheCreationTokens: null };
+    return { shape: "inclusive", quantities: { input_tokens: input } };
   }
   const output = Math.round(toLogNormal(chance, isCutOff ? 90 : 260, 1));
   const cached = chance() < 0.45 ? Math.round(input * (0.4 + 0.6 * chance())) : 0;
   if (site.isRelay) {
     return {
       shape: "exclusive",
-      quantities: { input_tokens: input, output_tokens: output, cached_input_tokens: cached * 4 },
-      cacheCreationTokens: chance() < 0.5 ? Math.round(input / 3) : 0,
+      quantities: {
+        input_tokens: input,
+        output_tokens: output,
+        cached_input_tokens: cached * 4,
+        cache_write_tokens: chance() < 0.5 ? Math.round(input / 3) : 0,
+      },
     };
   }
   const base = { input_tokens: input, output_tokens: output };
   // Not every upstream says how much it had cached.
   const quantities = site.model.provider % 4 === 2 ? base : { ...base, cached_input_tokens: cached };
-  return { shape: "inclusive", quantities, cacheCreationTokens: null };
+  return { shape: "inclusive", quantities };
 }

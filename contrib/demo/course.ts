@@ -82,15 +82,16 @@ function toUsage(chance: Chance, habit: Habit): ReportedUsage {
     : 0;
   if (habit.isRelayed === true) {
     // A conversation is read from the cache again and again, and grows it.
-    const quantities = { input_tokens: input, output_tokens: output, cached_input_tokens: cached * 24 };
-    return {
-      shape: "exclusive",
-      quantities,
-      cacheCreationTokens: isCached ? Math.round(input * chance() * 3) : 0,
+    const quantities = {
+      input_tokens: input,
+      output_tokens: output,
+      cached_input_tokens: cached * 24,
+      cache_write_tokens: isCached ? Math.round(input * chance() * 3) : 0,
     };
+    return { shape: "exclusive", quantities };
   }
   if (habit.endpoint === "embeddings") {
-    return { shape: "inclusive", quantities: { input_tokens: input }, cacheCreationTokens: null };
+    return { shape: "inclusive", quantities: { input_tokens: input } };
   }
   const quantities = {
     input_tokens: input,
@@ -100,7 +101,7 @@ function toUsage(chance: Chance, habit: Habit): ReportedUsage {
       ? {}
       : { audio_seconds: Math.round(toLogNormal(chance, habit.audioSeconds, 0.6) * 10) / 10 }),
   };
-  return { shape: "inclusive", quantities, cacheCreationTokens: null };
+  return { shape: "inclusive", quantities };
 }
 
 /** Upstreams cache prompts in blocks. */

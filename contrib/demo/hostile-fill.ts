@@ -243,7 +243,6 @@ const GOOD: Course = {
       usage: {
         shape: "inclusive",
         quantities: { input_tokens: 120, output_tokens: 40 },
-        cacheCreationTokens: null,
       },
       errorKind: null,
       complete: true,

@@ -75,7 +75,6 @@ CREATE TABLE `prices` (
 	`price_pico` integer,
 	`feed_version` text,
 	PRIMARY KEY(`name`, `unit`),
-	CONSTRAINT "prices_unit_known" CHECK("prices"."unit" IN ('input_tokens', 'output_tokens', 'cached_input_tokens', 'audio_seconds')),
 	CONSTRAINT "prices_not_negative" CHECK("prices"."price_pico" IS NULL OR "prices"."price_pico" >= 0)
 );
 --> statement-breakpoint

@@ -2,7 +2,7 @@ import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import { byUnit, UNITS } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { AccountSubject } from "./account.ts";
 import { toAttribution } from "./attribution.ts";
@@ -60,10 +60,5 @@ export function toAccountSubject(input: RelayInput, { model, streamed }: Asked):
 
 /** Relayed models are in no catalog: a price is whatever is kept under exactly this name. */
 function findPrices(catalog: CatalogSnapshot, model: string): PriceSet {
-  const prices: { -readonly [unit in keyof PriceSet]: PriceSet[unit] } = {};
-  for (const unit of UNITS) {
-    const pricePico = catalog.findPrice(model, unit)?.pricePico ?? null;
-    if (pricePico !== null) prices[unit] = pricePico;
-  }
-  return prices;
+  return byUnit(UNITS, (unit) => catalog.findPrice(model, unit)?.pricePico ?? undefined);
 }

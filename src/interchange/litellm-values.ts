@@ -64,6 +64,8 @@ const PRICE_FIELDS: ReadonlyMap<string, Unit> = new Map([
   ["input_cost_per_token", "input_tokens"],
   ["output_cost_per_token", "output_tokens"],
   ["cache_read_input_token_cost", "cached_input_tokens"],
+  ["cache_creation_input_token_cost", "cache_write_tokens"],
+  ["cache_creation_input_token_cost_above_1hr", "cache_write_1h_tokens"],
 ]);
 
 export function isPriceField(field: string): boolean {

@@ -1,18 +1,157 @@
 import { ProxyError } from "./errors.ts";
 
-/** The metered units, in the order in which they are listed. */
-export const UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
-export type Unit = (typeof UNITS)[number];
+interface UnitRow {
+  /** What is counted, as in "price per million tokens". */
+  readonly measure: "tokens" | "seconds";
+  /** The page's words: for a quantity of it, for the heading of a column, and after a number. */
+  readonly label: string;
+  readonly heading: string;
+  readonly short: string;
+  /** Capabilities of the models whose requests use it: without a price, such a model is shown as unpriced. */
+  readonly usedBy: readonly string[];
+}
 
-/** Those that are counted in tokens. */
-export const TOKEN_UNITS = UNITS.filter((unit) => unit.endsWith("_tokens"));
+/** A unit of the reports. Tables of totals keep it in `column`, in whole multiples of 1 / `scale` where that is not 1. */
+interface ReportUnitRow extends UnitRow {
+  readonly detailOf: null;
+  readonly column: string;
+  readonly scale: number;
+}
+
+/**
+ * A part of a report's unit that may have a price of its own. Reports count it in `detailOf`, and without a price of its
+ * own it costs what `detailOf` costs.
+ */
+interface DetailUnitRow extends UnitRow {
+  readonly detailOf: "input_tokens";
+}
+
+const TEXTUAL = ["chat", "completions"] as const;
+
+/**
+ * The metered units by their wire names, in the order in which they are listed. Columns, sums, prices, JSON, CSV, metrics,
+ * the command line and the page come from this table; `usage/tally.ts` says where a response tells each.
+ */
+export const UNIT_TABLE = {
+  input_tokens: {
+    detailOf: null,
+    column: "input_tokens",
+    scale: 1,
+    measure: "tokens",
+    label: "Input tokens",
+    heading: "Input",
+    short: "in",
+    usedBy: [...TEXTUAL, "embeddings"],
+  },
+  output_tokens: {
+    detailOf: null,
+    column: "output_tokens",
+    scale: 1,
+    measure: "tokens",
+    label: "Output tokens",
+    heading: "Output",
+    short: "out",
+    usedBy: TEXTUAL,
+  },
+  cached_input_tokens: {
+    detailOf: null,
+    column: "cached_input_tokens",
+    scale: 1,
+    measure: "tokens",
+    label: "Cached input tokens",
+    heading: "Cached",
+    short: "cached",
+    usedBy: TEXTUAL,
+  },
+  audio_seconds: {
+    detailOf: null,
+    column: "audio_us",
+    scale: 1e6,
+    measure: "seconds",
+    label: "Audio seconds",
+    heading: "Audio",
+    short: "s audio",
+    usedBy: ["transcription"],
+  },
+  cache_write_tokens: {
+    detailOf: "input_tokens",
+    measure: "tokens",
+    label: "Cache write tokens",
+    heading: "Cache write",
+    short: "cache write",
+    usedBy: TEXTUAL,
+  },
+  cache_write_1h_tokens: {
+    detailOf: "input_tokens",
+    measure: "tokens",
+    label: "Cache write tokens (1 hour)",
+    heading: "1h cache write",
+    short: "1h cache write",
+    usedBy: TEXTUAL,
+  },
+} as const satisfies { readonly [unit: string]: ReportUnitRow | DetailUnitRow };
+
+type Table = typeof UNIT_TABLE;
+export type Unit = keyof Table;
+export type DetailUnit = {
+  [unit in Unit]: Table[unit] extends DetailUnitRow ? unit : never;
+}[Unit];
+export type ReportUnit = Exclude<Unit, DetailUnit>;
+/** The columns of `ReportUnit`s in tables of totals. */
+export type UnitColumn = Table[ReportUnit]["column"];
 
 export function isUnit(value: unknown): value is Unit {
-  return UNITS.some((unit) => unit === value);
+  return typeof value === "string" && Object.hasOwn(UNIT_TABLE, value);
 }
+
+function isDetailUnit(unit: Unit): unit is DetailUnit {
+  return UNIT_TABLE[unit].detailOf !== null;
+}
+
+export function isReportUnit(unit: Unit): unit is ReportUnit {
+  return !isDetailUnit(unit);
+}
+
+/** The report's unit that counts it. */
+export function toReportUnit(unit: Unit): ReportUnit {
+  return isDetailUnit(unit) ? UNIT_TABLE[unit].detailOf : unit;
+}
+
+export const UNITS: readonly Unit[] = Object.keys(UNIT_TABLE).filter(isUnit);
+export const REPORT_UNITS: readonly ReportUnit[] = UNITS.filter(isReportUnit);
+/** The report's units that count tokens. */
+export const TOKEN_UNITS = REPORT_UNITS.filter((unit) => UNIT_TABLE[unit].measure === "tokens");
+export const DETAIL_UNITS: readonly DetailUnit[] = UNITS.filter(isDetailUnit);
+export const UNIT_COLUMNS: readonly UnitColumn[] = REPORT_UNITS.map((unit) => UNIT_TABLE[unit].column);
 
 /** Quantities by unit; an absent unit was not reported, which is not the same as zero. */
 export type Quantities = { readonly [unit in Unit]?: number };
+export type ReportQuantities = { readonly [unit in ReportUnit]?: number };
+/** Sums as tables of totals keep them; null when nothing reported the unit. */
+export type UnitTotals = { readonly [column in UnitColumn]: number | null };
+
+/** What `find` gives for each of the units, in their order; without those for which it gives undefined. */
+export function byUnit<Name extends Unit, Value>(
+  units: readonly Name[],
+  find: (unit: Name) => Value | undefined,
+): { [unit in Name]?: Value } {
+  const found: { [unit in Name]?: Value } = {};
+  for (const unit of units) {
+    const value = find(unit);
+    if (value !== undefined) found[unit] = value;
+  }
+  return found;
+}
+
+/** What rows of totals add up to. They are scaled last, since sums of whole numbers do not depend on their order. */
+export function toReportQuantities(rows: readonly UnitTotals[]): ReportQuantities {
+  return byUnit(REPORT_UNITS, (unit) => {
+    const { column, scale } = UNIT_TABLE[unit];
+    let sum: number | null = null;
+    for (const { [column]: total } of rows) if (total !== null) sum = (sum ?? 0) + total;
+    return sum === null ? undefined : sum / scale;
+  });
+}
 
 /**
  * Exact money: whole numbers of 10⁻¹² of the currency unit ("pico"). Prices are kept per unit, sums are exact,
@@ -25,6 +164,12 @@ export type PricePico = number;
 
 /** `null` is the mark "this unit has no price", which stops the lookup; an absent unit says nothing. */
 export type PriceSet = { readonly [unit in Unit]?: PricePico | null };
+
+/** The price that a quantity of the unit is multiplied by; null for an unpriced one. A detail falls back to its unit's. */
+export function findUnitPrice(prices: PriceSet, unit: Unit): PricePico | null {
+  const { detailOf } = UNIT_TABLE[unit];
+  return prices[unit] ?? (detailOf === null ? null : (prices[detailOf] ?? null));
+}
 
 /** 10⁹ currency units per million: far above any price, and its pico are still a safe integer. */
 export const PRICE_PER_MILLION_MAX = 1e9;

@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
-import { UNITS, type Unit } from "#kernel/units.ts";
+import { REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { keepMostUsed } from "./grouping.ts";
 import type { MissingPrices, UnpricedUnit } from "./store.ts";
 
@@ -28,11 +28,11 @@ export function toUnpricedUses(parts: readonly UnpricedUse[]): Omit<MissingPrice
     (left, right) =>
       compareCodeUnits(left.model, right.model) ||
       Number(left.isRelayed) - Number(right.isRelayed) ||
-      UNITS.indexOf(left.unit) - UNITS.indexOf(right.unit),
+      REPORT_UNITS.indexOf(left.unit) - REPORT_UNITS.indexOf(right.unit),
   );
   const { rows, truncated } = keepMostUsed(sorted, MISSING_PRICES_MAX);
   const units = rows.map(({ model, isRelayed, unit, requests, total, lastSeenUs }) => {
-    const quantity = toQuantity(unit, total);
+    const quantity = total / UNIT_TABLE[unit].scale;
     return { model, isRelayed, unit, requests, quantity, lastSeenUs };
   });
   return { rows: units, truncated };
@@ -42,10 +42,4 @@ interface Growing extends UnpricedUse {
   requests: number;
   total: number;
   lastSeenUs: InstantUs;
-}
-
-const MICROS_PER_SECOND = 1e6;
-
-function toQuantity(unit: Unit, total: number): number {
-  return unit === "audio_seconds" ? total / MICROS_PER_SECOND : total;
 }

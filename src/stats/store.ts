@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { PriceSet, Pico, Quantities, Unit } from "#kernel/units.ts";
-import type { Outcome } from "#usage/event.ts";
+import type { PriceSet, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
+import type { Outcome, ReportedUsage } from "#usage/event.ts";
 import type { Bucket } from "./bucket.ts";
 import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
@@ -27,7 +27,7 @@ export interface RequestLogRow {
   readonly durationUs: number;
   readonly timeToFirstByteUs: number | null;
   readonly costPico: Pico | null;
-  readonly quantities: Quantities;
+  readonly usage: ReportedUsage | null;
   readonly prices: PriceSet;
   readonly tags: readonly string[];
 }
@@ -70,7 +70,7 @@ export interface SeriesFigures {
   /** Null when nothing in it was priced. */
   readonly costPico: Pico | null;
   /** Normalised as reports count them; a unit that nothing reported is absent. */
-  readonly units: Quantities;
+  readonly units: ReportQuantities;
 }
 
 export interface SeriesBucket extends SeriesFigures {
@@ -118,7 +118,7 @@ export interface UnpricedUnit {
   readonly model: string;
   /** Passed on by the relay, whose prices are those of exactly this name. */
   readonly isRelayed: boolean;
-  readonly unit: Unit;
+  readonly unit: ReportUnit;
   readonly requests: number;
   /** Normalised as reports count it. */
   readonly quantity: number;

@@ -1,5 +1,5 @@
 import type { Pico } from "#kernel/units.ts";
-import { picoToNumber } from "#kernel/units.ts";
+import { picoToNumber, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { joinPieces, spellOnce, toChunks } from "./chunks.ts";
 import type { CsvCell } from "./csv.ts";
 import { toCsvRow } from "./csv.ts";
@@ -14,11 +14,8 @@ export interface SummaryPart {
   readonly cancelled: number;
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;
-  /** Quantities as reports count them; null when no provider reported the unit. */
-  readonly inputTokens: number | null;
-  readonly outputTokens: number | null;
-  readonly cachedInputTokens: number | null;
-  readonly audioUs: number | null;
+  /** As tables of totals keep them, in the order of REPORT_UNITS; null when no provider reported the unit. */
+  readonly totals: readonly (number | null)[];
 }
 
 export interface SummaryOptions {
@@ -55,10 +52,7 @@ interface Row {
   requests: number;
   cancelled: number;
   costPico: Pico | null;
-  inputTokens: number | null;
-  outputTokens: number | null;
-  cachedInputTokens: number | null;
-  audioUs: number | null;
+  totals: readonly (number | null)[];
 }
 
 function toRows(parts: readonly SummaryPart[], { grouping, context }: SummaryOptions) {
@@ -78,10 +72,7 @@ function toRows(parts: readonly SummaryPart[], { grouping, context }: SummaryOpt
     row.requests += part.requests;
     row.cancelled += part.cancelled;
     if (part.costPico !== null) row.costPico = (row.costPico ?? 0n) + part.costPico;
-    row.inputTokens = plus(row.inputTokens, part.inputTokens);
-    row.outputTokens = plus(row.outputTokens, part.outputTokens);
-    row.cachedInputTokens = plus(row.cachedInputTokens, part.cachedInputTokens);
-    row.audioUs = plus(row.audioUs, part.audioUs);
+    row.totals = row.totals.map((total, unit) => plus(total, part.totals[unit] ?? null));
   }
   return keepMostUsed(groups.filter((row) => row !== null));
 }
@@ -90,8 +81,6 @@ function toRows(parts: readonly SummaryPart[], { grouping, context }: SummaryOpt
 function plus(sum: number | null, more: number | null): number | null {
   return more === null ? sum : (sum ?? 0) + more;
 }
-
-const MICROS_PER_SECOND = 1e6;
 
 /** Put together by hand: a third of the time of building objects first. A number in a template is spelled as in JSON. */
 function* toJson(rows: readonly Row[], grouping: SummaryGrouping): Generator<string> {
@@ -124,12 +113,17 @@ function toApp(tags: string): string {
 }
 
 function toUnits(row: Row): string {
-  const units: string[] = [];
-  if (row.inputTokens !== null) units.push(`"input_tokens":${row.inputTokens}`);
-  if (row.outputTokens !== null) units.push(`"output_tokens":${row.outputTokens}`);
-  if (row.cachedInputTokens !== null) units.push(`"cached_input_tokens":${row.cachedInputTokens}`);
-  if (row.audioUs !== null) units.push(`"audio_seconds":${row.audioUs / MICROS_PER_SECOND}`);
-  return units.join(",");
+  return REPORT_UNITS.flatMap((unit, index) => {
+    const quantity = toQuantity(row, index);
+    return quantity === null ? [] : [`"${unit}":${quantity}`];
+  }).join(",");
+}
+
+const SCALES = REPORT_UNITS.map((unit) => UNIT_TABLE[unit].scale);
+
+function toQuantity({ totals }: Row, index: number): number | null {
+  const total = totals[index] ?? null;
+  return total === null ? null : total / (SCALES[index] ?? 1);
 }
 
 type Column = readonly [name: string, toCell: (row: Row) => CsvCell];
@@ -138,10 +132,7 @@ const FIGURES: readonly Column[] = [
   ["requests", (row) => row.requests],
   ["cancelled", (row) => row.cancelled],
   ["cost", (row) => row.costPico],
-  ["input_tokens", (row) => row.inputTokens],
-  ["output_tokens", (row) => row.outputTokens],
-  ["cached_input_tokens", (row) => row.cachedInputTokens],
-  ["audio_seconds", (row) => (row.audioUs === null ? null : row.audioUs / MICROS_PER_SECOND)],
+  ...REPORT_UNITS.map((unit, index): Column => [unit, (row) => toQuantity(row, index)]),
 ];
 
 function* toCsv(rows: readonly Row[], grouping: SummaryGrouping): Generator<string> {

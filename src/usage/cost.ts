@@ -1,7 +1,7 @@
-import type { Pico, PriceSet } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
+import { byUnit, findUnitPrice, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
-import { normaliseUsage } from "./normalise.ts";
+import { toDisjointQuantities } from "./normalise.ts";
 
 export interface Cost {
   /** Null when no unit was priced. */
@@ -11,21 +11,37 @@ export interface Cost {
 }
 
 /** A fraction of a unit (audio seconds) is priced to a millionth, which is what totals keep of it. */
+const FRACTION_DIGITS = 6;
 const MICROS_PER_UNIT = 1_000_000n;
 
+/** The quantities that a request is billed for, each multiplied by its price: no token is in two of them. */
+export function toBilledQuantities(usage: ReportedUsage): Quantities {
+  const disjoint = toDisjointQuantities(usage);
+  return byUnit(UNITS, (unit) => {
+    const quantity = disjoint[unit];
+    return quantity === undefined || Number.isInteger(quantity) ? quantity : toMillionths(quantity);
+  });
+}
+
+function toMillionths(quantity: number): number {
+  const whole = Math.floor(quantity);
+  const rounded = whole + Math.round((quantity - whole) * Number(MICROS_PER_UNIT)) / Number(MICROS_PER_UNIT);
+  return Number(rounded.toFixed(FRACTION_DIGITS));
+}
+
 /**
- * What a request cost, from its normalised quantities, so that a cache read is never billed twice (decisions, "Usage and
- * prices"). Exact: the sum over the units, rounded once, half up, to whole pico; whole quantities need no rounding.
+ * What a request cost (decisions, "Usage and prices"). Exact: the sum over the billed quantities, rounded once, half up, to
+ * whole pico; whole quantities need no rounding.
  */
 export function priceUsage(usage: ReportedUsage | null, prices: PriceSet): Cost {
   if (usage === null) return { costPico: null, unpriced: false };
-  const quantities = normaliseUsage(usage);
+  const quantities = toBilledQuantities(usage);
   let costPicoMicros: bigint | null = null;
   let unpriced = false;
   for (const unit of UNITS) {
     const quantity = quantities[unit];
     if (quantity === undefined) continue;
-    const pricePico = prices[unit] ?? null;
+    const pricePico = findUnitPrice(prices, unit);
     if (pricePico === null) unpriced ||= quantity > 0;
     else costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);
   }
@@ -33,7 +49,9 @@ export function priceUsage(usage: ReportedUsage | null, prices: PriceSet): Cost 
   return { costPico, unpriced };
 }
 
+/** By its decimal text, so that a reader who multiplies the same text gets the same cost. */
 function toMicros(quantity: number): bigint {
-  const whole = Math.floor(quantity);
-  return BigInt(whole) * MICROS_PER_UNIT + BigInt(Math.round((quantity - whole) * Number(MICROS_PER_UNIT)));
+  if (Number.isInteger(quantity)) return BigInt(quantity) * MICROS_PER_UNIT;
+  const [whole = "", fraction = ""] = String(quantity).split(".");
+  return BigInt(whole + fraction.padEnd(FRACTION_DIGITS, "0"));
 }

@@ -21,12 +21,13 @@ export const ERROR_KIND_LENGTH_MAX = 64;
 export const USAGE_SHAPES = ["inclusive", "exclusive"] as const;
 export type UsageShape = (typeof USAGE_SHAPES)[number];
 
-/** What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. */
+/**
+ * What an upstream reported, as it reported it. Whole numbers or fractions (`audio_seconds`), never negative. Cache writes
+ * are told in the exclusive shape only.
+ */
 export interface ReportedUsage {
   readonly shape: UsageShape;
   readonly quantities: Quantities;
-  /** Tokens written to a cache; only in the exclusive shape, priced as input. */
-  readonly cacheCreationTokens: number | null;
 }
 
 /** Who asked for what, known when a request is dispatched. */

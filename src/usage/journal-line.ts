@@ -1,7 +1,7 @@
 import type { Outcome, UsageEnding, UsageShape, UsageSubject } from "./event.ts";
 import { OUTCOMES, USAGE_SHAPES } from "./event.ts";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import { byUnit, UNITS } from "#kernel/units.ts";
 
 /** What of a subject is the same from request to request. */
 export type UsageDimensions = Omit<UsageSubject, "arrivedAtUs" | "streamed">;
@@ -39,8 +39,6 @@ const DURATION_US_MAX = 1e12;
 const NEWLINE = 0x0a;
 /** Eight hexadecimal digits of the checksum and a space. */
 const CHECKSUM_BYTES = 9;
-/** Where the quantities of an end line begin, in the order of UNITS: a new unit is appended. */
-const FIRST_QUANTITY = 12;
 
 /**
  * The text of one line: CRC-32 of the payload in hexadecimal, a space, a JSON array, a line feed. JSON holds no line
@@ -87,7 +85,6 @@ function toArray(entry: JournalEntry): readonly unknown[] {
     return ["b", sequence, arrivedAtUs, streamed ? 1 : 0, fields];
   }
   const { ending, prices } = entry;
-  const quantities = ending.usage?.quantities;
   // Null, never undefined: JSON.stringify takes four times as long over an array that holds one.
   return [
     "e",
@@ -101,11 +98,7 @@ function toArray(entry: JournalEntry): readonly unknown[] {
     ending.costPico === null ? null : ending.costPico.toString(),
     ending.unpriced ? 1 : 0,
     ending.usage?.shape ?? null,
-    ending.usage?.cacheCreationTokens ?? null,
-    quantities?.input_tokens ?? null,
-    quantities?.output_tokens ?? null,
-    quantities?.cached_input_tokens ?? null,
-    quantities?.audio_seconds ?? null,
+    ending.usage?.quantities ?? null,
   ];
 }
 
@@ -145,10 +138,12 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
     }
     case "e": {
       const prices = fields[7];
+      const ending = toEnding(fields);
+      if (ending === null) return null;
       return {
         kind: "end",
         sequence: number,
-        ending: toEnding(fields),
+        ending,
         prices: typeof prices === "number" ? prices : toPrices(prices),
       };
     }
@@ -173,19 +168,19 @@ function toDimensions(fields: readonly unknown[]): UsageDimensions {
   };
 }
 
-function toEnding(fields: readonly unknown[]): UsageFigures {
+/** Null when the usage is not spelled by unit: an earlier version's line, which would be read as no usage. */
+function toEnding(fields: readonly unknown[]): UsageFigures | null {
   const cost = toText(fields[8]);
   const shape = toShape(fields[10]);
+  const quantities = toMembers(fields[11]);
+  if (shape !== null && quantities === null) return null;
   return {
     statusCode: toCount(fields[2]),
     outcome: toOutcome(fields[3]),
     errorKind: toText(fields[4]),
     durationUs: toDuration(fields[5]),
     timeToFirstByteUs: fields[6] === null ? null : toDuration(fields[6]),
-    usage:
-      shape === null
-        ? null
-        : { shape, quantities: toQuantities(fields), cacheCreationTokens: toQuantity(fields[11]) },
+    usage: shape === null || quantities === null ? null : { shape, quantities: toQuantities(quantities) },
     costPico: cost !== null && /^[0-9]{1,60}$/.test(cost) ? BigInt(cost) : null,
     unpriced: fields[9] === 1,
   };
@@ -205,10 +200,6 @@ function toDuration(value: unknown): number {
   return Math.min(toCount(value), DURATION_US_MAX);
 }
 
-function toQuantity(value: unknown): number | null {
-  return typeof value === "number" && value >= 0 ? value : null;
-}
-
 function toOutcome(value: unknown): Outcome {
   return OUTCOMES.find((outcome) => outcome === value) ?? "unreachable";
 }
@@ -217,24 +208,26 @@ function toShape(value: unknown): UsageShape | null {
   return USAGE_SHAPES.find((shape) => shape === value) ?? null;
 }
 
-function toQuantities(fields: readonly unknown[]): Quantities {
-  const quantities: { -readonly [unit in keyof Quantities]: Quantities[unit] } = {};
-  for (let index = 0; index < UNITS.length; index += 1) {
-    const unit = UNITS[index];
-    const quantity = toQuantity(fields[FIRST_QUANTITY + index]);
-    if (unit !== undefined && quantity !== null) quantities[unit] = quantity;
-  }
-  return quantities;
+type Members = ReadonlyMap<string, unknown>;
+
+function toMembers(value: unknown): Members | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? new Map(Object.entries(value))
+    : null;
+}
+
+function toQuantities(members: Members): Quantities {
+  return byUnit(UNITS, (unit) => {
+    const quantity = members.get(unit);
+    return typeof quantity === "number" && quantity >= 0 ? quantity : undefined;
+  });
 }
 
 /** In the order of UNITS, so that equal sets have equal texts. Also reads a price set back from its stored JSON text. */
 export function toPrices(value: unknown): PriceSet {
-  const prices: { -readonly [unit in keyof PriceSet]: PriceSet[unit] } = {};
-  if (typeof value !== "object" || value === null) return prices;
-  const members = new Map<string, unknown>(Object.entries(value));
-  for (const unit of UNITS) {
-    const price = members.get(unit);
-    if (price === null || typeof price === "number") prices[unit] = price;
-  }
-  return prices;
+  const members = toMembers(value);
+  return byUnit(UNITS, (unit) => {
+    const price = members?.get(unit);
+    return price === null || typeof price === "number" ? price : undefined;
+  });
 }

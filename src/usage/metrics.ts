@@ -1,9 +1,9 @@
 import { truncateCodePoints } from "#kernel/text.ts";
-import type { Unit } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import type { ReportQuantities, ReportUnit } from "#kernel/units.ts";
+import { findUnitPrice, REPORT_UNITS, toReportUnit, UNITS } from "#kernel/units.ts";
 import type { Outcome, UsageEnding } from "./event.ts";
 import { RELAY_PROVIDER } from "./event.ts";
-import { toFullRateInput } from "./normalise.ts";
+import { normaliseUsage, toDisjointQuantities } from "./normalise.ts";
 
 /** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */
 export type RequestLabels = {
@@ -25,7 +25,7 @@ export interface RequestSeries {
 /** Quantities as in reports; a unit that was never seen above zero is absent. */
 export interface UnitSeries<Labels> {
   readonly labels: Labels;
-  readonly quantities: { readonly [unit in Unit]?: number };
+  readonly quantities: ReportQuantities;
 }
 
 /** What the process has accounted for since it started (specification, section 6). Never by principal. */
@@ -59,7 +59,7 @@ export const LABEL_VALUE_LENGTH_MAX = 200;
 /** The paths that a relay's callers meter by; any other is `(other)`. */
 const RELAYED_PATHS: ReadonlySet<string> = new Set(["/v1/messages", "/v1/messages/count_tokens"]);
 
-type Sums = { [unit in Unit]?: number };
+type Sums = { [unit in ReportUnit]?: number };
 
 interface Units<Labels> {
   readonly labels: Labels;
@@ -141,11 +141,12 @@ export function createUsageMetrics(): UsageMetrics {
       series.requests[outcome] += 1;
       series.durationUs += durationUs;
       if (usage === null) return;
+      const reported = normaliseUsage(usage);
+      for (const unit of REPORT_UNITS) add(series.units.quantities, unit, reported[unit]);
+      const disjoint = toDisjointQuantities(usage);
       for (const unit of UNITS) {
-        const quantity = (unit === "input_tokens" ? toFullRateInput(usage) : usage.quantities[unit]) ?? 0;
-        if (quantity === 0) continue;
-        add(series.units.quantities, unit, quantity);
-        if ((prices[unit] ?? null) === null) add(series.unpriced.quantities, unit, quantity);
+        if (findUnitPrice(prices, unit) !== null) continue;
+        add(series.unpriced.quantities, toReportUnit(unit), disjoint[unit]);
       }
     },
     requests: () => requests,
@@ -171,8 +172,8 @@ function toLabelValue(text: string): string {
   return Buffer.from(truncateCodePoints(text, LABEL_VALUE_LENGTH_MAX)).toString();
 }
 
-function add(sums: Sums, unit: Unit, quantity: number): void {
-  sums[unit] = (sums[unit] ?? 0) + quantity;
+function add(sums: Sums, unit: ReportUnit, quantity = 0): void {
+  if (quantity > 0) sums[unit] = (sums[unit] ?? 0) + quantity;
 }
 
 function addTo<Labels>(list: Units<Labels>[], labels: Labels): Units<Labels> {

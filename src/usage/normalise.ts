@@ -1,23 +1,27 @@
-import type { Quantities } from "#kernel/units.ts";
+import type { Quantities, ReportQuantities } from "#kernel/units.ts";
+import { byUnit, DETAIL_UNITS, REPORT_UNITS, toReportUnit } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 
-/** Quantities as reports and prices count them: `input_tokens` at the full input rate, cache reads on top of it. */
-export function normaliseUsage(usage: ReportedUsage): Quantities {
-  const input = toFullRateInput(usage);
-  return input === null ? usage.quantities : { ...usage.quantities, input_tokens: input };
+/**
+ * Each token once: input at the full rate, with cache reads and cache writes beside it (decisions, "Reports"). The cached
+ * part is taken out of an inclusive prompt, unless it exceeds it. Never negative.
+ */
+export function toDisjointQuantities({ shape, quantities }: ReportedUsage): Quantities {
+  const { input_tokens: input, cached_input_tokens: cached } = quantities;
+  const isCachedWithin =
+    shape === "inclusive" && input !== undefined && cached !== undefined && cached <= input;
+  return isCachedWithin ? { ...quantities, input_tokens: input - cached } : quantities;
 }
 
-/**
- * Input processed at the full input rate (decisions, "Reports"). Inclusive: the prompt without its cached part, or as it is
- * when the cached part exceeds it. Exclusive: the input and what was written to a cache. Null when none was reported; never
- * negative.
- */
-export function toFullRateInput({ shape, quantities, cacheCreationTokens }: ReportedUsage): number | null {
-  const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
-  if (shape === "exclusive") {
-    if (input === undefined && cacheCreationTokens === null) return null;
-    return (input ?? 0) + (cacheCreationTokens ?? 0);
-  }
-  if (input === undefined) return null;
-  return cached > input ? input : input - cached;
+/** Quantities as reports count them: each unit with its details, such as the input with what was written to a cache. */
+export function normaliseUsage(usage: ReportedUsage): ReportQuantities {
+  const disjoint = toDisjointQuantities(usage);
+  return byUnit(REPORT_UNITS, (unit) => {
+    let sum = disjoint[unit];
+    for (const detail of DETAIL_UNITS) {
+      const quantity = disjoint[detail];
+      if (quantity !== undefined && toReportUnit(detail) === unit) sum = (sum ?? 0) + quantity;
+    }
+    return sum;
+  });
 }

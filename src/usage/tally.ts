@@ -1,3 +1,5 @@
+import type { DetailUnit, Unit } from "#kernel/units.ts";
+import { byUnit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 import type { JsonObject } from "./json.ts";
 import { isJsonObject } from "./json.ts";
@@ -33,7 +35,10 @@ const CACHED_INPUT: readonly Path[] = [
   ["num_cached_tokens"],
 ];
 const CACHE_READ: readonly Path[] = [["cache_read_input_tokens"], ["cache_read_tokens"]];
-const CACHE_CREATION: readonly Path[] = [["cache_creation_input_tokens"], ["cache_creation_tokens"]];
+/** All cache writes, and those of them that Anthropic tells apart by how long the cache keeps them. */
+const CACHE_WRITE: readonly Path[] = [["cache_creation_input_tokens"], ["cache_creation_tokens"]];
+const CACHE_WRITE_5M: readonly Path[] = [["cache_creation", "ephemeral_5m_input_tokens"]];
+const CACHE_WRITE_1H: readonly Path[] = [["cache_creation", "ephemeral_1h_input_tokens"]];
 /** The dialect has no one name for it; OpenAI-compatible transcribers and Mistral say these. */
 const AUDIO: readonly Path[] = [["audio_seconds"], ["prompt_audio_seconds"]];
 const PATHS: readonly Path[] = [
@@ -44,7 +49,9 @@ const PATHS: readonly Path[] = [
   ...OTHER_OUTPUT,
   ...CACHED_INPUT,
   ...CACHE_READ,
-  ...CACHE_CREATION,
+  ...CACHE_WRITE,
+  ...CACHE_WRITE_5M,
+  ...CACHE_WRITE_1H,
 ];
 
 /**
@@ -81,28 +88,50 @@ export function createTally({ defaultsToExclusive }: { readonly defaultsToExclus
       const input = prompt ?? firstOf(OTHER_INPUT);
       const output = completion ?? firstOf(OTHER_OUTPUT);
       const cacheRead = firstOf(CACHE_READ);
-      const cacheCreation = firstOf(CACHE_CREATION);
+      const cacheWrites = toCacheWrites(firstOf);
       const audio = firstOf(AUDIO);
-      const isCacheBeside = input !== undefined && (cacheRead ?? cacheCreation) !== undefined;
+      const isCacheBeside =
+        input !== undefined && (cacheRead ?? cacheWrites.cache_write_tokens) !== undefined;
       const isExclusive = (prompt ?? completion) === undefined && (defaultsToExclusive || isCacheBeside);
 
       const cachedInput = firstOf(
         isExclusive ? [...CACHE_READ, ...CACHED_INPUT] : [...CACHED_INPUT, ...CACHE_READ],
       );
-      const cacheCreationTokens = isExclusive ? (cacheCreation ?? null) : null;
-      if ((input ?? output ?? cachedInput ?? cacheCreationTokens ?? audio ?? null) === null) return null;
-      return {
-        shape: isExclusive ? "exclusive" : "inclusive",
-        quantities: {
-          ...(input === undefined ? {} : { input_tokens: input }),
-          ...(output === undefined ? {} : { output_tokens: output }),
-          ...(cachedInput === undefined ? {} : { cached_input_tokens: cachedInput }),
-          ...(audio === undefined ? {} : { audio_seconds: audio }),
-        },
-        cacheCreationTokens,
+      const found: { readonly [unit in Unit]: number | undefined } = {
+        input_tokens: input,
+        output_tokens: output,
+        cached_input_tokens: cachedInput,
+        audio_seconds: audio,
+        ...(isExclusive ? cacheWrites : NO_CACHE_WRITES),
       };
+      const quantities = byUnit(UNITS, (unit) => found[unit]);
+      if (Object.keys(quantities).length === 0) return null;
+      return { shape: isExclusive ? "exclusive" : "inclusive", quantities };
     },
   };
+}
+
+type CacheWrites = { readonly [unit in DetailUnit]: number | undefined };
+
+/** An inclusive prompt contains what was written to a cache, and does not say how much of it that is. */
+const NO_CACHE_WRITES: CacheWrites = { cache_write_tokens: undefined, cache_write_1h_tokens: undefined };
+
+/**
+ * Cache writes by how long they are kept. Where the parts do not add up to the total that was reported, the total counts, and
+ * as one-hour writes, which cost more, only what is left of it beside the five-minute ones.
+ */
+function toCacheWrites(firstOf: (paths: readonly Path[]) => number | undefined): CacheWrites {
+  const fiveMinutes = firstOf(CACHE_WRITE_5M);
+  const oneHour = firstOf(CACHE_WRITE_1H);
+  const total = firstOf(CACHE_WRITE);
+  if (total === undefined)
+    return {
+      cache_write_tokens: fiveMinutes ?? (oneHour === undefined ? undefined : 0),
+      cache_write_1h_tokens: oneHour,
+    };
+  if (oneHour === undefined) return { cache_write_tokens: total, cache_write_1h_tokens: undefined };
+  const counted = Math.min(oneHour, Math.max(0, total - (fiveMinutes ?? 0)));
+  return { cache_write_tokens: total - counted, cache_write_1h_tokens: counted };
 }
 
 function readMember(usage: JsonObject, [outer, inner]: Path): unknown {

@@ -4,7 +4,7 @@ import type { Provider } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import { toPricePerMillion, UNITS, type PriceSet, type Unit } from "#kernel/units.ts";
+import { byUnit, toPricePerMillion, UNITS, type PriceSet } from "#kernel/units.ts";
 
 /** Providers and models → wire JSON, in the spelling of specification sections 2.3 to 2.6; one function per resource. */
 
@@ -100,12 +100,10 @@ export function toDiscoveredModelsView({ provider, discoveredAtUs, models }: Dis
 
 /** Per million units; units without a price are left out. */
 function toPricingView(prices: PriceSet) {
-  const view: { [unit in Unit]?: number } = {};
-  for (const unit of UNITS) {
-    const price = prices[unit];
-    if (price !== undefined && price !== null) view[unit] = toPricePerMillion(price);
-  }
-  return view;
+  return byUnit(UNITS, (unit) => {
+    const price = prices[unit] ?? null;
+    return price === null ? undefined : toPricePerMillion(price);
+  });
 }
 
 /** The name that a model stands for; null when it routes itself. */

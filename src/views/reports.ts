@@ -1,8 +1,8 @@
 import type { SecretName } from "#identity/secret.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import { toPricePerMillion, UNITS, type Unit } from "#kernel/units.ts";
 import { toCost } from "#stats/series.ts";
 import type { Facets, RequestLogRow } from "#stats/store.ts";
+import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */
 
@@ -13,7 +13,6 @@ export interface NamedRequestRow {
   readonly keyLabel: string | null;
 }
 
-/** Units as stored, prices per million of the units that it has. */
 export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) {
   return {
     id: row.id,
@@ -35,8 +34,7 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     duration_ms: row.durationUs / 1000,
     time_to_first_byte_ms: row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000,
     cost: toCost(row.costPico),
-    units: row.quantities,
-    unit_prices: toUnitPricesView(row),
+    ...toRequestUnits(row.usage, row.prices),
     tags: row.tags,
   };
 }
@@ -63,14 +61,4 @@ export function toFacetsView(facets: Facets, { keyNames, includeCounts }: Facets
     truncated: facets.cut,
     ...(includeCounts && { counts: facets.counts }),
   };
-}
-
-function toUnitPricesView({ quantities, prices }: RequestLogRow) {
-  const view: { [unit in Unit]?: number | null } = {};
-  for (const unit of UNITS) {
-    if (quantities[unit] === undefined) continue;
-    const price = prices[unit];
-    view[unit] = price === undefined || price === null ? null : toPricePerMillion(price);
-  }
-  return view;
 }

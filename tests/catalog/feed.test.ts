@@ -107,7 +107,6 @@ test("from the text of a feed to the sum of many requests no digit of money is l
           const usage = {
             shape: "inclusive",
             quantities: { input_tokens: 5, output_tokens: output },
-            cacheCreationTokens: null,
           } as const;
           return priceUsage(usage, { [unit]: pricePico }).costPico ?? 0n;
         });
@@ -395,7 +394,14 @@ interface Kept {
   readonly version: string | null;
 }
 
-const ALL_UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
+const ALL_UNITS = [
+  "input_tokens",
+  "output_tokens",
+  "cached_input_tokens",
+  "audio_seconds",
+  "cache_write_tokens",
+  "cache_write_1h_tokens",
+] as const;
 const somePrice = fc.constantFrom(0, 1, 2.5);
 const someAlias = fc.constantFrom("a", "b");
 const someUnit = fc.constantFrom(...ALL_UNITS).filter(isUnit);
@@ -416,6 +422,8 @@ const anyStep = fc.oneof(
         output_tokens: somePrice,
         cached_input_tokens: somePrice,
         audio_seconds: somePrice,
+        cache_write_tokens: somePrice,
+        cache_write_1h_tokens: somePrice,
       },
       { requiredKeys: [] },
     ),

@@ -52,7 +52,7 @@ async function inForce(alias: string): Promise<unknown> {
   return { ...resolved?.prices, inherited: resolved?.pricesInherited };
 }
 
-const MARKED_REST = ["cached_input -", "audio_seconds -"];
+const MARKED_REST = ["cached_input -", "audio_seconds -", "cache_write -", "cache_write_1h -"];
 const ownRows = (name: string, first: readonly string[]) =>
   [...first, ...MARKED_REST].map((row) => `${name} ${row} own`);
 

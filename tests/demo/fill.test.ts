@@ -97,9 +97,9 @@ describe("a filled folder", () => {
     const events = checkLedger(filled.dataDir);
     expect(events.some((event) => (event.cached_input_tokens ?? 0) > 0)).toBe(true);
     expect(events.some((event) => (event.audio_seconds ?? 0) > 0)).toBe(true);
-    expect(
-      events.some((event) => event.shape === "exclusive" && (event.cache_creation_tokens ?? 0) > 0),
-    ).toBe(true);
+    expect(events.some((event) => event.shape === "exclusive" && (event.cache_write_tokens ?? 0) > 0)).toBe(
+      true,
+    );
     const unpricedOf = async (model: string) => {
       const { series } = await read(`/stats/series?bucket=day&model=${encodeURIComponent(model)}`);
       return {

@@ -405,6 +405,7 @@ describe("responses", () => {
       input_tokens: 7,
       output_tokens: 3,
       cached_input_tokens: 5,
+      cache_write_tokens: 2,
     });
   });
 
@@ -468,8 +469,12 @@ describe("the usage event", () => {
       errorKind: null,
       usage: {
         shape: "exclusive",
-        quantities: { input_tokens: 7, output_tokens: 3, cached_input_tokens: 5 },
-        cacheCreationTokens: 2,
+        quantities: {
+          input_tokens: 7,
+          output_tokens: 3,
+          cached_input_tokens: 5,
+          cache_write_tokens: 2,
+        },
       },
       costPico: BigInt(9 * 3_000_000 + 3 * 15_000_000 + 5 * 300_000),
       unpriced: false,

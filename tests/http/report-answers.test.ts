@@ -208,7 +208,7 @@ function toRow(arrivedAtUs: number): RequestLogRow {
     durationUs: 1,
     timeToFirstByteUs: null,
     costPico: null,
-    quantities: {},
+    usage: null,
     prices: {},
     tags: [],
   };

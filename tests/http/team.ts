@@ -121,7 +121,6 @@ const ENDING: UsageEnding = {
   usage: {
     shape: "inclusive",
     quantities: { input_tokens: 10, output_tokens: 2, cached_input_tokens: 4 },
-    cacheCreationTokens: null,
   },
   prices: { input_tokens: 1_000_000, output_tokens: 2_000_000, cached_input_tokens: 500_000 },
   costPico: 12_000_000n,

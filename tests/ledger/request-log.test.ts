@@ -130,7 +130,7 @@ describe("the request log", () => {
             durationUs: ending.durationUs,
             timeToFirstByteUs: ending.timeToFirstByteUs,
             costPico: ending.costPico,
-            quantities: ending.usage?.quantities ?? {},
+            usage: ending.usage,
             prices: ending.prices,
             tags: subject.tags,
           });

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Quantities } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import type { ReportQuantities } from "#kernel/units.ts";
+import { REPORT_UNITS } from "#kernel/units.ts";
 import type { Bucket } from "#stats/bucket.ts";
 import { BUCKETS, planBuckets } from "#stats/bucket.ts";
 import type { ReportNotes, StatsQuery } from "#stats/store.ts";
@@ -68,10 +68,10 @@ function within({ sinceUs, untilUs }: StatsQuery["window"], atUs: number): boole
 function toSums(kept: readonly Kept[]) {
   const of = (outcome: string) => kept.filter(({ usage }) => usage.ending.outcome === outcome).length;
   const costs = kept.flatMap(({ usage }) => usage.ending.costPico ?? []);
-  const units: { -readonly [unit in keyof Quantities]: Quantities[unit] } = {};
+  const units: { -readonly [unit in keyof ReportQuantities]: ReportQuantities[unit] } = {};
   for (const { ending } of kept.map(({ usage }) => usage)) {
     const quantities = ending.usage === null ? {} : normaliseUsage(ending.usage);
-    for (const unit of UNITS) {
+    for (const unit of REPORT_UNITS) {
       const quantity = quantities[unit];
       if (quantity === undefined) continue;
       units[unit] = (units[unit] ?? 0) + (unit === "audio_seconds" ? Math.round(quantity * 1e6) : quantity);

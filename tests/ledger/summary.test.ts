@@ -17,7 +17,7 @@ import {
   writeCase,
 } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
-import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
+import { DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, toReportInput } from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-summary-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -43,17 +43,9 @@ function toUnits(usages: readonly RandomUsage[]) {
   for (const { ending } of usages) {
     const { usage } = ending;
     if (usage === null) continue;
-    const {
-      input_tokens: input,
-      output_tokens: output,
-      cached_input_tokens: cached,
-      audio_seconds,
-    } = usage.quantities;
-    const written = usage.cacheCreationTokens;
-    if (usage.shape === "exclusive" && (input !== undefined || written !== null))
-      add("input_tokens", (input ?? 0) + (written ?? 0));
-    if (usage.shape === "inclusive" && input !== undefined)
-      add("input_tokens", (cached ?? 0) > input ? input : input - (cached ?? 0));
+    const { output_tokens: output, cached_input_tokens: cached, audio_seconds } = usage.quantities;
+    const input = toReportInput(usage);
+    if (input !== null) add("input_tokens", input);
     if (output !== undefined) add("output_tokens", output);
     if (cached !== undefined) add("cached_input_tokens", cached);
     if (audio_seconds !== undefined) audioUs = (audioUs ?? 0) + Math.round(audio_seconds * 1e6);
@@ -112,7 +104,6 @@ describe("the usage summary", () => {
         usage: {
           shape: "inclusive" as const,
           quantities: { output_tokens: 2 ** 50 + 1 },
-          cacheCreationTokens: null,
         },
       },
     }));

@@ -47,7 +47,6 @@ export const ENDING: UsageEnding = {
   usage: {
     shape: "inclusive",
     quantities: { input_tokens: 100, output_tokens: 20, cached_input_tokens: 30 },
-    cacheCreationTokens: null,
   },
   prices: { input_tokens: 2_500_000, output_tokens: null },
   costPico: 175_000_000n,
@@ -140,6 +139,8 @@ const quantities = fc.record(
     output_tokens: tokens,
     cached_input_tokens: tokens,
     audio_seconds: fc.oneof(fc.integer({ min: 0, max: 600 }), fc.double({ min: 0, max: 600, noNaN: true })),
+    cache_write_tokens: tokens,
+    cache_write_1h_tokens: tokens,
   },
   { requiredKeys: [] },
 ) as fc.Arbitrary<Quantities>;
@@ -168,18 +169,31 @@ export const arbitraryEnding: fc.Arbitrary<UsageEnding> = fc
       fc.record({
         shape: fc.constantFrom(...USAGE_SHAPES),
         quantities,
-        cacheCreationTokens: fc.option(tokens),
       }),
     ),
     prices: fc.constantFrom<PriceSet>(
       {},
       { input_tokens: 2_500_000 },
       { input_tokens: 3, output_tokens: null },
+      { input_tokens: 3, cache_write_tokens: 4, cache_write_1h_tokens: 6 },
+      { cache_write_1h_tokens: 6 },
       { output_tokens: 50_000_000, cached_input_tokens: 0, audio_seconds: 100_000_000 },
     ),
   })
   // What was priced follows from the rest, as it does in every event that is recorded.
   .map((ending) => Object.assign(ending, priceUsage(ending.usage, ending.prices)));
+
+/** Section 2.10: input at the full rate and what was written to a cache, said apart; null when nothing tells of it. */
+export function toReportInput(usage: UsageEnding["usage"]): number | null {
+  const { input_tokens: input, cached_input_tokens: cached = 0 } = usage?.quantities ?? {};
+  const isWithin = usage?.shape === "inclusive" && input !== undefined && cached <= input;
+  const parts = [
+    isWithin ? input - cached : input,
+    usage?.quantities.cache_write_tokens,
+    usage?.quantities.cache_write_1h_tokens,
+  ].filter((quantity) => quantity !== undefined);
+  return parts.length === 0 ? null : parts.reduce((sum, quantity) => sum + quantity, 0);
+}
 
 export interface RandomUsage {
   readonly subject: UsageSubject;

@@ -19,6 +19,7 @@ import {
   SUBJECT,
   toBeginLine,
   toEndLine,
+  toReportInput,
 } from "./usage.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-writer-"));
@@ -144,8 +145,12 @@ describe("totals", () => {
     const writer = bench.openWriter();
     const usage = {
       shape: "exclusive" as const,
-      quantities: { input_tokens: Number.MAX_SAFE_INTEGER, audio_seconds: 1e300 },
-      cacheCreationTokens: Number.MAX_SAFE_INTEGER,
+      quantities: {
+        input_tokens: Number.MAX_SAFE_INTEGER,
+        audio_seconds: 1e300,
+        cache_write_tokens: Number.MAX_SAFE_INTEGER,
+        cache_write_1h_tokens: Number.MAX_SAFE_INTEGER,
+      },
     };
     const ending = { ...ENDING, usage, durationUs: 1.5e300, timeToFirstByteUs: -3, costPico: 10n ** 40n };
     const arrivals = [Number.MAX_SAFE_INTEGER, 0, -5, Number.NaN, 1.5];
@@ -433,13 +438,9 @@ function sumUp(events: readonly UsageEvent[]): Sums {
     if (event.costPico !== null) sums.priced += 1;
     if (event.unpriced) sums.unpriced += 1;
     sums.cost += event.costPico ?? 0n;
-    const { shape, quantities = {}, cacheCreationTokens = null } = event.usage ?? {};
-    const { input_tokens: input, cached_input_tokens: cached = 0 } = quantities;
-    if (shape === "inclusive" && input !== undefined) {
-      sums.input = (sums.input ?? 0) + (cached > input ? input : input - cached);
-    } else if (shape === "exclusive" && (input !== undefined || cacheCreationTokens !== null)) {
-      sums.input = (sums.input ?? 0) + (input ?? 0) + (cacheCreationTokens ?? 0);
-    }
+    const quantities = event.usage?.quantities ?? {};
+    const input = toReportInput(event.usage);
+    if (input !== null) sums.input = (sums.input ?? 0) + input;
     if (quantities.output_tokens !== undefined) sums.output = (sums.output ?? 0) + quantities.output_tokens;
     if (quantities.cached_input_tokens !== undefined) {
       sums.cached = (sums.cached ?? 0) + quantities.cached_input_tokens;

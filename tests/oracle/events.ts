@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
 import type { UsageEvent } from "#usage/event.ts";
-import { toFullRateInput } from "./oracle.ts";
 
 const RELAY = "transparent:messages";
 const MINUTE_US = 60_000_000;
@@ -87,10 +86,16 @@ const usage = fc.option(
   fc.record({
     shape: fc.constantFrom("inclusive", "exclusive"),
     quantities: fc.record(
-      { input_tokens: tokens, output_tokens: tokens, cached_input_tokens: tokens, audio_seconds: audio },
+      {
+        input_tokens: tokens,
+        output_tokens: tokens,
+        cached_input_tokens: tokens,
+        audio_seconds: audio,
+        cache_write_tokens: tokens,
+        cache_write_1h_tokens: tokens,
+      },
       { requiredKeys: [] },
     ),
-    cacheCreationTokens: fc.option(tokens),
   }),
   { freq: 6 },
 );
@@ -99,6 +104,8 @@ const prices = fc.constantFrom(
   {},
   { input_tokens: 2_500_000, output_tokens: 10_000_000, cached_input_tokens: 250_000, audio_seconds: 1 },
   { input_tokens: 3, output_tokens: null },
+  { input_tokens: 3_000_000, cache_write_tokens: 3_750_000, cache_write_1h_tokens: 6_000_000 },
+  { cache_write_1h_tokens: 6_000_000 },
   { input_tokens: 0, output_tokens: 0 },
   { input_tokens: 1_000_000_007 },
   { audio_seconds: 6_000_000_123 },
@@ -152,16 +159,28 @@ export function arbitraryEvent(cast: Cast, sceneUs: number): fc.Arbitrary<UsageE
     });
 }
 
+const BILLED_UNITS = [
+  "input_tokens",
+  "output_tokens",
+  "cached_input_tokens",
+  "audio_seconds",
+  "cache_write_tokens",
+  "cache_write_1h_tokens",
+] as const;
+
 /** What a request costs: each quantity to a millionth, the sum rounded half up to whole pico. */
 export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "usage" | "prices">) {
   if (reported === null) return { costPico: null, unpriced: false };
-  const input = toFullRateInput({ usage: reported });
-  const quantities = { ...reported.quantities, ...(input === null ? {} : { input_tokens: input }) };
+  const { input_tokens: input, cached_input_tokens: cached = 0 } = reported.quantities;
+  const fullRate =
+    reported.shape === "inclusive" && input !== undefined && cached <= input ? input - cached : input;
+  const quantities = { ...reported.quantities, input_tokens: fullRate };
   let micros: bigint | null = null;
   let unpriced = false;
-  for (const unit of ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const) {
+  for (const unit of BILLED_UNITS) {
     const quantity = quantities[unit];
-    const price = inForce[unit] ?? null;
+    // What was written to a cache costs as much as input where it has no price of its own.
+    const price = inForce[unit] ?? (unit.startsWith("cache_write") ? inForce.input_tokens : null) ?? null;
     if (quantity === undefined) continue;
     if (price === null) unpriced ||= quantity > 0;
     else micros = (micros ?? 0n) + toMicros(quantity) * BigInt(price);

@@ -73,7 +73,7 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ["an event that is lost", "DELETE FROM event WHERE id = (SELECT max(id) FROM event)"],
   [
     "an event that is there twice",
-    "INSERT INTO event SELECT id + 1, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_creation_tokens FROM event LIMIT 1",
+    "INSERT INTO event SELECT id + 1, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_write_tokens, cache_write_1h_tokens FROM event LIMIT 1",
   ],
   [
     "a cost that is a pico off",

@@ -292,11 +292,18 @@ function toMissing(world: World, rows: readonly Row[]) {
   const uses = rows.flatMap(({ atUs, event }) => {
     const { model, usage, prices, providerId } = event;
     if (model === null || usage === null) return [];
-    const input = toFullRateInput(event) ?? undefined;
-    const quantities = { ...usage.quantities, input_tokens: input };
+    const { input_tokens: input, cached_input_tokens: cached = 0 } = usage.quantities;
+    const isWithin = usage.shape === "inclusive" && input !== undefined && cached <= input;
+    const isPriced = (unit: keyof typeof prices) => (prices[unit] ?? prices.input_tokens ?? null) !== null;
+    // Input tells of the cache writes that have no price either.
+    const unpricedInput = (["cache_write_tokens", "cache_write_1h_tokens"] as const).reduce(
+      (sum, unit) => sum + (isPriced(unit) ? 0 : (usage.quantities[unit] ?? 0)),
+      isPriced("input_tokens") ? 0 : isWithin ? input - cached : (input ?? 0),
+    );
     return UNIT_NAMES.flatMap((unit, place) => {
-      const quantity = quantities[unit] ?? 0;
-      if (quantity === 0 || (prices[unit] ?? null) !== null) return [];
+      const own = (prices[unit] ?? null) === null ? (usage.quantities[unit] ?? 0) : 0;
+      const quantity = unit === "input_tokens" ? unpricedInput : own;
+      if (quantity === 0) return [];
       const total = unit === "audio_seconds" ? Math.round(quantity * 1e6) : quantity;
       return { key: [model, Number(providerId === RELAY), place], atUs, unit, total };
     });
@@ -372,7 +379,7 @@ function toPage(world: World, { limit, offset }: Question, all: readonly Row[]) 
     .map(({ atUs, event }) => {
       const { quantities = {} } = event.usage ?? {};
       const reported = UNIT_NAMES.filter((unit) => quantities[unit] !== undefined);
-      return {
+      const row = {
         id: toUuid(atUs),
         ts: formatInstant(atUs),
         principal: event.principalName,
@@ -401,8 +408,36 @@ function toPage(world: World, { limit, offset }: Question, all: readonly Row[]) 
         ),
         tags: event.tags,
       };
+      return Object.assign(row, toUnitDetails(event));
     });
   return { requests, limit, offset, total: rows.length };
+}
+
+/** What was billed otherwise than units and prices say: quantities to a millionth, cache writes and input at the full rate. */
+function toUnitDetails({ usage, prices }: UsageEvent): { readonly unit_details?: object } {
+  const { quantities = {}, shape } = usage ?? {};
+  const { input_tokens: input, cached_input_tokens: cached } = quantities;
+  const isWithin = shape === "inclusive" && input !== undefined && cached !== undefined && cached <= input;
+  const perMillion = (pico: number | null | undefined) => (typeof pico === "number" ? pico / 1e6 : null);
+  const reported = UNIT_NAMES.map((unit) => {
+    const quantity = unit === "input_tokens" && isWithin ? input - cached : (quantities[unit] ?? 0);
+    const billed = toMillionths(quantity);
+    return [unit, billed, perMillion(prices[unit]), billed !== (quantities[unit] ?? 0)] as const;
+  });
+  const writes = (["cache_write_tokens", "cache_write_1h_tokens"] as const).map((unit) => {
+    const billed = toMillionths(quantities[unit] ?? 0);
+    return [unit, billed, perMillion(prices[unit] ?? prices.input_tokens), billed > 0] as const;
+  });
+  const told = [...reported, ...writes].filter(([, , , isTold]) => isTold);
+  if (told.length === 0) return {};
+  return {
+    unit_details: Object.fromEntries(told.map(([unit, quantity, price]) => [unit, { quantity, price }])),
+  };
+}
+
+function toMillionths(quantity: number): number {
+  const whole = Math.trunc(quantity);
+  return Number((whole + Math.round((quantity - whole) * 1e6) / 1e6).toFixed(6));
 }
 
 /** RFC 9562, section 6.2, method 3: milliseconds, then the microseconds within them; the rest is fixed. */
@@ -429,7 +464,7 @@ function toUnits(rows: readonly Row[]): { [unit in UnitName]?: number } {
   for (const { event } of rows) {
     if (event.usage === null) continue;
     const { audio_seconds, output_tokens, cached_input_tokens } = event.usage.quantities;
-    const input = toFullRateInput(event);
+    const input = toReportInput(event);
     if (input !== null) units.input_tokens = (units.input_tokens ?? 0) + input;
     if (output_tokens !== undefined) units.output_tokens = (units.output_tokens ?? 0) + output_tokens;
     if (cached_input_tokens !== undefined) {
@@ -444,17 +479,16 @@ function toUnits(rows: readonly Row[]): { [unit in UnitName]?: number } {
   return units;
 }
 
-/** Section 2.10 and the decisions, "Reports": what was processed at the full input rate. */
-export function toFullRateInput({ usage }: Pick<UsageEvent, "usage">): number | null {
+/** Section 2.10 and the decisions, "Reports": input at the full rate, and what was written to a cache. */
+function toReportInput({ usage }: Pick<UsageEvent, "usage">): number | null {
   if (usage === null) return null;
   const input = usage.quantities.input_tokens;
   const cached = usage.quantities.cached_input_tokens ?? 0;
-  if (usage.shape === "exclusive") {
-    const written = usage.cacheCreationTokens;
-    return input === undefined && written === null ? null : (input ?? 0) + (written ?? 0);
-  }
-  if (input === undefined) return null;
-  return cached <= input ? input - cached : input;
+  const fullRate =
+    usage.shape === "inclusive" && input !== undefined && cached <= input ? input - cached : input;
+  const { cache_write_tokens: written, cache_write_1h_tokens: writtenFor1h } = usage.quantities;
+  const reported = [fullRate, written, writtenFor1h].filter((quantity) => quantity !== undefined);
+  return reported.length === 0 ? null : reported.reduce((sum, quantity) => sum + quantity, 0);
 }
 
 type KeyPart = string | number | readonly string[] | null;

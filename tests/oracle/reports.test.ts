@@ -32,8 +32,7 @@ type Window = NonNullable<Asked["counted"]>;
 
 const HUGE = {
   shape: "exclusive",
-  quantities: { output_tokens: Number.MAX_SAFE_INTEGER },
-  cacheCreationTokens: Number.MAX_SAFE_INTEGER,
+  quantities: { output_tokens: Number.MAX_SAFE_INTEGER, cache_write_tokens: Number.MAX_SAFE_INTEGER },
 } as const;
 
 const EVERYTHING: Question = {

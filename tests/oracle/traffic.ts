@@ -58,8 +58,7 @@ function vary(usage: NonNullable<UsageEvent["usage"]>, by: number): NonNullable<
     const more = unit === "audio_seconds" ? (by % 7) / 10 : by % 1009;
     return [unit, Math.min(quantity, QUANTITY_MAX) + more];
   });
-  const cacheCreationTokens = usage.cacheCreationTokens === null ? null : by % 4001;
-  return { ...usage, quantities: Object.fromEntries(quantities), cacheCreationTokens };
+  return { ...usage, quantities: Object.fromEntries(quantities) };
 }
 
 /** A whole number below 2^32 that neighbours do not share (murmur3's last step). */

@@ -17,10 +17,7 @@ const PART: SummaryPart = {
   requests: 1,
   cancelled: 0,
   costPico: null,
-  inputTokens: null,
-  outputTokens: null,
-  cachedInputTokens: null,
-  audioUs: null,
+  totals: [null, null, null, null],
 };
 const CONTEXT = { nowUs: 0, providerNames: new Map([["id-1", "openai"]]) };
 
@@ -36,7 +33,7 @@ const withSubject = (subject: Partial<SummaryPart["subject"]>): SummaryPart => (
 
 describe("a summary", () => {
   test("has exactly the fields of its grouping, and only units that were reported", () => {
-    const part = { ...PART, costPico: 250_000n, inputTokens: 0, audioUs: 1_500_000 };
+    const part = { ...PART, costPico: 250_000n, totals: [0, null, null, 1_500_000] };
     const usage =
       '"requests":1,"cancelled":0,"cost":2.5e-7,"units":{"input_tokens":0,"audio_seconds":1.5}}]}';
     expect(encode([part], "own", "json").text).toBe(`{"usage":[{"model":"fast","endpoint":"chat",${usage}`);
@@ -52,7 +49,7 @@ describe("a summary", () => {
   test("merges what differs by key or by a deleted provider only, and keeps unpriced apart from free", () => {
     const parts = [
       { ...withSubject({ providerId: "gone-1" }), cancelled: 1 },
-      { ...withSubject({ providerId: "gone-2", keyId: null }), costPico: 0n, outputTokens: 7 },
+      { ...withSubject({ providerId: "gone-2", keyId: null }), costPico: 0n, totals: [null, 7, null, null] },
       withSubject({ providerId: "transparent:messages" }),
     ];
     expect(JSON.parse(encode(parts, "team", "json").text).usage).toMatchObject([

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { callApi } from "./installation.ts";
 import type { CheckedEvent } from "./ledger-totals.ts";
-import { checkTotals, SEAM, toNormalised, toPico, UNITS } from "./ledger-totals.ts";
+import { checkTotals, SEAM, toBilled, toPico } from "./ledger-totals.ts";
 
 /** What callers and upstreams saw, as far as a test knows. */
 export interface Attempts {
@@ -81,13 +81,10 @@ export function toTaggedId({ tags }: Pick<CheckedEvent, "tags">): string {
   return pairs.find((pair) => pair.startsWith("id:"))?.slice(3) ?? "";
 }
 
-/** Invariant 2: normalised quantity × price, each quantity to a millionth, the whole rounded half up to the pico. */
+/** Invariant 2: billed quantity × price, each quantity to a millionth, the whole rounded half up to the pico. */
 function checkCost(event: CheckedEvent): void {
-  const prices: { readonly [unit: string]: number | null | undefined } = JSON.parse(event.prices);
-  const quantities = toNormalised(event);
   let micros: bigint | null = null;
-  for (const unit of UNITS) {
-    const [quantity, price] = [quantities[unit], prices[unit] ?? null];
+  for (const { quantity, price } of toBilled(event)) {
     if (quantity === null || price === null) continue;
     const whole = Math.floor(quantity);
     const units = BigInt(whole) * 1_000_000n + BigInt(Math.round((quantity - whole) * 1e6));

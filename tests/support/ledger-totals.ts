@@ -5,7 +5,7 @@ import { expect } from "bun:test";
 export const SEAM = 1_000_000_000n;
 const DAY_US = 86_400_000_000;
 const HOUR_US = DAY_US / 24;
-export const UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
+const UNITS = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
 
 /** An event with what it was interned to. */
 export interface CheckedEvent {
@@ -25,7 +25,8 @@ export interface CheckedEvent {
   readonly output_tokens: number | null;
   readonly cached_input_tokens: number | null;
   readonly audio_seconds: number | null;
-  readonly cache_creation_tokens: number | null;
+  readonly cache_write_tokens: number | null;
+  readonly cache_write_1h_tokens: number | null;
 }
 
 /** Invariant 2: hours, days, sealed days, months and dimensions against the rows, and against each other where rows were removed. */
@@ -114,19 +115,36 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
   expectSame("dimensions", sum(ofDimensions, byKey, fromHourRow), sum(membersByDay, byKey, fromHourRow));
 }
 
-/** Section 2.10: input at the full rate, whatever the shape. */
-export function toNormalised(event: CheckedEvent) {
-  const { input_tokens: input, cached_input_tokens: cached, cache_creation_tokens: written } = event;
-  const isExclusive = event.shape === "exclusive";
-  const normalised = isExclusive
-    ? input === null && written === null
-      ? null
-      : (input ?? 0) + (written ?? 0)
-    : input === null || (cached ?? 0) > input
-      ? input
-      : input - (cached ?? 0);
-  const { output_tokens, audio_seconds } = event;
-  return { input_tokens: normalised, output_tokens, cached_input_tokens: cached, audio_seconds };
+/** What is billed and at which price: input at the full rate; a cache write without a price of its own costs as input does. */
+export function toBilled(event: CheckedEvent) {
+  const { input_tokens: input, cached_input_tokens: cached } = event;
+  const prices: { readonly [unit: string]: number | null | undefined } = JSON.parse(event.prices);
+  const isWithin = event.shape === "inclusive" && input !== null && (cached ?? 0) <= input;
+  const inputPrice = prices["input_tokens"] ?? null;
+  const own = UNITS.map((unit) => ({ unit, quantity: event[unit], price: prices[unit] ?? null }));
+  const writes = (["cache_write_tokens", "cache_write_1h_tokens"] as const).map((unit) => ({
+    unit,
+    quantity: event[unit],
+    price: prices[unit] ?? inputPrice,
+  }));
+  return [...own, ...writes].map(({ unit, quantity, price }) => ({
+    unit,
+    quantity: unit === "input_tokens" && isWithin ? input - (cached ?? 0) : quantity,
+    price,
+  }));
+}
+
+/** Section 2.10: input at the full rate and what was written to a cache, whatever the shape. */
+function toNormalised(event: CheckedEvent) {
+  const { cached_input_tokens, output_tokens, audio_seconds } = event;
+  const input = toBilled(event)
+    .filter(
+      ({ unit, quantity }) =>
+        (unit === "input_tokens" || unit.startsWith("cache_write")) && quantity !== null,
+    )
+    .map(({ quantity }) => quantity ?? 0);
+  const input_tokens = input.length === 0 ? null : input.reduce((total, quantity) => total + quantity, 0);
+  return { input_tokens, output_tokens, cached_input_tokens, audio_seconds };
 }
 
 /** Null when nothing was priced. */
@@ -192,10 +210,8 @@ function toMonth(atUs: number): number {
 
 function fromEvent(event: CheckedEvent): Total {
   const { input_tokens, output_tokens, cached_input_tokens, audio_seconds } = toNormalised(event);
-  const prices: { readonly [unit: string]: number | null | undefined } = JSON.parse(event.prices);
-  const quantities = { input_tokens, output_tokens, cached_input_tokens, audio_seconds };
   const cost = toPico(event);
-  const isUnpriced = UNITS.some((unit) => (quantities[unit] ?? 0) > 0 && (prices[unit] ?? null) === null);
+  const isUnpriced = toBilled(event).some(({ quantity, price }) => (quantity ?? 0) > 0 && price === null);
   const band = BAND_ENDS_US.findIndex((endUs) => event.duration_us < endUs);
   return {
     requests: 1,

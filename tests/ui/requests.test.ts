@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { eventIdToUuid } from "#kernel/ids.ts";
-import { picoToNumber, toPricePerMillion } from "#kernel/units.ts";
+import { picoToNumber } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { ReportedUsage } from "#usage/event.ts";
+import { toRequestUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../ui/api/reports.ts";
 import { isPartlyPriced, readCost } from "../../ui/pages/requests/cost-reading.ts";
 import { toOutcomeBars } from "../../ui/pages/requests/outcome-bars.ts";
@@ -16,89 +16,74 @@ const PRICES = { input_tokens: 2.5, output_tokens: 10, cached_input_tokens: 0.25
 describe("how a cost comes out of its units", () => {
   test("a cached part within the input is taken out of it, and is not paid twice", () => {
     const units = { input_tokens: 1000, output_tokens: 100, cached_input_tokens: 400 };
-    const reading = readCost({ units, unit_prices: PRICES, cost: 0.0026 });
-    expect(reading).toEqual({
-      lines: [
-        { unit: "input_tokens", quantity: 600, pricePerMillion: 2.5, amount: 0.0015 },
-        { unit: "output_tokens", quantity: 100, pricePerMillion: 10, amount: 0.001 },
-        { unit: "cached_input_tokens", quantity: 400, pricePerMillion: 0.25, amount: 0.0001 },
-      ],
-      isExact: true,
-      cachedWithinInput: 400,
-    });
+    const unit_details = { input_tokens: { quantity: 600, price: 2.5 } };
+    expect(readCost({ units, unit_prices: PRICES, unit_details, cost: 0.0026 })).toEqual([
+      { unit: "input_tokens", quantity: 600, pricePerMillion: 2.5, amount: 0.0015 },
+      { unit: "output_tokens", quantity: 100, pricePerMillion: 10, amount: 0.001 },
+      { unit: "cached_input_tokens", quantity: 400, pricePerMillion: 0.25, amount: 0.0001 },
+    ]);
   });
 
   test("a cached part beside the input leaves the input as it is", () => {
     const units = { input_tokens: 1000, output_tokens: 100, cached_input_tokens: 400 };
-    const { lines, cachedWithinInput } = readCost({ units, unit_prices: PRICES, cost: 0.0036 });
-    expect(lines[0]).toMatchObject({ unit: "input_tokens", quantity: 1000, amount: 0.0025 });
-    expect(cachedWithinInput).toBe(0);
+    const [line] = readCost({ units, unit_prices: PRICES, cost: 0.0036 });
+    expect(line).toMatchObject({ unit: "input_tokens", quantity: 1000, amount: 0.0025 });
   });
 
-  test("what was written to a cache is found from the cost, as a line of its own", () => {
+  test("what was written to a cache is a line of its own for each price, and the cost infers none", () => {
     const units = { input_tokens: 10, output_tokens: 100, cached_input_tokens: 4000 };
-    const cost = 10 * 2.5e-6 + 100 * 10e-6 + 4000 * 0.25e-6 + 700 * 2.5e-6;
-    const { lines, isExact } = readCost({ units, unit_prices: PRICES, cost: Number(cost.toFixed(12)) });
-    expect(lines.map(({ unit, quantity }) => [unit, quantity])).toEqual([
-      ["input_tokens", 10],
-      ["cache_writes", 700],
-      ["output_tokens", 100],
-      ["cached_input_tokens", 4000],
+    const unit_details = {
+      cache_write_tokens: { quantity: 700, price: 3.125 },
+      cache_write_1h_tokens: { quantity: 20, price: 5 },
+    };
+    const lines = readCost({ units, unit_prices: PRICES, unit_details, cost: null });
+    expect(lines.map(({ unit, quantity, amount }) => [unit, quantity, amount])).toEqual([
+      ["input_tokens", 10, 0.000025],
+      ["output_tokens", 100, 0.001],
+      ["cached_input_tokens", 4000, 0.001],
+      ["cache_write_tokens", 700, 0.0021875],
+      ["cache_write_1h_tokens", 20, 0.0001],
     ]);
-    expect(isExact).toBe(true);
-  });
-
-  test("a cost that the units do not give is shown beside them without an invented sum", () => {
-    const units = { input_tokens: 1000, output_tokens: 100 };
-    const { lines, isExact } = readCost({ units, unit_prices: PRICES, cost: 0.000_000_000_001 });
-    expect(isExact).toBe(false);
-    expect(lines.map(({ amount }) => amount)).toEqual([null, null]);
+    const without = readCost({ units, unit_prices: PRICES, cost: 0.005 });
+    expect(without.map(({ unit }) => unit)).toEqual(["input_tokens", "output_tokens", "cached_input_tokens"]);
   });
 
   test("a unit without a price has no amount, and one beside priced ones makes the cost partial", () => {
     const units = { input_tokens: 1000, audio_seconds: 12.5 };
     const unpriced: Metered = { units, unit_prices: { input_tokens: null, audio_seconds: null }, cost: null };
-    expect(readCost(unpriced).lines.map(({ amount }) => amount)).toEqual([null, null]);
-    expect(readCost(unpriced).isExact).toBe(true);
+    expect(readCost(unpriced).map(({ amount }) => amount)).toEqual([null, null]);
     expect(isPartlyPriced(unpriced)).toBe(false);
     const partial: Metered = { units, unit_prices: { input_tokens: 2, audio_seconds: null }, cost: 0.002 };
-    expect(readCost(partial).lines.map(({ amount }) => amount)).toEqual([0.002, null]);
+    expect(readCost(partial).map(({ amount }) => amount)).toEqual([0.002, null]);
     expect(isPartlyPriced(partial)).toBe(true);
     expect(isPartlyPriced({ ...partial, units: { input_tokens: 1000, audio_seconds: 0 } })).toBe(false);
   });
 
-  test("whatever the server priced is read back, and the amounts add up to the cost", () => {
+  test("whatever the server priced is read from its row, and the amounts add up to the cost", () => {
     const quantity = fc.nat(2_000_000);
     const price = fc.nat(100_000_000);
-    fc.assert(
-      fc.property(
-        fc.record({
-          shape: fc.constantFrom("inclusive" as const, "exclusive" as const),
-          input: quantity,
-          output: quantity,
-          cached: quantity,
-          writes: quantity,
-          prices: fc.record({ input_tokens: price, output_tokens: price, cached_input_tokens: price }),
-        }),
-        ({ shape, input, output, cached, writes, prices }) => {
-          const quantities = { input_tokens: input, output_tokens: output, cached_input_tokens: cached };
-          const cacheCreationTokens = shape === "exclusive" ? writes : null;
-          const usage: ReportedUsage = { shape, quantities, cacheCreationTokens };
-          const { costPico } = priceUsage(usage, prices);
-          const { lines, isExact } = readCost({
-            units: quantities,
-            unit_prices: {
-              input_tokens: toPricePerMillion(prices.input_tokens),
-              output_tokens: toPricePerMillion(prices.output_tokens),
-              cached_input_tokens: toPricePerMillion(prices.cached_input_tokens),
-            },
-            cost: picoToNumber(costPico ?? 0n),
-          });
-          expect(isExact).toBe(true);
-          const sum = lines.reduce((total, { amount }) => total + toPico(amount ?? 0), 0n);
-          expect(sum).toBe(costPico ?? 0n);
+    const each = <Value>(value: fc.Arbitrary<Value>) =>
+      fc.record(
+        {
+          input_tokens: value,
+          output_tokens: value,
+          cached_input_tokens: value,
+          cache_write_tokens: value,
+          cache_write_1h_tokens: value,
         },
-      ),
+        { requiredKeys: ["input_tokens"] },
+      );
+    const usage = fc.record({
+      shape: fc.constantFrom("inclusive" as const, "exclusive" as const),
+      quantities: each(quantity),
+    });
+    fc.assert(
+      fc.property(usage, each(price), (reported, prices) => {
+        const { costPico } = priceUsage(reported, prices);
+        const cost = picoToNumber(costPico ?? 0n);
+        const lines = readCost({ ...toRequestUnits(reported, prices), cost });
+        expect(lines.reduce((total, { amount }) => total + toPico(amount ?? 0), 0n)).toBe(costPico ?? 0n);
+      }),
     );
   });
 });

@@ -3,17 +3,11 @@ import * as fc from "fast-check";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { ReportedUsage, UsageShape } from "#usage/event.ts";
-import { normaliseUsage, toFullRateInput } from "#usage/normalise.ts";
+import { normaliseUsage } from "#usage/normalise.ts";
 
-const usageOf = (
-  shape: UsageShape,
-  quantities: Quantities,
-  cacheCreationTokens: number | null = null,
-): ReportedUsage => ({
-  shape,
-  quantities,
-  cacheCreationTokens,
-});
+const usageOf = (shape: UsageShape, quantities: Quantities): ReportedUsage => ({ shape, quantities });
+const inputOf = (shape: UsageShape, quantities: Quantities) =>
+  normaliseUsage(usageOf(shape, quantities)).input_tokens;
 
 describe("normalised quantities", () => {
   test("an inclusive prompt counts without its cached part", () => {
@@ -22,18 +16,19 @@ describe("normalised quantities", () => {
   });
 
   test("a prompt whose cached part exceeds it counts as it is and never becomes negative", () => {
-    expect(toFullRateInput(usageOf("inclusive", { input_tokens: 10, cached_input_tokens: 11 }))).toBe(10);
-    expect(toFullRateInput(usageOf("inclusive", { input_tokens: 10, cached_input_tokens: 10 }))).toBe(0);
+    expect(inputOf("inclusive", { input_tokens: 10, cached_input_tokens: 11 })).toBe(10);
+    expect(inputOf("inclusive", { input_tokens: 10, cached_input_tokens: 10 })).toBe(0);
   });
 
   test("exclusive input counts with what was written to a cache, and cache reads stay beside it", () => {
-    const usage = usageOf("exclusive", { input_tokens: 10, cached_input_tokens: 60 }, 7);
+    const writes = { cache_write_tokens: 4, cache_write_1h_tokens: 3 };
+    const usage = usageOf("exclusive", { input_tokens: 10, cached_input_tokens: 60, ...writes });
     expect(normaliseUsage(usage)).toEqual({ input_tokens: 17, cached_input_tokens: 60 });
-    expect(normaliseUsage(usageOf("exclusive", {}, 7))).toEqual({ input_tokens: 7 });
+    expect(normaliseUsage(usageOf("exclusive", writes))).toEqual({ input_tokens: 7 });
   });
 
   test("input that was not reported is not made up", () => {
-    expect(toFullRateInput(usageOf("inclusive", { cached_input_tokens: 3 }))).toBeNull();
+    expect(inputOf("inclusive", { cached_input_tokens: 3 })).toBeUndefined();
     expect(normaliseUsage(usageOf("exclusive", { output_tokens: 1 }))).toEqual({ output_tokens: 1 });
   });
 });
@@ -53,8 +48,39 @@ describe("cost", () => {
     });
   });
 
-  test("cache writes are priced as input", () => {
-    expect(priceUsage(usageOf("exclusive", { input_tokens: 10 }, 7), prices).costPico).toBe(17n * 2_500_000n);
+  test("cache writes without a price of their own are priced as input, and are not unpriced", () => {
+    const quantities = { input_tokens: 10, cache_write_tokens: 4, cache_write_1h_tokens: 3 };
+    const usage = usageOf("exclusive", quantities);
+    const asInput = { costPico: 17n * 2_500_000n, unpriced: false };
+    expect(priceUsage(usage, prices)).toEqual(asInput);
+    // A complete write of prices marks what it leaves out.
+    expect(priceUsage(usage, { ...prices, cache_write_tokens: null, cache_write_1h_tokens: null })).toEqual(
+      asInput,
+    );
+  });
+
+  test("cache writes with a price of their own are priced apart, each by how long it is kept", () => {
+    const quantities = { input_tokens: 10, cache_write_tokens: 4, cache_write_1h_tokens: 3 };
+    const usage = usageOf("exclusive", quantities);
+    const priced = (more: PriceSet) => priceUsage(usage, { ...prices, ...more }).costPico;
+    expect(priced({ cache_write_tokens: 3_125_000, cache_write_1h_tokens: 5_000_000 })).toBe(
+      10n * 2_500_000n + 4n * 3_125_000n + 3n * 5_000_000n,
+    );
+    expect(priced({ cache_write_tokens: 3_125_000 })).toBe(13n * 2_500_000n + 4n * 3_125_000n);
+    expect(priced({ cache_write_tokens: 0 })).toBe(13n * 2_500_000n);
+  });
+
+  test("cache writes are unpriced only when neither they nor input have a price", () => {
+    const usage = usageOf("exclusive", { output_tokens: 1, cache_write_tokens: 4 });
+    expect(priceUsage(usage, { output_tokens: 3 })).toEqual({ costPico: 3n, unpriced: true });
+    expect(priceUsage(usage, { output_tokens: 3, cache_write_tokens: 5 })).toEqual({
+      costPico: 23n,
+      unpriced: false,
+    });
+    expect(priceUsage(usage, { output_tokens: 3, cache_write_1h_tokens: 5 })).toEqual({
+      costPico: 3n,
+      unpriced: true,
+    });
   });
 
   test("no usage costs nothing that is known, and is not unpriced", () => {
@@ -136,26 +162,24 @@ describe("cost", () => {
         output_tokens: quantity,
         cached_input_tokens: quantity,
         audio_seconds: quantity,
+        cache_write_tokens: quantity,
+        cache_write_1h_tokens: quantity,
       },
       { requiredKeys: [] },
     );
     const price = fc.oneof(fc.constant(null), fc.constant(0), fc.integer({ min: 0, max: 1e15 }));
     const priceSet = fc.record(
-      { input_tokens: price, output_tokens: price, cached_input_tokens: price, audio_seconds: price },
+      {
+        input_tokens: price,
+        output_tokens: price,
+        cached_input_tokens: price,
+        audio_seconds: price,
+        cache_write_tokens: price,
+        cache_write_1h_tokens: price,
+      },
       { requiredKeys: [] },
     );
-    const usage: fc.Arbitrary<ReportedUsage> = fc.oneof(
-      fc.record({
-        shape: fc.constant<"inclusive">("inclusive"),
-        quantities,
-        cacheCreationTokens: fc.constant(null),
-      }),
-      fc.record({
-        shape: fc.constant<"exclusive">("exclusive"),
-        quantities,
-        cacheCreationTokens: fc.option(quantity),
-      }),
-    );
+    const usage = fc.record({ shape: fc.constantFrom<UsageShape>("inclusive", "exclusive"), quantities });
     fc.assert(
       fc.property(usage, priceSet, (reported, set) => {
         expect(priceUsage(reported, set)).toEqual(priceApart(reported, set));
@@ -170,16 +194,16 @@ function toMillionths(count: number): number {
 }
 
 /** The rules of the decisions in millionths of a unit, said apart. */
-function priceApart({ shape, quantities, cacheCreationTokens }: ReportedUsage, prices: PriceSet) {
+function priceApart({ shape, quantities }: ReportedUsage, prices: PriceSet) {
   const millionths = (quantity: number) => BigInt(Math.round(quantity * 1e6));
   const sums = new Map(Object.entries(quantities).map(([unit, quantity]) => [unit, millionths(quantity)]));
   const input = sums.get("input_tokens");
   const cached = sums.get("cached_input_tokens") ?? 0n;
   if (shape === "inclusive" && input !== undefined && cached <= input)
     sums.set("input_tokens", input - cached);
-  if (shape === "exclusive" && cacheCreationTokens !== null)
-    sums.set("input_tokens", (input ?? 0n) + millionths(cacheCreationTokens));
-  const priceOf = (unit: string) => (prices as { [unit: string]: number | null })[unit] ?? null;
+  const own = (unit: string) => (prices as { [unit: string]: number | null })[unit] ?? null;
+  const priceOf = (unit: string) =>
+    own(unit) ?? (unit.startsWith("cache_write") ? own("input_tokens") : null);
   const priced = [...sums].filter(([unit]) => priceOf(unit) !== null);
   const exact = priced.reduce((sum, [unit, amount]) => sum + amount * BigInt(priceOf(unit) ?? 0), 0n);
   return {

@@ -7,13 +7,23 @@ import { createMessagesMeter } from "#usage/meter-messages.ts";
 
 const folder = join(import.meta.dir, "../fixtures/messages");
 
-function ok(input: number, output: number, cached?: number, created?: number): MeterReading {
-  const quantities = { input_tokens: input, output_tokens: output };
+function ok(
+  input: number,
+  output: number,
+  cached?: number,
+  written?: number,
+  writtenFor1h?: number,
+): MeterReading {
   return {
     usage: {
       shape: "exclusive",
-      quantities: cached === undefined ? quantities : { ...quantities, cached_input_tokens: cached },
-      cacheCreationTokens: created ?? null,
+      quantities: {
+        input_tokens: input,
+        output_tokens: output,
+        ...(cached !== undefined && { cached_input_tokens: cached }),
+        ...(written !== undefined && { cache_write_tokens: written }),
+        ...(writtenFor1h !== undefined && { cache_write_1h_tokens: writtenFor1h }),
+      },
     },
     errorKind: null,
     complete: true,
@@ -21,18 +31,18 @@ function ok(input: number, output: number, cached?: number, created?: number): M
 }
 
 const READINGS: { readonly [fixture: string]: MeterReading } = {
-  plain: ok(11, 2, 8, 5),
-  "cumulative-usage-at-the-end": ok(12, 2, 9, 6),
-  "delta-with-nulls-resets-nothing": ok(11, 2, 8, 5),
-  "usage-in-other-events-is-content": ok(11, 2, 8, 5),
-  "tool-use-with-partial-json": ok(11, 2, 8, 5),
-  "error-after-start": { ...ok(11, 1, 8, 5), errorKind: "overloaded_error", complete: false },
+  plain: ok(11, 2, 8, 5, 0),
+  "cumulative-usage-at-the-end": ok(12, 2, 9, 6, 0),
+  "delta-with-nulls-resets-nothing": ok(11, 2, 8, 5, 0),
+  "usage-in-other-events-is-content": ok(11, 2, 8, 5, 0),
+  "tool-use-with-partial-json": ok(11, 2, 8, 5, 0),
+  "error-after-start": { ...ok(11, 1, 8, 5, 0), errorKind: "overloaded_error", complete: false },
   "error-alone": { usage: null, errorKind: "rate_limit_error", complete: false },
-  "no-stop-unterminated": { ...ok(11, 2, 8, 5), complete: false },
+  "no-stop-unterminated": { ...ok(11, 2, 8, 5, 0), complete: false },
   "without-event-names": ok(11, 2, 8, 5),
   "without-caches": ok(11, 2),
-  "broken-event-is-skipped": ok(11, 2, 8, 5),
-  "end-signalled-by-a-gateway": ok(11, 2, 8, 5),
+  "broken-event-is-skipped": ok(11, 2, 8, 5, 0),
+  "end-signalled-by-a-gateway": ok(11, 2, 8, 5, 0),
 };
 
 describe("streams of the messages dialect", () => {
@@ -92,6 +102,19 @@ describe("unary answers of the messages dialect", () => {
       ok(11, 2, 8, 5),
     ],
     [
+      "cache writes that are kept for an hour, apart from the others",
+      {
+        usage: {
+          input_tokens: 11,
+          output_tokens: 2,
+          cache_read_input_tokens: 8,
+          cache_creation_input_tokens: 7,
+          cache_creation: { ephemeral_5m_input_tokens: 5, ephemeral_1h_input_tokens: 2 },
+        },
+      },
+      ok(11, 2, 8, 5, 2),
+    ],
+    [
       "an input without caches is exclusive all the same",
       { usage: { input_tokens: 11, output_tokens: 2 } },
       ok(11, 2),
@@ -116,7 +139,7 @@ describe("unary answers of the messages dialect", () => {
         },
       },
       {
-        usage: { shape: "exclusive", quantities: { output_tokens: 2 }, cacheCreationTokens: null },
+        usage: { shape: "exclusive", quantities: { output_tokens: 2 } },
         errorKind: null,
         complete: true,
       },

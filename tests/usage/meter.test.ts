@@ -14,7 +14,6 @@ describe("unary bodies", () => {
   const inclusive = (quantities: ReportedUsage["quantities"]): ReportedUsage => ({
     shape: "inclusive",
     quantities,
-    cacheCreationTokens: null,
   });
   const two = inclusive({ input_tokens: 19, output_tokens: 2 });
   const table: readonly [string, unknown, ReportedUsage | null][] = [
@@ -87,8 +86,7 @@ describe("unary bodies", () => {
       },
       {
         shape: "exclusive",
-        quantities: { input_tokens: 11, output_tokens: 2, cached_input_tokens: 8 },
-        cacheCreationTokens: 5,
+        quantities: { input_tokens: 11, output_tokens: 2, cached_input_tokens: 8, cache_write_tokens: 5 },
       },
     ],
     [
@@ -315,7 +313,6 @@ describe("merging", () => {
     expect(forth.usage).toEqual({
       shape: "inclusive",
       quantities: { input_tokens: 19, output_tokens: 2, cached_input_tokens: 8 },
-      cacheCreationTokens: null,
     });
   });
 
@@ -338,7 +335,6 @@ describe("merging", () => {
     expect(tally.total()).toEqual({
       shape: "exclusive",
       quantities: { input_tokens: 3, output_tokens: 4 },
-      cacheCreationTokens: null,
     });
   });
 });

@@ -30,7 +30,6 @@ const CHAT = { endpoint: "chat", provider: "up", model: "m" };
 const inclusive = (quantities: Quantities): UsageEnding["usage"] => ({
   shape: "inclusive",
   quantities,
-  cacheCreationTokens: null,
 });
 
 function countRequests(metrics: UsageMetrics): number {
@@ -81,8 +80,12 @@ describe("what a request adds", () => {
       ...OK,
       usage: {
         shape: "exclusive",
-        quantities: { input_tokens: 5, cached_input_tokens: 2 },
-        cacheCreationTokens: 4,
+        quantities: {
+          input_tokens: 5,
+          cached_input_tokens: 2,
+          cache_write_tokens: 3,
+          cache_write_1h_tokens: 1,
+        },
       },
     });
     expect(metrics.units()).toEqual([

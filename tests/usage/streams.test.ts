@@ -12,7 +12,6 @@ function ok(input: number, output: number, cached?: number): MeterReading {
     usage: {
       shape: "inclusive",
       quantities: cached === undefined ? quantities : { ...quantities, cached_input_tokens: cached },
-      cacheCreationTokens: null,
     },
     errorKind: null,
     complete: true,
@@ -42,8 +41,7 @@ const READINGS: { readonly [fixture: string]: MeterReading } = {
   "gateway-input-tokens-with-cache-reads": {
     usage: {
       shape: "exclusive",
-      quantities: { input_tokens: 11, output_tokens: 2, cached_input_tokens: 8 },
-      cacheCreationTokens: 5,
+      quantities: { input_tokens: 11, output_tokens: 2, cached_input_tokens: 8, cache_write_tokens: 5 },
     },
     errorKind: null,
     complete: true,

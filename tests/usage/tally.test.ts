@@ -58,7 +58,6 @@ describe("the shape of a usage", () => {
     expect(tally.total()).toEqual({
       shape: "inclusive",
       quantities: { audio_seconds: 12.5 },
-      cacheCreationTokens: null,
     });
   });
 
@@ -94,13 +93,56 @@ describe("the shape of a usage", () => {
   });
 
   test("cache writes are kept in the exclusive shape only, and alone they are no usage", () => {
-    expect(readAll([{ prompt_tokens: 3, cache_creation_input_tokens: 2 }])?.cacheCreationTokens).toBeNull();
-    expect(readAll([{ input_tokens: 3, cache_creation_input_tokens: 2 }])?.cacheCreationTokens).toBe(2);
+    expect(readAll([{ prompt_tokens: 3, cache_creation_input_tokens: 2 }])?.quantities).toEqual({
+      input_tokens: 3,
+    });
+    expect(readAll([{ input_tokens: 3, cache_creation_input_tokens: 2 }])?.quantities).toEqual({
+      input_tokens: 3,
+      cache_write_tokens: 2,
+    });
     expect(readAll([{ cache_creation_input_tokens: 2 }])).toBeNull();
+  });
+
+  test("one-hour cache writes are told apart, and the parts are never more than the total that was reported", () => {
+    const writesOf = (usage: JsonObject) => {
+      const quantities = readAll([{ input_tokens: 3, ...usage }])?.quantities;
+      return [quantities?.cache_write_tokens, quantities?.cache_write_1h_tokens];
+    };
+    const parts = (fiveMinutes: number | undefined, oneHour: number | undefined) => ({
+      cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: oneHour },
+    });
+    expect(writesOf({ cache_creation_input_tokens: 10, ...parts(7, 3) })).toEqual([7, 3]);
+    expect(writesOf(parts(7, 3))).toEqual([7, 3]);
+    expect(writesOf(parts(undefined, 3))).toEqual([0, 3]);
+    expect(writesOf({ cache_creation_input_tokens: 10, ...parts(10, undefined) })).toEqual([10, undefined]);
+    // What is not told apart is taken for five-minute writes, which cost less.
+    expect(writesOf({ cache_creation_input_tokens: 10, ...parts(2, 3) })).toEqual([7, 3]);
+    expect(writesOf({ cache_creation_input_tokens: 10, ...parts(8, 5) })).toEqual([8, 2]);
+    expect(writesOf({ cache_creation_input_tokens: 10, ...parts(20, 5) })).toEqual([10, 0]);
+    expect(writesOf({ cache_creation_input_tokens: 10, ...parts(undefined, 30) })).toEqual([0, 10]);
+    expect(writesOf({ cache_creation_input_tokens: 10, ...parts(-1, 3) })).toEqual([7, 3]);
+  });
+
+  test("any total and any parts of the cache writes are billed as the total", () => {
+    fc.assert(
+      fc.property(fc.nat(1000), fc.nat(1000), fc.nat(1000), (total, fiveMinutes, oneHour) => {
+        const quantities = readAll([
+          {
+            input_tokens: 1,
+            cache_creation_input_tokens: total,
+            cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: oneHour },
+          },
+        ])?.quantities;
+        const { cache_write_tokens: untold = 0, cache_write_1h_tokens: longer = 0 } = quantities ?? {};
+        expect(untold + longer).toBe(total);
+        expect(longer).toBeLessThanOrEqual(oneHour);
+        expect(Math.min(untold, longer)).toBeGreaterThanOrEqual(0);
+      }),
+    );
   });
 });
 
-function readAll(usages: readonly Fields[]): ReportedUsage | null {
+function readAll(usages: readonly JsonObject[]): ReportedUsage | null {
   const tally = createTally({ defaultsToExclusive: false });
   for (const usage of usages) tally.add(usage);
   return tally.total();
@@ -122,8 +164,8 @@ function readApart(usage: Fields): ReportedUsage | null {
     input_tokens: usage.prompt_tokens ?? usage.input_tokens,
     output_tokens: usage.completion_tokens ?? usage.output_tokens,
     cached_input_tokens: cached.find((number) => number > 0) ?? cached[0],
+    cache_write_tokens: shape === "exclusive" ? usage.cache_creation_input_tokens : undefined,
   };
-  const cacheCreationTokens = shape === "exclusive" ? (usage.cache_creation_input_tokens ?? null) : null;
   const reported = Object.values(quantities).some((quantity) => quantity !== undefined);
-  return reported ? { shape, quantities: JSON.parse(JSON.stringify(quantities)), cacheCreationTokens } : null;
+  return reported ? { shape, quantities: JSON.parse(JSON.stringify(quantities)) } : null;
 }

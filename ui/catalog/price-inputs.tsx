@@ -1,7 +1,7 @@
-import { UNITS, type Unit } from "#kernel/units.ts";
+import { type ReactNode, useState } from "react";
+import { DETAIL_UNITS, REPORT_UNITS, type Unit, UNIT_TABLE } from "#kernel/units.ts";
 import { toFieldError } from "../components/field-frame.tsx";
 import { NumberField } from "../components/number-field.tsx";
-import { UNIT_LABEL } from "../components/units.tsx";
 import { formatMoneyExact } from "../text/format.ts";
 import type { PriceFields, Prices } from "./price-set.ts";
 
@@ -16,28 +16,45 @@ export interface PriceInputsProps {
 
 const NO_INHERITED: Prices = {};
 
-/** The prices of a model per million units, one field a unit. */
+/** The prices of a model per million units, one field a unit; those of details are folded away unless one is set. */
 export function PriceInputs({ prices, onChange, inherited = NO_INHERITED, failure }: PriceInputsProps) {
+  const toField = (unit: Unit) => (
+    <NumberField
+      key={unit}
+      label={UNIT_TABLE[unit].label}
+      prefix="$"
+      min={0}
+      suffix="per million"
+      placeholder={toPlaceholder(inherited, unit)}
+      value={prices[unit] ?? null}
+      error={toFieldError(failure, `pricing.${unit}`)}
+      onValueChange={(price) => onChange({ ...prices, [unit]: price })}
+    />
+  );
+  const [isOpen, setOpen] = useState(false);
+  const hasDetail = DETAIL_UNITS.some(
+    (unit) => (prices[unit] ?? null) !== null || toFieldError(failure, `pricing.${unit}`) !== undefined,
+  );
   return (
-    <div className="grid gap-3 sm:grid-cols-2">
-      {UNITS.map((unit) => (
-        <NumberField
-          key={unit}
-          label={UNIT_LABEL[unit]}
-          prefix="$"
-          min={0}
-          suffix="per million"
-          placeholder={toPlaceholder(inherited, unit)}
-          value={prices[unit]}
-          error={toFieldError(failure, `pricing.${unit}`)}
-          onValueChange={(price) => onChange({ ...prices, [unit]: price })}
-        />
-      ))}
+    <div className="flex flex-col gap-3">
+      <Grid>{REPORT_UNITS.map(toField)}</Grid>
+      <details open={isOpen || hasDetail} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary className="cursor-pointer text-xs text-ink-soft">Cache write prices</summary>
+        <div className="mt-2">
+          <Grid>{DETAIL_UNITS.map(toField)}</Grid>
+        </div>
+      </details>
     </div>
   );
 }
 
+function Grid({ children }: { readonly children: ReactNode }) {
+  return <div className="grid gap-3 sm:grid-cols-2">{children}</div>;
+}
+
 function toPlaceholder(inherited: Prices, unit: Unit): string {
   const price = inherited[unit];
-  return price === undefined ? "unpriced" : `inherits ${formatMoneyExact(price).slice(1)}`;
+  if (price !== undefined) return `inherits ${formatMoneyExact(price).slice(1)}`;
+  const { detailOf } = UNIT_TABLE[unit];
+  return detailOf === null ? "unpriced" : `as ${UNIT_TABLE[detailOf].label.toLowerCase()}`;
 }

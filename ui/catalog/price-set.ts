@@ -1,29 +1,18 @@
-import { UNITS, type Unit } from "#kernel/units.ts";
+import { byUnit, TOKEN_UNITS, UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import type { Model, Pricing } from "../api/catalog.ts";
 
-/** Prices per million units as they stand in fields; null is an empty field. */
-export type PriceFields = { readonly [unit in Unit]: number | null };
+/** Prices per million units as they stand in fields; null or absent is an empty field. */
+export type PriceFields = { readonly [unit in Unit]?: number | null };
 /** Prices per million units; a unit that is absent has none. */
 export type Prices = { readonly [unit in Unit]?: number | undefined };
 
-export const NO_PRICES: PriceFields = {
-  input_tokens: null,
-  output_tokens: null,
-  cached_input_tokens: null,
-  audio_seconds: null,
-};
-
-const UNITS_ALWAYS_SHOWN: ReadonlySet<Unit> = new Set([
-  "input_tokens",
-  "output_tokens",
-  "cached_input_tokens",
-]);
+export const NO_PRICES: PriceFields = {};
 
 /** The units that a table of prices has columns for: the usual ones, and those that a row has a price of. */
 export function toShownUnits(rows: readonly { readonly [unit in Unit]?: unknown }[]): readonly Unit[] {
-  return UNITS.filter(
-    (unit) => UNITS_ALWAYS_SHOWN.has(unit) || rows.some((prices) => prices[unit] !== undefined),
-  );
+  const isShown = (unit: Unit) =>
+    TOKEN_UNITS.some((always) => always === unit) || rows.some((prices) => prices[unit] !== undefined);
+  return UNITS.filter(isShown);
 }
 
 export type PriceState =
@@ -33,6 +22,8 @@ export type PriceState =
   | { readonly kind: "inherited"; readonly pricePerMillion: number }
   /** None is known, which is not the same as nothing to pay. */
   | { readonly kind: "unpriced" }
+  /** It has none of its own, and costs what the unit costs that it is a detail of. */
+  | { readonly kind: "included"; readonly unit: Unit }
   /** None is known, and none is missed: no request to such a model uses the unit. */
   | { readonly kind: "unused" };
 
@@ -54,6 +45,8 @@ export function toPriceState(
   unit: Unit,
 ): PriceState {
   const inForce = model.pricing[unit];
+  const { detailOf } = UNIT_TABLE[unit];
+  if (inForce === undefined && detailOf !== null) return { kind: "included", unit: detailOf };
   if (inForce === undefined)
     return { kind: used.has(unit) || canBePriced(model, unit) ? "unpriced" : "unused" };
   return { kind: own[unit] === undefined ? "inherited" : "own", pricePerMillion: inForce };
@@ -61,9 +54,8 @@ export function toPriceState(
 
 /** Whether a request to such a model can use the unit: an embedding model gives no output, and caches nothing. */
 export function canBePriced({ capabilities }: Pick<Model, "capabilities">, unit: Unit): boolean {
-  if (unit === "audio_seconds") return capabilities.includes("transcription");
-  const isTextual = capabilities.some((capability) => capability === "chat" || capability === "completions");
-  return isTextual || (unit === "input_tokens" && capabilities.includes("embeddings"));
+  const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
+  return capabilities.some((capability) => usedBy.includes(capability));
 }
 
 /**
@@ -73,34 +65,20 @@ export function canBePriced({ capabilities }: Pick<Model, "capabilities">, unit:
  */
 export function toPriceFields(model: Pick<Model, "pricing" | "target">, own: Prices): PriceFields {
   const shown = model.target === null ? model.pricing : own;
-  return toFields((unit) => shown[unit]);
+  return byUnit(UNITS, (unit) => shown[unit]);
 }
 
 /** The write for these fields: what is empty is left out. */
 export function toPricing(fields: PriceFields): { [unit: string]: number } {
-  return Object.fromEntries(
-    UNITS.flatMap((unit) => {
-      const price = fields[unit];
-      return price === null ? [] : [[unit, price] as const];
-    }),
-  );
+  return byUnit(UNITS, (unit) => fields[unit] ?? undefined);
 }
 
 export function isSamePrices(left: PriceFields, right: PriceFields): boolean {
-  return UNITS.every((unit) => left[unit] === right[unit]);
+  return UNITS.every((unit) => (left[unit] ?? null) === (right[unit] ?? null));
 }
 
 /** Units of a binding whose price is another name's now, and becomes its own with the next write. */
 export function toPinnedUnits(model: Pick<Model, "pricing" | "target">, own: Prices): readonly Unit[] {
   if (model.target !== null) return [];
   return UNITS.filter((unit) => model.pricing[unit] !== undefined && own[unit] === undefined);
-}
-
-function toFields(find: (unit: Unit) => number | undefined): PriceFields {
-  return {
-    input_tokens: find("input_tokens") ?? null,
-    output_tokens: find("output_tokens") ?? null,
-    cached_input_tokens: find("cached_input_tokens") ?? null,
-    audio_seconds: find("audio_seconds") ?? null,
-  };
 }

@@ -1,3 +1,4 @@
+import { UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo, useRef, useState } from "react";
@@ -15,9 +16,7 @@ import { NoModels } from "./playground/no-models.tsx";
 import { SETTINGS_DEFAULT } from "./playground/settings.ts";
 import { SettingsCard } from "./playground/settings-card.tsx";
 import { useChat } from "./playground/use-chat.ts";
-import { UNITS } from "#kernel/units.ts";
 import { Unpriced } from "../components/money.tsx";
-import { UNIT_LABEL } from "../components/units.tsx";
 import { formatMoney } from "../text/format.ts";
 
 const route = getRouteApi("/shell/playground");
@@ -141,7 +140,7 @@ function findError(choice: ModelChoice | null, wanted: string | undefined): stri
 function PriceHint({ pricing }: Pick<ModelChoice, "pricing">) {
   const prices = UNITS.flatMap((unit) => {
     const price = pricing[unit];
-    return price === undefined ? [] : [`${UNIT_LABEL[unit].toLowerCase()} ${formatMoney(price)}`];
+    return price === undefined ? [] : [`${UNIT_TABLE[unit].label.toLowerCase()} ${formatMoney(price)}`];
   });
   if (prices.length === 0) {
     return (

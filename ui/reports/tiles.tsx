@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { Absent } from "../components/absent.tsx";
 import { Unpriced } from "../components/money.tsx";
 import { Tile } from "../components/tile.tsx";
@@ -20,11 +21,6 @@ export function Tiles({ totals, isCompared, canPrice }: TilesProps) {
   const { now } = totals;
   const busy = now === null;
   const compare = (of: (one: Totals) => number | null) => toComparison(totals, isCompared, of);
-  const tokens = (unit: "input_tokens" | "output_tokens" | "cached_input_tokens") => ({
-    busy,
-    value: <TileCount value={now === null ? 0 : now.units[unit]} />,
-    ...compare(({ units }) => units[unit]),
-  });
   return (
     <section
       aria-label="Sums of the window"
@@ -58,9 +54,15 @@ export function Tiles({ totals, isCompared, canPrice }: TilesProps) {
         goodWhen="down"
         {...compare(({ unpricedRequests }) => unpricedRequests)}
       />
-      <Tile label="Input tokens" {...tokens("input_tokens")} />
-      <Tile label="Output tokens" {...tokens("output_tokens")} />
-      <Tile label="Cached tokens" {...tokens("cached_input_tokens")} />
+      {TOKEN_UNITS.map((unit) => (
+        <Tile
+          key={unit}
+          label={`${UNIT_TABLE[unit].heading} tokens`}
+          busy={busy}
+          value={<TileCount value={now === null ? 0 : (now.units[unit] ?? null)} />}
+          {...compare(({ units }) => units[unit] ?? null)}
+        />
+      ))}
     </section>
   );
 }

@@ -1,4 +1,4 @@
-import type { Unit } from "#kernel/units.ts";
+import { byUnit, REPORT_UNITS, type ReportQuantities } from "#kernel/units.ts";
 import type { UsageBucket, UsageSeries } from "../api/reports.ts";
 import { addKnown } from "./measure.ts";
 
@@ -10,26 +10,23 @@ export interface Totals {
   readonly unpricedRequests: number;
   /** Null when nothing was priced. */
   readonly cost: number | null;
-  /** Null when no provider reported the unit. */
-  readonly units: { readonly [unit in Unit]: number | null };
+  /** A unit that nothing reported is absent. */
+  readonly units: ReportQuantities;
 }
 
 export function toTotals(series: readonly UsageBucket[]): Totals {
   const add = (of: (bucket: UsageBucket) => number) => series.reduce((sum, bucket) => sum + of(bucket), 0);
-  const addUnit = (unit: Unit) =>
-    series.reduce<number | null>((sum, { units }) => addKnown(sum, units[unit]), null);
   return {
     requests: add(({ requests }) => requests),
     cancelled: add(({ cancelled }) => cancelled),
     failed: add(({ failed }) => failed),
     unpricedRequests: add(({ unpriced_requests }) => unpriced_requests),
     cost: series.reduce<number | null>((sum, { cost }) => addKnown(sum, cost), null),
-    units: {
-      input_tokens: addUnit("input_tokens"),
-      output_tokens: addUnit("output_tokens"),
-      cached_input_tokens: addUnit("cached_input_tokens"),
-      audio_seconds: addUnit("audio_seconds"),
-    },
+    units: byUnit(
+      REPORT_UNITS,
+      (unit) =>
+        series.reduce<number | null>((sum, { units }) => addKnown(sum, units[unit]), null) ?? undefined,
+    ),
   };
 }
 

@@ -1,3 +1,4 @@
+import { toReportUnits } from "#views/request-units.ts";
 import { toAmount, toCount, toDuration, toMoment } from "#cli/screen/figures.ts";
 import { toCell, writeJsonLine, type OutputOptions } from "#cli/screen/output.ts";
 import { createStyle, type Style } from "#cli/screen/style.ts";
@@ -43,7 +44,7 @@ export function createRequestWriter(
 }
 
 function toCells(row: RequestRow): readonly string[] {
-  const { input_tokens: input, output_tokens: output } = row.units;
+  const units = toReportUnits(row);
   return [
     toMoment(row.ts),
     toCell(row.principal),
@@ -52,9 +53,9 @@ function toCells(row: RequestRow): readonly string[] {
     toCell(row.outcome),
     toCell(row.status_code),
     toDuration(row.duration_ms),
-    toCount(input),
-    toCount(output),
-    Object.keys(row.units).length === 0 ? "-" : toAmount(row.cost),
+    toCount(units.input_tokens),
+    toCount(units.output_tokens),
+    Object.keys(units).length === 0 ? "-" : toAmount(row.cost),
     toCell(row.error_kind),
   ].map((cell, index) => (index === COLUMNS.length - 1 && cell === "-" ? "" : cell));
 }

@@ -1,6 +1,6 @@
 import type { Treaty } from "@elysiajs/eden/treaty2";
 import type { Client } from "#cli/installation/client.ts";
-import { picoToNumber, UNITS, type Pico } from "#kernel/units.ts";
+import { picoToNumber, REPORT_UNITS, type Pico } from "#kernel/units.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 
 /** What usage can be summed up by: the word on the command line, and the field that says it in each row. */
@@ -71,7 +71,7 @@ export function sumUsage(rows: readonly Sums[]): Sums {
     cancelled,
     cost: cost === null ? null : picoToNumber(cost),
     units: Object.fromEntries(
-      UNITS.flatMap((unit) => {
+      REPORT_UNITS.flatMap((unit) => {
         const quantity = units.get(unit);
         return quantity === undefined ? [] : [[unit, quantity]];
       }),

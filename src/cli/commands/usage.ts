@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { createSystemClock, DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
 import { parseInstant } from "#stats/window.ts";
 import { choiceOption } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
@@ -109,7 +110,7 @@ async function countRequests(
   return { all: sum("requests"), unpriced: sum("unpriced_requests") };
 }
 
-const COLUMNS = ["requests", "cancelled", "input", "output", "cached", "audio s", "cost"];
+const COLUMNS = ["requests", "cancelled", ...REPORT_UNITS.map(toHeading), "cost"];
 
 function writeUsage(
   terminal: Terminal,
@@ -128,10 +129,13 @@ function writeUsage(
 }
 
 function toCells({ requests, cancelled, cost, units }: Sums): string[] {
-  const shown = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"].map((unit) =>
-    toCount(units[unit]),
-  );
+  const shown = REPORT_UNITS.map((unit) => toCount(units[unit]));
   return [toCount(requests), toCount(cancelled), ...shown, requests === 0 ? "-" : toAmount(cost)];
+}
+
+function toHeading(unit: ReportUnit): string {
+  const { heading, measure } = UNIT_TABLE[unit];
+  return measure === "seconds" ? `${heading} s` : heading;
 }
 
 function toNoName(by: Dimension): string {

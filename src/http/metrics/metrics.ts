@@ -1,7 +1,7 @@
 import type { Exchange } from "#forward/exchange.ts";
 import type { LoopLag } from "#kernel/loop-lag.ts";
 import { LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
-import { UNITS } from "#kernel/units.ts";
+import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
@@ -67,7 +67,7 @@ export function collectUsage(usage: MetricsSources["usage"]): readonly MetricFam
 }
 
 function toUnitSamples({ labels, quantities }: UnitSeries<MetricLabels>): readonly MetricSample[] {
-  return UNITS.flatMap((unit) => {
+  return REPORT_UNITS.flatMap((unit) => {
     const value = quantities[unit];
     return value === undefined ? [] : [{ labels: { ...labels, unit }, value }];
   });

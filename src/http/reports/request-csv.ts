@@ -1,12 +1,19 @@
 import { formatInstant } from "#kernel/clock.ts";
-import { toPricePerMillion, UNITS, type Unit } from "#kernel/units.ts";
+import { DETAIL_UNITS, REPORT_UNITS, UNITS, type Unit } from "#kernel/units.ts";
 import { toCsvRow, type CsvCell } from "#stats/csv.ts";
-import type { RequestLogRow } from "#stats/store.ts";
 import type { NamedRequestRow } from "#views/reports.ts";
+import { toBilledUnits, toRequestUnits } from "#views/request-units.ts";
 
-type Column = readonly [name: string, toCell: (named: NamedRequestRow) => CsvCell];
+interface CsvRow extends NamedRequestRow {
+  readonly billed: ReturnType<typeof toBilledUnits>;
+}
 
-/** The keys of the request view in its order, `units` and `unit_prices` flattened. */
+type Column = readonly [name: string, toCell: (row: CsvRow) => CsvCell];
+
+/**
+ * The keys of the request view in its order, `units` and `unit_prices` flattened; then what was billed, with the prices that
+ * `unit_prices` does not have.
+ */
 const COLUMNS: readonly Column[] = [
   ["id", ({ row }) => row.id],
   ["ts", ({ row }) => formatInstant(row.arrivedAtUs)],
@@ -30,9 +37,11 @@ const COLUMNS: readonly Column[] = [
     ({ row }) => (row.timeToFirstByteUs === null ? null : row.timeToFirstByteUs / 1000),
   ],
   ["cost", ({ row }) => row.costPico],
-  ...UNITS.map((unit): Column => [unit, ({ row }) => row.quantities[unit] ?? null]),
-  ...UNITS.map((unit): Column => [`${unit}_price_per_million`, ({ row }) => toUnitPrice(row, unit)]),
+  ...REPORT_UNITS.map((unit): Column => [unit, ({ row }) => row.usage?.quantities[unit] ?? null]),
+  ...REPORT_UNITS.map(toPriceColumn),
   ["tags", ({ row }) => row.tags.join(",")],
+  ...UNITS.map((unit): Column => [`billed_${unit}`, ({ billed }) => billed[unit]?.quantity ?? null]),
+  ...DETAIL_UNITS.map(toPriceColumn),
 ];
 
 /** The header row and these rows. */
@@ -41,12 +50,15 @@ export function toRequestCsv(rows: readonly NamedRequestRow[]): string {
 }
 
 export function toRequestCsvRows(rows: readonly NamedRequestRow[]): string {
-  return rows.map((named) => toCsvRow(COLUMNS.map(([, toCell]) => toCell(named)))).join("");
+  return rows
+    .map((named) => {
+      const { usage, prices } = named.row;
+      const row = { ...named, billed: toBilledUnits(toRequestUnits(usage, prices)) };
+      return toCsvRow(COLUMNS.map(([, toCell]) => toCell(row)));
+    })
+    .join("");
 }
 
-/** The price of a unit that the request has, when there was one, as in the JSON. */
-function toUnitPrice({ quantities, prices }: RequestLogRow, unit: Unit): number | null {
-  const price = prices[unit];
-  if (quantities[unit] === undefined || price === undefined || price === null) return null;
-  return toPricePerMillion(price);
+function toPriceColumn(unit: Unit): Column {
+  return [`${unit}_price_per_million`, ({ billed }) => billed[unit]?.price ?? null];
 }

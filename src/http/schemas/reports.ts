@@ -3,7 +3,7 @@ import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
 import { FACET_NAMES } from "#stats/store.ts";
-import { UNITS } from "#kernel/units.ts";
+import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
 import { PRICED_NAME_KINDS } from "#views/pricing.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import {
@@ -80,7 +80,7 @@ export const MissingPrices = view("MissingPrices", {
     fields({
       model: Type.String(),
       kind: oneOf(PRICED_NAME_KINDS),
-      unit: oneOf(UNITS),
+      unit: oneOf(REPORT_UNITS),
       requests: Count,
       quantity: Type.Number({ minimum: 0, description: "As reports count it." }),
       last_seen: Instant,
@@ -88,6 +88,9 @@ export const MissingPrices = view("MissingPrices", {
     }),
   ),
 });
+
+const UNIT_DETAILS_DESCRIPTION =
+  "What was billed otherwise than `units` and `unit_prices` tell: cache writes, and a unit whose billed quantity differs from the one that the provider reported, such as `input_tokens` without what was read from a cache. `price` is per million, null for none. Quantity × price, summed over these and over the units that are not among them, divided by a million and rounded to twelve decimals, is `cost`. Absent when empty.";
 
 export const RequestRow = view("RequestRow", {
   id: Id,
@@ -110,9 +113,18 @@ export const RequestRow = view("RequestRow", {
   time_to_first_byte_ms: nullable(Type.Number({ minimum: 0 })),
   cost: Cost,
   units: Units,
-  unit_prices: someOf(UNITS, nullable(Type.Number({ minimum: 0 })), {
+  unit_prices: someOf(REPORT_UNITS, nullable(Type.Number({ minimum: 0 })), {
     description: "Per million; null for a unit without a price.",
   }),
+  unit_details: Type.Optional(
+    someOf(
+      UNITS,
+      fields({ quantity: Type.Number({ minimum: 0 }), price: nullable(Type.Number({ minimum: 0 })) }),
+      {
+        description: UNIT_DETAILS_DESCRIPTION,
+      },
+    ),
+  ),
   tags: Tags,
 });
 

@@ -1,6 +1,6 @@
 import { Type, type Static, type TProperties, type TSchema } from "@sinclair/typebox";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { UNITS } from "#kernel/units.ts";
+import { REPORT_UNITS } from "#kernel/units.ts";
 
 /**
  * The parts of wire shapes of answers. They describe answers in the OpenAPI document and in tests, and are not
@@ -61,8 +61,8 @@ export const Cost = nullable(
   Type.Number({ minimum: 0, description: "Null when nothing was priced, never zero instead." }),
 );
 
-/** A number per metered unit; units without one are left out. */
-export const Units = someOf(UNITS, Type.Number({ minimum: 0 }), {
+/** A number for each unit of the reports; units without one are left out. */
+export const Units = someOf(REPORT_UNITS, Type.Number({ minimum: 0 }), {
   title: "Units",
   description: "Units that nothing reported are left out.",
 });

@@ -1,6 +1,6 @@
+import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Unit } from "#kernel/units.ts";
 import { Badge } from "../../components/badge.tsx";
 import { buttonClass, IconButton } from "../../components/button.tsx";
 import { CapabilityChips } from "../../components/capability.tsx";
@@ -8,7 +8,6 @@ import { classNames } from "../../components/class-names.ts";
 import type { Column } from "../../components/column.ts";
 import { CopyButton } from "../../components/copy.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { UNIT_HEADER, UNIT_LABEL } from "../../components/units.tsx";
 import { hasSnippets } from "../../snippets/snippets.tsx";
 import type { ModelRow, PublicModel } from "./model-row.ts";
 import { RequestCount, toRequestCount, type RequestCounts } from "./request-count.tsx";
@@ -76,8 +75,8 @@ export function toModelColumns<Row extends ModelRow>({
     },
     ...units.map((unit): Column<Row> => ({
       id: unit,
-      header: UNIT_HEADER[unit],
-      headerTitle: `${UNIT_LABEL[unit]}, dollars per million`,
+      header: UNIT_TABLE[unit].heading,
+      headerTitle: `${UNIT_TABLE[unit].label}, dollars per million`,
       width: isTight ? "w-21" : "w-22",
       align: "end",
       sortValue: ({ model }) => model.pricing[unit] ?? null,

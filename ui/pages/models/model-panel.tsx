@@ -1,10 +1,9 @@
-import { UNITS, type Unit } from "#kernel/units.ts";
+import { isReportUnit, UNITS, UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { canBePriced } from "../../catalog/price-set.ts";
 import { CapabilityChips } from "../../components/capability.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { Money } from "../../components/money.tsx";
 import { SidePanel } from "../../components/panel.tsx";
-import { UNIT_LABEL } from "../../components/units.tsx";
 import { ModelLinks, ModelSnippets, ModelUsage, Section } from "./model-parts.tsx";
 import type { ModelRow, PublicModel } from "./model-row.ts";
 
@@ -34,9 +33,9 @@ export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) 
         </div>
         <Section title="Prices per million">
           <dl className="grid grid-cols-[1fr_auto] gap-x-4 gap-y-1">
-            {UNITS.map((unit) => (
+            {UNITS.filter((unit) => isReportUnit(unit) || model.pricing?.[unit] !== undefined).map((unit) => (
               <div key={unit} className="contents">
-                <dt className="text-ink-soft">{UNIT_LABEL[unit]}</dt>
+                <dt className="text-ink-soft">{UNIT_TABLE[unit].label}</dt>
                 <dd className="text-right">
                   <Price model={model} unit={unit} />
                 </dd>

@@ -1,4 +1,4 @@
-import { UNITS, type Unit } from "#kernel/units.ts";
+import { REPORT_UNITS, type Unit } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Model, Pricing, Provider } from "../../api/catalog.ts";
 import type { ListedModel } from "../../api/models.ts";
@@ -88,7 +88,7 @@ function toUsedUnits(usage: NonNullable<RowSources["usage"]>): ReadonlyMap<strin
   for (const { model, provider, units } of usage) {
     if (provider === RELAY_PROVIDER) continue;
     const ofModel = used.get(model) ?? new Set();
-    for (const unit of UNITS) if ((units[unit] ?? 0) > 0) ofModel.add(unit);
+    for (const unit of REPORT_UNITS) if ((units[unit] ?? 0) > 0) ofModel.add(unit);
     used.set(model, ofModel);
   }
   return used;

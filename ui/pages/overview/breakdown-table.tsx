@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import { byUnit, type ReportUnit, TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { OTHER_ID } from "../../charts/series.ts";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { Absent } from "../../components/absent.tsx";
@@ -47,9 +48,7 @@ export function BreakdownTable({ stack, report, busy }: BreakdownTableProps) {
         requests: formatCount(sums.requests),
         cancelled: formatCount(sums.cancelled),
         failed: formatCount(sums.failed),
-        input: <Quantity value={sums.units.input_tokens} />,
-        output: <Quantity value={sums.units.output_tokens} />,
-        cached: <Quantity value={sums.units.cached_input_tokens} />,
+        ...byUnit(TOKEN_UNITS, (unit) => <Quantity value={sums.units[unit]} />),
         cost: <UsageCost cost={sums.cost} hasUnpriced={sums.unpricedRequests > 0} />,
       }}
     />
@@ -78,9 +77,7 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
     toCountColumn("requests", "Requests", ({ requests }) => requests),
     toCountColumn("cancelled", "Cancelled", ({ cancelled }) => cancelled),
     toCountColumn("failed", "Failed", ({ failed }) => failed),
-    toUnitColumn("input", "Input", ({ units }) => units.input_tokens),
-    toUnitColumn("output", "Output", ({ units }) => units.output_tokens),
-    toUnitColumn("cached", "Cached", ({ units }) => units.cached_input_tokens),
+    ...TOKEN_UNITS.map(toUnitColumn),
     {
       id: "cost",
       header: "Cost",
@@ -124,15 +121,16 @@ function toCountColumn(id: string, header: string, of: (group: Group) => number)
   };
 }
 
-function toUnitColumn(id: string, header: string, of: (group: Group) => number | undefined): Column<Group> {
+function toUnitColumn(unit: ReportUnit): Column<Group> {
+  const { heading } = UNIT_TABLE[unit];
   return {
-    id,
-    header,
-    headerTitle: `${header} tokens`,
+    id: unit,
+    header: heading,
+    headerTitle: `${heading} tokens`,
     align: "end",
     width: "w-28",
-    cell: (group) => <Quantity value={of(group)} />,
-    sortValue: exceptOther(of),
+    cell: ({ units }) => <Quantity value={units[unit]} />,
+    sortValue: exceptOther(({ units }) => units[unit]),
   };
 }
 

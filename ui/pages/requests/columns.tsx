@@ -1,4 +1,6 @@
 import { utcFormat } from "d3-time-format";
+import type { ReportQuantities } from "#kernel/units.ts";
+import { toReportUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/absent.tsx";
 import { Duration } from "../../components/duration.tsx";
@@ -54,9 +56,9 @@ const OUTCOME: RequestColumn = {
 const TOKENS: RequestColumn = {
   id: "tokens",
   header: "Usage",
-  headerTitle: "As reported by the provider",
+  headerTitle: "As in reports: input without what was read from a cache",
   width: "w-54",
-  cell: ({ units }) => <Units units={withoutNothing(units)} />,
+  cell: (row) => <Units units={withoutNothing(toReportUnits(row))} />,
 };
 const COST: RequestColumn = {
   id: "cost",
@@ -155,7 +157,7 @@ function Pair({ main, more, arrow = false }: PairProps) {
 }
 
 /** Most providers report that nothing came from a cache: on a line that is noise. */
-function withoutNothing(units: RequestRow["units"]): RequestRow["units"] {
+function withoutNothing(units: ReportQuantities): ReportQuantities {
   const { cached_input_tokens: cached, ...others } = units;
   return cached === 0 ? others : units;
 }

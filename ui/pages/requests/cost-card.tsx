@@ -1,37 +1,37 @@
+import { UNIT_TABLE } from "#kernel/units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/absent.tsx";
 import { Money, Unpriced } from "../../components/money.tsx";
-import { UNIT_LABEL } from "../../components/units.tsx";
 import { formatCount, formatMoneyExact } from "../../text/format.ts";
-import { isPartlyPriced, readCost, type CostLine, type CostReading } from "./cost-reading.ts";
+import { isPartlyPriced, readCost, type CostLine } from "./cost-reading.ts";
 
 /** Units × price = cost, spelled out to the last digit that is kept. */
 export function CostCard({ row }: { readonly row: RequestRow }) {
-  const reading = readCost(row);
+  const lines = readCost(row);
   return (
     <section aria-label="Cost">
       <h3 className="mb-1.5 flex items-baseline justify-between gap-3 font-semibold text-ink">
         Cost
-        {reading.lines.length > 0 && <Money value={row.cost} isPartial={isPartlyPriced(row)} />}
+        {lines.length > 0 && <Money value={row.cost} isPartial={isPartlyPriced(row)} />}
       </h3>
-      {reading.lines.length === 0 ? (
+      {lines.length === 0 ? (
         <p className="text-ink-soft">The provider reported no usage, so there is nothing to price.</p>
       ) : (
         <>
-          <Sum row={row} reading={reading} />
-          <Notes row={row} reading={reading} />
+          <Sum row={row} lines={lines} />
+          <Notes row={row} lines={lines} />
         </>
       )}
     </section>
   );
 }
 
-interface ReadingProps {
+interface LinesProps {
   readonly row: RequestRow;
-  readonly reading: CostReading;
+  readonly lines: readonly CostLine[];
 }
 
-function Sum({ row, reading }: ReadingProps) {
+function Sum({ row, lines }: LinesProps) {
   return (
     <div role="region" aria-label="Units and prices" tabIndex={0} className="overflow-x-auto">
       <table className="w-full text-left max-sm:text-xs">
@@ -52,7 +52,7 @@ function Sum({ row, reading }: ReadingProps) {
           </tr>
         </thead>
         <tbody>
-          {reading.lines.map((line) => (
+          {lines.map((line) => (
             <Line key={line.unit} line={line} />
           ))}
         </tbody>
@@ -76,7 +76,7 @@ function Line({ line }: { readonly line: CostLine }) {
   return (
     <tr className="border-b border-line">
       <th scope="row" className="py-1.5 pr-2 font-normal">
-        {unit === "cache_writes" ? "Input tokens written to a cache" : UNIT_LABEL[unit]}
+        {UNIT_TABLE[unit].label}
       </th>
       <td className="px-2 py-1.5 text-right whitespace-nowrap">{formatCount(quantity)}</td>
       <td className="px-2 py-1.5 text-right whitespace-nowrap">
@@ -90,16 +90,14 @@ function Line({ line }: { readonly line: CostLine }) {
 }
 
 /** What the figures do not say by themselves. */
-function Notes({ row, reading }: ReadingProps) {
-  const { lines, cachedWithinInput, isExact } = reading;
+function Notes({ row, lines }: LinesProps) {
+  const reported = row.units.input_tokens ?? 0;
+  const billed = lines.find(({ unit }) => unit === "input_tokens")?.quantity ?? reported;
   const notes = [
-    cachedWithinInput > 0 &&
-      `The provider reported ${formatCount(row.units.input_tokens ?? 0)} input tokens, and ${formatCount(cachedWithinInput)} of them read from its cache: those are priced as cached input, and not twice.`,
-    lines.some(({ unit }) => unit === "cache_writes") &&
-      "What was written to a cache is priced as input; it is not among the units, and follows from the cost.",
+    billed < reported &&
+      `The provider reported ${formatCount(reported)} input tokens, and ${formatCount(reported - billed)} of them read from its cache: those are priced as cached input, and not twice.`,
     isPartlyPriced(row) && "Units without a price are not in the sum: the cost is higher than it says.",
     row.cost === null && "No unit had a price when the request ended. That is not a cost of $0.",
-    !isExact && "How the cost comes out of these units is not told by this record.",
   ].filter((note) => note !== false);
   if (notes.length === 0) return null;
   return (

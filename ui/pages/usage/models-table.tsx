@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { TOKEN_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
 import type { OwnUsageRow } from "../../api/my.ts";
 import { UsageCost } from "../../reports/usage-cost.tsx";
 import type { Column } from "../../components/column.ts";
@@ -54,9 +55,7 @@ const COLUMNS: readonly Column<OwnUsageRow>[] = [
     cell: ({ cancelled }) => formatCount(cancelled),
     sortValue: ({ cancelled }) => cancelled,
   },
-  toUnitColumn("input", "Input", ({ units }) => units.input_tokens),
-  toUnitColumn("output", "Output", ({ units }) => units.output_tokens),
-  toUnitColumn("cached", "Cached", ({ units }) => units.cached_input_tokens),
+  ...TOKEN_UNITS.map(toUnitColumn),
   {
     id: "cost",
     header: "Cost",
@@ -85,17 +84,14 @@ function toId({ model, endpoint }: OwnUsageRow): string {
   return `${model} ${endpoint}`;
 }
 
-function toUnitColumn(
-  id: string,
-  header: string,
-  of: (row: OwnUsageRow) => number | undefined,
-): Column<OwnUsageRow> {
+function toUnitColumn(unit: ReportUnit): Column<OwnUsageRow> {
+  const { heading } = UNIT_TABLE[unit];
   return {
-    id,
-    header,
-    headerTitle: `${header} tokens`,
+    id: unit,
+    header: heading,
+    headerTitle: `${heading} tokens`,
     align: "end",
-    cell: (row) => <Quantity value={of(row)} />,
-    sortValue: (row) => of(row) ?? null,
+    cell: ({ units }) => <Quantity value={units[unit]} />,
+    sortValue: ({ units }) => units[unit] ?? null,
   };
 }

@@ -1,12 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { UnitTotals } from "#kernel/units.ts";
+import { REPORT_UNITS, UNIT_COLUMNS, UNIT_TABLE } from "#kernel/units.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
-import { toFullRateInput } from "#usage/normalise.ts";
+import { normaliseUsage } from "#usage/normalise.ts";
 
 /** 10^9 pico: the seam of the two halves of an amount. */
 export const COST_SEAM = 1_000_000_000;
 const COST_SEAM_BIG = BigInt(COST_SEAM);
 const SECOND_US = 1e6;
-const MICROS_PER_SECOND = 1e6;
 /** Upper ends of the time bands, exclusive (decisions, "Reports"). */
 const BAND_US = [1, 5, 15, 30, 60, 120].map((seconds) => seconds * SECOND_US);
 
@@ -17,16 +18,12 @@ export interface SplitCost {
 }
 
 /** What every table of totals has, as it stands there. */
-export interface StoredMeasures {
+export interface StoredMeasures extends UnitTotals {
   readonly requests: number;
   readonly priced_requests: number;
   readonly unpriced_requests: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly cached_input_tokens: number | null;
-  readonly audio_us: number | null;
 }
 
 /** Where and as what an event is counted. The day follows from `id`, so that totals and rows agree about a boundary. */
@@ -64,10 +61,8 @@ export class Sum {
   #costHi = 0;
   /** Far from 2^53 before it is carried over. */
   #costLo = 0;
-  #inputTokens: number | null = null;
-  #outputTokens: number | null = null;
-  #cachedInputTokens: number | null = null;
-  #audioUs: number | null = null;
+  /** In the order of UNIT_COLUMNS. */
+  readonly #units: (number | null)[] = UNIT_COLUMNS.map(() => null);
   #durationUs = 0;
   #lastSeenUs = 0;
   readonly #bands = Array.from({ length: BAND_US.length + 1 }, () => 0);
@@ -82,12 +77,13 @@ export class Sum {
     }
     const { usage, durationUs } = ending;
     if (usage !== null) {
-      const { output_tokens, cached_input_tokens, audio_seconds } = usage.quantities;
-      const audioUs = audio_seconds === undefined ? undefined : Math.round(audio_seconds * MICROS_PER_SECOND);
-      this.#inputTokens = plus(this.#inputTokens, toFullRateInput(usage));
-      this.#outputTokens = plus(this.#outputTokens, output_tokens);
-      this.#cachedInputTokens = plus(this.#cachedInputTokens, cached_input_tokens);
-      this.#audioUs = plus(this.#audioUs, audioUs);
+      const quantities = normaliseUsage(usage);
+      for (const [index, unit] of REPORT_UNITS.entries()) {
+        const quantity = quantities[unit];
+        const { scale } = UNIT_TABLE[unit];
+        if (quantity !== undefined)
+          this.#addUnit(index, scale === 1 ? quantity : Math.round(quantity * scale));
+      }
     }
     this.#durationUs += durationUs;
     this.#lastSeenUs = Math.max(this.#lastSeenUs, id);
@@ -103,10 +99,7 @@ export class Sum {
     this.#unpriced += row.unpriced_requests;
     this.#costHi += row.cost_hi;
     this.#costLo += row.cost_lo;
-    this.#inputTokens = plus(this.#inputTokens, row.input_tokens);
-    this.#outputTokens = plus(this.#outputTokens, row.output_tokens);
-    this.#cachedInputTokens = plus(this.#cachedInputTokens, row.cached_input_tokens);
-    this.#audioUs = plus(this.#audioUs, row.audio_us);
+    for (const [index, column] of UNIT_COLUMNS.entries()) this.#addUnit(index, row[column]);
   }
 
   /** In the order of HOUR_MEASURES. */
@@ -118,10 +111,7 @@ export class Sum {
       this.#unpriced,
       this.#costHi + carry,
       this.#costLo - carry * COST_SEAM,
-      this.#inputTokens,
-      this.#outputTokens,
-      this.#cachedInputTokens,
-      this.#audioUs,
+      ...this.#units,
     ];
   }
 
@@ -129,9 +119,9 @@ export class Sum {
   dayMeasures(): (number | null)[] {
     return [...this.hourMeasures(), this.#durationUs, this.#lastSeenUs, ...this.#bands];
   }
-}
 
-/** Nothing reported and nothing reported stay nothing; a zero counts as reported. */
-function plus(sum: number | null, more: number | null | undefined): number | null {
-  return more === null || more === undefined ? sum : (sum ?? 0) + more;
+  /** Nothing reported and nothing reported stay nothing; a zero counts as reported. */
+  #addUnit(index: number, more: number | null): void {
+    if (more !== null) this.#units[index] = (this.#units[index] ?? 0) + more;
+  }
 }

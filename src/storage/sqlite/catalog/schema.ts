@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
-import { UNITS } from "#kernel/units.ts";
+import type { Unit } from "#kernel/units.ts";
 import {
   blob,
   check,
@@ -103,17 +103,13 @@ export const prices = sqliteTable(
   "prices",
   {
     name: text("name").notNull(),
-    unit: text("unit", { enum: UNITS }).notNull(),
+    unit: text("unit").$type<Unit>().notNull(),
     /** Null is the mark "this unit has no price". */
     pricePico: integer("price_pico"),
     feedVersion: text("feed_version"),
   },
   (table) => [
     primaryKey({ columns: [table.name, table.unit] }),
-    check(
-      "prices_unit_known",
-      sql`${table.unit} IN ('input_tokens', 'output_tokens', 'cached_input_tokens', 'audio_seconds')`,
-    ),
     check("prices_not_negative", sql`${table.pricePico} IS NULL OR ${table.pricePico} >= 0`),
   ],
 );

@@ -1,3 +1,4 @@
+import { UNIT_TABLE } from "#kernel/units.ts";
 import { useMutation } from "@tanstack/react-query";
 import { useId, useState, type SubmitEvent } from "react";
 import { updateModel, type Model, type Provider } from "../../../api/catalog.ts";
@@ -10,7 +11,6 @@ import { Instant } from "../../../components/instant.tsx";
 import { focusInvalid } from "../../../components/invalid-field.ts";
 import { SidePanel } from "../../../components/panel.tsx";
 import { useToast } from "../../../components/toast.tsx";
-import { UNIT_LABEL } from "../../../components/units.tsx";
 import { ModelLinks, ModelSnippets, ModelUsage } from "../model-parts.tsx";
 import type { EditableRow } from "../model-row.ts";
 import { DeleteModelDialog } from "./delete-model-dialog.tsx";
@@ -158,6 +158,6 @@ function toPricesNote({ model, own }: EditableRow, form: ModelForm): string | un
   if (model.target !== null) return "The inherited prices become its own.";
   const pinned = toPinnedUnits(model, own);
   if (pinned.length === 0) return undefined;
-  const words = pinned.map((unit) => UNIT_LABEL[unit].toLowerCase()).join(", ");
+  const words = pinned.map((unit) => UNIT_TABLE[unit].label.toLowerCase()).join(", ");
   return `Inherited from ${model.upstream_name}: ${words}. Changing one price makes all of them its own.`;
 }

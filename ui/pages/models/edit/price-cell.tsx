@@ -1,10 +1,9 @@
+import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { useEffect, useRef, useState } from "react";
-import type { Unit } from "#kernel/units.ts";
 import { Absent } from "../../../components/absent.tsx";
 import { Icon } from "../../../components/icon.tsx";
 import { Unpriced } from "../../../components/money.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
-import { UNIT_LABEL } from "../../../components/units.tsx";
 import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
 import type { EditableRow } from "../model-row.ts";
 import { toPriceFields, toPriceState, type PriceState } from "../../../catalog/price-set.ts";
@@ -36,7 +35,7 @@ export function PriceCell({ row, unit, onEdit, onSave }: PriceCellProps) {
       <PriceEditor
         row={row}
         unit={unit}
-        begin={toPriceFields(model, own)[unit]}
+        begin={toPriceFields(model, own)[unit] ?? null}
         onEnd={(byKey) => {
           isReturning.current = byKey;
           onEdit(null);
@@ -50,7 +49,7 @@ export function PriceCell({ row, unit, onEdit, onSave }: PriceCellProps) {
     <button
       ref={button}
       type="button"
-      aria-label={`${UNIT_LABEL[unit]} of ${model.alias}: ${toWords(state)}. Change`}
+      aria-label={`${UNIT_TABLE[unit].label} of ${model.alias}: ${toWords(state)}. Change`}
       onClick={() => onEdit(unit)}
       className="-mx-1.5 inline-flex min-h-6 max-w-full items-center rounded px-1.5 hover:bg-accent-soft focus-visible:outline-offset-0"
     >
@@ -65,6 +64,8 @@ function PriceText({ state, row }: { readonly state: PriceState; readonly row: E
       return <Unpriced />;
     case "unused":
       return <Absent />;
+    case "included":
+      return <span className="text-ink-faint">as {UNIT_TABLE[state.unit].heading.toLowerCase()}</span>;
     case "own":
       return (
         <span title={`${formatMoneyExact(state.pricePerMillion)}, its own price`}>
@@ -85,6 +86,7 @@ function PriceText({ state, row }: { readonly state: PriceState; readonly row: E
 }
 
 function toWords(state: PriceState): string {
+  if (state.kind === "included") return `as ${UNIT_TABLE[state.unit].label.toLowerCase()}`;
   return "pricePerMillion" in state
     ? `${formatMoney(state.pricePerMillion)}, ${state.kind}`
     : TO_WORDS[state.kind];
@@ -105,7 +107,7 @@ function PriceEditor({ row, unit, begin, onEnd, onSave }: PriceEditorProps) {
   return (
     <div onBlur={() => onEnd(false)} className="text-left whitespace-normal">
       <NumberField
-        label={`${UNIT_LABEL[unit]} of ${row.model.alias}, in dollars per million`}
+        label={`${UNIT_TABLE[unit].label} of ${row.model.alias}, in dollars per million`}
         labelHidden
         size="sm"
         prefix="$"

@@ -1,8 +1,8 @@
+import { UNIT_TABLE } from "#kernel/units.ts";
 import { Badge } from "../../../components/badge.tsx";
 import type { Column } from "../../../components/column.ts";
 import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
 import { DataTable } from "../../../components/table.tsx";
-import { UNIT_LABEL } from "../../../components/units.tsx";
 import { formatChange, formatMoneyExact } from "../../../text/format.ts";
 import type { FeedDiff, FeedLine, LineKind } from "./feed-diff.ts";
 import type { SkippedPrice } from "./price-map.ts";
@@ -76,7 +76,7 @@ const UNIT: Column<FeedLine> = {
   header: "Unit",
   width: "w-44",
   sortValue: ({ entry }) => entry.unit,
-  cell: ({ entry }) => UNIT_LABEL[entry.unit],
+  cell: ({ entry }) => UNIT_TABLE[entry.unit].label,
 };
 const OLD: Column<FeedLine> = {
   id: "old",

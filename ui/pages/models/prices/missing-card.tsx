@@ -1,3 +1,4 @@
+import { UNIT_TABLE } from "#kernel/units.ts";
 import { useMemo } from "react";
 import { Link } from "@tanstack/react-router";
 import { Button } from "../../../components/button.tsx";
@@ -6,7 +7,6 @@ import { EmptyState } from "../../../components/empty.tsx";
 import { NotLoaded } from "../../../components/not-loaded.tsx";
 import { countColumn, type Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
-import { UNIT_LABEL } from "../../../components/units.tsx";
 import { KindBadge } from "./kind-badge.tsx";
 import type { MissingPriceRow, MissingPrices, ReportNotes } from "../../../api/reports.ts";
 import { toMissingId, toMissingNow } from "./missing.ts";
@@ -91,7 +91,7 @@ function toColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Col
       width: "w-48",
       header: "Unit",
       sortValue: ({ unit }) => unit,
-      cell: ({ unit }) => UNIT_LABEL[unit],
+      cell: ({ unit }) => UNIT_TABLE[unit].label,
     },
     countColumn({
       id: "quantity",
@@ -115,7 +115,7 @@ function toColumns(onSetPrice: (missing: MissingPriceRow) => void): readonly Col
       cell: (row) => (
         <Button
           size="sm"
-          aria-label={`Set price for ${UNIT_LABEL[row.unit].toLowerCase()} of ${row.model}`}
+          aria-label={`Set price for ${UNIT_TABLE[row.unit].label.toLowerCase()} of ${row.model}`}
           onClick={() => onSetPrice(row)}
         >
           Set price

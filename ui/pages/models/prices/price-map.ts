@@ -14,7 +14,7 @@ export interface SkippedPrice {
 export interface PriceMapReading {
   readonly entries: readonly FeedEntry[];
   readonly skipped: readonly SkippedPrice[];
-  /** Models that have more prices than those: tiers, batches, cache writes, images. */
+  /** Models that have more prices than those: tiers, batches, images. */
   readonly partialCount: number;
 }
 
@@ -23,6 +23,8 @@ const UNIT_OF_FIELD: Readonly<Record<string, Unit>> = {
   input_cost_per_token: "input_tokens",
   output_cost_per_token: "output_tokens",
   cache_read_input_token_cost: "cached_input_tokens",
+  cache_creation_input_token_cost: "cache_write_tokens",
+  cache_creation_input_token_cost_above_1hr: "cache_write_1h_tokens",
 };
 /** For a model that transcribes, the price of what it listens to. */
 const LISTENING_FIELD = "input_cost_per_second";

@@ -1,11 +1,10 @@
+import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { useMemo } from "react";
-import type { Unit } from "#kernel/units.ts";
 import { toShownUnits } from "../../../catalog/price-set.ts";
 import { Absent } from "../../../components/absent.tsx";
 import { IconButton } from "../../../components/button.tsx";
 import type { Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
-import { UNIT_HEADER, UNIT_LABEL } from "../../../components/units.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
 import { KindBadge } from "./kind-badge.tsx";
 import type { NamePrices } from "./price-list.ts";
@@ -77,8 +76,8 @@ function toColumns(onEdit: (row: NamePrices) => void, units: readonly Unit[]): r
 function toUnitColumn(unit: Unit): Column<NamePrices> {
   return {
     id: unit,
-    header: UNIT_HEADER[unit],
-    headerTitle: `${UNIT_LABEL[unit]}, per million`,
+    header: UNIT_TABLE[unit].heading,
+    headerTitle: `${UNIT_TABLE[unit].label}, per million`,
     width: "w-26",
     align: "end",
     sortValue: ({ prices }) => prices[unit]?.price_per_million ?? null,

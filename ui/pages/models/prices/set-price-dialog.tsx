@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { type SubmitEvent, useId, useState } from "react";
-import { UNITS, type Unit } from "#kernel/units.ts";
+import { UNITS, UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import type { Model } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
@@ -8,7 +8,6 @@ import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { useToast } from "../../../components/toast.tsx";
-import { UNIT_LABEL } from "../../../components/units.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
 import type { NameKind } from "./missing.ts";
 import type { NamePrices } from "./price-list.ts";
@@ -75,14 +74,14 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
         <SelectField
           label="Unit"
           value={unit}
-          options={UNITS.map((value) => ({ value, label: UNIT_LABEL[value] }))}
+          options={UNITS.map((value) => ({ value, label: UNIT_TABLE[value].label }))}
           onValueChange={(next) => {
             setUnit(next);
             setPrice(priced.prices[next] ?? null);
           }}
         />
         <NumberField
-          label={unit === "audio_seconds" ? "Price per million seconds" : "Price per million tokens"}
+          label={`Price per million ${UNIT_TABLE[unit].measure}`}
           prefix="$"
           min={0}
           autoFocus
@@ -103,7 +102,7 @@ export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) 
 
 function toHint(price: number | null, unit: Unit): string {
   if (price === null) return "0 means free. Up to six decimals.";
-  return `${formatMoneyExact(price / 1e6)} a ${unit === "audio_seconds" ? "second" : "token"}`;
+  return `${formatMoneyExact(price / 1e6)} a ${UNIT_TABLE[unit].measure.slice(0, -1)}`;
 }
 
 function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model: Model | undefined }) {

@@ -1,3 +1,5 @@
+import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
+
 /** "LPUL": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c50554c;
 /** "LPUS": what executables wrote that were never released, in schemas 1 and 2 of their own. */
@@ -9,10 +11,7 @@ const HOUR_MEASURES = `requests INTEGER NOT NULL,
   unpriced_requests INTEGER NOT NULL,
   cost_hi REAL NOT NULL,
   cost_lo REAL NOT NULL,
-  input_tokens REAL,
-  output_tokens REAL,
-  cached_input_tokens REAL,
-  audio_us REAL`;
+  ${UNIT_COLUMNS.map((column) => `${column} REAL`).join(", ")}`;
 
 const DAY_MEASURES = `${HOUR_MEASURES},
   duration_us INTEGER NOT NULL,
@@ -114,11 +113,7 @@ CREATE TABLE event (
   first_byte_us INTEGER,
   cost_hi REAL,
   cost_lo REAL,
-  input_tokens REAL,
-  output_tokens REAL,
-  cached_input_tokens REAL,
-  audio_seconds REAL,
-  cache_creation_tokens REAL
+  ${UNITS.map((unit) => `${unit} REAL`).join(", ")}
 ) STRICT;
 
 CREATE TABLE hour_total (

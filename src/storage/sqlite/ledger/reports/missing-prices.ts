@@ -1,12 +1,12 @@
 import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { UNITS } from "#kernel/units.ts";
+import { REPORT_UNITS } from "#kernel/units.ts";
 import type { UnpricedUse } from "#stats/missing-prices.ts";
 import { toUnpricedUses } from "#stats/missing-prices.ts";
 import type { MissingPrices, StatsStore } from "#stats/store.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { EVENT_JOINS, prepareEvents, UNPRICED_OF_EVENT } from "./measure-sources.ts";
+import { EVENT_JOINS, prepareEvents, toUnpricedMeasure } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { createSumReader, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
@@ -98,18 +98,18 @@ interface UnpricedSum {
   readonly [column: `${string}_requests` | `${string}_quantity` | `${string}_seen`]: number | null;
 }
 
-const UNPRICED_SUMS = `SELECT n.model, n.relayed, ${UNITS.map((unit) => {
-  const { isUsed, quantity } = UNPRICED_OF_EVENT[unit];
+const UNPRICED_SUMS = `SELECT n.model, n.relayed, ${REPORT_UNITS.map((unit) => {
+  const { isUsed, quantity } = toUnpricedMeasure(unit);
   return `sum(iif(${isUsed}, 1, 0)) AS ${unit}_requests, sum(iif(${isUsed}, ${quantity}, NULL)) AS ${unit}_quantity,
     max(iif(${isUsed}, e.id, NULL)) AS ${unit}_seen`;
 }).join(", ")}
   FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${EVENT_JOINS}
   CROSS JOIN priced_name AS n ON n.id = e.combination
-  WHERE r.bucket = ? AND (${UNITS.map((unit) => UNPRICED_OF_EVENT[unit].isUsed).join(" OR ")})
+  WHERE r.bucket = ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(unit).isUsed).join(" OR ")})
   GROUP BY n.name_id`;
 
 function toUses(sum: UnpricedSum): readonly UnpricedUse[] {
-  return UNITS.flatMap((unit) => {
+  return REPORT_UNITS.flatMap((unit) => {
     const requests = sum[`${unit}_requests`] ?? 0;
     if (requests === 0) return [];
     const total = sum[`${unit}_quantity`] ?? 0;

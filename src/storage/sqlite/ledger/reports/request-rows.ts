@@ -1,15 +1,17 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
-import type { Quantities } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import type { Unit } from "#kernel/units.ts";
+import { byUnit, UNITS } from "#kernel/units.ts";
 import type { RequestLogRow } from "#stats/store.ts";
-import type { Outcome } from "#usage/event.ts";
+import type { Outcome, UsageShape } from "#usage/event.ts";
 import { toPrices } from "#usage/journal-line.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
 
-interface EventRow {
+type StoredQuantities = { readonly [unit in Unit]: number | null };
+
+interface EventRow extends StoredQuantities {
   readonly id: number;
   readonly principal_name: string;
   readonly key_id: string | null;
@@ -20,6 +22,8 @@ interface EventRow {
   readonly endpoint: string;
   readonly client: string | null;
   readonly tags: string;
+  /** Null when nothing was reported. */
+  readonly shape: UsageShape | null;
   readonly status_code: number;
   readonly outcome: Outcome;
   readonly error_kind: string | null;
@@ -28,10 +32,6 @@ interface EventRow {
   readonly first_byte_us: number | null;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly cached_input_tokens: number | null;
-  readonly audio_seconds: number | null;
   readonly prices: string;
 }
 
@@ -50,9 +50,9 @@ export function readRows(
 ): readonly RequestLogRow[] {
   return database
     .query<EventRow, number[]>(
-      `SELECT e.id, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo, e.input_tokens, e.output_tokens,
-         e.cached_input_tokens, e.audio_seconds, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
-         c.upstream_name, c.endpoint, c.client, c.tags, r.status_code, r.outcome, r.error_kind, p.prices
+      `SELECT e.id, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
+         ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
+         c.upstream_name, c.endpoint, c.client, c.tags, c.shape, r.status_code, r.outcome, r.error_kind, p.prices
        FROM (SELECT * FROM event WHERE id >= ? AND id < ? ${filter.eventCondition} ORDER BY id DESC LIMIT ? OFFSET ?) AS e
        CROSS JOIN combination AS c ON c.id = e.combination
        CROSS JOIN manner AS m ON m.id = e.manner
@@ -65,11 +65,7 @@ export function readRows(
 }
 
 function toRequestLogRow(row: EventRow): RequestLogRow {
-  const quantities: { -readonly [unit in keyof Quantities]: Quantities[unit] } = {};
-  for (const unit of UNITS) {
-    const quantity = row[unit];
-    if (quantity !== null) quantities[unit] = quantity;
-  }
+  const quantities = byUnit(UNITS, (unit) => row[unit] ?? undefined);
   return {
     id: eventIdToUuid(row.id),
     arrivedAtUs: row.id,
@@ -88,7 +84,7 @@ function toRequestLogRow(row: EventRow): RequestLogRow {
     durationUs: row.duration_us,
     timeToFirstByteUs: row.first_byte_us,
     costPico: row.cost_hi === null || row.cost_lo === null ? null : joinCost(row.cost_hi, row.cost_lo),
-    quantities,
+    usage: row.shape === null ? null : { shape: row.shape, quantities },
     prices: toPrices(JSON.parse(row.prices)),
     tags: toTags(JSON.parse(row.tags)),
   };

@@ -1,15 +1,16 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
-import type { Quantities } from "#kernel/units.ts";
+import type { UnitColumn, UnitTotals } from "#kernel/units.ts";
+import { toReportQuantities, UNIT_COLUMNS } from "#kernel/units.ts";
 import type { SeriesBucket, SeriesFigures } from "#stats/store.ts";
 import type { SealedSource } from "./dimension-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import { EVENT_JOINS, MEASURES_OF_EVENT, prepareEvents } from "./measure-sources.ts";
+import { EVENT_JOINS, prepareEvents, toEventMeasure } from "./measure-sources.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
 import type { Span } from "#storage/ledger/windows/window-cut.ts";
 
 /** What one period of a series adds up to. Within one bucket several are added. */
-export interface SeriesSum {
+export interface SeriesSum extends UnitTotals {
   readonly period: number;
   /** Which group of `combination_group`; 0 where there are none. */
   readonly group_id: number;
@@ -21,10 +22,6 @@ export interface SeriesSum {
   readonly unpriced_requests: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly cached_input_tokens: number | null;
-  readonly audio_us: number | null;
 }
 
 /** `[from, to)` of one bucket: hours for `sumHours`, microseconds for `sumRows`. */
@@ -33,8 +30,6 @@ export interface BucketRange {
   readonly from: number;
   readonly to: number;
 }
-
-const MICROS_PER_SECOND = 1e6;
 
 /** How sums are read. Grouped ones need `saveGroups` before, in the same transaction. */
 export interface SumReading {
@@ -75,10 +70,7 @@ export function sumRows(
   saveRanges(database, ranges);
   prepareEvents(database, filter);
   const toSql = (group: string, join: string, end: string) =>
-    `SELECT r.bucket AS period, ${group} AS group_id, ${toSums(
-      (column) => MEASURES_OF_EVENT[column],
-      (outcome) => `m.${outcome}`,
-    )}
+    `SELECT r.bucket AS period, ${group} AS group_id, ${toSums(toEventMeasure, (outcome) => `m.${outcome}`)}
      FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at
      ${EVENT_JOINS} ${join} ${end}`;
   if (!isGrouped) return read(toSql("0", "", "GROUP BY r.bucket"), []);
@@ -154,7 +146,6 @@ export function toSeriesBucket(startUs: InstantUs, sums: readonly SeriesSum[]): 
 export function toSeriesFigures(sums: readonly SeriesSum[]): SeriesFigures {
   let [requests, ok, cancelled, upstreamError, unpricedRequests] = [0, 0, 0, 0, 0];
   let costPico: bigint | null = null;
-  const units: { -readonly [unit in keyof Quantities]: Quantities[unit] } = {};
   for (const sum of sums) {
     requests += sum.requests;
     ok += sum.ok;
@@ -162,42 +153,19 @@ export function toSeriesFigures(sums: readonly SeriesSum[]): SeriesFigures {
     upstreamError += sum.upstream_error;
     unpricedRequests += sum.unpriced_requests;
     if (sum.priced_requests > 0) costPico = (costPico ?? 0n) + joinCost(sum.cost_hi, sum.cost_lo);
-    for (const unit of ["input_tokens", "output_tokens", "cached_input_tokens"] as const) {
-      const quantity = sum[unit];
-      if (quantity !== null) units[unit] = (units[unit] ?? 0) + quantity;
-    }
-    // Whole microseconds until the end: their sum does not depend on its order.
-    if (sum.audio_us !== null) units.audio_seconds = (units.audio_seconds ?? 0) + sum.audio_us;
   }
-  if (units.audio_seconds !== undefined) units.audio_seconds /= MICROS_PER_SECOND;
+  const units = toReportQuantities(sums);
   const unreachable = requests - ok - cancelled - upstreamError;
   return { requests, ok, cancelled, upstreamError, unreachable, unpricedRequests, costPico, units };
 }
 
-type Column =
-  | "requests"
-  | "priced_requests"
-  | "unpriced_requests"
-  | "cost_hi"
-  | "cost_lo"
-  | "input_tokens"
-  | "output_tokens"
-  | "cached_input_tokens"
-  | "audio_us";
+type Column = "requests" | "priced_requests" | "unpriced_requests" | "cost_hi" | "cost_lo" | UnitColumn;
 
 function toSums(
   measure: (column: Column) => string,
   requestsOf: (outcome: "ok" | "cancelled" | "upstream_error") => string,
 ): string {
-  const plain = [
-    "requests",
-    "priced_requests",
-    "unpriced_requests",
-    "input_tokens",
-    "output_tokens",
-    "cached_input_tokens",
-    "audio_us",
-  ] as const;
+  const plain = ["requests", "priced_requests", "unpriced_requests", ...UNIT_COLUMNS] as const;
   return [
     ...(["ok", "cancelled", "upstream_error"] as const).map(
       (outcome) => `sum(${requestsOf(outcome)}) AS ${outcome}`,

@@ -1,4 +1,6 @@
 import type { Database } from "bun:sqlite";
+import type { UnitTotals } from "#kernel/units.ts";
+import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { EncodedReport, StatsStore, SummaryGrouping } from "#stats/store.ts";
 import type { SummaryPart } from "#stats/summary.ts";
 import { encodeSummary } from "#stats/summary.ts";
@@ -31,16 +33,12 @@ export function readSummary(database: Database, query: SummaryQuery, sumsMax = S
   });
 }
 
-interface Sums {
+interface Sums extends UnitTotals {
   readonly requests: number;
   readonly cancelled: number;
   readonly priced_requests: number;
   readonly cost_hi: number;
   readonly cost_lo: number;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly cached_input_tokens: number | null;
-  readonly audio_us: number | null;
 }
 
 interface CombinationSums extends Sums {
@@ -115,14 +113,7 @@ function toCombinationSums(source: string): string {
 }
 
 function toSums(cancelled: string): string {
-  const plain = [
-    "requests",
-    "priced_requests",
-    "input_tokens",
-    "output_tokens",
-    "cached_input_tokens",
-    "audio_us",
-  ];
+  const plain = ["requests", "priced_requests", ...UNIT_COLUMNS];
   return [
     `${cancelled} AS cancelled`,
     ...plain.map((column) => `sum(${column}) AS ${column}`),
@@ -135,9 +126,6 @@ function toFigures(sum: Sums): Omit<SummaryPart, "subject"> {
     requests: sum.requests,
     cancelled: sum.cancelled,
     costPico: sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo),
-    inputTokens: sum.input_tokens,
-    outputTokens: sum.output_tokens,
-    cachedInputTokens: sum.cached_input_tokens,
-    audioUs: sum.audio_us,
+    totals: UNIT_COLUMNS.map((column) => sum[column]),
   };
 }

@@ -1,5 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
+import { UNITS } from "#kernel/units.ts";
 import type { Begun } from "#usage/journal-decoder.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
 
@@ -15,9 +16,8 @@ export class EventRows {
 
   constructor(database: Database) {
     this.#add = database.prepare(
-      `INSERT INTO event (id, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens,
-         output_tokens, cached_input_tokens, audio_seconds, cache_creation_tokens)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+      `INSERT INTO event (id, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, ${UNITS.join(", ")})
+       VALUES (?, ?, ?, ?, ?, ?, ?, ${UNITS.map(() => "?").join(", ")}) ON CONFLICT DO NOTHING`,
     );
   }
 
@@ -32,11 +32,7 @@ export class EventRows {
       ending.timeToFirstByteUs,
       cost?.hi ?? null,
       cost?.lo ?? null,
-      usage?.quantities.input_tokens ?? null,
-      usage?.quantities.output_tokens ?? null,
-      usage?.quantities.cached_input_tokens ?? null,
-      usage?.quantities.audio_seconds ?? null,
-      usage?.cacheCreationTokens ?? null,
+      ...UNITS.map((unit) => usage?.quantities[unit] ?? null),
     ];
     // Many at one instant (a coarse clock) start where the last of them ended.
     let id = this.#clash.arrivedAtUs === arrivedAtUs ? this.#clash.nextId : arrivedAtUs;

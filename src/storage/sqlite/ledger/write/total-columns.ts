@@ -1,8 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
+import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { COST_SEAM } from "#storage/ledger/rows/sums.ts";
 
 const COUNTS = ["requests", "priced_requests", "unpriced_requests"];
-const QUANTITIES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_us"];
 const BANDS = [
   "band_under_1s",
   "band_under_5s",
@@ -13,7 +13,7 @@ const BANDS = [
   "band_over_120s",
 ];
 /** The measures of `hour_total` and `dimension_total`, in the order of `Sum.hourMeasures`. */
-export const HOUR_MEASURES: readonly string[] = [...COUNTS, "cost_hi", "cost_lo", ...QUANTITIES];
+export const HOUR_MEASURES: readonly string[] = [...COUNTS, "cost_hi", "cost_lo", ...UNIT_COLUMNS];
 /** Those of days and months, in the order of `Sum.dayMeasures`. */
 export const DAY_MEASURES: readonly string[] = [...HOUR_MEASURES, "duration_us", "last_seen_us", ...BANDS];
 
@@ -42,7 +42,7 @@ export function onConflict({ table, keys, measures }: TotalTable): string {
     if (column === "cost_lo") return `cost_lo = ${have} + ${more} - iif(${carry}, ${COST_SEAM}.0, 0.0)`;
     if (column === "last_seen_us") return `${column} = max(${have}, ${more})`;
     // Nothing reported and nothing reported stay nothing; a zero counts as reported.
-    if (QUANTITIES.includes(column)) {
+    if (UNIT_COLUMNS.some((quantity) => quantity === column)) {
       return `${column} = iif(${more} IS NULL, ${have}, ifnull(${have}, 0.0) + ${more})`;
     }
     return `${column} = ${have} + ${more}`;
