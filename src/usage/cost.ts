@@ -1,5 +1,5 @@
 import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
-import { byUnit, findUnitPrice, UNITS } from "#kernel/units.ts";
+import { byUnit, findUnitPrice, isReportUnit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 import { toDisjointQuantities } from "./normalise.ts";
 
@@ -40,7 +40,8 @@ export function priceUsage(usage: ReportedUsage | null, prices: PriceSet): Cost 
   let unpriced = false;
   for (const unit of UNITS) {
     const quantity = quantities[unit];
-    if (quantity === undefined) continue;
+    // A row of the request log tells no detail of zero, so that none makes a cost of zero.
+    if (quantity === undefined || (quantity === 0 && !isReportUnit(unit))) continue;
     const pricePico = findUnitPrice(prices, unit);
     if (pricePico === null) unpriced ||= quantity > 0;
     else costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);

@@ -181,7 +181,7 @@ export function toMoney({ usage: reported, prices: inForce }: Pick<UsageEvent, "
     const quantity = quantities[unit];
     // What was written to a cache costs as much as input where it has no price of its own.
     const price = inForce[unit] ?? (unit.startsWith("cache_write") ? inForce.input_tokens : null) ?? null;
-    if (quantity === undefined) continue;
+    if (quantity === undefined || (quantity === 0 && unit.startsWith("cache_write"))) continue;
     if (price === null) unpriced ||= quantity > 0;
     else micros = (micros ?? 0n) + toMicros(quantity) * BigInt(price);
   }

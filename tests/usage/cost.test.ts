@@ -197,6 +197,8 @@ function toMillionths(count: number): number {
 function priceApart({ shape, quantities }: ReportedUsage, prices: PriceSet) {
   const millionths = (quantity: number) => BigInt(Math.round(quantity * 1e6));
   const sums = new Map(Object.entries(quantities).map(([unit, quantity]) => [unit, millionths(quantity)]));
+  for (const unit of ["cache_write_tokens", "cache_write_1h_tokens"])
+    if (sums.get(unit) === 0n) sums.delete(unit);
   const input = sums.get("input_tokens");
   const cached = sums.get("cached_input_tokens") ?? 0n;
   if (shape === "inclusive" && input !== undefined && cached <= input)
