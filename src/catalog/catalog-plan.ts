@@ -1,5 +1,4 @@
-import type { Actor } from "#audit/event.ts";
-import { toAuditEntry } from "#audit/event.ts";
+import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";

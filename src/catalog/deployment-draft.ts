@@ -1,6 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { Capability } from "./capability.ts";
-import { CAPABILITIES_DEFAULT } from "./capability.ts";
+import { type Capability, CAPABILITIES_DEFAULT } from "./capability.ts";
 import { parseAlias, parseUpstreamName } from "./model-draft.ts";
 import { parseApiKey } from "./provider-fields.ts";
 import { toBaseUrl } from "./upstream-url.ts";

@@ -1,9 +1,7 @@
-import type { Actor } from "#audit/event.ts";
-import { toAuditEntry } from "#audit/event.ts";
+import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { FeedDraft } from "./feed.ts";
-import { parseFeed } from "./feed.ts";
+import { type FeedDraft, parseFeed } from "./feed.ts";
 import type { LoadedFeed, PriceRow } from "./pricing.ts";
 import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";

@@ -1,7 +1,8 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import type { PricePico, Unit } from "#kernel/units.ts";
 import {
+  type PricePico,
+  type Unit,
   isSamePrice,
   isUnit,
   parsePricePerMillion,
@@ -10,8 +11,7 @@ import {
   toPricePerUnit,
   UNITS,
 } from "#kernel/units.ts";
-import { isUpstreamName } from "./model-draft.ts";
-import { fieldParam } from "./param.ts";
+import { isUpstreamName, fieldParam } from "./model-draft.ts";
 
 /** A pricing feed as a client wrote it (specification, section 2.9); only that its entries are a list is known. */
 export interface FeedDraft {

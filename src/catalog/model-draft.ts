@@ -6,10 +6,8 @@ import {
   hasControlCharacter,
   UPSTREAM_NAME_LENGTH_MAX,
 } from "#kernel/text.ts";
-import type { Capability } from "./capability.ts";
-import { CAPABILITIES, isCapability } from "./capability.ts";
-import type { Origin } from "./model.ts";
-import { ORIGINS } from "./model.ts";
+import { type Capability, CAPABILITIES, isCapability } from "./capability.ts";
+import { type Origin, ORIGINS } from "./model.ts";
 
 /** Prices per million units as a client wrote them; a unit left out or null has no price of its own afterwards. */
 export type PricingDraft = { readonly [unit: string]: unknown };
@@ -95,4 +93,12 @@ export function parseOrigin(text: string): Origin {
     throw new ProxyError("invalid_request", `origin is ${ORIGINS.join(" or ")}.`, { param: "origin" });
   }
   return origin;
+}
+
+/** A member's name may be anything a client sent; only a plain one is repeated in an error. */
+const PLAIN_KEY_PATTERN = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** The `param` of a member of an object field: `pricing.input_tokens`, or only `pricing` when the key is no plain word. */
+export function fieldParam(field: string, key: string): string {
+  return PLAIN_KEY_PATTERN.test(key) ? `${field}.${key}` : field;
 }

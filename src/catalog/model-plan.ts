@@ -1,9 +1,7 @@
-import type { Actor, AuditAction, AuditEntry } from "#audit/event.ts";
-import { toAuditEntry } from "#audit/event.ts";
+import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { ModelDraft, ModelPatch } from "./model-draft.ts";
-import { parseAlias, parseOrigin } from "./model-draft.ts";
+import { type ModelDraft, type ModelPatch, parseAlias, parseOrigin } from "./model-draft.ts";
 import { parseDraftRoute, parsePatchRoute } from "./model-route.ts";
 import type { Model } from "./model.ts";
 import { parsePricing, planPriceRemoval, planPrices } from "./price-plan.ts";

@@ -1,7 +1,12 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { CAPABILITIES_DEFAULT } from "./capability.ts";
-import type { ModelDraft, ModelPatch } from "./model-draft.ts";
-import { parseAlias, parseCapabilities, parseUpstreamName } from "./model-draft.ts";
+import {
+  type ModelDraft,
+  type ModelPatch,
+  parseAlias,
+  parseCapabilities,
+  parseUpstreamName,
+} from "./model-draft.ts";
 import type { Route } from "./model.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 

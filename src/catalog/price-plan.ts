@@ -1,9 +1,7 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { PricePico, Unit } from "#kernel/units.ts";
-import { isUnit, parsePricePerMillion, UNITS } from "#kernel/units.ts";
-import type { PricingDraft } from "./model-draft.ts";
+import { type PricePico, type Unit, isUnit, parsePricePerMillion, UNITS } from "#kernel/units.ts";
+import { type PricingDraft, fieldParam } from "./model-draft.ts";
 import type { Model } from "./model.ts";
-import { fieldParam } from "./param.ts";
 import type { PriceRow } from "./pricing.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";

@@ -2,9 +2,13 @@ import { ProxyError } from "#kernel/errors.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { ENDPOINTS, isEndpoint } from "./capability.ts";
 import { parseApiKey, parseCaPem, parseMaxConcurrency, parseTimeout } from "./provider-fields.ts";
-import type { EndpointOverrides, Provider } from "./provider.ts";
-import { TIMEOUT_CONNECT_SECONDS_DEFAULT, TIMEOUT_READ_SECONDS_DEFAULT } from "./provider.ts";
-import { fieldParam } from "./param.ts";
+import {
+  type EndpointOverrides,
+  type Provider,
+  TIMEOUT_CONNECT_SECONDS_DEFAULT,
+  TIMEOUT_READ_SECONDS_DEFAULT,
+} from "./provider.ts";
+import { fieldParam } from "./model-draft.ts";
 import { parseUpstreamUrl, toBaseUrl } from "./upstream-url.ts";
 
 /** What an admin writes to make a provider (specification, section 2.3), with its JSON types already checked. */

@@ -1,14 +1,16 @@
-import type { Actor, AuditAction, AuditEntry } from "#audit/event.ts";
-import { toAuditEntry } from "#audit/event.ts";
+import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { sealCredential } from "./credential.ts";
+import { sealCredential, type Provider } from "./provider.ts";
 import { toModelEntry } from "./model-plan.ts";
 import { planPriceRemoval } from "./price-plan.ts";
-import type { ProviderDraft, ProviderPatch } from "./provider-draft.ts";
-import { parseProviderDraft, parseProviderPatch } from "./provider-draft.ts";
-import type { Provider } from "./provider.ts";
+import {
+  type ProviderDraft,
+  type ProviderPatch,
+  parseProviderDraft,
+  parseProviderPatch,
+} from "./provider-draft.ts";
 import type { CatalogPicture } from "./snapshot.ts";
 import type { CatalogPlan, CatalogWrite } from "./store.ts";
 

@@ -1,5 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Endpoint } from "./capability.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
 
 export const TIMEOUT_CONNECT_SECONDS_DEFAULT = 10;
 export const TIMEOUT_READ_SECONDS_DEFAULT = 300;
@@ -30,4 +31,18 @@ export interface Provider {
 /** The additional data that binds a sealed credential to its provider's row. */
 export function credentialContext(providerId: string): string {
   return `provider:${providerId}:credential`;
+}
+
+/** The upstream credential as it is stored: AES-256-GCM, bound to the row of the provider with this id. */
+export function sealCredential(secrets: SecretBox, providerId: string, apiKey: string): Uint8Array {
+  return secrets.seal(apiKey, credentialContext(providerId));
+}
+
+/**
+ * The upstream credential in the clear, or null when the provider has none. For the `Authorization` header of an upstream
+ * call and nothing else. Throws (a plain Error, not a refusal) when the ciphertext was altered or moved to another row.
+ */
+export function openCredential(secrets: SecretBox, provider: Provider): string | null {
+  if (provider.sealedCredential === null) return null;
+  return secrets.open(provider.sealedCredential, credentialContext(provider.id));
 }

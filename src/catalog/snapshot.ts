@@ -1,11 +1,8 @@
 import { compareCodeUnits } from "#kernel/text.ts";
-import type { PriceSet, Unit } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import type { Capability } from "./capability.ts";
 import type { Model } from "./model.ts";
-import type { PriceBook } from "./price-book.ts";
-import { createPriceBook } from "./price-book.ts";
-import type { LoadedFeed, PriceRow } from "./pricing.ts";
+import { type PriceBook, createPriceBook, type LoadedFeed, type PriceRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 
 /** The rows of a catalog, as a store reads them in one transaction. */
@@ -132,4 +129,21 @@ export function resolveRow(
     pricesInherited ||= row.name !== model.alias;
   }
   return { model, bound, provider, upstreamName, capabilities, prices, pricesInherited };
+}
+
+export interface ListingFilter {
+  /** Only models whose resolved capabilities contain this one; null lists all. */
+  readonly endpoint: Capability | null;
+  readonly includeHidden: boolean;
+}
+
+/** What `GET /v1/models` lists (specification, section 4.2): models of enabled providers, by alias. */
+export function listModels(snapshot: CatalogSnapshot, filter: ListingFilter): readonly ResolvedModel[] {
+  const { endpoint, includeHidden } = filter;
+  return snapshot.models.filter(
+    ({ model, provider, capabilities }) =>
+      provider.enabled &&
+      (includeHidden || !model.hidden) &&
+      (endpoint === null || capabilities.includes(endpoint)),
+  );
 }

@@ -1,9 +1,7 @@
 import { compareCodeUnits } from "#kernel/text.ts";
-import type { Unit } from "#kernel/units.ts";
-import { UNITS } from "#kernel/units.ts";
+import { type Unit, UNITS } from "#kernel/units.ts";
 import type { Model } from "./model.ts";
-import { createPriceBook } from "./price-book.ts";
-import type { PriceRow } from "./pricing.ts";
+import { createPriceBook, type PriceRow } from "./pricing.ts";
 import { resolveRow, type CatalogPicture, type ResolvedModel } from "./snapshot.ts";
 import type { CatalogWrite } from "./store.ts";
 

@@ -1,14 +1,12 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { Log } from "#kernel/log.ts";
-import { describeCause } from "#kernel/log.ts";
+import { type Log, describeCause } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { UsageEnding, UsageSubject } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
-import type { AccountEnding } from "./outcome.ts";
-import { classifyOutcome } from "./outcome.ts";
+import { type AccountEnding, classifyOutcome } from "./outcome.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
 export interface Account {

@@ -1,4 +1,4 @@
-import { containsOwnToken } from "#identity/own-token.ts";
+import { containsOwnToken } from "#identity/secret.ts";
 import type { UsageSubject } from "#usage/event.ts";
 import { toClient } from "#usage/client.ts";
 import { parseTags } from "#usage/tags.ts";

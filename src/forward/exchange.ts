@@ -9,23 +9,21 @@ import type { UsageSubject } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import type { SubjectPricing } from "./account.ts";
-import type { ForwardResult, OpenExchange } from "./respond.ts";
-import { giveUp, respond } from "./respond.ts";
+import { type ForwardResult, type OpenExchange, giveUp, respond } from "./respond.ts";
 import { toAttribution } from "./attribution.ts";
 import { createCancellation } from "#kernel/cancellation.ts";
-import type { Permit } from "./concurrency-limiter.ts";
-import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
-import type { Reservation } from "#kernel/memory-semaphore.ts";
-import { createMemorySemaphore, BUFFERED_BYTES_TOTAL_MAX } from "#kernel/memory-semaphore.ts";
+import { type Permit, createConcurrencyLimiter } from "./concurrency-limiter.ts";
+import {
+  type Reservation,
+  createMemorySemaphore,
+  BUFFERED_BYTES_TOTAL_MAX,
+} from "#kernel/memory-semaphore.ts";
 import { free } from "#kernel/bytes.ts";
 import { toUpstreamHeaders } from "./headers.ts";
-import type { ParsedRequestBody } from "./request-body.ts";
-import { cutBody, parseRequestBody, spliceBody } from "./request-body.ts";
+import { type ParsedRequestBody, cutBody, parseRequestBody, spliceBody } from "./request-body.ts";
 import { createRoutes } from "./route.ts";
-import type { Shared } from "./shared.ts";
-import { createShared } from "./shared.ts";
-import type { Upload } from "./upload.ts";
-import { createUpload } from "./upload.ts";
+import { type Shared, createShared } from "./shared.ts";
+import { type Upload, createUpload } from "./upload.ts";
 
 export interface ExchangeDeps {
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };

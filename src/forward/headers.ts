@@ -1,4 +1,4 @@
-import { containsOwnToken } from "#identity/own-token.ts";
+import { containsOwnToken } from "#identity/secret.ts";
 
 /**
  * What of a header block crosses the proxy (decisions, "Data plane"). Hop-by-hop fields and those that `Connection`

@@ -1,11 +1,9 @@
-import { openCredential } from "#catalog/credential.ts";
+import { openCredential, type Provider } from "#catalog/provider.ts";
 import type { FetchedModels, FetchModels } from "#catalog/discovery.ts";
-import type { Provider } from "#catalog/provider.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
-import type { Cancellation } from "#kernel/cancellation.ts";
-import { createCancellation } from "#kernel/cancellation.ts";
+import { type Cancellation, createCancellation } from "#kernel/cancellation.ts";
 import { USER_AGENT_DEFAULT } from "./headers.ts";
 import { joinPieces } from "#kernel/bytes.ts";
 import { bufferBody } from "./response-buffer.ts";

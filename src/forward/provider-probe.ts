@@ -1,9 +1,8 @@
 import { lookup } from "node:dns/promises";
 import { connect, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { openCredential } from "#catalog/credential.ts";
+import { openCredential, type Provider } from "#catalog/provider.ts";
 import type { FetchedModels } from "#catalog/discovery.ts";
-import type { Provider } from "#catalog/provider.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { USER_AGENT_DEFAULT } from "./headers.ts";

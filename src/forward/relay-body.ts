@@ -1,4 +1,4 @@
-import { containsOwnToken } from "#identity/own-token.ts";
+import { containsOwnToken } from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { codePointLength, hasControlCharacter, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { free, moveIntoOne } from "#kernel/bytes.ts";

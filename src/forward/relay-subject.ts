@@ -1,8 +1,7 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
-import type { PriceSet } from "#kernel/units.ts";
-import { byUnit, UNITS } from "#kernel/units.ts";
+import { type PriceSet, byUnit, UNITS } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { AccountSubject } from "./account.ts";
 import { toAttribution } from "./attribution.ts";

@@ -1,16 +1,12 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import type { Account } from "./account.ts";
-import { createUnrecordedAccount } from "./account.ts";
-import type { ForwardResult, OpenExchange } from "./respond.ts";
-import { giveUp, passOn } from "./respond.ts";
+import { type Account, createUnrecordedAccount } from "./account.ts";
+import { type ForwardResult, type OpenExchange, giveUp, passOn } from "./respond.ts";
 import { createCancellation } from "#kernel/cancellation.ts";
 import { toRelayHeaders } from "./headers.ts";
 import { createRelayMetering } from "./metering.ts";
-import type { Asked } from "./relay-body.ts";
-import { createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
-import type { RelayInput } from "./relay-subject.ts";
-import { toAccountSubject } from "./relay-subject.ts";
+import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
+import { type RelayInput, toAccountSubject } from "./relay-subject.ts";
 import type { Shared } from "./shared.ts";
 import type { BodySource, UpstreamBody } from "./upstream.ts";
 

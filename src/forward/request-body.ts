@@ -1,7 +1,6 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Member, ScannedObject, Span } from "./json-scan.ts";
-import { readString, scanJson } from "./json-scan.ts";
+import { type Member, type ScannedObject, type Span, readString, scanJson } from "./json-scan.ts";
 
 /** What the data plane knows of a request body: the fields it may read, and where they stand. Content is never looked at. */
 export interface ParsedRequestBody {

@@ -2,17 +2,13 @@ import type { TransportError } from "#usage/event.ts";
 import { SHORT_BODY_BYTES_MAX } from "#usage/meter.ts";
 import type { Account } from "./account.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
-import type { ProxiedBy } from "./headers.ts";
-import { toCallerHeaders } from "./headers.ts";
-import type { MemorySemaphore, Reservation } from "#kernel/memory-semaphore.ts";
-import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
+import { type ProxiedBy, toCallerHeaders } from "./headers.ts";
+import { type MemorySemaphore, type Reservation, UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { free, joinPieces } from "#kernel/bytes.ts";
 import { bufferBody, readLength } from "./response-buffer.ts";
-import type { Metering } from "./metering.ts";
-import { createMetering, isEventStream } from "./metering.ts";
+import { type Metering, createMetering, isEventStream } from "./metering.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
-import type { BodyReader } from "./tee.ts";
-import { WRITE_STALL_MS_MAX, createTee, readChunk } from "./tee.ts";
+import { type BodyReader, WRITE_STALL_MS_MAX, createTee, readChunk } from "./tee.ts";
 import type { UpstreamHead } from "./upstream.ts";
 
 /** The end of an exchange, as the caller's connection is to be told. */

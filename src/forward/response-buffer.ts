@@ -1,6 +1,5 @@
 import type { Reservation } from "#kernel/memory-semaphore.ts";
-import type { BodyReader } from "./tee.ts";
-import { readChunk } from "./tee.ts";
+import { type BodyReader, readChunk } from "./tee.ts";
 
 export type BufferedBody =
   /** All of it, in the pieces in which it came. */

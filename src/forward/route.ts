@@ -1,6 +1,5 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { openCredential } from "#catalog/credential.ts";
-import type { Provider } from "#catalog/provider.ts";
+import { openCredential, type Provider } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 

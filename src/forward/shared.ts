@@ -1,11 +1,7 @@
-import type { Deadlines } from "#kernel/deadlines.ts";
-import { createDeadlines } from "#kernel/deadlines.ts";
-import type { Accounts, AccountsDeps } from "./account.ts";
-import { createAccounts } from "./account.ts";
-import type { SlowConsumers } from "./slow-consumers.ts";
-import { createSlowConsumers } from "./slow-consumers.ts";
-import type { Upstream } from "./upstream.ts";
-import { createUpstream } from "./upstream.ts";
+import { type Deadlines, createDeadlines } from "#kernel/deadlines.ts";
+import { type Accounts, type AccountsDeps, createAccounts } from "./account.ts";
+import { type SlowConsumers, createSlowConsumers } from "./slow-consumers.ts";
+import { type Upstream, createUpstream } from "./upstream.ts";
 
 /** What the data plane and the relay have in common. */
 export interface Shared {

@@ -1,13 +1,18 @@
-import type { Actor, AuditAction, AuditTargetKind } from "#audit/event.ts";
-import { toAuditEntry } from "#audit/event.ts";
+import { type Actor, type AuditAction, type AuditTargetKind, toAuditEntry } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import { codePointLength, hasControlCharacter, LABEL_LENGTH_MAX } from "#kernel/text.ts";
-import type { ListedSecret, OwnedSecret } from "./secret.ts";
-import { API_KEY_PREFIX, createSecretText, RELAY_TOKEN_PREFIX, toSuffix } from "./secret.ts";
+import {
+  type ListedSecret,
+  type OwnedSecret,
+  API_KEY_PREFIX,
+  createSecretText,
+  RELAY_TOKEN_PREFIX,
+  toSuffix,
+} from "./secret.ts";
 import type { IdentityStore } from "./store.ts";
 
 interface SecretKind {

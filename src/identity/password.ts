@@ -2,8 +2,7 @@ import { equalsConstantTime } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createAttemptLimit, FAILURE_DELAY_MS, sleepFor } from "./attempts.ts";
 import { ADMIN_PRINCIPAL_NAME } from "./principal.ts";
-import type { IssuedSession, SessionsDeps } from "./sessions.ts";
-import { issueSession } from "./sessions.ts";
+import { type IssuedSession, type SessionsDeps, issueSession } from "./sessions.ts";
 
 export interface PasswordSignIn {
   /**

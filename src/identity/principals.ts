@@ -1,12 +1,16 @@
-import type { Actor, AuditAction, AuditEntry } from "#audit/event.ts";
-import { toAuditEntry } from "#audit/event.ts";
+import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
-import type { Principal, PrincipalChange } from "./principal.ts";
-import { ADMIN_PRINCIPAL_NAME, PRINCIPAL_KINDS, ROLES } from "./principal.ts";
+import {
+  type Principal,
+  type PrincipalChange,
+  ADMIN_PRINCIPAL_NAME,
+  PRINCIPAL_KINDS,
+  ROLES,
+} from "./principal.ts";
 import type { IdentityStore } from "./store.ts";
 
 export interface PrincipalDraft {

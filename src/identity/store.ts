@@ -3,7 +3,6 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
 import type { ListedSecret, NewSecret, OwnedSecret, SecretName } from "./secret.ts";
-import type { LoginLink, Session } from "./session.ts";
 
 /** An account at an identity provider (decisions, "Sign-in"): issuer and subject together identify it. */
 export interface OidcSubject {
@@ -89,4 +88,19 @@ export interface KeyUseStore {
   loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
   /** Hands over; never waits for the disk. */
   saveLastUsed(id: string, atUs: InstantUs): void;
+}
+
+/** A browser session as it is kept: the cookie holds a random token, the row its keyed hash. */
+export interface Session {
+  readonly tokenHash: string;
+  readonly principalId: string;
+  readonly createdAtUs: InstantUs;
+  readonly expiresAtUs: InstantUs;
+}
+/** A login link as it is kept: the page's address holds a random token, the row its keyed hash. */
+export interface LoginLink {
+  readonly tokenHash: string;
+  readonly principalId: string;
+  readonly createdAtUs: InstantUs;
+  readonly expiresAtUs: InstantUs;
 }

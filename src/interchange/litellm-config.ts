@@ -1,8 +1,7 @@
-import type { Problem, Source, SourceMap } from "./source.ts";
+import { type Problem, type Source, type SourceMap, parseSource, SourceError } from "./source.ts";
 import { findEntry, toText } from "./fields.ts";
 import { readDeployment, type LitellmDeployment } from "./litellm-deployment.ts";
 import { readFlag, type ImportNote, type Variables } from "./litellm-values.ts";
-import { parseSource, SourceError } from "./source.ts";
 
 /** A name of `router_settings.model_group_alias`. */
 export interface LitellmAlias {

@@ -1,4 +1,4 @@
-import { toFreeProviderName } from "#catalog/deployment-provider.ts";
+import { toFreeProviderName } from "#catalog/deployment.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { CatalogFile, FileProvider } from "#views/catalog-file.ts";
 import type { LitellmDeployment } from "./litellm-deployment.ts";

@@ -1,7 +1,6 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { joinPieces, spellOnce, toChunks } from "./chunks.ts";
-import type { ReportSubject } from "./grouping.ts";
-import { groupRows, keepMostUsed, splitTags, toProviderName } from "./grouping.ts";
+import { type ReportSubject, groupRows, keepMostUsed, splitTags, toProviderName } from "./grouping.ts";
 import type { EncodedReport, ReportContext, Series, SeriesBucket } from "./store.ts";
 
 /** The times to an outcome that are told apart (specification, section 4.4), shortest first. */

@@ -1,7 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Outcome } from "#usage/event.ts";
-import { OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
+import { type Outcome, OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
 import { normaliseTag } from "#usage/tags.ts";
 
 /** `since` inclusive, `until` exclusive; null is open. `since` ≥ `until` is an empty window. */

@@ -1,10 +1,7 @@
-import type { Pico } from "#kernel/units.ts";
-import { picoToNumber, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
+import { type Pico, picoToNumber, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { joinPieces, spellOnce, toChunks } from "./chunks.ts";
-import type { CsvCell } from "./csv.ts";
-import { toCsvRow } from "./csv.ts";
-import type { ReportSubject } from "./grouping.ts";
-import { groupRows, keepMostUsed, splitTags, toProviderName } from "./grouping.ts";
+import { type CsvCell, toCsvRow } from "./csv.ts";
+import { type ReportSubject, groupRows, keepMostUsed, splitTags, toProviderName } from "./grouping.ts";
 import type { EncodedReport, ReportContext, ReportFormat, SummaryGrouping } from "./store.ts";
 
 /** What one subject used in a part of the window: answered and cancelled requests that have a model. */

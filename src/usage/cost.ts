@@ -1,5 +1,12 @@
-import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
-import { byUnit, findUnitPrice, isReportUnit, UNITS } from "#kernel/units.ts";
+import {
+  type Pico,
+  type PriceSet,
+  type Quantities,
+  byUnit,
+  findUnitPrice,
+  isReportUnit,
+  UNITS,
+} from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 import { toDisjointQuantities } from "./normalise.ts";
 

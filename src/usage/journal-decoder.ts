@@ -1,6 +1,5 @@
 import type { PriceSet } from "#kernel/units.ts";
-import type { UsageDimensions, UsageFigures } from "./journal-line.ts";
-import { decodeJournalLine } from "./journal-line.ts";
+import { type UsageDimensions, type UsageFigures, decodeJournalLine } from "./journal-line.ts";
 
 /** A request as its begin line tells it. Begins of one kind share one `dimensions` object. */
 export interface Begun {

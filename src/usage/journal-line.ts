@@ -1,7 +1,12 @@
-import type { Outcome, UsageEnding, UsageShape, UsageSubject } from "./event.ts";
-import { OUTCOMES, USAGE_SHAPES } from "./event.ts";
-import type { PriceSet, Quantities } from "#kernel/units.ts";
-import { byUnit, UNITS } from "#kernel/units.ts";
+import {
+  type Outcome,
+  type UsageEnding,
+  type UsageShape,
+  type UsageSubject,
+  OUTCOMES,
+  USAGE_SHAPES,
+} from "./event.ts";
+import { type PriceSet, type Quantities, byUnit, UNITS } from "#kernel/units.ts";
 
 /** What of a subject is the same from request to request. */
 export type UsageDimensions = Omit<UsageSubject, "arrivedAtUs" | "streamed">;

@@ -1,7 +1,5 @@
-import type { JsonObject } from "./json.ts";
-import { isJsonObject } from "./json.ts";
-import type { Meter, MeterDialect, MeterOptions } from "./meter.ts";
-import { createMeter } from "./meter.ts";
+import { type JsonObject, isJsonObject } from "./json.ts";
+import { type Meter, type MeterDialect, type MeterOptions, createMeter } from "./meter.ts";
 
 /** The chat-completions dialect: chat, legacy completions and embeddings say it alike, streamed or not. */
 const CHAT: MeterDialect = {

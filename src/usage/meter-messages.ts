@@ -1,7 +1,5 @@
-import type { JsonObject } from "./json.ts";
-import { isJsonObject } from "./json.ts";
-import type { Meter, MeterDialect, MeterOptions } from "./meter.ts";
-import { createMeter } from "./meter.ts";
+import { type JsonObject, isJsonObject } from "./json.ts";
+import { type Meter, type MeterDialect, type MeterOptions, createMeter } from "./meter.ts";
 
 /** The messages dialect: cache reads and cache writes are counted beside the input, never in it. */
 const MESSAGES: MeterDialect = {

@@ -1,9 +1,7 @@
 import { toErrorKind } from "./error-kind.ts";
 import type { ReportedUsage } from "./event.ts";
-import type { JsonSketch } from "./json-sketch.ts";
-import { createJsonSketch } from "./json-sketch.ts";
-import type { JsonObject } from "./json.ts";
-import { isJsonObject, parseJson } from "./json.ts";
+import { type JsonSketch, createJsonSketch } from "./json-sketch.ts";
+import { type JsonObject, isJsonObject, parseJson } from "./json.ts";
 import { createSseParser } from "./sse.ts";
 import { createTally } from "./tally.ts";
 

@@ -1,8 +1,13 @@
 import { truncateCodePoints } from "#kernel/text.ts";
-import type { ReportQuantities, ReportUnit } from "#kernel/units.ts";
-import { findUnitPrice, REPORT_UNITS, toReportUnit, UNITS } from "#kernel/units.ts";
-import type { Outcome, UsageEnding } from "./event.ts";
-import { RELAY_PROVIDER } from "./event.ts";
+import {
+  type ReportQuantities,
+  type ReportUnit,
+  findUnitPrice,
+  REPORT_UNITS,
+  toReportUnit,
+  UNITS,
+} from "#kernel/units.ts";
+import { type Outcome, type UsageEnding, RELAY_PROVIDER } from "./event.ts";
 import { normaliseUsage, toDisjointQuantities } from "./normalise.ts";
 
 /** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */

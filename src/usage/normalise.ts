@@ -1,5 +1,11 @@
-import type { Quantities, ReportQuantities } from "#kernel/units.ts";
-import { byUnit, DETAIL_UNITS, REPORT_UNITS, toReportUnit } from "#kernel/units.ts";
+import {
+  type Quantities,
+  type ReportQuantities,
+  byUnit,
+  DETAIL_UNITS,
+  REPORT_UNITS,
+  toReportUnit,
+} from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
 
 /**

@@ -1,8 +1,6 @@
-import type { DetailUnit, Unit } from "#kernel/units.ts";
-import { byUnit, UNITS } from "#kernel/units.ts";
+import { type DetailUnit, type Unit, byUnit, UNITS } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
-import type { JsonObject } from "./json.ts";
-import { isJsonObject } from "./json.ts";
+import { type JsonObject, isJsonObject } from "./json.ts";
 
 /** Gathers the usage objects of one response (decisions, "Usage and prices": merging and shape). */
 export interface Tally {

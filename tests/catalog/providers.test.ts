@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openCredential } from "#catalog/credential.ts";
+import { openCredential } from "#catalog/provider.ts";
 import type { ProviderDraft, ProviderPatch } from "#catalog/provider-draft.ts";
 import { TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";

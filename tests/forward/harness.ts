@@ -1,20 +1,16 @@
 import type { Capability, ServedEndpoint } from "#catalog/capability.ts";
-import { sealCredential } from "#catalog/credential.ts";
+import { sealCredential, type Provider } from "#catalog/provider.ts";
 import type { Model } from "#catalog/model.ts";
 import type { PriceRow } from "#catalog/pricing.ts";
-import type { Provider } from "#catalog/provider.ts";
-import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import { createSnapshot } from "#catalog/snapshot.ts";
-import type { Exchange, ExchangeDeps } from "#forward/exchange.ts";
-import { createExchange } from "#forward/exchange.ts";
+import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
+import { type Exchange, type ExchangeDeps, createExchange } from "#forward/exchange.ts";
 import { setProxiedBy } from "#forward/headers.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
 import type { UsageEnding, UsageEvent, UsageSubject } from "#usage/event.ts";
-import type { UsageMetrics } from "#usage/metrics.ts";
-import { createUsageMetrics } from "#usage/metrics.ts";
+import { type UsageMetrics, createUsageMetrics } from "#usage/metrics.ts";
 import { createMemoryLedger } from "./ledger.ts";
 
 export const CREDENTIAL = "sk-provider-credential";

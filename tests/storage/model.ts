@@ -3,10 +3,9 @@ import type { LoadedFeed, PriceRow } from "#catalog/pricing.ts";
 import type { Provider } from "#catalog/provider.ts";
 import { createSnapshot, type CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
-import type { FoundSecret } from "#identity/store.ts";
+import type { FoundSecret, Session } from "#identity/store.ts";
 import type { NewSecret } from "#identity/secret.ts";
 import type { Principal, PrincipalChange } from "#identity/principal.ts";
-import type { Session } from "#identity/session.ts";
 
 /** The stores' promises in the plainest way: maps, and a copy that is thrown away when a step is refused. */
 export class CatalogModel {

@@ -13,11 +13,10 @@ import {
   writeNotes,
   type CatalogOutcome,
 } from "./changes.ts";
-import { confirm } from "#cli/input/confirm.ts";
+import { confirm, findCaFile, findTextFile, readTextInput, SECRET_BYTES_MAX } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { findCaFile, findTextFile, readTextInput, SECRET_BYTES_MAX } from "#cli/input/input.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 

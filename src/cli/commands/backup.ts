@@ -8,7 +8,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { toSize } from "#cli/screen/figures.ts";
 import { writeDone } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { withTransfer } from "#cli/screen/transfer.ts";
+import { withTransfer } from "#cli/screen/progress.ts";
 
 interface BackupOptions extends LocalOptions {
   readonly withSecretKey?: true;

@@ -10,7 +10,7 @@ import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import type { Installation } from "#cli/installation/installation.ts";
+import type { Installation } from "#cli/installation/client.ts";
 import { createLocalInstallation } from "#cli/installation/installation-local.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { findMissing } from "./pricing-missing.ts";

@@ -1,8 +1,7 @@
-import { openCredential } from "#catalog/credential.ts";
-import type { Provider } from "#catalog/provider.ts";
+import { openCredential, type Provider } from "#catalog/provider.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { MatchKey } from "#interchange/litellm-providers.ts";
-import type { Installation } from "#cli/installation/installation.ts";
+import { type Installation, ask } from "#cli/installation/client.ts";
 import type { Command } from "commander";
 import { parseLitellmConfig } from "#interchange/litellm-config.ts";
 import { planImport } from "#interchange/litellm-plan.ts";
@@ -10,7 +9,6 @@ import { toCounted } from "#kernel/text.ts";
 import { applyCatalog, refuseFile, writeChanges, writeEnd, writeNotes } from "./changes.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { ask } from "#cli/installation/client.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { readTextInput } from "#cli/input/input.ts";

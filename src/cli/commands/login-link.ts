@@ -6,9 +6,8 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { LocalServices } from "#boot/local.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand, readOrigin } from "#cli/input/options.ts";
-import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
+import { withLocal, type LocalOptions, findOrigin, findServingOrigin } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { findOrigin, findServingOrigin } from "#cli/installation/origin.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 

@@ -3,7 +3,7 @@ import { DAY_US, createSystemClock, formatInstant } from "#kernel/clock.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import type { Installation } from "#cli/installation/installation.ts";
+import type { Installation } from "#cli/installation/client.ts";
 import { writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { readReport } from "#cli/installation/report.ts";

@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
-import { findBaseUrlWarning } from "#catalog/base-url-warning.ts";
+import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
 import { parseProviderDraft, parseProviderPatch } from "#catalog/provider-draft.ts";
-import { confirm } from "#cli/input/confirm.ts";
+import { confirm } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";

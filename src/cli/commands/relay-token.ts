@@ -8,8 +8,7 @@ import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import { showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, toPathPart } from "#cli/installation/client.ts";
-import type { Installation } from "#cli/installation/installation.ts";
+import { ask, given, toPathPart, type Installation } from "#cli/installation/client.ts";
 import { listRelayTokens } from "#cli/installation/lists.ts";
 
 interface PrincipalOptions extends InstallationOptions {

@@ -6,7 +6,7 @@ import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation } from "#cli/installation/open.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
 import { followRequests, POLL_MS } from "./follow.ts";
-import type { Installation } from "#cli/installation/installation.ts";
+import type { Installation } from "#cli/installation/client.ts";
 import type { ReadRequests } from "#cli/installation/log-tail.ts";
 import { readReport } from "#cli/installation/report.ts";
 import { createRequestWriter } from "./request-lines.ts";

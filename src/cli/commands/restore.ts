@@ -7,7 +7,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { writeDone } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { withTransfer } from "#cli/screen/transfer.ts";
+import { withTransfer } from "#cli/screen/progress.ts";
 
 interface RestoreOptions extends LocalOptions {
   readonly force?: true;

@@ -15,7 +15,7 @@ import { choiceOption, suggest } from "#cli/input/choice.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { readOrigin } from "#cli/input/options.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { findOrigin } from "#cli/installation/origin.ts";
+import { findOrigin } from "#cli/installation/open.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";

@@ -8,7 +8,7 @@ import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation } from "#cli/installation/open.ts";
 import { toAmount, toCount, toMoment } from "#cli/screen/figures.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
-import type { Installation } from "#cli/installation/installation.ts";
+import type { Installation } from "#cli/installation/client.ts";
 import { readReport, type ReportQuery } from "#cli/installation/report.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toPrintable } from "#cli/screen/printable.ts";

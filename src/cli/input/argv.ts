@@ -1,6 +1,5 @@
-import { containsOwnToken } from "#identity/own-token.ts";
+import { containsOwnToken, SECRET_LENGTH } from "#identity/secret.ts";
 import { LOGIN_LINK_PREFIX } from "#identity/login-links.ts";
-import { SECRET_LENGTH } from "#identity/secret.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
 /** What people expect a secret's option to be called; none of them exists. */

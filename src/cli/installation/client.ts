@@ -2,6 +2,7 @@ import { treaty } from "@elysiajs/eden/treaty2";
 import type { Api } from "#http/controllers.ts";
 import { CommandError, describeRefusal } from "#cli/screen/failure.ts";
 import { toPrintable } from "#cli/screen/printable.ts";
+import type { Local } from "#boot/local.ts";
 
 /** The interface with the types of the server's own routes; an answer goes through `ask`. */
 export type Client = ReturnType<typeof treaty<Api>>;
@@ -78,4 +79,14 @@ type Mutable<Value> = Value extends readonly (infer Element)[] ? Element[] : Val
 export function given<Fields extends object>(fields: Fields): Given<Fields>;
 export function given(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/**
+ * A Lockport that commands work on. Both kinds answer by the same routes; on this machine nothing is audited (specification,
+ * section 4.6). What a route refuses is a `CommandError`.
+ */
+export interface Installation {
+  readonly api: Client;
+  /** The services of the data folder, for what no route does; null for a server under `--url`. */
+  readonly local: Local | null;
 }

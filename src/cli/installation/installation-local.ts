@@ -1,8 +1,7 @@
 import type { Local } from "#boot/local.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import type { LocalApp } from "#http/local.ts";
-import { createClient, findRefusal } from "./client.ts";
-import type { Installation } from "./installation.ts";
+import { createClient, findRefusal, type Installation } from "./client.ts";
 
 /**
  * The data folder of this machine, also while a server has it open; what changes applies from that server's next request on.

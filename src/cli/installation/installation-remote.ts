@@ -2,8 +2,7 @@ import { systemCode } from "#kernel/system-code.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { collectText } from "#cli/screen/text-limit.ts";
 import { isDeclared } from "./answer-shape.ts";
-import { createClient, findRefusal, isObject } from "./client.ts";
-import type { Installation } from "./installation.ts";
+import { createClient, findRefusal, isObject, type Installation } from "./client.ts";
 
 /** For an answer to its last byte; discovery alone waits for a provider, which takes at most 30 s. */
 const ANSWER_MS_MAX = 60_000;

@@ -4,9 +4,11 @@ import { createSystem } from "#boot/process/system.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import type { OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import type { Installation } from "./installation.ts";
+import type { Installation } from "./client.ts";
 import { createLocalInstallation } from "./installation-local.ts";
 import { createRemoteInstallation } from "./installation-remote.ts";
+import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
+import { findServingAddress } from "#boot/folder/serving-address.ts";
 
 export interface LocalOptions extends OutputOptions {
   readonly dataDir?: string;
@@ -83,4 +85,22 @@ export async function withInstallation<Result>(
     throw new CommandError("permission", "Set PROXY_API_KEY to an API key of the server that --url names.");
   }
   return run(createRemoteInstallation({ origin: url, apiKey, signal }));
+}
+
+/**
+ * Where a browser on this machine finds the server of these settings: the public URL, else the address that it is bound
+ * to. Null when the port is chosen at the start.
+ */
+export function findOrigin({
+  publicUrl,
+  ...address
+}: Pick<Config, "publicUrl" | "host" | "port">): string | null {
+  if (publicUrl !== null) return publicUrl;
+  return address.port === 0 ? null : toReachable(`http://${formatAddress(address)}`);
+}
+
+/** Where a browser on this machine finds the server that runs from the data folder now; null when none is known to. */
+export function findServingOrigin({ dataDir }: Config): string | null {
+  const found = findServingAddress(dataDir);
+  return found === null ? null : (found.publicUrl ?? toReachable(found.url));
 }

@@ -1,5 +1,4 @@
-import { askWithHeaders, type Asked } from "./client.ts";
-import type { Installation } from "./installation.ts";
+import { askWithHeaders, type Asked, type Installation } from "./client.ts";
 
 /** The query of a report (specification, section 4.4); what is undefined is left out. */
 export interface ReportQuery {

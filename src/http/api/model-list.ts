@@ -6,11 +6,10 @@ import { MODEL } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import { CAPABILITIES, isCapability, type Capability } from "#catalog/capability.ts";
 import type { Catalog } from "#catalog/catalog.ts";
-import { listModels } from "#catalog/listing.ts";
+import { listModels } from "#catalog/snapshot.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Door, Guard } from "#http/door/guard.ts";
-import { isNavigation } from "#http/page/navigation.ts";
-import type { Page } from "#http/page/page.ts";
+import { isNavigation, type Page } from "#http/page/page.ts";
 import { toModelListEntry } from "#views/catalog.ts";
 
 export interface ModelListDeps {

@@ -12,7 +12,7 @@ import type { AssetTable } from "#http/page/assets.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import { toErrorResponse } from "#http/door/envelope.ts";
 import type { Guard } from "#http/door/guard.ts";
-import { isNavigation } from "#http/page/navigation.ts";
+import { isNavigation } from "#http/page/page.ts";
 import { toSignInErrorPage } from "./sso-page.ts";
 
 export interface SsoDeps {

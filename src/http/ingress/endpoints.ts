@@ -1,9 +1,30 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import type { Answer, Route } from "#http/door/route.ts";
+import type { Answer, Route, AnswerHeader, Content } from "#http/door/route.ts";
 import { MODEL } from "#http/schemas/examples.ts";
 import { ProxyRequestBody } from "#http/schemas/requests.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
-import { EVENT_STREAM, toForeignAnswer, toForeignJson } from "./foreign.ts";
+import { Type } from "@sinclair/typebox";
+import { Foreign } from "#http/schemas/shared.ts";
+
+export const EVENT_STREAM: Content = {
+  type: "text/event-stream",
+  schema: Type.String({ description: "Server-sent events of the upstream, unchanged." }),
+};
+
+/** JSON of the upstream, like this example of it. */
+export function toForeignJson(example: unknown): Content {
+  return { type: "application/json", schema: Foreign, example };
+}
+
+/** The upstream's own answer, in one of these forms. */
+export function toForeignAnswer(contents: Answer["contents"], headers?: readonly AnswerHeader[]): Answer {
+  return {
+    status: 200,
+    description: "what the upstream answered",
+    contents,
+    ...(headers !== undefined && { headers }),
+  };
+}
 
 /** A POST route of the data plane. */
 export interface EndpointRoute extends Route {

@@ -1,7 +1,7 @@
 import type { Route } from "#http/door/route.ts";
 import { RELAY_TOKEN } from "#http/schemas/examples.ts";
 import { Foreign } from "#http/schemas/shared.ts";
-import { EVENT_STREAM, toForeignAnswer, toForeignJson } from "./foreign.ts";
+import { EVENT_STREAM, toForeignAnswer, toForeignJson } from "./endpoints.ts";
 import { RELAY_PREFIX } from "./relay-target.ts";
 
 const REQUEST = {

@@ -1,4 +1,4 @@
-import { containsOwnToken } from "#identity/own-token.ts";
+import { containsOwnToken } from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 export const RELAY_PREFIX = "/transparent/messages/";

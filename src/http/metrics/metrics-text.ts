@@ -1,8 +1,7 @@
 import type { Clock } from "#kernel/clock.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import { toExposition } from "./exposition.ts";
-import type { MetricsSources } from "./metrics.ts";
-import { collectProcess, collectUsage } from "./metrics.ts";
+import { type MetricsSources, collectProcess, collectUsage } from "./metrics.ts";
 
 /**
  * The time that the serving thread spends on spelling usage series in each second, however many ask: the page is public, and with

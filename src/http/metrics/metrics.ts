@@ -1,12 +1,10 @@
 import type { Exchange } from "#forward/exchange.ts";
-import type { LoopLag } from "#kernel/loop-lag.ts";
-import { LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
+import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
-import type { MetricFamily, MetricLabels, MetricSample } from "./exposition.ts";
-import { toCounter, toGauge } from "./exposition.ts";
+import { type MetricFamily, type MetricLabels, type MetricSample, toCounter, toGauge } from "./exposition.ts";
 import { readProcessFamilies } from "./process-figures.ts";
 
 /** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */

@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
-import type { MetricFamily } from "./exposition.ts";
-import { toCounter, toGauge } from "./exposition.ts";
+import { type MetricFamily, toCounter, toGauge } from "./exposition.ts";
 
 /** The process's own figures, under the names that Prometheus client libraries give them. */
 export function readProcessFamilies(startedAtSeconds: number): readonly MetricFamily[] {

@@ -1,8 +1,6 @@
 import { and, eq } from "drizzle-orm";
-import type { PriceBook } from "#catalog/price-book.ts";
-import type { PriceRow } from "#catalog/pricing.ts";
-import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import { createSnapshot } from "#catalog/snapshot.ts";
+import type { PriceBook, PriceRow } from "#catalog/pricing.ts";
+import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import type { RecordAudit } from "./audit.ts";
 import { createPriceWriter } from "./catalog-prices.ts";
