@@ -13,12 +13,8 @@ import { ConnectionContext } from "./shell/connection-bar.tsx";
 const RETRIES_MAX = 2;
 const FRESH_MS = 30_000;
 
-export interface AppProps {
-  readonly loginToken: string | null;
-}
-
 /** The page: its cache of answers, its addresses, and what every part of it may ask for. */
-export function App({ loginToken }: AppProps) {
+export function App({ loginToken }: { readonly loginToken: string | null }) {
   const [{ queryClient, router, connection }] = useState(() => createPage(loginToken));
   return (
     <CSPProvider disableStyleElements>

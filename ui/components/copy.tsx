@@ -47,13 +47,8 @@ const FAILED_CLASS =
 
 type CopyResult = "copied" | "failed" | null;
 
-interface CopyLabelProps {
-  readonly label: string;
-  readonly isCopied: boolean;
-}
-
 /** Both texts lie in one cell, so that the button never changes its width. */
-function CopyLabel({ label, isCopied }: CopyLabelProps): ReactNode {
+function CopyLabel({ label, isCopied }: { readonly label: string; readonly isCopied: boolean }): ReactNode {
   return (
     <span className="grid text-left">
       <span className={isCopied ? "invisible col-start-1 row-start-1" : "col-start-1 row-start-1"}>

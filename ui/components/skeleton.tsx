@@ -11,12 +11,8 @@ export function Skeleton({ className = "h-4 w-full" }: SkeletonProps): ReactNode
   return <span aria-hidden className={classNames("skeleton block rounded-control", className)} />;
 }
 
-export interface SkeletonTextProps {
-  readonly lines: number;
-}
-
 /** Lines of text that are about to be; the last one is short. */
-export function SkeletonText({ lines }: SkeletonTextProps): ReactNode {
+export function SkeletonText({ lines }: { readonly lines: number }): ReactNode {
   return (
     <span aria-hidden className="flex flex-col gap-2 py-0.5">
       {Array.from({ length: lines }, (_, line) => (

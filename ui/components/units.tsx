@@ -3,12 +3,8 @@ import { REPORT_UNITS, type ReportQuantities, UNIT_TABLE } from "#kernel/units.t
 import { formatCount, formatCountCompact } from "../text/format.ts";
 import { Absent } from "./absent.tsx";
 
-export interface UnitsProps {
-  readonly units: ReportQuantities;
-}
-
 /** Quantities in one line, `12.3k in · 840 out`; the whole numbers are in the title. None at all is a dash. */
-export function Units({ units }: UnitsProps): ReactNode {
+export function Units({ units }: { readonly units: ReportQuantities }): ReactNode {
   const parts = REPORT_UNITS.flatMap((unit) => {
     const quantity = units[unit];
     return quantity === undefined ? [] : [{ unit, quantity }];

@@ -93,13 +93,8 @@ function FailedShare({ totals }: { readonly totals: Totals }) {
   return <span title={title}>{formatPercent(share)}</span>;
 }
 
-interface UnpricedCountProps {
-  readonly count: number;
-  readonly canPrice: boolean;
-}
-
 /** Leads to the missing prices when the reader can set them. */
-function UnpricedCount({ count, canPrice }: UnpricedCountProps) {
+function UnpricedCount({ count, canPrice }: { readonly count: number; readonly canPrice: boolean }) {
   if (count === 0 || !canPrice) return <TileCount value={count} />;
   return (
     <Link

@@ -19,12 +19,8 @@ interface Step {
   readonly isForAdmin?: boolean;
 }
 
-export interface ChecklistProps {
-  readonly setup: Setup;
-}
-
 /** The way from an empty installation to its first request; each step checks itself off. */
-export function Checklist({ setup }: ChecklistProps) {
+export function Checklist({ setup }: { readonly setup: Setup }) {
   const { done, isAdmin, dismiss } = setup;
   if (done === null) return null;
   const next = toNextStep(done);

@@ -19,13 +19,8 @@ export function BarThemeMenu() {
   );
 }
 
-export interface BarAccountMenuProps {
-  readonly me: Me;
-  readonly compact?: boolean;
-}
-
 /** Who is signed in, in which role, and the way out. */
-export function BarAccountMenu({ me, compact = false }: BarAccountMenuProps) {
+export function BarAccountMenu({ me, compact = false }: { readonly me: Me; readonly compact?: boolean }) {
   const name = me.name ?? "";
   const role = me.role === "admin" ? "administrator" : "member";
   const label = `Account: ${name}, ${role}`;

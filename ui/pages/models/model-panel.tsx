@@ -61,13 +61,8 @@ export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) 
   );
 }
 
-interface PriceProps {
-  readonly model: PublicModel;
-  readonly unit: Unit;
-}
-
 /** A unit that the model hardly ever uses is unpriced without a warning. */
-function Price({ model, unit }: PriceProps) {
+function Price({ model, unit }: { readonly model: PublicModel; readonly unit: Unit }) {
   const price = model.pricing[unit] ?? null;
   if (price === null && !canBePriced(model, unit)) return <span className="text-ink-faint">unpriced</span>;
   return <Money value={price} />;

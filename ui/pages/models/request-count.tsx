@@ -34,13 +34,8 @@ export function toRequestCount({ byModel }: RequestCounts, model: string): numbe
 
 const BAR_PX = 48;
 
-export interface RequestCountProps {
-  readonly counts: RequestCounts;
-  readonly model: string;
-}
-
 /** Requests under a name, beside a bar of its share of the largest; the cell has its width before the number is known. */
-export function RequestCount({ counts, model }: RequestCountProps) {
+export function RequestCount({ counts, model }: { readonly counts: RequestCounts; readonly model: string }) {
   const count = toRequestCount(counts, model);
   return (
     <span className="flex items-center justify-end gap-2">

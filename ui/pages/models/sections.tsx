@@ -4,18 +4,13 @@ import { useMe } from "../../api/session.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { TAB_CLASS } from "../../components/tabs.tsx";
 
-export interface ModelsHeadProps {
-  readonly lead: string;
-  readonly actions?: ReactNode;
-}
-
 const SECTIONS = [
   { to: "/models", label: "Models" },
   { to: "/models/prices", label: "Prices" },
 ] as const;
 
 /** The headline of both sections; members have the first alone. */
-export function ModelsHead({ lead, actions }: ModelsHeadProps) {
+export function ModelsHead({ lead, actions }: { readonly lead: string; readonly actions?: ReactNode }) {
   const { role } = useMe();
   return (
     <>

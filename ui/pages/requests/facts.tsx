@@ -10,13 +10,8 @@ import { formatInstant } from "../../text/format.ts";
 import { OUTCOME_MEANING } from "../../text/outcomes.ts";
 import { toCredential } from "./columns.tsx";
 
-export interface FactsProps {
-  readonly row: RequestRow;
-  readonly report: Report;
-}
-
 /** What a request was, each with a way to all that are alike. */
-export function Facts({ row, report }: FactsProps) {
+export function Facts({ row, report }: { readonly row: RequestRow; readonly report: Report }) {
   const { filters, change } = report;
   const only = (what: string, patch: Filters) => (
     <IconButton

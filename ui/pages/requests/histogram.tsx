@@ -16,13 +16,8 @@ const HEIGHT_PX = 132;
 /** With the legend above the plot. */
 const PLACE_CLASS = "h-41";
 
-export interface HistogramProps {
-  readonly report: Report;
-  readonly isLive: boolean;
-}
-
 /** The requests of the window by how they ended; a bar, or a brush over several, becomes the window. */
-export function Histogram({ report, isLive }: HistogramProps) {
+export function Histogram({ report, isLive }: { readonly report: Report; readonly isLive: boolean }) {
   const { query, window, filters, change } = report;
   const { bucket } = window;
   const series = useQuery({

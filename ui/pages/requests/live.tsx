@@ -3,13 +3,8 @@ import type { Report } from "../../search/report.ts";
 import { formatCount } from "../../text/format.ts";
 import { TAIL_ROWS_MAX, type Tail } from "./tail.ts";
 
-export interface LiveButtonProps {
-  readonly report: Report;
-  readonly isLive: boolean;
-}
-
 /** Follows the log as it is written, with the same filters; a window that has ended gives way to the usual one. */
-export function LiveButton({ report, isLive }: LiveButtonProps) {
+export function LiveButton({ report, isLive }: { readonly report: Report; readonly isLive: boolean }) {
   const { window, change } = report;
   const follow = () =>
     change(window.until === undefined ? { live: "1" } : { live: "1", since: undefined, until: undefined });
@@ -28,13 +23,8 @@ export function LiveButton({ report, isLive }: LiveButtonProps) {
 /** Why nothing new is shown: the pointer is over the rows, or one of them is open. */
 export type Pause = "pointer" | "open";
 
-export interface LiveStatusProps {
-  readonly tail: Tail | null;
-  readonly pause: Pause | null;
-}
-
 /** Says what the tail does, and reads aloud how many requests came. */
-export function LiveStatus({ tail, pause }: LiveStatusProps) {
+export function LiveStatus({ tail, pause }: { readonly tail: Tail | null; readonly pause: Pause | null }) {
   const count = tail?.freshIds.size ?? 0;
   return (
     <div className="flex min-h-7 flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-ink-soft">

@@ -11,13 +11,8 @@ import type { Report } from "../../search/report.ts";
 import { ALL_TIME } from "../../search/window.ts";
 import { SetupLink } from "../../setup/setup-link.tsx";
 
-export interface NoRequestsProps {
-  readonly report: Report;
-  readonly isLive: boolean;
-}
-
 /** Why there is nothing to see, which is one of four things, and the way on. */
-export function NoRequests({ report, isLive }: NoRequestsProps) {
+export function NoRequests({ report, isLive }: { readonly report: Report; readonly isLive: boolean }) {
   const { filters, window, change } = report;
   const isFiltered = countFilters(filters) > 0;
   const { data: any } = useQuery({ ...requestsQuery({}, { limit: 1 }), enabled: !isFiltered });

@@ -16,13 +16,8 @@ const DayCalendar = lazyPart(async () => (await import("./day-calendar.tsx")).Da
 /** As many columns, the present week being the last. */
 const WEEKS = 53;
 
-export interface CalendarCardProps {
-  readonly report: Report;
-  readonly measure: Measure;
-}
-
 /** Each day of the last year, whatever window the page looks at; a day narrows the window to itself. */
-export function CalendarCard({ report, measure }: CalendarCardProps) {
+export function CalendarCard({ report, measure }: { readonly report: Report; readonly measure: Measure }) {
   const since = toIso(utcMonday.offset(utcMonday.floor(new Date(report.now - 1)), 1 - WEEKS).getTime());
   const days = useQuery(mySeriesQuery({ since, bucket: "day" }));
   return (

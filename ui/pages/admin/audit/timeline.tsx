@@ -50,15 +50,10 @@ export function Timeline({ events, findTarget }: TimelineProps) {
   );
 }
 
-interface TargetProps {
-  readonly event: AuditEvent;
-  readonly target: KnownTarget | null;
-}
-
 const LINK_CLASS = "text-accent underline-offset-2 hover:underline";
 
 /** What was changed: a link while it is there, and else what the event kept of it. */
-function Target({ event, target }: TargetProps) {
+function Target({ event, target }: { readonly event: AuditEvent; readonly target: KnownTarget | null }) {
   const { target_kind: kind, target_ref: ref } = event;
   if (target === null) {
     const isId = kind === "principal" || kind === "api_key" || kind === "relay_token";

@@ -94,12 +94,7 @@ function toBindLabel(count: number): string {
   return count === 1 ? "Bind 1 model" : `Bind ${formatCount(count)} models`;
 }
 
-interface SummaryProps {
-  readonly outcome: BindOutcome | null;
-  readonly provider: string;
-}
-
-function Summary({ outcome, provider }: SummaryProps) {
+function Summary({ outcome, provider }: { readonly outcome: BindOutcome | null; readonly provider: string }) {
   return (
     <div role="status" className="flex flex-wrap items-center gap-x-3 gap-y-2">
       {outcome !== null && (

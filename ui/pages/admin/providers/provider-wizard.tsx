@@ -76,12 +76,7 @@ const DESCRIPTION = {
   bind: "Select the models that your team may call. Capabilities are guessed from the name.",
 } as const;
 
-interface EditStepProps {
-  readonly provider: string;
-  readonly onDone: () => void;
-}
-
-function EditStep({ provider, onDone }: EditStepProps) {
+function EditStep({ provider, onDone }: { readonly provider: string; readonly onDone: () => void }) {
   const { data } = useQuery(providerQuery(provider));
   if (data === undefined) return <SkeletonText lines={6} />;
   return (

@@ -40,13 +40,8 @@ export function Problems({ problems }: { readonly problems: readonly FeedProblem
   );
 }
 
-export interface FeedNotesProps {
-  readonly reading: FeedReading;
-  readonly diff: FeedDiff;
-}
-
 /** What is worth knowing and stops nothing. */
-export function FeedNotes({ reading, diff }: FeedNotesProps) {
+export function FeedNotes({ reading, diff }: { readonly reading: FeedReading; readonly diff: FeedDiff }) {
   const notes = toNotes(reading, diff);
   if (notes.length === 0) return null;
   return (

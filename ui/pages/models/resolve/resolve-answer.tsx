@@ -10,13 +10,8 @@ import { ErrorNotice } from "../../../components/error-notice.tsx";
 import type { ModelsSearch } from "../../../search/pages.ts";
 import type { EditableRow } from "../model-row.ts";
 
-export interface WayProps {
-  readonly way: Resolution;
-  readonly target: string | null;
-}
-
 /** The way of a request, to the exact URL. */
-export function Way({ way, target }: WayProps) {
+export function Way({ way, target }: { readonly way: Resolution; readonly target: string | null }) {
   return (
     <dl className="grid gap-x-4 gap-y-2 sm:grid-cols-[6rem_minmax(0,1fr)]">
       <dt className="text-ink-soft">Route</dt>
