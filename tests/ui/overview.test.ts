@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageBucket, UsageGroup, UsageSeries } from "../../ui/api/reports.ts";
 import { OTHER_ID } from "../../ui/charts/series.ts";
-import { toClientRoots } from "../../ui/reports/client-roots.ts";
+import { toClientRoots } from "../../ui/pages/errors/client-rows.ts";
 import { NONE_ID, toGroupBy, toGroups, toTagKeys } from "../../ui/reports/groups.ts";
 import { toMeasured } from "../../ui/reports/measure.ts";
 import { toStack, toTrend } from "../../ui/reports/stack.ts";

@@ -9,7 +9,7 @@ import type { TeamUsageRow } from "../../ui/api/reports.ts";
 import { toFeedDiff, toUsedNames } from "../../ui/pages/models/prices/feed-diff.ts";
 import { FeedTextError, readFeedText, type FeedReading } from "../../ui/pages/models/prices/feed-file.ts";
 import { planLoad, toFeed } from "../../ui/pages/models/prices/load-plan.ts";
-import { toMissingId, toMissingNow } from "../../ui/pages/models/prices/missing.ts";
+import { toMissingId, toMissingNow } from "../../ui/pages/models/prices/kind-badge.tsx";
 import { planPriceWrite, type PriceWrite } from "../../ui/pages/models/prices/price-write.ts";
 
 const ALL = { version: "v", leavesOutBad: false, onlyUsed: false };

@@ -1,6 +1,7 @@
-import { isJsonObject, parseJson, type JsonObject } from "#usage/json.ts";
+import { toErrorKind } from "#usage/error-kind.ts";
+import { isJsonObject, type JsonObject, parseJson } from "#usage/json.ts";
 import { createSseParser } from "#usage/sse.ts";
-import { toUpstreamFailure } from "./upstream-failure.ts";
+import { ApiFailure } from "./failure.ts";
 
 /** A piece of an answer: its text, or what a model says of its thinking. */
 export interface ChatDelta {
@@ -74,4 +75,23 @@ function tellTexts(part: JsonObject, onDelta: (delta: ChatDelta) => void): void 
   if (typeof reasoning === "string" && reasoning !== "") onDelta({ kind: "reasoning", text: reasoning });
   const text = part["content"];
   if (typeof text === "string" && text !== "") onDelta({ kind: "text", text });
+}
+
+/** Characters; an error is a sentence, whatever else comes is a page of somebody's. */
+const DETAIL_LENGTH_MAX = 4_000;
+
+/**
+ * What a provider said of its own failure, in its own words where it has some; `code` is the kind of error that the
+ * request log gets. `text` is the answer as it came, `body` what was read in it.
+ */
+export function toUpstreamFailure(status: number, body: unknown, text: string): ApiFailure {
+  const error = isJsonObject(body) && isJsonObject(body["error"]) ? body["error"] : body;
+  const message = isJsonObject(error) ? error["message"] : null;
+  return new ApiFailure({
+    code: toErrorKind(status, body),
+    status,
+    message: typeof message === "string" ? message : `The provider answered HTTP ${status}.`,
+    source: "upstream",
+    detail: text.length > DETAIL_LENGTH_MAX ? `${text.slice(0, DETAIL_LENGTH_MAX)}…` : text,
+  });
 }

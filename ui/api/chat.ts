@@ -3,9 +3,8 @@ import { parseJson } from "#usage/json.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { toNetworkFailure } from "./answer.ts";
-import { createChatReader, type ChatDelta } from "./chat-reader.ts";
+import { type ChatDelta, createChatReader, toUpstreamFailure } from "./chat-reader.ts";
 import { type ApiFailure, incompleteAnswer, isAbort, toApiFailure } from "./failure.ts";
-import { toUpstreamFailure } from "./upstream-failure.ts";
 
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";

@@ -1,6 +1,6 @@
 import { type ReactNode } from "react";
 import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
-import { Badge } from "./badge.tsx";
+import { Badge } from "./chip.tsx";
 
 /** What a capability is called on the page. */
 export const CAPABILITY_LABEL = {

@@ -1,4 +1,4 @@
-import { type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { classNames } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
 
@@ -48,4 +48,33 @@ const CHIP_TONE = {
   good: "border-transparent bg-good-soft text-good",
   warn: "border-transparent bg-warn-soft text-warn",
   bad: "border-transparent bg-bad-soft text-bad",
+} as const satisfies Record<Tone, string>;
+
+interface BadgeProps {
+  readonly children: ReactNode;
+  readonly tone?: Tone | undefined;
+  readonly title?: string | undefined;
+}
+
+/** A state in a word or a number: quieter and squarer than a chip, never pressed. */
+export function Badge({ children, tone = "neutral", title }: BadgeProps): ReactNode {
+  return (
+    <span
+      title={title}
+      className={classNames(
+        "inline-flex h-5 min-w-0 items-center rounded px-1.5 text-xs font-medium whitespace-nowrap",
+        BADGE_TONE[tone],
+      )}
+    >
+      {children}
+    </span>
+  );
+}
+
+const BADGE_TONE = {
+  neutral: "bg-sunken text-ink-soft",
+  accent: "bg-accent-soft text-accent",
+  good: "bg-good-soft text-good",
+  warn: "bg-warn-soft text-warn",
+  bad: "bg-bad-soft text-bad",
 } as const satisfies Record<Tone, string>;

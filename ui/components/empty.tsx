@@ -1,4 +1,4 @@
-import { type ReactNode } from "react";
+import type { ReactNode } from "react";
 import { Icon, type IconName } from "./icon.tsx";
 
 export interface EmptyStateProps {
@@ -29,4 +29,14 @@ export function EmptyState({ title, body, action, icon, isPage = false }: EmptyS
       {action !== undefined && <div className="mt-3 flex flex-wrap justify-center gap-2">{action}</div>}
     </div>
   );
+}
+
+/** In the place of rows that could not be asked for: an empty list would say that there are none. */
+export function NotLoaded(): ReactNode {
+  return <EmptyState icon="warning" title="Could not be loaded" body="The error above says why" />;
+}
+
+/** Where there is nothing to show: no figure, no name. */
+export function Absent(): ReactNode {
+  return <span className="text-ink-faint">–</span>;
 }

@@ -143,3 +143,11 @@ export const TEXT_CLASS = {
   plain: "text-sm leading-6",
   mono: "font-mono text-[0.8125rem] leading-6",
 } as const;
+
+/** Whether a field within holds what cannot be sent; the first such gets the focus. */
+export function focusInvalid(fields: HTMLElement): boolean {
+  const field = fields.querySelector("[aria-invalid=true]");
+  if (!(field instanceof HTMLElement)) return false;
+  field.focus();
+  return true;
+}

@@ -1,6 +1,12 @@
-import { type ReactNode } from "react";
-import { formatInstant, formatRelative, type InstantFormat } from "../text/format.ts";
-import { useNow } from "./now.ts";
+import { type ReactNode, useSyncExternalStore } from "react";
+import {
+  formatCount,
+  formatDuration,
+  formatInstant,
+  formatRelative,
+  type InstantFormat,
+} from "../text/format.ts";
+import { Absent } from "./empty.tsx";
 
 export interface InstantProps {
   /** ISO 8601, or null for what has never been. */
@@ -21,4 +27,45 @@ export function Instant({ value, format = "second" }: InstantProps): ReactNode {
 /** Apart, so that only what tells a distance is drawn again as time goes by. */
 function Distance({ value }: { readonly value: string }): ReactNode {
   return formatRelative(value, useNow());
+}
+
+/** As long as `formatRelative` says "just now", so that nothing that has just been lies in the future. */
+const STEP_MS = 10_000;
+
+/** The time in milliseconds, in steps of ten seconds; everything drawn from it shares one timer. */
+function useNow(): number {
+  return useSyncExternalStore(subscribe, readNow);
+}
+
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | null = null;
+
+function subscribe(onStep: () => void): () => void {
+  listeners.add(onStep);
+  timer ??= setInterval(() => listeners.forEach((listener) => listener()), STEP_MS);
+  return () => {
+    listeners.delete(onStep);
+    if (listeners.size > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+  };
+}
+
+function readNow(): number {
+  return Math.floor(Date.now() / STEP_MS) * STEP_MS;
+}
+
+interface DurationProps {
+  /** Milliseconds; null for what was not measured. */
+  readonly durationMs: number | null;
+}
+
+/** How long something took; the milliseconds are in the title. */
+export function Duration({ durationMs }: DurationProps): ReactNode {
+  if (durationMs === null) return <Absent />;
+  return (
+    <span className="whitespace-nowrap" title={`${formatCount(durationMs)} ms`}>
+      {formatDuration(durationMs)}
+    </span>
+  );
 }

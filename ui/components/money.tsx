@@ -1,6 +1,6 @@
 import { type ReactNode } from "react";
 import { formatMoney, formatMoneyExact } from "../text/format.ts";
-import { Badge } from "./badge.tsx";
+import { Badge } from "./chip.tsx";
 
 export interface MoneyProps {
   /** Null when nothing was priced, which is not a cost of nothing. */

@@ -1,7 +1,9 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { BACKDROP_CLASS, CLOSE_CLASS, FOOTER_CLASS, giveFocusBack } from "./dialog-frame.ts";
+import { EmptyState } from "./empty.tsx";
 import { Icon } from "./icon.tsx";
 
 export interface SidePanelProps {
@@ -80,3 +82,25 @@ const EDGE_CLASS = {
   right: "right-0 sm:max-w-lg sm:border-l data-ending-style:translate-x-4 data-starting-style:translate-x-4",
   left: "left-0 sm:max-w-xs sm:border-r data-ending-style:-translate-x-4 data-starting-style:-translate-x-4",
 } as const;
+
+interface GonePanelProps {
+  /** What the address asks for: `model`, `person or service`. */
+  readonly what: string;
+  /** The name by which it was asked for, when people know it. */
+  readonly name?: string | undefined;
+  readonly onClose: () => void;
+}
+
+/** In place of the panel of something that is not there, by an old address or because it was deleted meanwhile. */
+export function GonePanel({ what, name, onClose }: GonePanelProps): ReactNode {
+  return (
+    <SidePanel open onOpenChange={(next) => !next && onClose()} title={name ?? "Nothing to show"}>
+      <EmptyState
+        icon="search"
+        title={`This ${what} does not exist`}
+        body="It may have been deleted or renamed. Unsaved changes to it are lost."
+        action={<Button onClick={onClose}>Show the list</Button>}
+      />
+    </SidePanel>
+  );
+}

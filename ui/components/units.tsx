@@ -1,7 +1,7 @@
 import { type ReactNode } from "react";
 import { REPORT_UNITS, type ReportQuantities, UNIT_TABLE } from "#kernel/units.ts";
 import { formatCount, formatCountCompact } from "../text/format.ts";
-import { Absent } from "./absent.tsx";
+import { Absent } from "./empty.tsx";
 
 /** Quantities in one line, `12.3k in · 840 out`; the whole numbers are in the title. None at all is a dash. */
 export function Units({ units }: { readonly units: ReportQuantities }): ReactNode {

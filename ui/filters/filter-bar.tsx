@@ -6,7 +6,7 @@ import { Chip } from "../components/chip.tsx";
 import { countFilters, NO_FILTERS, removeTag, TEXT_FILTERS, type TextFilter } from "../search/filters.ts";
 import type { Report } from "../search/report.ts";
 import { FilterBox } from "./filter-box.tsx";
-import { toKeyName, toOutcomeText } from "./filter-names.ts";
+import { toKeyName, toOutcomeText } from "./filter-options.ts";
 import { WindowPicker } from "./window-picker.tsx";
 
 export interface FilterBarProps {

@@ -1,6 +1,6 @@
 import type { Facets } from "../api/reports.ts";
-import { addTag, OUTCOME_FILTERS, type Filters } from "../search/filters.ts";
-import { toKeyName, toOutcomeText } from "./filter-names.ts";
+import { addTag, type Filters, OUTCOME_FILTERS, type OutcomeFilter } from "../search/filters.ts";
+import { toOutcomeWord } from "../text/outcomes.ts";
 
 /** One thing that the filter box can add. */
 export interface FilterOption {
@@ -151,4 +151,16 @@ function toTypedOptions(text: string, filters: Filters): readonly FilterOption[]
 
 function option(kind: string, label: string, patch: Filters, value: string = label): FilterOption {
   return { id: `${kind}=${value}`, label, patch, requests: null };
+}
+
+export function toOutcomeText(outcome: OutcomeFilter): string {
+  return outcome === "failed" ? "failed (not OK)" : toOutcomeWord(outcome);
+}
+
+/** `label ***abcd (owner)`; of a deleted key only the owner is known. */
+export function toKeyName(key: Facets["keys"][number]): string {
+  const name = key.label === null ? "deleted key" : key.label === "" ? "key without a label" : key.label;
+  return key.key_suffix === null
+    ? `${name} (${key.principal}, ${key.id.slice(0, 8)})`
+    : `${name} ***${key.key_suffix} (${key.principal})`;
 }

@@ -1,15 +1,21 @@
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { errorsQuery, type ErrorsReport, type Outcome, type ReportNotes } from "../api/reports.ts";
 import { Card } from "../components/card.tsx";
+import { Absent } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { Skeleton } from "../components/skeleton.tsx";
+import { Tile } from "../components/tile.tsx";
 import { FilterBar } from "../filters/filter-bar.tsx";
-import { useReport } from "../search/report.ts";
+import { CountedWindow } from "../reports/counted-window.tsx";
+import { type Report, toRefresh, useReport } from "../search/report.ts";
+import { TileCount, toComparison } from "../reports/tile-figures.tsx";
+import { type Compared, useCompared } from "../reports/use-compared.ts";
+import { formatCount, formatPercent } from "../text/format.ts";
 import { ErrorLists } from "./errors/error-lists.tsx";
 import { OutcomeCard } from "./errors/outcome-card.tsx";
-import { Tiles } from "./errors/tiles.tsx";
-import { useErrorReport } from "./errors/use-error-report.ts";
-import { CountedWindow } from "../reports/counted-window.tsx";
+import { countOf, FAILURES, type Tally, toDenominator, toShare, toTally } from "./errors/outcomes.ts";
 
 const route = getRouteApi("/shell/errors");
 
@@ -70,4 +76,87 @@ function ReportSkeleton() {
       </Card>
     </div>
   );
+}
+
+interface ErrorReport {
+  /** Undefined before the first answer; the last one while the next is on its way. */
+  readonly data: (ErrorsReport & { readonly notes: ReportNotes }) | undefined;
+  readonly isStale: boolean;
+  readonly tallies: Compared<Tally>;
+  readonly failure: Error | null;
+  readonly retry: () => void;
+}
+
+/**
+ * How requests ended in the window and in the one before. It is asked for without the filter by outcome, since a share is
+ * one of all that ended: the page narrows by outcome itself.
+ */
+function useErrorReport({ query, previousQuery, window }: Report): ErrorReport {
+  const { bucket } = window;
+  const asked = useQuery({
+    ...errorsQuery({ ...query, outcome: undefined, bucket }),
+    ...toRefresh(window),
+  });
+  const previous = useQuery({
+    ...errorsQuery({ ...(previousQuery ?? query), outcome: undefined, bucket }),
+    enabled: previousQuery !== null,
+  });
+  const tallies = useCompared(asked, previousQuery === null ? null : previous, toReportTally);
+  return {
+    data: asked.data,
+    isStale: asked.isPlaceholderData,
+    tallies,
+    failure: asked.error,
+    retry: () => void asked.refetch(),
+  };
+}
+
+function toReportTally({ series }: Pick<ErrorsReport, "series">): Tally {
+  return toTally(series);
+}
+
+interface TilesProps {
+  readonly tallies: Compared<Tally>;
+  /** False for all time, which nothing came before. */
+  readonly isCompared: boolean;
+}
+
+/** How much failed, of what, and how; each compared with the previous window. */
+function Tiles({ tallies, isCompared }: TilesProps) {
+  const { now } = tallies;
+  const count = (outcomes: readonly Outcome[]) => ({
+    busy: now === null,
+    value: <TileCount value={now === null ? null : countOf(now, outcomes)} />,
+    goodWhen: "down" as const,
+    ...toComparison(tallies, isCompared, (tally) => countOf(tally, outcomes)),
+  });
+  return (
+    <section
+      aria-label="Sums of the window"
+      className="mb-4 grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-5"
+    >
+      <div className="col-span-2 grid md:col-span-1">
+        <Tile
+          label="Failure rate"
+          busy={now === null}
+          value={now !== null && <FailureRate tally={now} />}
+          hint={now !== null && `of ${formatCount(toDenominator(now, FAILURES))}`}
+          goodWhen="down"
+          {...toComparison(tallies, isCompared, (tally) => toShare(tally, FAILURES))}
+        />
+      </div>
+      <Tile label="Failed" {...count(FAILURES)} />
+      <Tile label="Upstream errors" {...count(["upstream_error"])} />
+      <Tile label="Unreachable" {...count(["unreachable"])} />
+      <Tile label="Cancelled, not failed" {...count(["cancelled"])} goodWhen="neutral" />
+    </section>
+  );
+}
+
+/** Of the requests that came to an end: who hung up neither failed nor succeeded. */
+function FailureRate({ tally }: { readonly tally: Tally }) {
+  const rate = toShare(tally, FAILURES);
+  if (rate === null) return <Absent />;
+  const of = `${formatCount(countOf(tally, FAILURES))} of ${formatCount(toDenominator(tally, FAILURES))}`;
+  return <span title={`${of} requests that were not cancelled`}>{formatPercent(rate)}</span>;
 }

@@ -1,10 +1,21 @@
+import { useQuery } from "@tanstack/react-query";
+import { useSearch } from "@tanstack/react-router";
 import { Suspense } from "react";
+import { teamSeriesQuery } from "../api/reports.ts";
+import { useMe } from "../api/session.ts";
 import { PageHead } from "../components/page-head.tsx";
 import { FilterBar } from "../filters/filter-bar.tsx";
 import { lazyPart } from "../lazy-part.tsx";
-import { useReport } from "../search/report.ts";
+import { CountedWindow } from "../reports/counted-window.tsx";
+import { Tiles } from "../reports/tiles.tsx";
+import { toSeriesTotals } from "../reports/totals.ts";
+import { useCompared } from "../reports/use-compared.ts";
+import { readOverviewSearch } from "../search/pages.ts";
+import { type Report, useReport } from "../search/report.ts";
 import { useSetup } from "../setup/use-setup.ts";
-import { TeamReport } from "./overview/team-report.tsx";
+import { BreakdownCard } from "./overview/breakdown-card.tsx";
+import { ChartCard } from "./overview/chart-card.tsx";
+import { useStack } from "./overview/use-stack.ts";
 
 const Checklist = lazyPart(async () => (await import("../setup/checklist.tsx")).Checklist);
 
@@ -26,6 +37,31 @@ export function OverviewPage() {
           <TeamReport report={report} />
         </>
       )}
+    </>
+  );
+}
+
+/** What the team used in the window: sums, over time, and by group. */
+function TeamReport({ report }: { readonly report: Report }) {
+  const { role } = useMe();
+  const { by = "model", show = "cost", tagged } = readOverviewSearch(useSearch({ strict: false }));
+  const { query, previousQuery, window } = report;
+  const { bucket } = window;
+  const answer = useStack({ report, by, tagged, measure: show });
+  const total = answer.asked;
+  const previous = useQuery({
+    ...teamSeriesQuery({ ...(previousQuery ?? query), bucket }),
+    enabled: previousQuery !== null,
+  });
+  const totals = useCompared(total, previousQuery === null ? null : previous, toSeriesTotals);
+  return (
+    <>
+      {(totals.now !== null || total.error === null) && (
+        <Tiles totals={totals} isCompared={previousQuery !== null} canPrice={role === "admin"} />
+      )}
+      <CountedWindow notes={total.data?.notes} />
+      <ChartCard {...{ report, answer, by, tagged }} measure={show} />
+      <BreakdownCard {...{ report, answer, by }} />
     </>
   );
 }

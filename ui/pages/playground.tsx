@@ -1,23 +1,23 @@
-import { UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo, useRef, useState } from "react";
+import { UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { listedModelsQuery } from "../api/models.ts";
-import { Button } from "../components/button.tsx";
+import { useMe } from "../api/session.ts";
+import { Button, buttonClass } from "../components/button.tsx";
+import { Card } from "../components/card.tsx";
 import { EmptyState } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
-import { focusInvalid } from "../components/invalid-field.ts";
+import { focusInvalid } from "../components/field-frame.tsx";
+import { Unpriced } from "../components/money.tsx";
 import { PageHead } from "../components/page-head.tsx";
+import { SetupLink } from "../setup/setup-link.tsx";
+import { formatMoney } from "../text/format.ts";
 import { Composer } from "./playground/composer.tsx";
 import { Conversation } from "./playground/conversation.tsx";
-import { toModelChoices, type ModelChoice } from "./playground/model-choice.ts";
-import { ModelField } from "./playground/model-field.tsx";
-import { NoModels } from "./playground/no-models.tsx";
-import { SETTINGS_DEFAULT } from "./playground/settings.ts";
-import { SettingsCard } from "./playground/settings-card.tsx";
+import { type ModelChoice, ModelField, toModelChoices } from "./playground/model-field.tsx";
+import { SETTINGS_DEFAULT, SettingsCard } from "./playground/settings-card.tsx";
 import { useChat } from "./playground/use-chat.ts";
-import { Unpriced } from "../components/money.tsx";
-import { formatMoney } from "../text/format.ts";
 
 const route = getRouteApi("/shell/playground");
 
@@ -150,4 +150,31 @@ function PriceHint({ pricing }: Pick<ModelChoice, "pricing">) {
     );
   }
   return `Per million: ${prices.join(", ")}.`;
+}
+
+/** Nothing here can chat, and who can change that. */
+function NoModels() {
+  const isAdmin = useMe().role === "admin";
+  return (
+    <Card>
+      <EmptyState
+        icon="models"
+        title="No model can chat yet"
+        body={
+          isAdmin
+            ? "Add a provider, then add one of its models with the capability Chat."
+            : "Ask an administrator to add one."
+        }
+        action={
+          isAdmin ? (
+            <Link to="/providers" className={buttonClass({ variant: "primary" })}>
+              Go to providers
+            </Link>
+          ) : (
+            <SetupLink />
+          )
+        }
+      />
+    </Card>
+  );
 }

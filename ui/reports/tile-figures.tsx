@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Absent } from "../components/absent.tsx";
+import { Absent } from "../components/empty.tsx";
 import { formatCount, formatCountCompact } from "../text/format.ts";
 import { toChange } from "./totals.ts";
 import type { Compared } from "./use-compared.ts";

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
-import { Absent } from "../components/absent.tsx";
+import { Absent } from "../components/empty.tsx";
 import { Unpriced } from "../components/money.tsx";
 import { Tile } from "../components/tile.tsx";
 import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../text/format.ts";

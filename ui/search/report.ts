@@ -1,9 +1,9 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { readFilters, type Filters, type ReportQuery } from "./filters.ts";
+import { type Filters, readFilters, type ReportQuery } from "./filters.ts";
 import { useMinute } from "./now.ts";
-import { readReportSearch, type ErrorsSearch, type OverviewSearch, type RequestsSearch } from "./pages.ts";
-import { toTimeWindow, type Range, type TimeWindow } from "./window.ts";
+import { type ErrorsSearch, type OverviewSearch, readReportSearch, type RequestsSearch } from "./pages.ts";
+import { type Range, type TimeWindow, toTimeWindow } from "./window.ts";
 
 /** Everything that a page of reports knows from its address. */
 export interface Report {
@@ -42,4 +42,11 @@ export function useReport(fallback: Range): Report {
         }),
     };
   }, [search, navigate, now, fallback]);
+}
+
+const REFRESH_MS = 60_000;
+
+/** A window that moves along with the clock is asked for again each minute, while somebody looks at it. */
+export function toRefresh({ until }: TimeWindow): { readonly refetchInterval: number | false } {
+  return { refetchInterval: until === undefined ? REFRESH_MS : false };
 }

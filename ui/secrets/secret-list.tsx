@@ -1,10 +1,18 @@
-import { useCallback, useMemo, useState, type ReactNode } from "react";
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 import type { Change } from "../api/changing.ts";
+import { ConfirmDialog } from "../components/confirm-dialog.tsx";
+import { NotLoaded } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
-import { NotLoaded } from "../components/not-loaded.tsx";
+import { useToast } from "../components/toast.tsx";
 import { formatCount } from "../text/format.ts";
-import { DeleteSecret } from "./delete-secret.tsx";
-import { toSecretRow, type ListedSecret, type SecretKind, type SecretRow } from "./secret-row.ts";
+import {
+  type ListedSecret,
+  type SecretKind,
+  type SecretRow,
+  toSecretName,
+  toSecretRow,
+} from "./secret-row.ts";
 import { SecretActions, SecretTable, type SecretTableProps } from "./secret-table.tsx";
 
 /** The answer to a query for secrets. */
@@ -76,4 +84,39 @@ function matches({ label, suffix, owner }: SecretRow, query: string | undefined)
   if (query === undefined) return true;
   const wanted = query.toLowerCase();
   return [label, suffix, owner ?? ""].some((text) => text.toLowerCase().includes(wanted));
+}
+
+interface DeleteSecretProps {
+  readonly row: SecretRow;
+  readonly noun: string;
+  /** Deletes by id. */
+  readonly change: Change<string, { deleted: string }>;
+  readonly onClose: () => void;
+}
+
+/** Asks for confirmation before a key or a relay token is deleted. */
+function DeleteSecret({ row, noun, change, onClose }: DeleteSecretProps) {
+  const { notify } = useToast();
+  const name = toSecretName(row);
+  const remove = useMutation({
+    ...change,
+    onSuccess: () => {
+      notify({ title: `Deleted ${noun} ${name}`, body: "Requests with it are refused.", tone: "good" });
+      onClose();
+    },
+  });
+  const owner = row.owner === undefined ? "" : ` of ${row.owner}`;
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={`Delete the ${noun} ${name}${owner}?`}
+      body="Requests with it are refused immediately. Its past usage stays in the reports."
+      confirmLabel={`Delete ${noun}`}
+      danger
+      busy={remove.isPending}
+      notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
+      onConfirm={() => remove.mutate(row.id)}
+    />
+  );
 }

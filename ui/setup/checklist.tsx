@@ -1,12 +1,17 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Badge } from "../components/badge.tsx";
+import { SECRET_VARIABLES } from "#snippets/client.ts";
+import { CURL } from "#snippets/curl.ts";
+import { listedModelsQuery } from "../api/models.ts";
 import { Button, buttonClass } from "../components/button.tsx";
 import { Card } from "../components/card.tsx";
+import { Badge } from "../components/chip.tsx";
 import { classNames } from "../components/class-names.ts";
+import { CodeBlock, InlineCode } from "../components/code.tsx";
 import { Icon } from "../components/icon.tsx";
-import { FirstRequest } from "./first-request.tsx";
-import { SETUP_STEPS, toNextStep, type SetupStep } from "./setup.ts";
+import { Spinner } from "../components/progress.tsx";
+import { SETUP_STEPS, type SetupStep, toNextStep } from "./setup.ts";
 import type { Setup } from "./use-setup.ts";
 
 type StepPath = "/providers" | "/models" | "/keys";
@@ -143,4 +148,27 @@ function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
 
 function toAdminStep(path: StepPath, isAdmin: boolean): Pick<Step, "link" | "isForAdmin"> {
   return isAdmin ? { link: path } : { link: null, isForAdmin: true };
+}
+
+/** What to paste for the first request; the page waits for it to arrive. */
+function FirstRequest() {
+  const { data: models } = useQuery(listedModelsQuery({ endpoint: "chat" }));
+  const model = models?.[0]?.id ?? null;
+  const { origin } = globalThis.location;
+  return (
+    <div className="mt-3 flex flex-col gap-3">
+      <CodeBlock language="Shell" code={CURL.snippets.chat({ origin, model, secret: null })} />
+      <p className="max-w-prose text-ink-soft">
+        Set <InlineCode>{SECRET_VARIABLES.openai}</InlineCode> to your key first, or try a model in the{" "}
+        <Link to="/playground" className="font-medium text-accent hover:underline">
+          playground
+        </Link>
+        .
+      </p>
+      <p className="flex items-center gap-2 text-ink-soft">
+        <Spinner />
+        Waiting for the first request. It is detected automatically.
+      </p>
+    </div>
+  );
 }

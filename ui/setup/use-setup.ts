@@ -1,17 +1,13 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { fetchModels, fetchProviders } from "../api/catalog.ts";
 import { KEYS } from "../api/keys.ts";
+import { listedModelsQuery } from "../api/models.ts";
+import { myKeysQuery } from "../api/my.ts";
+import { fetchKeys } from "../api/people.ts";
+import { teamSeriesQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
-import {
-  callableModelCountQuery,
-  keyCountQuery,
-  modelCountQuery,
-  myKeyCountQuery,
-  POLL_MS,
-  providerCountQuery,
-  requestCountQuery,
-} from "./queries.ts";
-import { isSetUp, toSetupDone, type SetupDone } from "./setup.ts";
+import { isSetUp, type SetupDone, toSetupDone } from "./setup.ts";
 
 export interface Setup {
   /** Null until it is known, and where it could not be found out. */
@@ -75,4 +71,52 @@ function toKnown({ providers, models, keys, requests }: Asked): SetupDone | null
     return null;
   }
   return toSetupDone({ providers, models, keys, requests });
+}
+
+/** How often it is looked whether something that is missing has come. */
+const POLL_MS = 2_000;
+
+const ONE = { limit: 1 } as const;
+
+/** Of everybody since the first: no request ever is a series without buckets. */
+function requestCountQuery() {
+  return {
+    ...teamSeriesQuery({ bucket: "month" }),
+    select: ({ series }: { readonly series: readonly { readonly requests: number }[] }) =>
+      series.reduce((sum, { requests }) => sum + requests, 0),
+  };
+}
+
+/** Lists of admins, by their length alone; under the keys of the lists, so that a change of one asks anew. */
+function providerCountQuery() {
+  return queryOptions({
+    queryKey: [...KEYS.providers, ONE],
+    queryFn: async ({ signal }) => (await fetchProviders(ONE, signal)).total,
+  });
+}
+
+function modelCountQuery() {
+  return queryOptions({
+    queryKey: [...KEYS.models, ONE],
+    queryFn: async ({ signal }) => (await fetchModels(ONE, signal)).total,
+  });
+}
+
+function keyCountQuery() {
+  return queryOptions({
+    queryKey: [...KEYS.keys, ONE],
+    queryFn: async ({ signal }) => (await fetchKeys(ONE, signal)).total,
+  });
+}
+
+function callableModelCountQuery() {
+  return { ...listedModelsQuery(), select: toLength };
+}
+
+function myKeyCountQuery() {
+  return { ...myKeysQuery(), select: ({ total }: { readonly total: number }) => total };
+}
+
+function toLength(rows: readonly unknown[]): number {
+  return rows.length;
 }

@@ -1,17 +1,20 @@
-import { Outlet, useLocation } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
-import { useMe } from "../api/session.ts";
+import { useQueryClient } from "@tanstack/react-query";
+import { Outlet, useLocation, useRouter } from "@tanstack/react-router";
+import { type ComponentType, useEffect, useMemo, useRef, useState } from "react";
+import { KEYS } from "../api/keys.ts";
+import { type Me, useMe } from "../api/session.ts";
 import { IconButton } from "../components/button.tsx";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { PartFailure } from "../components/on-demand.tsx";
 import { useOnDemand } from "../on-demand.ts";
+import { importPart } from "../stale.ts";
 import { BarAccountMenu, BarThemeMenu } from "./bar-menus.tsx";
 import { ConnectionBar } from "./connection-bar.tsx";
-import { pagesFor, titleOf } from "./navigation.ts";
 import { NavigationList } from "./navigation-list.tsx";
+import { pagesFor, titleOf } from "./navigation.ts";
 import type { Overlay } from "./overlays.tsx";
 import { useShortcuts } from "./shortcuts.ts";
-import { useEndedSession } from "./use-ended-session.ts";
+import type { SignInAgainProps } from "./sign-in-again.tsx";
 import { Wordmark } from "./wordmark.tsx";
 
 const loadOverlays = async () => (await import("./overlays.tsx")).Overlays;
@@ -113,4 +116,41 @@ function useAnnouncedPage(pathname: string) {
     shown.current = pathname;
   }, [pathname]);
   return main;
+}
+
+interface EndedSession {
+  /** What is shown above the page, which stays as it is; null while somebody is signed in. */
+  readonly SignInAgain: ComponentType<SignInAgainProps> | null;
+}
+
+/**
+ * Watches for the end of the session, and for the next one: once the same person is back, everything is asked anew; another
+ * one sees nothing that was asked for by the one before.
+ */
+function useEndedSession({ authenticated, name }: Me): EndedSession {
+  const queryClient = useQueryClient();
+  const router = useRouter();
+  const [Part, setPart] = useState<ComponentType<SignInAgainProps> | null>(null);
+  useEffect(() => {
+    if (authenticated) return;
+    importPart(() => import("./sign-in-again.tsx")).then(
+      ({ SignInAgain }) => setPart(() => SignInAgain),
+      // To the page that is for it.
+      () => router.invalidate(),
+    );
+  }, [authenticated, router]);
+
+  const shown = useRef({ authenticated, name });
+  useEffect(() => {
+    const before = shown.current;
+    shown.current = { authenticated, name };
+    const asked = { predicate: isAskedByPerson };
+    if (before.name !== name) void queryClient.resetQueries(asked);
+    else if (authenticated && !before.authenticated) void queryClient.invalidateQueries(asked);
+  }, [authenticated, name, queryClient]);
+  return { SignInAgain: authenticated ? null : Part };
+}
+
+function isAskedByPerson({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean {
+  return queryKey[0] !== KEYS.me[0];
 }

@@ -1,14 +1,16 @@
 import { getRouteApi } from "@tanstack/react-router";
+import { AUDIT_ACTIONS } from "#audit/event.ts";
 import { Button } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { SelectField } from "../../components/select-field.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
+import { TextField } from "../../components/text-field.tsx";
 import type { AuditSearch } from "../../search/pages.ts";
-import { formatCount, formatInstant } from "../../text/format.ts";
 import { SetupLink } from "../../setup/setup-link.tsx";
-import { AuditFilters } from "./audit/audit-filters.tsx";
+import { formatCount, formatInstant } from "../../text/format.ts";
 import { countAuditFilters, toActors } from "./audit/audit-filter.ts";
 import { Timeline } from "./audit/timeline.tsx";
 import { useAuditEvents } from "./audit/use-audit-events.ts";
@@ -79,5 +81,50 @@ export function AuditPage() {
         )}
       </div>
     </>
+  );
+}
+
+interface AuditFiltersProps {
+  readonly search: AuditSearch;
+  readonly actors: readonly string[];
+  readonly onChange: (patch: AuditSearch) => void;
+}
+
+const ANY = "any";
+
+/** By action, by actor, by part of the target's name. */
+function AuditFilters({ search, actors, onChange }: AuditFiltersProps) {
+  const known =
+    search.actor === undefined || actors.includes(search.actor) ? actors : [search.actor, ...actors];
+  return (
+    <div role="search" aria-label="Filters" className="mb-4 grid gap-2 sm:grid-cols-3 lg:max-w-3xl">
+      <SelectField
+        label="Action"
+        value={search.action ?? ANY}
+        options={[
+          { value: ANY, label: "Any action" },
+          ...AUDIT_ACTIONS.map((action) => ({ value: action, label: action })),
+        ]}
+        onValueChange={(action: string) => onChange({ action: action === ANY ? undefined : action })}
+      />
+      <SelectField
+        label="Actor"
+        value={search.actor ?? ANY}
+        options={[
+          { value: ANY, label: "Any actor" },
+          ...known.map((actor) => ({ value: actor, label: actor })),
+        ]}
+        onValueChange={(actor: string) => onChange({ actor: actor === ANY ? undefined : actor })}
+      />
+      <TextField
+        label="Target contains"
+        type="search"
+        icon="search"
+        placeholder="Name or id"
+        isPageFilter
+        value={search.target ?? ""}
+        onValueChange={(target) => onChange({ target: target === "" ? undefined : target })}
+      />
+    </div>
   );
 }

@@ -1,8 +1,8 @@
+import { compareCodeUnits } from "#kernel/text.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";
-import { toClientRoots } from "../../reports/client-roots.ts";
 import { later } from "./error-rows.ts";
-import { addTo, countOf, toShare, NO_REQUESTS, type Tally } from "./outcomes.ts";
+import { addTo, countOf, NO_REQUESTS, type Tally, toShare } from "./outcomes.ts";
 
 /** What one client ran into. */
 export interface ClientRow {
@@ -69,4 +69,23 @@ function toTop(kinds: ReadonlyMap<string, number>): string | null {
   let top: readonly [kind: string, requests: number] | null = null;
   for (const entry of kinds) if (top === null || entry[1] > top[1]) top = entry;
   return top === null ? null : top[0];
+}
+
+/**
+ * Clients are filtered by how they begin, so one that begins with the whole of another belongs to it: only then does each
+ * request count once. Every named client with the shortest of them that it begins with; one without a name has none.
+ */
+export function toClientRoots(clients: Iterable<string | null>): ReadonlyMap<string, string> {
+  const roots = new Map<string, string>();
+  let root: string | null = null;
+  // In this order whatever begins with a name follows it at once.
+  for (const client of [...new Set(clients)].filter(isNamed).toSorted(compareCodeUnits)) {
+    if (root === null || !client.startsWith(root)) root = client;
+    roots.set(client, root);
+  }
+  return roots;
+}
+
+function isNamed(client: string | null): client is string {
+  return client !== null && client !== "";
 }

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { Absent } from "../../components/absent.tsx";
+import { Absent } from "../../components/empty.tsx";
 import { agoColumn, countColumn, shareColumn, type Column } from "../../components/column.ts";
 import { DataTable } from "../../components/table.tsx";
 import type { ClientRow } from "./client-rows.ts";

@@ -1,7 +1,7 @@
-import { Absent } from "../../components/absent.tsx";
+import { Absent } from "../../components/empty.tsx";
 import { agoColumn, countColumn, shareColumn, type Column } from "../../components/column.ts";
 import { DataTable } from "../../components/table.tsx";
-import { Duration } from "../../components/duration.tsx";
+import { Duration } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import type { ErrorRow } from "./error-rows.ts";
 import { toKindHelp } from "./kind-help.ts";

@@ -1,7 +1,7 @@
 import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { Badge } from "../../components/badge.tsx";
+import { Badge } from "../../components/chip.tsx";
 import { buttonClass, IconButton } from "../../components/button.tsx";
 import { CapabilityChips } from "../../components/capability.tsx";
 import { classNames } from "../../components/class-names.ts";

@@ -5,7 +5,7 @@ import { teamSummaryQuery } from "../../api/reports.ts";
 import { toShownUnits } from "../../catalog/price-set.ts";
 import { Card } from "../../components/card.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { NotLoaded } from "../../components/not-loaded.tsx";
+import { NotLoaded } from "../../components/empty.tsx";
 import { DataTable } from "../../components/table.tsx";
 import { useMinute } from "../../search/now.ts";
 import type { ModelsSearch } from "../../search/pages.ts";

@@ -4,7 +4,7 @@ import { lazyPart } from "../../lazy-part.tsx";
 import { BREAKDOWN_LABELS, type Breakdown } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
-import { TableSkeleton } from "../../reports/table-skeleton.tsx";
+import { TableSkeleton } from "../../components/skeleton.tsx";
 import type { StackAnswer } from "./use-stack.ts";
 
 const BreakdownTable = lazyPart(async () => (await import("./breakdown-table.tsx")).BreakdownTable);

@@ -2,20 +2,18 @@ import { useMemo } from "react";
 import { byUnit, type ReportUnit, TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { OTHER_ID } from "../../charts/series.ts";
 import { Sparkline } from "../../charts/sparkline.tsx";
-import { Absent } from "../../components/absent.tsx";
-import { EmptyState } from "../../components/empty.tsx";
+import { Absent, EmptyState } from "../../components/empty.tsx";
 import type { Column } from "../../components/column.ts";
 import { ShareBar } from "../../components/share-bar.tsx";
 import { DataTable } from "../../components/table.tsx";
 import { BREAKDOWN_LABELS } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { formatCount, formatPercent } from "../../text/format.ts";
-import { Quantity } from "../../reports/quantity.tsx";
+import { Quantity, UsageCost } from "../../reports/quantity.tsx";
 import type { Group } from "../../reports/groups.ts";
 import { addKnown, MEASURE_LABELS, toMeasured } from "../../reports/measure.ts";
 import { toTrend, type Stack } from "../../reports/stack.ts";
 import { toTotals } from "../../reports/totals.ts";
-import { UsageCost } from "../../reports/usage-cost.tsx";
 
 export interface BreakdownTableProps {
   readonly stack: Stack;

@@ -1,14 +1,13 @@
 import { Suspense } from "react";
-import { classNames } from "../../components/class-names.ts";
 import { Card } from "../../components/card.tsx";
+import { classNames } from "../../components/class-names.ts";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Segmented } from "../../components/segmented.tsx";
+import { ChartSkeleton, Skeleton } from "../../components/skeleton.tsx";
 import { lazyPart } from "../../lazy-part.tsx";
-import { BREAKDOWN_LABELS, BREAKDOWNS, type Breakdown, type Measure } from "../../search/breakdown.ts";
-import type { Report } from "../../search/report.ts";
-import { ChartSkeleton } from "../../reports/chart-skeleton.tsx";
 import { MEASURE_LABELS, MEASURE_OPTIONS } from "../../reports/measure.ts";
-import { TagKeys } from "./tag-keys.tsx";
+import { type Breakdown, BREAKDOWN_LABELS, BREAKDOWNS, type Measure } from "../../search/breakdown.ts";
+import type { Report } from "../../search/report.ts";
 import type { StackAnswer } from "./use-stack.ts";
 
 const Chart = lazyPart(async () => (await import("./chart.tsx")).Chart);
@@ -71,5 +70,31 @@ export function ChartCard({ report, answer, by, tagged, measure }: ChartCardProp
         </div>
       )}
     </Card>
+  );
+}
+
+/** A request has one value of each tag, but several tags: only one of them at a time cuts the usage into parts. */
+const KEYS_SHOWN_MAX = 12;
+
+interface TagKeysProps {
+  readonly keys: readonly string[];
+  readonly chosen: string | undefined;
+  readonly onChoose: (key: string) => void;
+}
+
+/** Which tag's values are told apart; its place is kept until the tags are known. */
+function TagKeys({ keys, chosen, onChoose }: TagKeysProps) {
+  const shown = keys.slice(0, KEYS_SHOWN_MAX);
+  const isApart = chosen !== undefined && !shown.includes(chosen);
+  const options = [...shown, ...(isApart ? [chosen] : [])].map((key) => ({ value: key, label: key }));
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-2 text-xs text-ink-soft">
+      <span>Values of the tag</span>
+      {options.length === 0 ? (
+        <Skeleton className="h-8 w-40" />
+      ) : (
+        <Segmented label="Tag" options={options} value={chosen ?? ""} onValueChange={onChoose} />
+      )}
+    </div>
   );
 }

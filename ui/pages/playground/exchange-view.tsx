@@ -1,12 +1,12 @@
 import { memo } from "react";
 import { ApiFailure } from "../../api/failure.ts";
-import { Badge } from "../../components/badge.tsx";
+import { Badge } from "../../components/chip.tsx";
+import { CodeBlock } from "../../components/code.tsx";
 import { CopyButton } from "../../components/copy.tsx";
+import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Spinner } from "../../components/progress.tsx";
-import { isRunning, type Exchange } from "./exchange.ts";
-import { FailureView } from "./failure-view.tsx";
+import { type Exchange, type GrowingText, isBlank, isRunning, toWholeText } from "./exchange.ts";
 import { Figures } from "./figures.tsx";
-import { isBlank, toWholeText, type GrowingText } from "./growing-text.ts";
 
 export interface ExchangeViewProps {
   readonly exchange: Exchange;
@@ -86,3 +86,39 @@ function GrowingTextView({ text }: { readonly text: GrowingText }) {
 const Piece = memo(function Piece({ text }: { readonly text: string }) {
   return <div>{text}</div>;
 });
+
+interface FailureViewProps {
+  readonly failure: Error;
+  /** Who answered, or would have. */
+  readonly provider: string | null;
+  readonly onRetry: (() => void) | undefined;
+}
+
+/** Who refused, in which words, and what else the provider sent. */
+function FailureView({ failure, provider, onRetry }: FailureViewProps) {
+  const detail = failure instanceof ApiFailure ? failure.detail : null;
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      <p className="text-xs text-ink-soft">{toOrigin(failure, provider)}</p>
+      <ErrorNotice failure={failure} onRetry={onRetry} />
+      {detail !== null && detail !== "" && (
+        <details>
+          <summary className="w-fit rounded-control text-xs text-ink-soft">Response of the provider</summary>
+          <div className="mt-1">
+            <CodeBlock code={detail} language="Response body" wrap />
+          </div>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function toOrigin(failure: Error, provider: string | null): string {
+  if (!(failure instanceof ApiFailure)) return "An error occurred in this page.";
+  const name = provider === null ? "the provider" : `the provider ${provider}`;
+  if (failure.source === "upstream") return `The error comes from ${name} (HTTP ${failure.status}).`;
+  if (failure.source === "page")
+    return "The connection between this page, the server and the provider failed.";
+  if (failure.code === "provider_unreachable") return `Lockport could not get an answer from ${name}.`;
+  return `Lockport refused the request (HTTP ${failure.status}); no provider was asked.`;
+}

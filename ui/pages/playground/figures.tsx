@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode } from "react";
 import type { RequestRow } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
-import { Duration } from "../../components/duration.tsx";
+import { Duration } from "../../components/instant.tsx";
 import { Money } from "../../components/money.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";

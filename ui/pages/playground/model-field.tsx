@@ -1,11 +1,12 @@
 import { Combobox } from "@base-ui/react/combobox";
-import { type ReactNode } from "react";
-import { Badge } from "../../components/badge.tsx";
+import type { ReactNode } from "react";
+import type { ListedModel, ModelPricing } from "../../api/models.ts";
+import { CAPABILITY_LABEL } from "../../components/capability.tsx";
+import { Badge } from "../../components/chip.tsx";
 import { classNames } from "../../components/class-names.ts";
 import { CONTROL_CLASS, FieldFrame, TEXT_CLASS, useFieldIds } from "../../components/field-frame.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { OPTION_CLASS, POPUP_CLASS } from "../../components/popup.ts";
-import type { ModelChoice } from "./model-choice.ts";
 
 /** More would not be read, and would be slow to draw. */
 const OPTIONS_SHOWN_MAX = 100;
@@ -88,4 +89,37 @@ export function ModelField({ choices, value, onValueChange, busy, hint, error }:
       </Combobox.Portal>
     </Combobox.Root>
   );
+}
+
+/** A model as the playground lists it. */
+export interface ModelChoice {
+  readonly alias: string;
+  readonly provider: string;
+  readonly hidden: boolean;
+  /** Why it cannot be asked here; null when it can. */
+  readonly obstacle: string | null;
+  readonly canStream: boolean;
+  readonly pricing: ModelPricing;
+}
+
+/** Those that can chat first, then the others with the reason; each part in the order of the list. */
+export function toModelChoices(models: readonly ListedModel[]): readonly ModelChoice[] {
+  const choices = models.map((model) => ({
+    alias: model.id,
+    provider: model.owned_by,
+    hidden: model.hidden,
+    obstacle: findObstacle(model),
+    canStream: model.capabilities.includes("chat_stream"),
+    pricing: model.pricing ?? {},
+  }));
+  return [
+    ...choices.filter(({ obstacle }) => obstacle === null),
+    ...choices.filter(({ obstacle }) => obstacle !== null),
+  ];
+}
+
+function findObstacle({ capabilities }: ListedModel): string | null {
+  if (capabilities.includes("chat")) return null;
+  const others = capabilities.map((capability) => CAPABILITY_LABEL[capability].toLowerCase());
+  return others.length === 0 ? "no capability declared" : `${others.join(", ")} only: it cannot chat`;
 }

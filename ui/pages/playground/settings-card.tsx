@@ -1,9 +1,8 @@
-import { type ReactNode, type Ref } from "react";
+import type { ReactNode, Ref } from "react";
 import { Card } from "../../components/card.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
 import { NumberField } from "../../components/number-field.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import type { Settings } from "./settings.ts";
 
 export interface SettingsCardProps {
   /** The model's field. */
@@ -56,4 +55,23 @@ export function SettingsCard({ model, canStream, settings, onChange, areaRef }: 
       </div>
     </Card>
   );
+}
+
+/** How a model is asked, beside the question. */
+export interface Settings {
+  readonly system: string;
+  /** Null leaves it to the provider. */
+  readonly temperature: number | null;
+  readonly maxTokens: number | null;
+  readonly stream: boolean;
+}
+
+export const SETTINGS_DEFAULT: Settings = { system: "", temperature: null, maxTokens: null, stream: true };
+
+/** The fields of the body; what is not set is not sent. */
+export function toSentSettings({ temperature, maxTokens }: Settings): { readonly [name: string]: number } {
+  return {
+    ...(temperature !== null && { temperature }),
+    ...(maxTokens !== null && { max_tokens: maxTokens }),
+  };
 }

@@ -6,7 +6,7 @@ import { isAbort } from "../../api/failure.ts";
 import { useMe } from "../../api/session.ts";
 import { isRunning, reduceExchanges, toMessages, type Exchange } from "./exchange.ts";
 import { findNewestRow, PLAYGROUND_TAG } from "./request-row.ts";
-import { toSentSettings, type Settings } from "./settings.ts";
+import { type Settings, toSentSettings } from "./settings-card.tsx";
 
 export interface Question {
   readonly model: string;

@@ -1,6 +1,6 @@
 import { UNIT_TABLE } from "#kernel/units.ts";
 import type { RequestRow } from "../../api/reports.ts";
-import { Absent } from "../../components/absent.tsx";
+import { Absent } from "../../components/empty.tsx";
 import { Money, Unpriced } from "../../components/money.tsx";
 import { formatCount, formatMoneyExact } from "../../text/format.ts";
 import { isPartlyPriced, readCost, type CostLine } from "./cost-reading.ts";

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { RequestRow } from "../../api/reports.ts";
 import { IconButton } from "../../components/button.tsx";
 import { Chip } from "../../components/chip.tsx";
-import { Duration } from "../../components/duration.tsx";
+import { Duration } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { addTag, type Filters } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";

@@ -1,9 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
-import { requestsQuery, type RequestRow } from "../../api/reports.ts";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { KEYS } from "../../api/keys.ts";
+import { fetchRequests, type RequestRow, requestsQuery } from "../../api/reports.ts";
 import type { RequestsSearch } from "../../search/pages.ts";
 import type { Report } from "../../search/report.ts";
-import type { Tail } from "./tail.ts";
-import { useTail, type TailOptions } from "./use-tail.ts";
+import { followTail, type Tail, TAIL_PAGE_ROWS } from "./tail.ts";
 
 /** The rows of the view, of a page of the log or of the live tail. */
 export interface RequestList {
@@ -46,3 +46,35 @@ export function useRequestRows(report: Report, search: RequestsSearch, options: 
 }
 
 const NO_ROWS: readonly RequestRow[] = [];
+
+const POLL_MS = 2_000;
+
+interface TailOptions {
+  readonly isLive: boolean;
+  /** Nothing is asked, and what is shown stays where it is. */
+  readonly isPaused: boolean;
+}
+
+/**
+ * Asks for the newest page every two seconds while the tab is in sight, and adds what is new to what it has. Its key leaves
+ * out where a moving range begins, else each minute would begin with an empty tail.
+ */
+function useTail(report: Report, { isLive, isPaused }: TailOptions): UseQueryResult<Tail> {
+  const { filters, window, query } = report;
+  return useQuery({
+    queryKey: [...KEYS.tail, filters, window.range ?? window.since],
+    queryFn: async ({ client, queryKey, signal }) =>
+      followTail(
+        client.getQueryData<Tail>(queryKey),
+        await fetchRequests(query, { limit: TAIL_PAGE_ROWS }, signal),
+      ),
+    enabled: isLive && !isPaused,
+    refetchInterval: POLL_MS,
+    staleTime: 0,
+    gcTime: 0,
+    // A set among it, and rows that are told apart by identity.
+    structuralSharing: false,
+    // The next question comes in two seconds by itself.
+    retry: false,
+  });
+}

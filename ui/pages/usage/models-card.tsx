@@ -9,8 +9,8 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { lazyPart } from "../../lazy-part.tsx";
 import type { TimeWindow } from "../../search/window.ts";
 import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
-import { toRefresh } from "../../reports/refresh.ts";
-import { TableSkeleton } from "../../reports/table-skeleton.tsx";
+import { toRefresh } from "../../search/report.ts";
+import { TableSkeleton } from "../../components/skeleton.tsx";
 
 const ModelsTable = lazyPart(async () => (await import("./models-table.tsx")).ModelsTable);
 

@@ -1,12 +1,11 @@
 import { Link } from "@tanstack/react-router";
 import { TOKEN_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
 import type { OwnUsageRow } from "../../api/my.ts";
-import { UsageCost } from "../../reports/usage-cost.tsx";
+import { Quantity, UsageCost } from "../../reports/quantity.tsx";
 import type { Column } from "../../components/column.ts";
 import { DataTable } from "../../components/table.tsx";
 import { formatCount } from "../../text/format.ts";
 import { hasUnpricedUnits } from "../../reports/measure.ts";
-import { Quantity } from "../../reports/quantity.tsx";
 
 export interface ModelsTableProps {
   readonly rows: readonly OwnUsageRow[];

@@ -7,7 +7,7 @@ import { Segmented } from "../../components/segmented.tsx";
 import { lazyPart } from "../../lazy-part.tsx";
 import type { Measure } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
-import { ChartSkeleton } from "../../reports/chart-skeleton.tsx";
+import { ChartSkeleton } from "../../components/skeleton.tsx";
 import { MEASURE_LABELS, MEASURE_OPTIONS } from "../../reports/measure.ts";
 
 const SeriesChart = lazyPart(async () => (await import("./series-chart.tsx")).SeriesChart);

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { AuditEvent } from "../../../api/people.ts";
-import { Badge } from "../../../components/badge.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import { formatInstant } from "../../../text/format.ts";
 import { toActorName, toAuditDays, toEventId } from "./audit-filter.ts";
 import type { FindTarget, KnownTarget } from "./targets.ts";

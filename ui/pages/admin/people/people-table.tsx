@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
-import { Absent } from "../../../components/absent.tsx";
-import { Badge } from "../../../components/badge.tsx";
+import { Absent } from "../../../components/empty.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { Money } from "../../../components/money.tsx";
 import { agoColumn, countColumn, type Column } from "../../../components/column.ts";

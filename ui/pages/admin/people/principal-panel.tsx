@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import { changing } from "../../../api/changing.ts";
 import { createKey } from "../../../api/people.ts";
-import { Badge } from "../../../components/badge.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import { Button, buttonClass } from "../../../components/button.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { Money } from "../../../components/money.tsx";

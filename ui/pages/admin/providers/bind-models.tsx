@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
-import { useDeferredValue, useMemo, useState } from "react";
+import { type SubmitEvent, useDeferredValue, useMemo, useState } from "react";
+import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
 import type { DiscoveredModels } from "../../../api/catalog.ts";
 import { Button, buttonClass } from "../../../components/button.tsx";
 import { Icon } from "../../../components/icon.tsx";
@@ -7,9 +8,8 @@ import { Progress } from "../../../components/progress.tsx";
 import { TextField } from "../../../components/text-field.tsx";
 import { formatCount } from "../../../text/format.ts";
 import { BindTable } from "./bind-table.tsx";
-import { ByHand } from "./by-hand.tsx";
 import { StepFooter } from "./step-footer.tsx";
-import { useBindRun, type BindOutcome } from "./use-bind-run.ts";
+import { type BindOutcome, useBindRun } from "./use-bind-run.ts";
 
 export interface BindModelsProps {
   readonly provider: string;
@@ -124,4 +124,37 @@ function toWords({ bound, failed, isStopped }: BindOutcome): string {
     ...(isStopped ? ["stopped early"] : []),
   ];
   return `${parts.join("; ")}.`;
+}
+
+interface ByHandProps {
+  readonly onAdd: (upstreamName: string) => void;
+  readonly disabled: boolean;
+}
+
+/** A model that the provider does not list, by the name that it goes by there. */
+function ByHand({ onAdd, disabled }: ByHandProps) {
+  const [upstreamName, setUpstreamName] = useState("");
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (upstreamName.trim() === "" || disabled) return;
+    onAdd(upstreamName.trim());
+    setUpstreamName("");
+  };
+  return (
+    <form onSubmit={submit} className="flex flex-wrap items-end gap-2">
+      <TextField
+        label="Add a model that is not listed"
+        placeholder="Upstream name"
+        mono
+        className="min-w-48 flex-1"
+        lengthMax={UPSTREAM_NAME_LENGTH_MAX}
+        value={upstreamName}
+        disabled={disabled}
+        onValueChange={setUpstreamName}
+      />
+      <Button type="submit" icon="plus" disabled={disabled || upstreamName.trim() === ""}>
+        Add to the list
+      </Button>
+    </form>
+  );
 }

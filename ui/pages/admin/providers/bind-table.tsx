@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { UNITS } from "#kernel/units.ts";
 import { ApiFailure } from "../../../api/failure.ts";
-import { Badge } from "../../../components/badge.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import { Button } from "../../../components/button.tsx";
 import { CAPABILITY_LABEL } from "../../../components/capability.tsx";
 import { CheckboxField } from "../../../components/choice-field.tsx";

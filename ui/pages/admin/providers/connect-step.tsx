@@ -1,16 +1,14 @@
 import { useMutation } from "@tanstack/react-query";
-import { useState, type SubmitEvent } from "react";
+import { type SubmitEvent, useState } from "react";
 import { NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { createProvider, type ProviderDetails } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { toFieldError } from "../../../components/field-frame.tsx";
-import { focusInvalid } from "../../../components/invalid-field.ts";
+import { focusInvalid, toFieldError } from "../../../components/field-frame.tsx";
 import { TextField } from "../../../components/text-field.tsx";
 import { ConnectionFields } from "./connection-fields.tsx";
-import { PresetPicker } from "./preset-picker.tsx";
-import { PRESETS, toFreeName, type Preset } from "./presets.ts";
-import { NEW_PROVIDER, toProviderDraft, type ProviderForm } from "./provider-form.ts";
+import { type Preset, PRESETS, toFreeName } from "./presets.ts";
+import { NEW_PROVIDER, type ProviderForm, toProviderDraft } from "./provider-form.ts";
 import { StepFooter } from "./step-footer.tsx";
 
 export interface ConnectStepProps {
@@ -77,3 +75,34 @@ function toPresetForm(preset: Preset, form: ProviderForm, takenNames: readonly s
     name: isPresetName ? toFreeName(preset, takenNames) : form.name,
   };
 }
+
+interface PresetPickerProps {
+  readonly presetId: string;
+  readonly onChoose: (preset: Preset) => void;
+}
+
+/** The kinds of provider, all in sight. */
+function PresetPicker({ presetId, onChoose }: PresetPickerProps) {
+  return (
+    <div role="group" aria-label="Kind of provider" className="grid grid-cols-2 gap-2 sm:grid-cols-4">
+      {PRESETS.map((preset) => (
+        <button
+          key={preset.id}
+          type="button"
+          aria-pressed={preset.id === presetId}
+          onClick={() => onChoose(preset)}
+          className="flex min-w-0 flex-col rounded-control border border-line-strong/60 bg-surface px-3 py-2 text-left hover:bg-hover aria-pressed:border-accent aria-pressed:bg-accent-soft"
+        >
+          <span className="font-medium text-ink">{preset.label}</span>
+          <span className="text-xs text-ink-soft">{KEY_WORDS[preset.key]}</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+const KEY_WORDS = {
+  needed: "needs a key",
+  optional: "key optional",
+  none: "no key",
+} as const satisfies Record<Preset["key"], string>;

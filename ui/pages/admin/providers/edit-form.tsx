@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useId, useState, type ReactNode, type SubmitEvent } from "react";
 import { updateProvider, type ProviderDetails } from "../../../api/catalog.ts";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { focusInvalid } from "../../../components/invalid-field.ts";
+import { focusInvalid } from "../../../components/field-frame.tsx";
 import { useToast } from "../../../components/toast.tsx";
 import { ConnectionFields } from "./connection-fields.tsx";
 import { toProviderForm, toProviderPatch, type ProviderForm } from "./provider-form.ts";

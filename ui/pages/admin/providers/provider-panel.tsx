@@ -1,15 +1,22 @@
-import { useQuery } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
-import { providerQuery, type Model, type Provider, type ProviderDetails } from "../../../api/catalog.ts";
-import { Badge } from "../../../components/badge.tsx";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import {
+  discoverModels,
+  type Model,
+  type Provider,
+  type ProviderDetails,
+  providerQuery,
+} from "../../../api/catalog.ts";
+import { AliasList } from "../../../catalog/alias-list.tsx";
 import { Button } from "../../../components/button.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { Icon } from "../../../components/icon.tsx";
 import { Instant } from "../../../components/instant.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
 import { formatCount } from "../../../text/format.ts";
-import { AliasList } from "../../../catalog/alias-list.tsx";
-import { ConnectionTest } from "./connection-test.tsx";
+import { DiscoveryHelp } from "./discovery-help.tsx";
 import { EditForm } from "./edit-form.tsx";
 import { DeleteDialog } from "./provider-dialogs.tsx";
 import { ProviderWizard } from "./provider-wizard.tsx";
@@ -132,6 +139,42 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
       )}
       {isBinding && (
         <ProviderWizard provider={provider.name} takenNames={[]} onClose={() => setBinding(false)} />
+      )}
+    </div>
+  );
+}
+
+interface ConnectionTestProps {
+  readonly provider: Provider;
+  /** Something is not saved yet: a test would be of what is saved. */
+  readonly isChanged: boolean;
+  /** Other buttons of the same line. */
+  readonly children: ReactNode;
+}
+
+/** Asks the provider for its models, and says whether it answered. */
+function ConnectionTest({ provider, isChanged, children }: ConnectionTestProps) {
+  const test = useMutation({ mutationFn: () => discoverModels(provider.name) });
+  const { data: found, error: failure } = test;
+  return (
+    <div className="flex flex-col gap-3">
+      <div className="flex flex-wrap gap-2">
+        {children}
+        <Button busy={test.isPending} onClick={() => test.mutate()}>
+          {isChanged ? "Test the saved connection" : "Test"}
+        </Button>
+      </div>
+      <div role="status">
+        {found !== undefined && (
+          <p className="flex items-start gap-1.5">
+            <Icon name="check" className="mt-0.5 text-good" />
+            It answers, and lists {formatCount(found.models.length)}{" "}
+            {found.models.length === 1 ? "model" : "models"}.
+          </p>
+        )}
+      </div>
+      {failure !== null && (
+        <DiscoveryHelp failure={failure} provider={provider} onRetry={() => test.mutate()} />
       )}
     </div>
   );

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo, type ReactNode } from "react";
 import type { Provider } from "../../../api/catalog.ts";
-import { Badge } from "../../../components/badge.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import { SwitchField } from "../../../components/choice-field.tsx";
 import type { Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";

@@ -3,9 +3,13 @@ import { useState } from "react";
 import { providerQuery } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { Progress } from "../../../components/progress.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
-import { BindStep } from "./bind-step.tsx";
+import { BindModels, type BindModelsProps } from "./bind-models.tsx";
 import { ConnectStep } from "./connect-step.tsx";
+import { DiscoveryHelp } from "./discovery-help.tsx";
+import { discoveryQuery } from "./discovery.ts";
 import { EditForm } from "./edit-form.tsx";
 import { StepFooter } from "./step-footer.tsx";
 
@@ -94,5 +98,41 @@ function EditStep({ provider, onDone }: { readonly provider: string; readonly on
         </div>
       )}
     />
+  );
+}
+
+interface BindStepProps extends Omit<BindModelsProps, "models"> {
+  readonly onEdit: () => void;
+}
+
+/** The second step: asks the provider what it has; where it cannot say, models are bound by hand. */
+function BindStep({ onEdit, ...props }: BindStepProps) {
+  const provider = useQuery(providerQuery(props.provider));
+  const discovery = useQuery(discoveryQuery(props.provider));
+  const { data: found, error: failure } = discovery;
+  if (provider.data === undefined && provider.error !== null)
+    return <ErrorNotice failure={provider.error} onRetry={() => void provider.refetch()} />;
+  if (provider.data === undefined || discovery.isFetching) {
+    return (
+      <div className="min-h-64">
+        <Progress
+          label={`Asking ${provider.data === undefined ? props.provider : `${provider.data.base_url}/models`}`}
+          ratio={null}
+        />
+      </div>
+    );
+  }
+  return (
+    <div className="flex flex-col gap-5">
+      {failure !== null && (
+        <DiscoveryHelp
+          failure={failure}
+          provider={provider.data}
+          onRetry={() => void discovery.refetch()}
+          onEdit={onEdit}
+        />
+      )}
+      <BindModels key={found?.discovered_at ?? "none"} {...props} models={found?.models ?? []} />
+    </div>
   );
 }

@@ -4,7 +4,7 @@ import { createModel, type Model, type Provider } from "../../../api/catalog.ts"
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { focusInvalid } from "../../../components/invalid-field.ts";
+import { focusInvalid } from "../../../components/field-frame.tsx";
 import { useToast } from "../../../components/toast.tsx";
 import { ModelFields } from "./model-fields.tsx";
 import { NEW_MODEL, toModelDraft, type ModelForm } from "./model-form.ts";

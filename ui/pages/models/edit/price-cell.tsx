@@ -1,6 +1,6 @@
 import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { useEffect, useRef, useState } from "react";
-import { Absent } from "../../../components/absent.tsx";
+import { Absent } from "../../../components/empty.tsx";
 import { Icon } from "../../../components/icon.tsx";
 import { Unpriced } from "../../../components/money.tsx";
 import { NumberField } from "../../../components/number-field.tsx";

@@ -1,7 +1,8 @@
-import type { FeedEntry } from "#catalog/feed.ts";
-import { createEntryParser } from "#catalog/feed.ts";
+import { createEntryParser, type FeedEntry } from "#catalog/feed.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { isJsonObject } from "#usage/json.ts";
+import { toIso } from "../../../search/window.ts";
+import { formatInstant } from "../../../text/format.ts";
 import { createPriceMapReader, isPriceMap, type SkippedPrice } from "./price-map.ts";
 
 /** Something in a feed that the server would refuse; its own rule says so, here as there. */
@@ -108,4 +109,15 @@ async function inSteps<Item>(
     }
     read(item, index);
   }
+}
+
+/** The label of a feed that one person typed. */
+export function toHandVersion(nowMs: number): string {
+  return `by hand ${formatInstant(toIso(nowMs), "date")}`;
+}
+
+/** A file's own label, to be changed or not; a price map has none and gets the day. */
+export function toFirstVersion({ kind, version }: FeedReading, nowMs: number): string {
+  if (kind === "price_map") return `litellm ${formatInstant(toIso(nowMs), "date")}`;
+  return typeof version === "string" ? version : "";
 }

@@ -1,5 +1,5 @@
 import { UNIT_TABLE } from "#kernel/units.ts";
-import { Badge } from "../../../components/badge.tsx";
+import { Badge } from "../../../components/chip.tsx";
 import type { Column } from "../../../components/column.ts";
 import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
 import { DataTable } from "../../../components/table.tsx";

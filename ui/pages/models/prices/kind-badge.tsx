@@ -1,5 +1,5 @@
-import { Badge } from "../../../components/badge.tsx";
-import type { NameKind } from "./missing.ts";
+import type { MissingPriceRow, MissingPrices } from "../../../api/reports.ts";
+import { Badge } from "../../../components/chip.tsx";
 
 const NOTE = {
   model: null,
@@ -12,4 +12,17 @@ const NOTE = {
 export function KindBadge({ kind }: { readonly kind: NameKind }) {
   const note = NOTE[kind];
   return note !== null && <Badge title={note.title}>{note.text}</Badge>;
+}
+
+/** What a priced name is: an alias, an upstream name, a relayed name, or a name that no model has any more. */
+export type NameKind = MissingPriceRow["kind"] | "upstream";
+
+/** The rows whose next request will be without a price, too. */
+export function toMissingNow({ missing }: MissingPrices): readonly MissingPriceRow[] {
+  return missing.filter(({ has_price: hasPrice }) => !hasPrice);
+}
+
+/** Each is of one name, kind and unit; no kind or unit has a space. */
+export function toMissingId({ kind, unit, model }: MissingPriceRow): string {
+  return `${kind} ${unit} ${model}`;
 }

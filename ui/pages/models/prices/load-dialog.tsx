@@ -3,15 +3,14 @@ import { useRef, useState } from "react";
 import { loadPricing, type Pricing } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
+import { Instant } from "../../../components/instant.tsx";
 import { Progress } from "../../../components/progress.tsx";
 import { formatCount } from "../../../text/format.ts";
-import { toFeedDiff, type FeedDiff } from "./feed-diff.ts";
-import { FeedResult } from "./feed-result.tsx";
+import { type FeedDiff, toFeedDiff } from "./feed-diff.ts";
+import { type FeedReading, FeedTextError, readFeedText, toFirstVersion } from "./feed-file.ts";
 import { FeedReview } from "./feed-review.tsx";
 import { FeedSource } from "./feed-source.tsx";
-import { FeedTextError, readFeedText, type FeedReading } from "./feed-file.ts";
-import { planLoad, toFeed, type LoadChoices } from "./load-plan.ts";
-import { toFirstVersion } from "./version.ts";
+import { type LoadChoices, planLoad, toFeed } from "./load-plan.ts";
 
 export interface LoadDialogProps {
   readonly kept: Pricing["entries"];
@@ -135,4 +134,34 @@ function useFeedSource(onRead: (fileName: string, reading: FeedReading) => void)
     setRatio(null);
   }
   return { refusal, ratio, stop, read: (text: string, fileName: string) => void read(text, fileName) };
+}
+
+interface FeedResultProps {
+  readonly loaded: { readonly version: string; readonly loaded_at: string; readonly entries: number };
+  /** By the prices of before. */
+  readonly counts: FeedDiff["counts"];
+}
+
+/** What the server answered to a load. */
+function FeedResult({ loaded, counts }: FeedResultProps) {
+  return (
+    <div role="status" className="flex flex-col gap-3">
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-1.5">
+        <dt className="text-ink-soft">Version</dt>
+        <dd className="break-words">{loaded.version}</dd>
+        <dt className="text-ink-soft">Loaded</dt>
+        <dd>
+          <Instant value={loaded.loaded_at} />
+        </dd>
+        <dt className="text-ink-soft">Prices</dt>
+        <dd>
+          {formatCount(loaded.entries)}: {formatCount(counts.changed)} changed, {formatCount(counts.added)}{" "}
+          added, {formatCount(counts.unchanged)} as before
+        </dd>
+      </dl>
+      <p className="text-ink-soft">
+        They apply from the next request. The cost of past requests does not change.
+      </p>
+    </div>
+  );
 }

@@ -3,13 +3,11 @@ import { useMemo } from "react";
 import { Link } from "@tanstack/react-router";
 import { Button } from "../../../components/button.tsx";
 import { Card } from "../../../components/card.tsx";
-import { EmptyState } from "../../../components/empty.tsx";
-import { NotLoaded } from "../../../components/not-loaded.tsx";
+import { EmptyState, NotLoaded } from "../../../components/empty.tsx";
 import { countColumn, type Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
-import { KindBadge } from "./kind-badge.tsx";
+import { KindBadge, toMissingId, toMissingNow } from "./kind-badge.tsx";
 import type { MissingPriceRow, MissingPrices, ReportNotes } from "../../../api/reports.ts";
-import { toMissingId, toMissingNow } from "./missing.ts";
 
 export interface MissingCardProps {
   /** Undefined: it could not be asked for, or not yet. */

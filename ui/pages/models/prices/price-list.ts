@@ -2,7 +2,7 @@ import type { Unit } from "#kernel/units.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import type { Model, Pricing } from "../../../api/catalog.ts";
 import type { TeamUsageRow } from "../../../api/reports.ts";
-import type { NameKind } from "./missing.ts";
+import type { NameKind } from "./kind-badge.tsx";
 
 export type KeptPrice = Pricing["entries"][number];
 

@@ -1,7 +1,7 @@
 import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { useMemo } from "react";
 import { toShownUnits } from "../../../catalog/price-set.ts";
-import { Absent } from "../../../components/absent.tsx";
+import { Absent } from "../../../components/empty.tsx";
 import { IconButton } from "../../../components/button.tsx";
 import type { Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";

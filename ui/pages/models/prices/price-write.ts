@@ -1,6 +1,6 @@
 import type { Unit } from "#kernel/units.ts";
 import type { Model, ModelPatch, Pricing, PricingFeed } from "../../../api/catalog.ts";
-import type { NameKind } from "./missing.ts";
+import type { NameKind } from "./kind-badge.tsx";
 
 /** One price that shall hold for a name. */
 export interface PriceWish {

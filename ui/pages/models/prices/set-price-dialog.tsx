@@ -1,7 +1,15 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type SubmitEvent, useId, useState } from "react";
-import { UNITS, UNIT_TABLE, type Unit } from "#kernel/units.ts";
-import type { Model } from "../../../api/catalog.ts";
+import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
+import {
+  loadPricing,
+  type Model,
+  modelsQuery,
+  pricingQuery,
+  refreshCatalog,
+  updateModel,
+} from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
@@ -9,9 +17,10 @@ import { NumberField } from "../../../components/number-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { useToast } from "../../../components/toast.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
-import type { NameKind } from "./missing.ts";
+import type { NameKind } from "./kind-badge.tsx";
 import type { NamePrices } from "./price-list.ts";
-import { useSetPrice } from "./use-set-price.ts";
+import { planPriceWrite, type PriceWish, type PriceWrite } from "./price-write.ts";
+import { toHandVersion } from "./feed-file.ts";
 
 /** The name that a price is set for. */
 export interface PricedName {
@@ -124,4 +133,23 @@ function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model
       .
     </p>
   );
+}
+
+/** Sets one price by what the server has now, not by what the page showed. Returns how it was written. */
+function useSetPrice(onSuccess: (write: PriceWrite) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (wish: PriceWish) => {
+      const [models, prices] = await Promise.all([
+        client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
+        client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
+      ]);
+      const write = planPriceWrite(wish, models.rows, prices, toHandVersion(Date.now()));
+      if (write.kind === "patch") await updateModel.run(write);
+      else await loadPricing.run(write.feed);
+      return write;
+    },
+    onSuccess,
+    onSettled: () => refreshCatalog(client),
+  });
 }
