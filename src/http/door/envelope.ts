@@ -65,8 +65,11 @@ function toInvalidRequest(error: ValidationError): ProxyError {
 /** The field's name, which is text of the client, stands in `param` alone. */
 const UNKNOWN_FIELD = "The body has a field that this request does not have.";
 
-/** A field's name may be anything that a client sent; only a plain one is repeated. */
-const PLAIN_POINTER = /^(?:\/(?:[A-Za-z0-9_.:-]|~1){1,64}){1,5}$/;
+/**
+ * A field's name may be anything that a client sent; only a plain one is repeated. Below the first step it may be a model's
+ * name, which can hold slashes and colons (`models.org/name:free.pricing`).
+ */
+const PLAIN_POINTER = /^\/[A-Za-z0-9_.-]{1,64}(?:\/(?:[A-Za-z0-9_.:-]|~1){1,64}){0,4}$/;
 
 /** JSON pointer (RFC 6901) → the spelling of `param`: `/capabilities/1` → `capabilities[1]`; null when it is not plain. */
 function toParam(pointer: string): string | null {
