@@ -4,7 +4,6 @@ import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { checkNoShift } from "./support/vitals.ts";
-import type { VisitorOptions } from "./support/visitor.ts";
 import { startChartsSite, type ChartsSite } from "./support/charts-site.ts";
 
 const browser = useBrowser();
@@ -15,8 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => site?.stop());
 
-async function visit(options: Partial<VisitorOptions> = {}, path = "/"): Promise<Page> {
-  const { page } = await browser.newVisitor({ baseUrl: site.url, ...options });
+type Options = Parameters<typeof browser.sharedVisitor>[1];
+
+async function visit(options: Options = {}, path = "/"): Promise<Page> {
+  const { page } = await browser.sharedVisitor(site, options);
   await page.goto(path);
   await page.locator("svg path").first().waitFor({ state: "attached" });
   return page;

@@ -6,20 +6,20 @@ import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFits, checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import { checkNoShift } from "./support/vitals.ts";
-import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+import type { Renewal, Visitor } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
+const DEMO = { demo: { days: 14, seed: 1 } } as const;
 let site: Site;
 /** Six days that are over: nothing that happens meanwhile changes them. */
 let time: string;
 
 beforeEach(async () => {
-  site = await browser.newSite({ demo: { days: 14, seed: 1 } });
+  site = await browser.sharedSite(DEMO);
   const untilMs = Math.floor((site.filled?.untilUs ?? 0) / 86_400_000_000) * 86_400_000;
   const toIso = (ms: number) => new Date(ms).toISOString();
   time = `since=${toIso(untilMs - 6 * 86_400_000)}&until=${toIso(untilMs)}`;
@@ -43,9 +43,8 @@ function count(breakdown: readonly Counted[], ...outcomes: readonly string[]): n
   return breakdown.reduce((sum, row) => sum + (outcomes.includes(row.outcome) ? row.requests : 0), 0);
 }
 
-async function visit(path: string, options: Partial<VisitorOptions> = {}): Promise<Visitor> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
-  await signInAsAdmin(visitor, site);
+async function visit(path: string, options: Renewal = {}): Promise<Visitor> {
+  const visitor = await browser.sharedVisitor(site, options);
   await visitor.page.goto(path);
   await settled(visitor.page);
   return visitor;
@@ -215,8 +214,7 @@ describeInBrowser("the page of errors", () => {
   });
 
   test("says that a report was cut short", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
-    await signInAsAdmin(visitor, site);
+    const visitor = await browser.sharedVisitor(site);
     // The server's own answer, with the word that it says of a report of more rows than it sends.
     await visitor.page.route("**/stats/errors?**", async (asked) => {
       const response = await asked.fetch();

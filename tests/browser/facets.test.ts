@@ -7,15 +7,15 @@ import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFits } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import { inBothThemes } from "./support/themes.ts";
 
 const browser = useBrowser();
 
+const DEMO = { demo: { days: 5 } } as const;
 let site: Site;
 beforeEach(async () => {
-  site = await browser.newSite({ demo: { days: 5 } });
+  site = await browser.sharedSite(DEMO);
 }, 60_000);
 
 const SIZES = [
@@ -25,9 +25,7 @@ const SIZES = [
 
 /** The list of the filter box over all requests, open, with nothing typed. */
 async function openList(): Promise<Page> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, viewport: SIZES[0] });
-  await signInAsAdmin(visitor, site);
-  const { page } = visitor;
+  const { page } = await browser.sharedVisitor(site, { viewport: SIZES[0] });
   await page.goto("/requests?range=all");
   await page.getByRole("combobox", { name: "Add a filter" }).press("ArrowDown");
   await group(page, "Person").waitFor();

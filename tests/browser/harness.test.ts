@@ -205,7 +205,7 @@ describeInBrowser("a visitor", () => {
       locale: "de-DE",
       viewport: { width: 1200, height: 900 },
       zoom: 2,
-      reducedMotion: true,
+      motion: "full",
     });
     const seen: unknown = await page.evaluate(`({
       dark: matchMedia("(prefers-color-scheme: dark)").matches,
@@ -217,7 +217,7 @@ describeInBrowser("a visitor", () => {
     })`);
     expect(seen).toEqual({
       dark: true,
-      still: true,
+      still: false,
       zone: "America/New_York",
       language: "de-DE",
       width: 600,

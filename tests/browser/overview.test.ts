@@ -10,23 +10,22 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin, signInBySso } from "./support/sign-in.ts";
+import { signInBySso } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import { checkNoShift } from "./support/vitals.ts";
-import type { VisitorOptions } from "./support/visitor.ts";
+import type { Renewal } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
-async function visit(site: Site, path: string, options: Partial<VisitorOptions> = {}) {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
-  await signInAsAdmin(visitor, site);
+async function visit(site: Site, path: string, options: Renewal = {}) {
+  const visitor = await browser.sharedVisitor(site, options);
   await visitor.page.goto(path);
   return visitor;
 }
 
 /** The page with its chart and its table, which come last. */
-async function visitReport(site: Site, path: string, options: Partial<VisitorOptions> = {}) {
+async function visitReport(site: Site, path: string, options: Renewal = {}) {
   const visitor = await visit(site, path, options);
   await visitor.page.getByRole("application").first().waitFor();
   await visitor.page.getByRole("columnheader").first().waitFor();
@@ -38,10 +37,12 @@ function tile(page: Page, label: string) {
   return page.getByRole("group", { name: label, exact: true });
 }
 
+const DEMO = { demo: { days: 20 } } as const;
+
 describeInBrowser("the overview", () => {
   let site: Site;
   beforeEach(async () => {
-    site = await browser.newSite({ demo: { days: 20 } });
+    site = await browser.sharedSite(DEMO);
   });
 
   test("is told by its report: requests as counted, failures as a share, tokens by kind, and nothing moves", async () => {
@@ -76,8 +77,7 @@ describeInBrowser("the overview", () => {
   });
 
   test("asks for one report of the window and one of that before, and draws eight groups and the rest", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
-    await signInAsAdmin(visitor, site);
+    const visitor = await browser.sharedVisitor(site);
     const asked: URLSearchParams[] = [];
     visitor.page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());

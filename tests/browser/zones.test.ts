@@ -3,7 +3,6 @@ import type { Page } from "playwright-core";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { readDownload } from "./support/download.ts";
 import { openAtRest, rest } from "./support/rest.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 
 const browser = useBrowser();
@@ -20,11 +19,12 @@ const DAY_MS = 86_400_000;
 /** What is typed below, as the button says it. */
 const WINDOW_CHOSEN = "Window: 2026-01-02 22:30 UTC – 2026-01-03 01:00 UTC UTC";
 
+const DEMO = { demo: { days: 10 } } as const;
 let site: Site;
 /** Late in the day before today: tomorrow in Tokyo. */
 let nowMs: number;
 beforeEach(async () => {
-  site = await browser.newSite({ demo: { days: 10 } });
+  site = await browser.sharedSite(DEMO);
   nowMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - 210 * 60_000;
 });
 
@@ -32,9 +32,8 @@ beforeEach(async () => {
 async function readInZones<Reading>(read: (page: Page) => Promise<Reading>): Promise<readonly Reading[]> {
   return await Promise.all(
     ZONES.map(async ({ timezoneId, offsetMinutes }) => {
-      const visitor = await browser.newVisitor({ baseUrl: site.url, timezoneId });
+      const visitor = await browser.sharedVisitor(site, { timezoneId });
       await visitor.page.clock.setFixedTime(nowMs);
-      await signInAsAdmin(visitor, site);
       await visitor.page.goto("/keys");
       expect(await visitor.page.evaluate(() => new Date().getTimezoneOffset())).toBe(offsetMinutes);
       return await read(visitor.page);

@@ -28,10 +28,14 @@ export interface TestBrowser {
   /** The site that all tests of the file share which ask with this very object: for tests that change nothing. It ends with the file. */
   sharedSite(options: SiteOptions): Promise<Site>;
   /**
-   * Admin of a shared site, with one profile and page for all its tests: half of a visit is a new process. The page is
-   * where the test before left it, for the test to open what it wants; after the test it must have been silent.
+   * Admin of a shared site, with one profile and page for all its tests in this time zone: half of a visit is a new process.
+   * The page is where the test before left it, for the test to open what it wants; after the test it must have been silent.
+   * What is no site has no sign-in.
    */
-  sharedVisitor(site: Site, options?: Renewal): Promise<Visitor>;
+  sharedVisitor(
+    site: Site | Pick<Site, "url">,
+    options?: Renewal & Pick<VisitorOptions, "timezoneId">,
+  ): Promise<Visitor>;
 }
 
 /**
@@ -45,8 +49,9 @@ export function useBrowser(): TestBrowser {
   const visitors: Visitor[] = [];
   const sites: Site[] = [];
   const sharedSites = new Map<SiteOptions, Promise<Site>>();
-  const sharedVisitors = new Map<Site, Visitor>();
-  let shared: Visitor | null = null;
+  const sharedVisitors = new Map<string, Visitor>();
+  /** Those of the test that runs. */
+  const shared = new Set<Visitor>();
 
   const open = async (options: VisitorOptions) => {
     if (chromiumPath === null) throw new Error("there is no Chromium on this machine");
@@ -57,10 +62,10 @@ export function useBrowser(): TestBrowser {
 
   // One hook for both: a hook that throws keeps those after it from being run.
   afterEach(async () => {
-    const last = shared;
-    shared = null;
+    const checks = [...shared].map((visitor) => visitor.check());
+    shared.clear();
     const outcomes = [
-      ...(await Promise.allSettled([last?.check()])),
+      ...(await Promise.allSettled(checks)),
       ...(await Promise.allSettled(visitors.splice(0).map((visitor) => visitor.close()))),
       ...(await Promise.allSettled(sites.splice(0).map((site) => site.stop()))),
     ];
@@ -96,15 +101,16 @@ export function useBrowser(): TestBrowser {
       }
       return await site;
     },
-    async sharedVisitor(site, options = {}) {
-      let visitor = sharedVisitors.get(site);
+    async sharedVisitor(site, { timezoneId, ...renewal } = {}) {
+      const key = `${site.url} ${timezoneId ?? ""}`;
+      let visitor = sharedVisitors.get(key);
       if (visitor?.page.isClosed() !== false) {
-        visitor = await open({ baseUrl: site.url });
-        await signInAsAdmin(visitor, site);
-        sharedVisitors.set(site, visitor);
+        visitor = await open({ baseUrl: site.url, ...(timezoneId !== undefined && { timezoneId }) });
+        if ("adminPassword" in site) await signInAsAdmin(visitor, site);
+        sharedVisitors.set(key, visitor);
       }
-      await visitor.renew(options);
-      shared = visitor;
+      await visitor.renew(renewal);
+      shared.add(visitor);
       return visitor;
     },
   };

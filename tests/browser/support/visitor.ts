@@ -2,6 +2,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { INSECURE_HOST } from "./chromium.ts";
 import { callInPage, inPageScript } from "./in-page.ts";
 import { watchProblems, type Leaving, type Problem } from "./problems.ts";
+import { watchRequests } from "./rest.ts";
 import { shoot } from "./screenshots.ts";
 
 /** A page that is asked for something it does not have says so before its test runs out of time. */
@@ -23,10 +24,11 @@ export interface VisitorOptions {
   readonly zoom?: number;
   /** Comes by `http://vm.test:<port>`, where the browser withholds what it gives to secure origins only. */
   readonly insecureOrigin?: boolean;
-  readonly reducedMotion?: boolean;
+  /** Default: reduced, as nothing then has to be waited for or drawn in between. */
+  readonly motion?: "reduced" | "full";
 }
 
-/** What another test may want of the same profile. */
+/** What a test may want of a profile that was another's before. */
 export type Renewal = Pick<VisitorOptions, "theme" | "viewport">;
 
 export interface Visitor {
@@ -41,7 +43,10 @@ export interface Visitor {
   expect(pattern: RegExp): void;
   /** Throws, naming each, when the pages said what nobody expected, or not what was expected. */
   check(): Promise<void>;
-  /** Forgets what was said and what was expected, and lets go of what a test held back. The page stays where it is. */
+  /**
+   * Forgets what was said, expected and kept in the page's storage, lets go of what a test held back, and closes all pages
+   * but the first, which stays where it is.
+   */
   renew(options: Renewal): Promise<void>;
   /** `check`, and the end of the profile. */
   close(): Promise<void>;
@@ -54,6 +59,7 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
   context.setDefaultTimeout(STEP_MS_MAX);
   await context.addInitScript({ content: await inPageScript() });
   const watch = await watchProblems(context);
+  context.on("page", watchRequests);
   const page = await context.newPage();
   await watch.attached(page);
 
@@ -77,6 +83,10 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
     check,
     async renew({ theme = "light", viewport = VIEWPORT }) {
       await letGo();
+      for (const other of context.pages()) if (other !== page) await other.close();
+      await page.evaluate("localStorage.clear(); sessionStorage.clear()").catch(() => undefined);
+      watch.leaving.asked = 0;
+      watch.leaving.answer = "leave";
       await page.emulateMedia({ colorScheme: theme });
       await page.setViewportSize(viewport);
       watch.forget();
@@ -112,7 +122,7 @@ function toContextOptions(options: VisitorOptions, baseURL: string): BrowserCont
     locale,
     viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
     deviceScaleFactor: zoom,
-    reducedMotion: options.reducedMotion === true ? "reduce" : "no-preference",
+    reducedMotion: options.motion === "full" ? "no-preference" : "reduce",
   };
 }
 
