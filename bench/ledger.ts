@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
-import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
 
 const eventCount = Number(process.argv[2] ?? 1_000_000);
@@ -120,11 +120,11 @@ function createRandom(): Random {
   };
 }
 
-function toCombinations(random: Random, length: number): UsageSubject[] {
+function toCombinations(random: Random, length: number): UsageBeginning[] {
   return Array.from({ length }, () => toSubject(random));
 }
 
-function toSubject(random: Random): UsageSubject {
+function toSubject(random: Random): UsageBeginning {
   const principal = random(200);
   return {
     arrivedAtUs: 0,
@@ -203,7 +203,7 @@ async function measurePaced(combinationCount: number): Promise<void> {
 
 async function pace(
   ledger: { open: UsageLedger["open"] },
-  usages: readonly { readonly subject: UsageSubject; readonly ending: UsageEnding }[],
+  usages: readonly { readonly subject: UsageBeginning; readonly ending: UsageEnding }[],
 ): Promise<void> {
   const startedMs = performance.now();
   const startedUs = Date.now() * 1000;

@@ -9,7 +9,7 @@ import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
-import type { UsageSubject } from "#usage/event.ts";
+import type { UsageDimensions } from "#usage/event.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { createChance, createWeighted, createZipf, type Chance } from "./chance.ts";
 
@@ -41,7 +41,7 @@ export interface Model {
 
 /** Who calls what with what: everything about an event that repeats. */
 export interface Site {
-  readonly subject: Omit<UsageSubject, "arrivedAtUs" | "streamed">;
+  readonly subject: UsageDimensions;
   readonly model: Model;
   readonly isRelay: boolean;
   readonly streams: boolean;

@@ -5,7 +5,7 @@ import type { PriceSet } from "#kernel/units.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
-import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
 import type { OpenUsage } from "#usage/store.ts";
 import { BacklogWatch } from "./backlog.ts";
 import { createChance, createZipf } from "./chance.ts";
@@ -166,7 +166,7 @@ const PRICES: PriceSet = {
 /** Events of the combinations that the folder knows, the popular ones more often. */
 function prepareUsages(
   dataDir: string,
-): readonly { readonly subject: Omit<UsageSubject, "arrivedAtUs">; readonly ending: UsageEnding }[] {
+): readonly { readonly subject: Omit<UsageBeginning, "arrivedAtUs">; readonly ending: UsageEnding }[] {
   const database = openForReading(join(dataDir, "usage.db"));
   const rows = database
     .query<CombinationRow, []>("SELECT * FROM combination WHERE shape IS NOT NULL ORDER BY id")

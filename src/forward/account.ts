@@ -3,7 +3,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { UsageEnding, UsageSubject } from "#usage/event.ts";
+import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
@@ -27,7 +27,7 @@ export interface LateAccount extends Account {
 }
 
 export interface AccountSubject {
-  readonly subject: UsageSubject;
+  readonly subject: UsageBeginning;
   /** The provider's name in metrics. */
   readonly providerName: string;
   readonly pricing: SubjectPricing;

@@ -1,5 +1,5 @@
 import { containsOwnToken } from "#identity/secret.ts";
-import type { UsageSubject } from "#usage/event.ts";
+import type { UsageBeginning } from "#usage/event.ts";
 import { toClient } from "#usage/client.ts";
 import { parseTags } from "#usage/tags.ts";
 
@@ -7,7 +7,7 @@ import { parseTags } from "#usage/tags.ts";
  * What a caller says of itself, for its usage event. A key or token that was put into the wrong setting is not kept: a
  * client that holds one is null, a tag that holds one is left out.
  */
-export function toAttribution(headers: Headers): Pick<UsageSubject, "client" | "tags"> {
+export function toAttribution(headers: Headers): Pick<UsageBeginning, "client" | "tags"> {
   const userAgent = headers.get("user-agent");
   // The whole of it is looked at: what is stored is cut, perhaps inside of a token.
   const isClean = userAgent === null || !containsOwnToken(userAgent);

@@ -5,7 +5,7 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import type { UsageSubject } from "#usage/event.ts";
+import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import type { SubjectPricing } from "./account.ts";
@@ -231,7 +231,7 @@ function toSubject(
   input: ExchangeInput,
   parsed: ParsedRequestBody,
   { model, provider, upstreamName }: ResolvedModel,
-): UsageSubject {
+): UsageBeginning {
   return {
     arrivedAtUs: input.arrivedAtUs,
     principalId: input.caller.principalId,

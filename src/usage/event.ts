@@ -30,9 +30,8 @@ export interface ReportedUsage {
   readonly quantities: Quantities;
 }
 
-/** Who asked for what, known when a request is dispatched. */
-export interface UsageSubject {
-  readonly arrivedAtUs: InstantUs;
+/** Who asks whom for what: the fields that repeat from request to request. */
+export interface UsageDimensions {
   readonly principalId: string;
   readonly principalName: string;
   readonly keyId: string | null;
@@ -48,6 +47,11 @@ export interface UsageSubject {
   readonly client: string | null;
   /** Normalised `key:value` pairs, sorted by key. */
   readonly tags: readonly string[];
+}
+
+/** What is known of a request when it is dispatched. */
+export interface UsageBeginning extends UsageDimensions {
+  readonly arrivedAtUs: InstantUs;
   /** What the request asked for. */
   readonly streamed: boolean;
 }
@@ -71,4 +75,4 @@ export interface UsageEnding {
 }
 
 /** One request, accounted for: metadata and numbers, never content. */
-export interface UsageEvent extends UsageSubject, UsageEnding {}
+export interface UsageEvent extends UsageBeginning, UsageEnding {}

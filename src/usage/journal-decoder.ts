@@ -1,5 +1,6 @@
 import type { PriceSet } from "#kernel/units.ts";
-import { type UsageDimensions, type UsageFigures, decodeJournalLine } from "./journal-line.ts";
+import { type UsageFigures, decodeJournalLine } from "./journal-line.ts";
+import type { UsageDimensions } from "./event.ts";
 
 /** A request as its begin line tells it. Begins of one kind share one `dimensions` object. */
 export interface Begun {

@@ -1,5 +1,5 @@
 import type { PriceSet } from "#kernel/units.ts";
-import type { UsageEnding, UsageSubject } from "./event.ts";
+import type { UsageEnding, UsageBeginning } from "./event.ts";
 import { encodeJournalLine } from "./journal-line.ts";
 
 /** Numbers kept per segment; past it all are forgotten and given anew. A tag of its own on every request is no leak. */
@@ -17,7 +17,7 @@ export class JournalEncoder {
   readonly #prices = new Map<PriceSet, number>();
 
   /** One or two lines for the segment they will be written to. */
-  begin(segment: number, sequence: number, subject: UsageSubject): Buffer {
+  begin(segment: number, sequence: number, subject: UsageBeginning): Buffer {
     this.#enter(segment);
     const { arrivedAtUs, streamed } = subject;
     const key = toKey(subject);
@@ -55,7 +55,7 @@ export class JournalEncoder {
 }
 
 /** JSON, because any text may stand in a field, and none is not the same as an empty one. */
-function toKey(s: UsageSubject): string {
+function toKey(s: UsageBeginning): string {
   return JSON.stringify([
     s.principalId,
     s.principalName,

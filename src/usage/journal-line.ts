@@ -2,14 +2,11 @@ import {
   type Outcome,
   type UsageEnding,
   type UsageShape,
-  type UsageSubject,
+  type UsageDimensions,
   OUTCOMES,
   USAGE_SHAPES,
 } from "./event.ts";
 import { type PriceSet, type Quantities, byUnit, UNITS } from "#kernel/units.ts";
-
-/** What of a subject is the same from request to request. */
-export type UsageDimensions = Omit<UsageSubject, "arrivedAtUs" | "streamed">;
 
 /** An ending without the prices, which repeat as well. */
 export type UsageFigures = Omit<UsageEnding, "prices">;

@@ -1,4 +1,4 @@
-import type { UsageEnding, UsageSubject } from "./event.ts";
+import type { UsageEnding, UsageBeginning } from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { JournalEncoder } from "./journal-encoder.ts";
 import { encodeJournalLine } from "./journal-line.ts";
@@ -35,7 +35,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
   let lastSequence = 0;
   let closed = false;
 
-  const open = (subject: UsageSubject): OpenUsage => {
+  const open = (subject: UsageBeginning): OpenUsage => {
     if (closed) throw new ProxyError("internal_error", "The server is stopping.");
     if (journal.isFull) {
       throw new ProxyError(

@@ -1,4 +1,4 @@
-import type { UsageEnding, UsageSubject } from "./event.ts";
+import type { UsageEnding, UsageBeginning } from "./event.ts";
 
 /** A request between its dispatch and its end. Ending it twice is a bug and throws. */
 export interface OpenUsage {
@@ -15,7 +15,7 @@ export interface UsageLedger {
    * Notes that a request is about to go upstream, so that it is accounted for even when the process is killed before
    * its end. Throws `internal_error` when the ledger cannot take another event (disk full and buffer used up).
    */
-  open(subject: UsageSubject): OpenUsage;
+  open(subject: UsageBeginning): OpenUsage;
   /** Fulfilled when everything ended before this call can be read from the reports. */
   flush(): Promise<void>;
   /** Flushes and lets go of the files. */

@@ -9,7 +9,7 @@ import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
-import type { UsageEnding, UsageEvent, UsageSubject } from "#usage/event.ts";
+import type { UsageEnding, UsageEvent, UsageBeginning } from "#usage/event.ts";
 import { type UsageMetrics, createUsageMetrics } from "#usage/metrics.ts";
 import { createMemoryLedger } from "./ledger.ts";
 
@@ -28,7 +28,7 @@ export interface Setup {
   readonly exchange?: Partial<ExchangeDeps>;
   /** Runs when the ledger is asked to write an event down. */
   readonly onEnd?: (ending: UsageEnding) => Promise<void> | void;
-  readonly onOpen?: (subject: UsageSubject) => void;
+  readonly onOpen?: (subject: UsageBeginning) => void;
 }
 
 export interface Proxy {
@@ -37,7 +37,7 @@ export interface Proxy {
   /** Every event written so far. */
   readonly events: readonly UsageEvent[];
   readonly metrics: UsageMetrics;
-  readonly subjects: readonly UsageSubject[];
+  readonly subjects: readonly UsageBeginning[];
   readonly logLines: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
   /** Fulfilled when every exchange that began is accounted for. */
   drained(): Promise<void>;

@@ -1,17 +1,17 @@
-import type { UsageEnding, UsageEvent, UsageSubject } from "#usage/event.ts";
+import type { UsageEnding, UsageEvent, UsageBeginning } from "#usage/event.ts";
 import type { UsageLedger } from "#usage/store.ts";
 
 export interface MemoryLedgerOptions {
   /** Runs when the ledger is asked to write an event down. */
   readonly onEnd?: ((ending: UsageEnding) => Promise<void> | void) | undefined;
-  readonly onOpen?: ((subject: UsageSubject) => void) | undefined;
+  readonly onOpen?: ((subject: UsageBeginning) => void) | undefined;
 }
 
 export interface MemoryLedger {
   readonly ledger: UsageLedger;
   /** Every event written so far. */
   readonly events: readonly UsageEvent[];
-  readonly subjects: readonly UsageSubject[];
+  readonly subjects: readonly UsageBeginning[];
   /** The one event there is; fails when there are more or none. */
   readonly onlyEvent: () => UsageEvent;
 }
@@ -19,7 +19,7 @@ export interface MemoryLedger {
 /** A ledger without a disk, which holds its users to its rules. */
 export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): MemoryLedger {
   const events: UsageEvent[] = [];
-  const subjects: UsageSubject[] = [];
+  const subjects: UsageBeginning[] = [];
   return {
     events,
     subjects,

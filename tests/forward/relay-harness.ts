@@ -8,7 +8,7 @@ import { createSystemClock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
 import { createUsageMetrics, type UsageMetrics } from "#usage/metrics.ts";
-import type { UsageEvent, UsageSubject } from "#usage/event.ts";
+import type { UsageEvent, UsageBeginning } from "#usage/event.ts";
 import type { ScriptedUpstream, UpstreamScript } from "../support/upstream.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { createMemoryLedger, type MemoryLedgerOptions } from "./ledger.ts";
@@ -32,7 +32,7 @@ export interface RelayPair {
   /** The base URL of a client, with the token. */
   readonly url: string;
   readonly events: readonly UsageEvent[];
-  readonly subjects: readonly UsageSubject[];
+  readonly subjects: readonly UsageBeginning[];
   readonly metrics: UsageMetrics;
   readonly logLines: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
   readonly activeCount: () => number;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RELAY_PROVIDER, type UsageEnding, type UsageSubject } from "#usage/event.ts";
+import { RELAY_PROVIDER, type UsageEnding, type UsageBeginning } from "#usage/event.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { createManualClock, createTestLog, type ManualClock } from "../ledger/usage.ts";
 import { call, createCaller, openSession, startHarness, type Harness, type JsonResponse } from "./support.ts";
@@ -11,7 +11,7 @@ export const at = (instant: string): number =>
   Date.parse(instant) * 1000 + Number(/\.\d{3}(\d{3})Z$/.exec(instant)?.[1] ?? 0);
 
 /** A request as a test tells of it; what it leaves out is of no importance there. */
-export interface Used extends Partial<UsageSubject>, Partial<UsageEnding> {
+export interface Used extends Partial<UsageBeginning>, Partial<UsageEnding> {
   readonly at: string;
   readonly by: Member;
   /** A provider's name; one that does not exist is taken for an id of a deleted one. */
@@ -94,7 +94,7 @@ export const signedIn = async (team: Team, { principal }: Member) => ({
 
 export const bearer = ({ key }: Member) => ({ authorization: `Bearer ${key}` });
 
-function toSubject(by: Member, providerId: string): Omit<UsageSubject, "arrivedAtUs"> {
+function toSubject(by: Member, providerId: string): Omit<UsageBeginning, "arrivedAtUs"> {
   const isRelayed = providerId === RELAY_PROVIDER;
   return {
     principalId: by.principal.id,

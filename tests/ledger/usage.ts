@@ -15,7 +15,7 @@ import type { DimensionLimits } from "#storage/sqlite/ledger/write/dimensions.ts
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { Outcome, UsageEnding, UsageSubject } from "#usage/event.ts";
+import type { Outcome, UsageEnding, UsageBeginning } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 
@@ -23,7 +23,7 @@ import { encodeJournalLine } from "#usage/journal-line.ts";
 export const NEW_YEAR_US = Date.UTC(2026, 0, 1) * 1000;
 export const DAY_US = 86_400_000_000;
 
-export const SUBJECT: UsageSubject = {
+export const SUBJECT: UsageBeginning = {
   arrivedAtUs: NEW_YEAR_US,
   principalId: "principal-1",
   principalName: "alice",
@@ -56,7 +56,7 @@ export const ENDING: UsageEnding = {
 /** Lines that name no number: each means the same wherever it stands. */
 export const RUN_LINE = Buffer.from(encodeJournalLine({ kind: "run" }));
 
-export function toBeginLine(sequence: number, subject: UsageSubject): Buffer {
+export function toBeginLine(sequence: number, subject: UsageBeginning): Buffer {
   const { arrivedAtUs, streamed, ...dimensions } = subject;
   return Buffer.from(encodeJournalLine({ kind: "begin", sequence, arrivedAtUs, streamed, dimensions }));
 }
@@ -106,7 +106,7 @@ const arrival = fc
   )
   .map(([days, withinDay, micros]) => NEW_YEAR_US + days * DAY_US + withinDay + micros);
 
-export const arbitrarySubject: fc.Arbitrary<UsageSubject> = fc
+export const arbitrarySubject: fc.Arbitrary<UsageBeginning> = fc
   .record({
     arrivedAtUs: arrival,
     principal: fc.constantFrom("alice", "bob"),
@@ -196,7 +196,7 @@ export function toReportInput(usage: UsageEnding["usage"]): number | null {
 }
 
 export interface RandomUsage {
-  readonly subject: UsageSubject;
+  readonly subject: UsageBeginning;
   readonly ending: UsageEnding;
 }
 

@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { PriceSet } from "#kernel/units.ts";
-import type { UsageShape } from "#usage/event.ts";
-import type { UsageDimensions, UsageFigures } from "#usage/journal-line.ts";
+import type { UsageShape, UsageDimensions } from "#usage/event.ts";
+import type { UsageFigures } from "#usage/journal-line.ts";
 
 /** Entries per table kept in memory; past it the map starts anew and asks the file. */
 const CACHE_ENTRIES_MAX = 50_000;
