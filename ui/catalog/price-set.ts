@@ -1,4 +1,12 @@
-import { byUnit, TOKEN_UNITS, UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
+import {
+  byUnit,
+  REPORT_UNITS,
+  type ReportUnit,
+  TOKEN_UNITS,
+  UNIT_TABLE,
+  UNITS,
+  type Unit,
+} from "#kernel/units.ts";
 import type { Model, Pricing } from "../api/catalog.ts";
 
 /** Prices per million units as they stand in fields; null or absent is an empty field. */
@@ -8,11 +16,14 @@ export type Prices = { readonly [unit in Unit]?: number | undefined };
 
 export const NO_PRICES: PriceFields = {};
 
-/** The units that a table of prices has columns for: the usual ones, and those that a row has a price of. */
-export function toShownUnits(rows: readonly { readonly [unit in Unit]?: unknown }[]): readonly Unit[] {
-  const isShown = (unit: Unit) =>
+/**
+ * The units that a table of prices has columns for: the usual ones, and those that a row has a price of. The price of a
+ * detail stands below that of its unit: two more columns would scroll sideways.
+ */
+export function toShownUnits(rows: readonly { readonly [unit in Unit]?: unknown }[]): readonly ReportUnit[] {
+  const isShown = (unit: ReportUnit) =>
     TOKEN_UNITS.some((always) => always === unit) || rows.some((prices) => prices[unit] !== undefined);
-  return UNITS.filter(isShown);
+  return REPORT_UNITS.filter(isShown);
 }
 
 export type PriceState =

@@ -1,9 +1,10 @@
-import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { Badge } from "../../components/chip.tsx";
 import { buttonClass, IconButton } from "../../components/button.tsx";
 import { CapabilityChips } from "../../components/capability.tsx";
+import { WithDetailPrices } from "../../catalog/detail-prices.tsx";
 import { classNames } from "../../components/class-names.ts";
 import type { Column } from "../../components/column.ts";
 import { CopyButton } from "../../components/copy.tsx";
@@ -80,7 +81,11 @@ export function toModelColumns<Row extends ModelRow>({
       width: isTight ? "w-21" : "w-22",
       align: "end",
       sortValue: ({ model }) => model.pricing[unit] ?? null,
-      cell: (row) => price(row, unit),
+      cell: (row) => (
+        <WithDetailPrices unit={unit} prices={row.model.pricing}>
+          {price(row, unit)}
+        </WithDetailPrices>
+      ),
     })),
     {
       id: "requests",

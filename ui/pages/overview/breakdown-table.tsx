@@ -40,6 +40,7 @@ export function BreakdownTable({ stack, report, busy }: BreakdownTableProps) {
         descending: true,
       }}
       busy={busy}
+      hasFixedColumns
       empty={<EmptyState icon="usage" title="Nothing was used in this window" />}
       footer={{
         name: "Total",
@@ -68,7 +69,7 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
       id: "name",
       header: BREAKDOWN_LABELS[cut.by],
       rowHeader: true,
-      width: "w-72",
+      width: "w-46",
       cell: (group) => <Name group={group} report={report} />,
       sortValue: ({ label }) => label,
     },
@@ -80,7 +81,7 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
       id: "cost",
       header: "Cost",
       align: "end",
-      width: "w-28",
+      width: "w-24",
       cell: ({ cost, unpriced_requests: unpriced }) => <UsageCost cost={cost} hasUnpriced={unpriced > 0} />,
       sortValue: exceptOther(({ cost }) => cost),
     },
@@ -89,7 +90,7 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
       header: "Share",
       headerTitle: `Of the ${MEASURE_LABELS[measure].toLowerCase()} in this table`,
       align: "end",
-      width: "w-28",
+      width: "w-27",
       cell: (group) => <Share share={toShare(group)} />,
       sortValue: exceptOther(toShare),
     },
@@ -97,7 +98,7 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
       id: "trend",
       header: "Trend",
       headerTitle: `${MEASURE_LABELS[measure]} over the window`,
-      width: "w-32",
+      width: "w-28",
       cell: (group) => <Sparkline values={toTrend(group, measure)} width={88} height={20} />,
     },
   ];
@@ -113,7 +114,7 @@ function toCountColumn(id: string, header: string, of: (group: Group) => number)
     id,
     header,
     align: "end",
-    width: "w-28",
+    width: "w-24",
     cell: (group) => formatCount(of(group)),
     sortValue: exceptOther(of),
   };
@@ -126,7 +127,7 @@ function toUnitColumn(unit: ReportUnit): Column<Group> {
     header: heading,
     headerTitle: `${heading} tokens`,
     align: "end",
-    width: "w-28",
+    width: "w-20",
     cell: ({ units }) => <Quantity value={units[unit]} />,
     sortValue: exceptOther(({ units }) => units[unit]),
   };

@@ -1,5 +1,6 @@
-import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
+import { byUnit, UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
 import { useMemo } from "react";
+import { WithDetailPrices } from "../../../catalog/detail-prices.tsx";
 import { toShownUnits } from "../../../catalog/price-set.ts";
 import { Absent } from "../../../components/empty.tsx";
 import { IconButton } from "../../../components/button.tsx";
@@ -83,13 +84,17 @@ function toUnitColumn(unit: Unit): Column<NamePrices> {
     sortValue: ({ prices }) => prices[unit]?.price_per_million ?? null,
     cell: ({ prices }) => {
       const price = prices[unit];
-      if (price === undefined) {
-        return <Absent />;
-      }
-      return formatMoneyExact(price.price_per_million);
+      return (
+        <WithDetailPrices unit={unit} prices={toPerMillion(prices)}>
+          {price === undefined ? <Absent /> : formatMoneyExact(price.price_per_million)}
+        </WithDetailPrices>
+      );
     },
   };
 }
+
+const toPerMillion = (prices: NamePrices["prices"]) =>
+  byUnit(UNITS, (unit) => prices[unit]?.price_per_million);
 
 function Source({ versions }: { readonly versions: NamePrices["versions"] }) {
   const words = versions.map((version) => version ?? "set with the model").join(", ");
