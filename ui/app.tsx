@@ -51,7 +51,7 @@ function createPage(loginToken: string | null) {
   const router = createPageRouter({ queryClient, loginToken });
 
   let asking = false;
-  /** Asks who is signed in: the shell shows what that person may see, and lets who is nobody any more sign in again. */
+  /** Asks who is signed in: the shell shows what that person may see, and offers a sign-in to a person whose session has ended. */
   const askWhoIsIn = async () => {
     if (asking || queryClient.getQueryData<Me>(KEYS.me)?.authenticated === false) return;
     asking = true;

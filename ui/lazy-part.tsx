@@ -6,7 +6,7 @@ const failed = new Set<() => void>();
 /**
  * What is loaded when it is first drawn, for the use in a component. Suspends until it is there. Throws `PartMissing` when
  * its file cannot be had, until that is forgotten: with `lazy` of React, or the router's own, the part could never be tried
- * again, and the router's would load the page anew while the server is away.
+ * again, and the router's would load the page again while the server is away.
  */
 export function lazyLoaded<Value>(load: () => Promise<Value>): () => Value {
   let asked: Promise<Value> | null = null;
@@ -35,7 +35,7 @@ export function lazyPart<Props extends object>(
   };
 }
 
-/** For what stands in the place of a part that failed, once it stands there: drawn anew, the part is asked for again. */
+/** Lets failed parts be loaded again when they are next drawn; called by what is shown in their place. */
 export function forgetFailedParts(): void {
   for (const forget of failed) forget();
   failed.clear();

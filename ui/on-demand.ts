@@ -11,7 +11,7 @@ export interface OnDemand<Props extends object> {
   readonly isWaiting: boolean;
   /** Why it could not be had when it was wanted last. */
   readonly failure: Error | null;
-  /** Somebody comes near the stand-in: the part is loaded, and nothing changes to the eye. */
+  /** The pointer or the focus comes near the stand-in: the part is loaded, and nothing visible changes. */
   readonly approach: () => void;
   /**
    * The stand-in is used: the part takes its place as soon as it is there, unless Esc is pressed or the focus goes elsewhere
@@ -24,7 +24,7 @@ export interface OnDemand<Props extends object> {
 
 /**
  * A part that is loaded when it is first used, with all that it needs to open: a menu, a list. Unlike a `lazyPart`, what
- * stands in its place keeps the focus and the text that somebody types, for as long as the part is on its way. `load` is
+ * stands in its place keeps the focus and the text that is typed, for as long as the part is on its way. `load` is
  * always the same function.
  */
 export function useOnDemand<Props extends object>(
@@ -69,7 +69,7 @@ export function useOnDemand<Props extends object>(
   };
 }
 
-/** Is aborted when somebody presses Esc or goes on to something else: what opened then would take their keys. */
+/** Is aborted when Esc is pressed or the focus moves on: what opened then would take the keys of something else. */
 function untilElsewhere(): AbortController {
   const wished = new AbortController();
   const { signal } = wished;

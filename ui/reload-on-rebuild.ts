@@ -1,4 +1,4 @@
-/** In development: loads the page anew when another build of it is served. Full reloads, since hot updates break the router. */
+/** Loads the page again, in development, when another build of it is served. Full reloads, since hot updates break the router. */
 import { findServedBuild, readOwnBuild } from "./stale.ts";
 
 const POLL_MS = 500;

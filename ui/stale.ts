@@ -1,4 +1,4 @@
-/** A page that stayed open while the server was upgraded asks for files that are gone: it is loaded anew, once. */
+/** A page that stayed open while the server was upgraded asks for files that are gone: it is reloaded, once. */
 
 /** The builds that a reload was tried for, with spaces between; it lasts as long as the tab. */
 const STORAGE_KEY = "lockport.reloaded-for";
@@ -21,8 +21,8 @@ export class PartMissing extends Error {
 }
 
 /**
- * Watches for parts that cannot be loaded where nobody caught that, for as long as the page lives, and calls
- * `reloadIfStale`. Whoever catches a `PartMissing` and has to show the part calls it himself.
+ * Watches for parts that could not be loaded and whose failure is not caught, for as long as the page lives, and calls
+ * `reloadIfStale`. A caller that catches a `PartMissing` and has to show the part calls it itself.
  */
 export function reloadOnceWhenStale(): void {
   globalThis.addEventListener("unhandledrejection", ({ reason }) => {
@@ -32,7 +32,7 @@ export function reloadOnceWhenStale(): void {
 
 /**
  * `importPart(() => import("./page.tsx"))`: the module. Rejects with `PartMissing` when its file cannot be had; nothing is
- * loaded anew then, since the part may only be wanted in advance.
+ * reloaded then, since the part may only be wanted in advance.
  */
 export async function importPart<Module>(load: () => Promise<Module>): Promise<Module> {
   try {
@@ -45,8 +45,8 @@ export async function importPart<Module>(load: () => Promise<Module>): Promise<M
 let isReloading = false;
 
 /**
- * Loads the page anew when the server has another build than the one that is shown, at most once for each build. Returns
- * whether the page is being loaded anew.
+ * Reloads the page when the server has another build than the one that is shown, at most once for each build. Returns
+ * whether the page is being reloaded.
  */
 export async function reloadIfStale(): Promise<boolean> {
   const served = await findServedBuild();

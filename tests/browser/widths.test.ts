@@ -13,6 +13,12 @@ const browser = useBrowser();
 
 const LONG = "a-name-that-somebody-made-as-long-as-it-may-be-for-a-model-that-is-called-so";
 
+const PRICING = {
+  input_tokens: 0.123456,
+  audio_seconds: 12,
+  cache_write_tokens: 0.123456,
+  cache_write_1h_tokens: 0.246912,
+};
 const DEMO = { demo: { days: 3 } } as const;
 let site: Site;
 let isBound = false;
@@ -26,7 +32,7 @@ beforeEach(async () => {
     upstream_name: `vendor/${LONG}`,
     capabilities: ["chat", "vision"],
   };
-  await call("/models", { ...bound, alias: LONG, pricing: { input_tokens: 0.123456, audio_seconds: 12 } });
+  await call("/models", { ...bound, alias: LONG, pricing: PRICING });
   await call("/models", { alias: `${LONG}-2`, target: LONG });
   isBound = true;
 }, 60_000);

@@ -4,7 +4,7 @@ import { mutationOptions, type QueryClient } from "@tanstack/react-query";
 export type Change<Asked, Answered> = ReturnType<typeof changing<Asked, Answered>>;
 
 /**
- * Options for `useMutation`. The views that the change makes stale are asked anew when it has ended, also when it failed: a
+ * Options for `useMutation`. The views that the change makes stale are refetched when it has ended, also when it failed: a
  * refusal such as `alias_exists` says that what is shown is out of date. `run` is the change alone, for a row of many whose
  * end refreshes once (`refresh`). Asked for the same once more while it is under way, it is one change: Enter pressed twice is
  * quicker than a button is busy.

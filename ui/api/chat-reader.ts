@@ -77,7 +77,7 @@ function tellTexts(part: JsonObject, onDelta: (delta: ChatDelta) => void): void 
   if (typeof text === "string" && text !== "") onDelta({ kind: "text", text });
 }
 
-/** Characters; an error is a sentence, whatever else comes is a page of somebody's. */
+/** The most characters that are kept: an error is a sentence, anything longer is a web page of a proxy in between. */
 const DETAIL_LENGTH_MAX = 4_000;
 
 /**

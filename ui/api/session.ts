@@ -7,8 +7,8 @@ import { KEYS } from "./keys.ts";
 export type Me = Treaty.Data<typeof api.auth.me.get>;
 
 /**
- * Who is signed in, if anybody, and which ways there are to sign in. When a session has ended under somebody's hands, name and
- * role stay those of the one whose page it is, until somebody signs in; of what was asked for by one person nothing is kept
+ * Asks who is signed in, if a person is, and which ways there are to sign in. When a session ends during use, name and
+ * role stay those of the one whose page it is, until the next sign-in; of what was asked for by one person nothing is kept
  * for another.
  */
 export function meQuery() {
@@ -23,7 +23,7 @@ export function meQuery() {
       }
       return now;
     },
-    // Somebody may have signed in as somebody else in another tab: both share one cookie.
+    // Another person may have signed in in another tab: both tabs share one cookie.
     refetchOnWindowFocus: "always",
   });
 }

@@ -38,7 +38,7 @@ export function ChartFrame({ label, legend, toHeight, plot, table }: ChartFrameP
 
 /**
  * The width of the element that the reference is given to, in whole pixels, as it changes. 0 until it is measured, which
- * happens before the first paint: whoever keeps its height meanwhile shifts nothing.
+ * happens before the first paint: a caller that keeps its height meanwhile shifts nothing.
  */
 function usePlotWidth<Plot extends HTMLElement>(): readonly [RefObject<Plot | null>, number] {
   const plot = useRef<Plot>(null);

@@ -75,7 +75,7 @@ function useCopy(text: string, onCopied: (() => void) | undefined): { result: Co
 
 /**
  * Puts text on the clipboard; resolves to whether it is there. The clipboard interface exists on https and on the own
- * machine only, so on `http://vm:4000` a text area that nobody sees and the old copy command take its place.
+ * machine only, so on `http://vm:4000` a hidden text area and the old copy command take its place.
  * Call it from a press or a key: browsers allow it at no other time.
  */
 async function copyText(text: string): Promise<boolean> {

@@ -18,7 +18,7 @@ export const CLOSE_CLASS =
 
 /**
  * Gives the focus of a surface that closes to `target`, by hand: left to itself, a dialog goes on from what cannot be reached by
- * Tab, such as the page, to what is first in it. Whoever has gone on by keys meanwhile is left where they are. True leaves
+ * Tab, such as the page, to what is first in it. A reader who has gone on by keys meanwhile stays where they are. True leaves
  * it to the surface.
  */
 export function giveFocusBack(target: HTMLElement | null): boolean {

@@ -5,7 +5,7 @@ import { ErrorNotice } from "./error-notice.tsx";
 
 export interface ErrorBoundaryProps {
   readonly children: ReactNode;
-  /** Another value draws the children anew: the address of the page. */
+  /** The address of the page: another value draws the children again. */
   readonly resetKey?: string | undefined;
   /** Nothing takes the place of what broke: the page can do without it. */
   readonly isQuiet?: boolean | undefined;

@@ -43,7 +43,7 @@ export function Menu({ trigger, items, openedBy }: MenuProps): ReactNode {
   const button = useRef<HTMLButtonElement>(null);
   const opening = useRef(openedBy);
   useEffect(() => {
-    // Pressed anew: a menu that is open from the start stands on no line.
+    // The key is pressed again: a menu that is open from the start stands on no line.
     pressKey(button.current, opening.current);
     opening.current = null;
   }, []);

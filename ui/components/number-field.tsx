@@ -92,7 +92,7 @@ interface ReadNumber {
 function parseText(text: string): ReadNumber {
   const trimmed = text.trim();
   const number = Number(trimmed);
-  // `Number` reads "0x10", "1e9" and "Infinity" as well, which nobody means here; "1." is on its way to a number.
+  // `Number` reads "0x10", "1e9" and "Infinity" as well, which no price or limit means; "1." is on its way to a number.
   return /^[+-]?(?:\d+\.?\d*|\.\d+)$/u.test(trimmed) && Number.isFinite(number)
     ? { value: number, isNumber: true }
     : { value: null, isNumber: false };

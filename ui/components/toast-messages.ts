@@ -12,7 +12,7 @@ export interface NumberedMessage extends ToastMessage {
   readonly serial: number;
 }
 
-/** Older ones were shown long ago, or nobody would read so many when their place has come at last. */
+/** Older messages were shown long ago, or are too many to read by the time they would be shown. */
 export const MESSAGES_MAX = 20;
 
 /** The messages with one more at the end. */

@@ -118,7 +118,7 @@ function RequestCount({ requests }: { readonly requests: number }) {
   );
 }
 
-/** From the box that was there before, unless somebody has gone on to something else meanwhile. */
+/** Takes the focus from the box that was there before, unless it has moved elsewhere meanwhile. */
 function takeFocus(input: HTMLInputElement | null): void {
   if (document.activeElement !== document.body) return;
   input?.focus({ preventScroll: true });

@@ -46,7 +46,7 @@ export function useCsvExport({ path, query, subject }: CsvRequest): CsvExport {
       notify({ title: `Saved ${filename}`, body: formatBytes(file.size), tone: "good" });
     },
   });
-  // Nobody waits for it on another page.
+  // On another page the file is no longer waited for.
   useEffect(() => () => running.current?.abort(), []);
   return {
     isRunning: save.isPending,

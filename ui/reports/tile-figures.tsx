@@ -17,7 +17,7 @@ export function formatTileCount(count: number): string {
   return count < WHOLE_MAX ? formatCount(count) : formatCountCompact(count);
 }
 
-/** How a figure has changed compared with the previous window, or why nobody can say; nothing where nothing is compared. */
+/** How a figure has changed compared with the previous window, or why that is unknown; nothing where nothing is compared. */
 export function toComparison<Figures>(
   { now, before }: Compared<Figures>,
   isCompared: boolean,

@@ -46,7 +46,7 @@ export function useReport(fallback: Range): Report {
 
 const REFRESH_MS = 60_000;
 
-/** A window that moves along with the clock is asked for again each minute, while somebody looks at it. */
+/** A window that moves along with the clock is asked for again each minute, while the page is in sight. */
 export function toRefresh({ until }: TimeWindow): { readonly refetchInterval: number | false } {
   return { refetchInterval: until === undefined ? REFRESH_MS : false };
 }

@@ -87,7 +87,7 @@ function requestCountQuery() {
   };
 }
 
-/** Lists of admins, by their length alone; under the keys of the lists, so that a change of one asks anew. */
+/** Lists of admins, by their length alone; under the keys of the lists, so that a change of one refetches it. */
 function providerCountQuery() {
   return queryOptions({
     queryKey: [...KEYS.providers, ONE],

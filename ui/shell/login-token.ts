@@ -8,7 +8,7 @@ export function takeLoginToken(): string | null {
   return token;
 }
 
-/** Into a tab that shows the page already, a link is pasted without a load: the page begins anew, as the link is meant. */
+/** Loads the page again when a login link is pasted into its own tab: a change of the fragment alone loads nothing. */
 export function reloadOnLoginLink(): void {
   globalThis.addEventListener("hashchange", () => {
     if (FRAGMENT.test(globalThis.location.hash)) globalThis.location.reload();

@@ -119,12 +119,12 @@ function useAnnouncedPage(pathname: string) {
 }
 
 interface EndedSession {
-  /** What is shown above the page, which stays as it is; null while somebody is signed in. */
+  /** What is shown above the page, which stays as it is; null while a person is signed in. */
   readonly SignInAgain: ComponentType<SignInAgainProps> | null;
 }
 
 /**
- * Watches for the end of the session, and for the next one: once the same person is back, everything is asked anew; another
+ * Watches for the end of the session, and for the next one: once the same person is back, everything is refetched; another
  * one sees nothing that was asked for by the one before.
  */
 function useEndedSession({ authenticated, name }: Me): EndedSession {

@@ -4,7 +4,7 @@ import { createPortal } from "react-dom";
 import { type Me, meQuery } from "../api/session.ts";
 import { SignInWays } from "./sign-in-ways.tsx";
 
-/** Another tab, or another window beside this one, may be where somebody signs in. */
+/** The person may sign in in another tab or window. */
 const LOOK_MS = 2_000;
 
 export interface SignInAgainProps {
@@ -90,6 +90,6 @@ function keepIn(event: KeyboardEvent): void {
   if (event.key === "Escape") event.preventDefault();
 }
 
-/** It is as dim beneath as under any dialog, and too blurred to be read by whoever comes by. */
+/** The page beneath is as dim as under any dialog, and too blurred to be read by a passer-by. */
 const TOP_CLASS =
   "m-auto flex max-h-[calc(100dvh-1.5rem)] w-[calc(100vw-1.5rem)] max-w-md flex-col overflow-y-auto rounded-card border border-line bg-raised text-sm text-ink shadow-raised outline-hidden backdrop:bg-backdrop backdrop:backdrop-blur-sm";

@@ -38,7 +38,7 @@ export function Conversation({ exchanges, onRetry }: ConversationProps) {
   );
 }
 
-/** From the end of the page, in pixels, within which somebody still follows. */
+/** The distance from the end of the page, in pixels, within which the reader still follows the answer. */
 const FOLLOWING_PX = 96;
 
 /** Keeps the end in sight while an answer comes, unless one has scrolled away from it to read. */

@@ -45,7 +45,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onRetry }: Ex
             </div>
           </details>
         )}
-        {/* Read when it is whole: word by word nobody could follow. */}
+        {/* A screen reader reads the whole answer: word by word it could not be followed. */}
         <div aria-live="polite" aria-busy={running} className="min-h-6 empty:hidden">
           {!isBlank(text) && <GrowingTextView text={text} />}
           {phase === "done" && isBlank(text) && (

@@ -117,7 +117,7 @@ function append(text: GrowingText, deltas: readonly ChatDelta[], kind: ChatDelta
 }
 
 /**
- * A text that grows, in pieces: those before the last stay as they are, so that a long answer is not drawn anew with every
+ * A text that grows, in pieces: those before the last stay as they are, so that a long answer is not drawn again with every
  * word. A piece ends with its line break, and each is a block of its own on the page.
  */
 export interface GrowingText {

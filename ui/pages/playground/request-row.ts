@@ -9,7 +9,7 @@ export const PLAYGROUND_TAG = "app:playground";
 
 const POLL_MS = 400;
 const TRIES_MAX = 12;
-/** More than anybody asks here while one answer comes. */
+/** More requests than a person sends while one answer arrives. */
 const ROWS = 20;
 
 interface Owner {
@@ -30,7 +30,7 @@ export async function findNewestRow(owner: Owner, signal: AbortSignal): Promise<
 export function requestRowQuery(exchange: Exchange, principal: string) {
   const { id, model, durationMs } = exchange;
   return queryOptions({
-    // Numbers begin anew with each visit; a duration is never the same twice.
+    // Numbers begin at one with each visit; a duration is never the same twice.
     queryKey: [...KEYS.playgroundRow, id, durationMs],
     queryFn: async ({ signal }) => {
       for (let tries = 1; ; tries += 1) {

@@ -36,7 +36,7 @@ export function useChat(): Chat {
   const [exchanges, tell] = useReducer(reduceExchanges, []);
   const stopping = useRef<AbortController>(null);
   const asked = useRef(0);
-  // Whoever leaves does not want the rest, which would be paid.
+  // A reader who leaves does not want the rest, which would be billed.
   useEffect(() => () => stopping.current?.abort(), []);
 
   // As a mutation, so that an ended session and a server that is gone are noticed as everywhere.
@@ -107,7 +107,7 @@ function toError(failure: unknown): Error {
 /** Gathers what comes and hands it on once a frame. */
 interface FrameBatch<Item> {
   readonly add: (item: Item) => void;
-  /** What is gathered goes on at once; in a tab that nobody sees there are no frames. */
+  /** Shows at once what is gathered; a hidden tab draws no frames. */
   readonly flush: () => void;
 }
 

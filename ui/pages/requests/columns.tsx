@@ -162,7 +162,7 @@ function withoutNothing(units: ReportQuantities): ReportQuantities {
   return cached === 0 ? others : units;
 }
 
-/** Nothing was used, or nobody knows what: that is neither a cost of nothing nor a missing price. */
+/** Nothing was used, or it is unknown what: that is neither a cost of zero nor a missing price. */
 function Cost({ row }: { readonly row: RequestRow }) {
   if (row.cost === null && Object.keys(row.units).length === 0) return <Absent />;
   return <Money value={row.cost} isPartial={isPartlyPriced(row)} />;

@@ -21,7 +21,7 @@ export const TAIL_PAGE_ROWS = 100;
 /**
  * The tail after another look at the newest page. A request is logged when it ends and stands where it began, so new ones
  * also come between known ones. When none of a full page is known, requests were missed in between, and the tail begins
- * anew with the page.
+ * again with the page.
  */
 export function followTail(
   tail: Tail | undefined,

@@ -8,7 +8,7 @@ type Kind = AuditEvent["target_kind"];
 /** What an event was about, as far as it is still there. */
 export interface KnownTarget {
   readonly label: string;
-  /** Of the principal that is it or owns it; null for what is nobody's. */
+  /** The principal that is the target or owns it; null for a target without an owner. */
   readonly principalId: string | null;
 }
 

@@ -6,7 +6,7 @@ import { KEYS } from "../../../api/keys.ts";
 
 /**
  * What a provider lists now: never an earlier answer, and asked once, since a failure is what one wants to read. A list that
- * has come stays, whatever else is asked anew: what was ticked and typed in it would be lost.
+ * has come stays, whatever else is refetched: what was ticked and typed in it would be lost.
  */
 export function discoveryQuery(provider: string) {
   return queryOptions({

@@ -74,7 +74,7 @@ export function useBindRun(
         if (!(failure instanceof Error)) throw failure;
         change({ kind: "failed", upstreamName: row.upstreamName, failure });
         failed += 1;
-        // Nobody is signed in any more: the rest would be refused as well.
+        // The session has ended: the rest would be refused as well.
         if (failure instanceof ApiFailure && failure.status === 401) isStopped.current = true;
       }
     }
