@@ -69,7 +69,7 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
       id: "name",
       header: BREAKDOWN_LABELS[cut.by],
       rowHeader: true,
-      width: "w-46",
+      width: "w-40",
       cell: (group) => <Name group={group} report={report} />,
       sortValue: ({ label }) => label,
     },
@@ -114,7 +114,7 @@ function toCountColumn(id: string, header: string, of: (group: Group) => number)
     id,
     header,
     align: "end",
-    width: "w-24",
+    width: "w-22",
     cell: (group) => formatCount(of(group)),
     sortValue: exceptOther(of),
   };
@@ -127,7 +127,7 @@ function toUnitColumn(unit: ReportUnit): Column<Group> {
     header: heading,
     headerTitle: `${heading} tokens`,
     align: "end",
-    width: "w-20",
+    width: "w-19",
     cell: ({ units }) => <Quantity value={units[unit]} />,
     sortValue: exceptOther(({ units }) => units[unit]),
   };
