@@ -1,6 +1,6 @@
 import { compareCodeUnits } from "#kernel/text.ts";
 import { toProviderName } from "./grouping.ts";
-import type { FacetName, Facets, ReportContext, ReportNotes } from "./store.ts";
+import { FACET_NAMES, type FacetName, type Facets, type ReportContext, type ReportNotes } from "./store.ts";
 
 /** Values of one facet (specification, section 8). */
 export const FACET_VALUES_MAX = 500;
@@ -17,36 +17,21 @@ export interface KeyUse extends FacetUse {
 }
 
 /** The values of each facet: at least the most used ones, one more than are shown. Providers are all there, by id. */
-export interface FacetUses {
-  readonly principals: readonly FacetUse[];
+export type FacetUses = { readonly [facet in Exclude<FacetName, "keys">]: readonly FacetUse[] } & {
   readonly keys: readonly KeyUse[];
-  readonly providers: readonly FacetUse[];
-  readonly models: readonly FacetUse[];
-  readonly clients: readonly FacetUse[];
-  readonly tags: readonly FacetUse[];
-}
+};
 
 /** The distinct values of each facet and their counts, sorted by code unit; when there are too many, the most used of them. */
 export function toFacets(uses: FacetUses, context: ReportContext): Omit<Facets, keyof ReportNotes> {
   const namesOfKeys = new Map(uses.keys.map(({ value, principal }) => [value, principal]));
   const named = uses.providers.map((use) => ({ ...use, value: toProviderName(use.value, context) }));
-  const chosen = {
-    principals: choose(uses.principals),
-    keys: choose(uses.keys),
-    providers: choose(named),
-    models: choose(uses.models),
-    clients: choose(uses.clients),
-    tags: choose(uses.tags),
-  };
+  const chosen = ofEach((facet) => choose(facet === "providers" ? named : uses[facet]));
+  const { keys, ...values } = ofEach((facet) => chosen[facet].values);
   return {
-    principals: chosen.principals.values,
-    keyIds: chosen.keys.values.map((id) => ({ id, principal: namesOfKeys.get(id) ?? "" })),
-    providers: chosen.providers.values,
-    models: chosen.models.values,
-    clients: chosen.clients.values,
-    tags: chosen.tags.values,
-    counts: ofEach(chosen, ({ counts }) => counts),
-    cut: ofEach(chosen, ({ isCut }) => isCut),
+    ...values,
+    keyIds: keys.map((id) => ({ id, principal: namesOfKeys.get(id) ?? "" })),
+    counts: ofEach((facet) => chosen[facet].counts),
+    cut: ofEach((facet) => chosen[facet].isCut),
   };
 }
 
@@ -72,16 +57,7 @@ function byUse(uses: ReadonlyMap<string, number>): string[] {
     .map(([value]) => value);
 }
 
-function ofEach<Told>(
-  chosen: { readonly [facet in FacetName]: Chosen },
-  tell: (facet: Chosen) => Told,
-): { readonly [facet in FacetName]: Told } {
-  return {
-    principals: tell(chosen.principals),
-    keys: tell(chosen.keys),
-    providers: tell(chosen.providers),
-    models: tell(chosen.models),
-    clients: tell(chosen.clients),
-    tags: tell(chosen.tags),
-  };
+function ofEach<Told>(tell: (facet: FacetName) => Told): { readonly [facet in FacetName]: Told };
+function ofEach(tell: (facet: FacetName) => unknown): object {
+  return Object.fromEntries(FACET_NAMES.map((facet) => [facet, tell(facet)]));
 }

@@ -99,13 +99,8 @@ export interface EncodedReport extends ReportNotes {
 }
 
 /** Distinct values in the window by code unit, 500 of each at most: the most used when there are more, which `cut` says. */
-export interface Facets extends ReportNotes {
-  readonly principals: readonly string[];
+export interface Facets extends ReportNotes, Readonly<Record<Exclude<FacetName, "keys">, readonly string[]>> {
   readonly keyIds: readonly { readonly id: string; readonly principal: string }[];
-  readonly providers: readonly string[];
-  readonly models: readonly string[];
-  readonly clients: readonly string[];
-  readonly tags: readonly string[];
   /** Requests in the window and under its filters that have each value, in the order of the values. */
   readonly counts: { readonly [facet in FacetName]: readonly number[] };
   readonly cut: { readonly [facet in FacetName]: boolean };

@@ -6,13 +6,7 @@ import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 /** Principals, keys, relay tokens and audit events → wire JSON (specification, sections 2.7, 2.8 and 2.11). */
 
 export function toKeyView(key: OwnedSecret, lastUsedAtUs: InstantUs | null) {
-  return {
-    id: key.id,
-    key_suffix: key.suffix,
-    label: key.label,
-    created_at: formatInstant(key.createdAtUs),
-    last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
-  };
+  return { id: key.id, key_suffix: key.suffix, ...toUse(key, lastUsedAtUs) };
 }
 
 /** A key with its owner's name, for lists that span principals. */
@@ -21,18 +15,20 @@ export function toOwnedKeyView(key: OwnedSecret, ownerName: string, lastUsedAtUs
 }
 
 export function toRelayTokenView(token: OwnedSecret, lastUsedAtUs: InstantUs | null) {
-  return {
-    id: token.id,
-    token_suffix: token.suffix,
-    label: token.label,
-    created_at: formatInstant(token.createdAtUs),
-    last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
-  };
+  return { id: token.id, token_suffix: token.suffix, ...toUse(token, lastUsedAtUs) };
 }
 
 /** A relay token with its owner's name, for lists that span principals. */
 export function toOwnedRelayTokenView(token: OwnedSecret, ownerName: string, lastUsedAtUs: InstantUs | null) {
   return { ...toRelayTokenView(token, lastUsedAtUs), principal: ownerName };
+}
+
+function toUse({ label, createdAtUs }: OwnedSecret, lastUsedAtUs: InstantUs | null) {
+  return {
+    label,
+    created_at: formatInstant(createdAtUs),
+    last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
+  };
 }
 
 /** Section 2.8: what a create answers. */

@@ -24,18 +24,22 @@ const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enum: [...
 /** Not Elysia's `Integer`: it is a transform, which turns a body that is no object into an empty one. */
 const Cap = t.Union([t.Number({ multipleOf: 1 }), t.Null()]);
 
+/** What making and changing a provider both take. */
+const PROVIDER_SETTINGS = {
+  verify_tls: t.Optional(t.Boolean()),
+  ca_pem: t.Optional(t.String()),
+  timeout_connect: t.Optional(t.Number()),
+  timeout_read: t.Optional(t.Number()),
+  max_concurrency: t.Optional(Cap),
+  endpoints: t.Optional(Overrides),
+};
 export const ProviderCreateRequest = t.Object(
   {
     name: Name,
     base_url: t.String(),
     wire_format: t.Optional(t.String()),
     api_key: t.Optional(t.String()),
-    verify_tls: t.Optional(t.Boolean()),
-    ca_pem: t.Optional(t.String()),
-    timeout_connect: t.Optional(t.Number()),
-    timeout_read: t.Optional(t.Number()),
-    max_concurrency: t.Optional(Cap),
-    endpoints: t.Optional(Overrides),
+    ...PROVIDER_SETTINGS,
   },
   closed("ProviderCreateRequest"),
 );
@@ -46,12 +50,7 @@ export const ProviderPatchRequest = t.Object(
     base_url: t.Optional(t.String()),
     api_key: t.Optional(t.String()),
     remove_credential: t.Optional(t.Boolean()),
-    verify_tls: t.Optional(t.Boolean()),
-    ca_pem: t.Optional(t.String()),
-    timeout_connect: t.Optional(t.Number()),
-    timeout_read: t.Optional(t.Number()),
-    max_concurrency: t.Optional(Cap),
-    endpoints: t.Optional(Overrides),
+    ...PROVIDER_SETTINGS,
   },
   closed("ProviderPatchRequest"),
 );
@@ -63,29 +62,31 @@ const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"], minim
   description: "Per million units, the complete set: a unit left out or null has no price afterwards.",
 });
 
+/** What making and changing a model both take, before and after `origin`. */
+const MODEL_ROUTE = {
+  alias: t.Optional(t.String()),
+  provider: t.Optional(t.String()),
+  upstream_name: t.Optional(t.String()),
+  target: t.Optional(t.String()),
+  capabilities: t.Optional(Capabilities),
+};
+const MODEL_TERMS = {
+  pricing: t.Optional(Pricing),
+  hidden: t.Optional(t.Boolean()),
+};
 export const ModelCreateRequest = t.Object(
   {
-    alias: t.Optional(t.String()),
-    provider: t.Optional(t.String()),
-    upstream_name: t.Optional(t.String()),
-    target: t.Optional(t.String()),
-    capabilities: t.Optional(Capabilities),
+    ...MODEL_ROUTE,
     origin: t.Optional(told(ORIGINS)),
-    pricing: t.Optional(Pricing),
-    hidden: t.Optional(t.Boolean()),
+    ...MODEL_TERMS,
   },
   closed("ModelCreateRequest"),
 );
 
 export const ModelPatchRequest = t.Object(
   {
-    alias: t.Optional(t.String()),
-    provider: t.Optional(t.String()),
-    upstream_name: t.Optional(t.String()),
-    target: t.Optional(t.String()),
-    capabilities: t.Optional(Capabilities),
-    pricing: t.Optional(Pricing),
-    hidden: t.Optional(t.Boolean()),
+    ...MODEL_ROUTE,
+    ...MODEL_TERMS,
   },
   closed("ModelPatchRequest"),
 );
