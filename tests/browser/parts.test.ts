@@ -9,9 +9,10 @@ import { waitForFocus, waitForValue } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
+const FIRST_START = {};
 let site: Site;
 beforeEach(async () => {
-  site = await browser.newSite();
+  site = await browser.sharedSite(FIRST_START);
 });
 
 /** The chart of My usage is a file of its own, which comes after the page. */
@@ -41,9 +42,8 @@ async function holdBack(page: Page, address: string): Promise<() => Promise<void
 
 describeInBrowser("a part of a page that cannot be loaded", () => {
   test("says so, leaves the page where it is, and comes when it is tried again", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     await page.route(CHART, (route) => route.abort());
     let loads = 0;
     page.on("domcontentloaded", () => (loads += 1));
@@ -63,6 +63,7 @@ describeInBrowser("a part of a page that cannot be loaded", () => {
 
 describeInBrowser("the place of messages", () => {
   test("that cannot be loaded takes nothing else with it, and a later message is shown", async () => {
+    site = await browser.newSite();
     const visitor = await browser.newVisitor({ baseUrl: site.url });
     const { page } = visitor;
     await signInAsAdmin(visitor, site);
@@ -93,9 +94,8 @@ describeInBrowser("the place of messages", () => {
 
 describeInBrowser("what opens from a button or a box", () => {
   test("that cannot be loaded says so and leaves the button the focus, and opens when it is tried again", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     visitor.expect(/^request: GET .*theme-menu.* failed/);
     await page.goto("/keys");
     await page.route(THEME_MENU, (route) => route.abort());
@@ -114,9 +114,8 @@ describeInBrowser("what opens from a button or a box", () => {
   });
 
   test("opens at the first press, closes at the next and by Esc, and the button has the focus again", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     await page.goto("/usage");
     const button = page.getByRole("button", { name: /^Window:/ });
     const popover = page.getByRole("dialog", { name: "Window" });
@@ -134,9 +133,8 @@ describeInBrowser("what opens from a button or a box", () => {
   });
 
   test("keeps what is typed while its list is on the way, and the focus, and then offers the first match to Enter", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     const letGo = await holdBack(page, FILTER_LIST);
     await page.goto("/errors");
     const box = page.getByRole("combobox", { name: "Add a filter" });
@@ -154,9 +152,8 @@ describeInBrowser("what opens from a button or a box", () => {
   });
 
   test("keeps what is typed at the very moment when its list comes, behind what was typed before", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     const letGo = await holdBack(page, FILTER_LIST);
     await page.goto("/errors");
     const box = page.getByRole("combobox", { name: "Add a filter" });
@@ -178,9 +175,8 @@ describeInBrowser("what opens from a button or a box", () => {
   });
 
   test("offers nothing that is only guessed before it is known what there is: Enter adds no filter then", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     const letGo = await holdBack(page, FACETS);
     await page.goto("/errors");
     await page.getByRole("combobox", { name: "Add a filter" }).waitFor();
@@ -197,9 +193,8 @@ describeInBrowser("what opens from a button or a box", () => {
   });
 
   test("does not open once somebody has pressed Esc or gone on to something else, and opens at the next press", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     const letGo = await holdBack(page, THEME_MENU);
     await page.goto("/errors");
     const button = page.getByRole("button", { name: "Theme: System" });
@@ -227,9 +222,8 @@ describeInBrowser("what opens from a button or a box", () => {
   });
 
   test("that could not be loaded is told of until that is dismissed", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     visitor.expect(/^request: GET .*theme-menu.* failed/);
     await page.goto("/keys");
     await page.route(THEME_MENU, (route) => route.abort());
@@ -245,9 +239,8 @@ describeInBrowser("what opens from a button or a box", () => {
 
 describeInBrowser("the menu of a small window and the help for the keyboard", () => {
   test("that cannot be loaded say so where it is seen, and open at the next press", async () => {
-    const visitor = await browser.newVisitor({ baseUrl: site.url, viewport: { width: 360, height: 740 } });
+    const visitor = await browser.sharedVisitor(site, { viewport: { width: 360, height: 740 } });
     const { page } = visitor;
-    await signInAsAdmin(visitor, site);
     visitor.expect(/^request: GET .*overlays.* failed/);
     await page.goto("/keys");
     await page.route(OVERLAYS, (route) => route.abort());

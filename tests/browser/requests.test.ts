@@ -9,9 +9,9 @@ import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
-import type { Site } from "./support/site.ts";
+import type { Site, SiteOptions } from "./support/site.ts";
 import { checkNoShift } from "./support/vitals.ts";
-import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+import type { Renewal, Visitor } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
@@ -23,19 +23,30 @@ const ANSWER = JSON.stringify({
 const LAB_PRICES = { input_tokens: 2.5, output_tokens: 10, cached_input_tokens: 0.25 };
 const FORMULA = "=1+1";
 
+const LAB = {
+  demo: { days: 3, seed: 1 },
+  upstream: {
+    script: (call) => call.reply({ headers: ["content-type: application/json"], body: ANSWER }),
+    models: { "lab-model": "lab-upstream" },
+    pricing: LAB_PRICES,
+  },
+} satisfies SiteOptions;
+
 let site: Site;
 let key: string;
 
 async function startLab(): Promise<void> {
-  site = await browser.newSite({
-    demo: { days: 3, seed: 1 },
-    upstream: {
-      script: (call) => call.reply({ headers: ["content-type: application/json"], body: ANSWER }),
-      models: { "lab-model": "lab-upstream", "lab-other": "lab-upstream" },
-      pricing: LAB_PRICES,
-    },
-  });
+  site = await browser.sharedSite(LAB);
   key = await site.adminKey();
+}
+
+/** A model that only this test asks, and no other try of it. */
+async function addModel(): Promise<string> {
+  const alias = `lab-${Bun.randomUUIDv7()}`;
+  const model = { alias, provider: "lab", upstream_name: "lab-upstream", pricing: LAB_PRICES };
+  const response = await callApi(site.url, key, "POST", "/admin/v1/models", model);
+  expect(response.status).toBe(201);
+  return alias;
 }
 
 /** A request that is in the log when this is fulfilled. */
@@ -53,9 +64,8 @@ async function countRequests(model: string): Promise<number> {
   return JSON.parse(await response.text()).total;
 }
 
-async function visit(path: string, options: Partial<VisitorOptions> = {}): Promise<Visitor> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
-  await signInAsAdmin(visitor, site);
+async function visit(path: string, options: Renewal = {}): Promise<Visitor> {
+  const visitor = await browser.sharedVisitor(site, options);
   await visitor.page.goto(path);
   await visitor.page.locator("h1", { hasText: "Requests" }).waitFor();
   return visitor;
@@ -94,14 +104,15 @@ describeInBrowser("the requests page", () => {
   beforeEach(startLab);
 
   test("shows one address: filter, window, rows and histogram agree, and a member's view is said to be the team's", async () => {
-    await ask("lab-model");
-    const { page } = await visit("/requests?model=lab-model");
+    const model = await addModel();
+    await ask(model);
+    const { page } = await visit(`/requests?model=${model}`);
     await page
       .getByText("Requests of the whole team, including failed ones. Content is never stored.")
       .waitFor();
     expect(await place(page, /of \d/)).toMatch(/^1–1 of 1 request, newest first$/);
     await showsRows(page, 1);
-    await page.getByRole("button", { name: "Remove the filter model: lab-model" }).click();
+    await page.getByRole("button", { name: `Remove the filter model: ${model}` }).click();
     await urlHas(page, (url) => !url.searchParams.has("model"));
     const all = await place(page, /^1–100 of/);
     expect(Number(/of ([\d,]+)/.exec(all)?.[1]?.replace(",", ""))).toBeGreaterThan(100);
@@ -111,13 +122,14 @@ describeInBrowser("the requests page", () => {
   });
 
   test("opens a row by keyboard, spells its cost out to the last digit, steps by j and k, and gives the focus back", async () => {
-    await ask("lab-model");
-    await ask("lab-model");
-    const { page } = await visit("/requests?model=lab-model");
+    const model = await addModel();
+    await ask(model);
+    await ask(model);
+    const { page } = await visit(`/requests?model=${model}`);
     const first = rows(page).first().getByRole("button");
     await first.focus();
     await page.keyboard.press("Enter");
-    const panel = page.getByRole("dialog", { name: "lab-model" });
+    const panel = page.getByRole("dialog", { name: model });
     await panel.waitFor();
     await urlHas(page, (url) => url.searchParams.has("open"));
     const opened = parameter(page, "open");
@@ -151,14 +163,15 @@ describeInBrowser("the requests page", () => {
   });
 
   test("filters by what an open request says, and copies the request without its content", async () => {
-    await ask("lab-other", { "x-proxy-tags": "app:requests-test" });
-    const { page } = await visit("/requests?model=lab-other");
+    const other = await addModel();
+    await ask(other, { "x-proxy-tags": "app:requests-test" });
+    const { page } = await visit(`/requests?model=${other}`);
     await rows(page).first().click();
     const panel = page.getByRole("dialog");
     const copied = JSON.parse(
       await copiedBy(page, () => panel.getByRole("button", { name: "Copy as JSON" }).click()),
     );
-    expect(copied).toMatchObject({ model: "lab-other", units: { input_tokens: 1000 }, cost: 0.0036 });
+    expect(copied).toMatchObject({ model: other, units: { input_tokens: 1000 }, cost: 0.0036 });
     expect(await copiedBy(page, () => panel.getByRole("button", { name: "Copy id" }).click())).toBe(
       copied.id,
     );
@@ -166,15 +179,16 @@ describeInBrowser("the requests page", () => {
     await urlHas(page, (url) => url.searchParams.get("tag") === "app:requests-test");
     await panel.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Remove the filter tag: app:requests-test" }).waitFor();
-    expect(parameter(page, "model")).toBe("lab-other");
+    expect(parameter(page, "model")).toBe(other);
   });
 
   test("opens a request by its address also where the view does not have it, and says so of one that nobody has", async () => {
-    await ask("lab-model");
-    const response = await callApi(site.url, key, "GET", "/stats/requests?limit=1&model=lab-model");
+    const model = await addModel();
+    await ask(model);
+    const response = await callApi(site.url, key, "GET", `/stats/requests?limit=1&model=${model}`);
     const [{ id }] = JSON.parse(await response.text()).requests;
     const { page } = await visit(`/requests?outcome=cancelled&open=${id}`);
-    const panel = page.getByRole("dialog", { name: "lab-model" });
+    const panel = page.getByRole("dialog", { name: model });
     await panel.getByText("Not in this list").waitFor();
     await panel.getByText(id).waitFor();
     await page.goto("/requests?open=01a20145-e676-72a8-8000-00000000dead");
@@ -184,28 +198,30 @@ describeInBrowser("the requests page", () => {
   });
 
   test("follows the log live with its filters, says how many came, and rests while a row is open", async () => {
-    await ask("lab-model");
-    const { page, context } = await visit("/requests?model=lab-model&range=1h");
+    const model = await addModel();
+    const other = await addModel();
+    await ask(model);
+    const { page, context } = await visit(`/requests?model=${model}&range=1h`);
     await page.getByRole("button", { name: "Live" }).click();
     await urlHas(page, (url) => url.searchParams.get("live") === "1");
     await page.getByText("Live: updates every 2 seconds").waitFor();
     await showsRows(page, 1);
-    await ask("lab-other");
-    await ask("lab-model");
+    await ask(other);
+    await ask(model);
     await page
       .getByRole("status")
       .filter({ hasText: /^1 new request$/ })
       .waitFor();
     await showsRows(page, 2);
-    expect(await rows(page).filter({ hasText: "lab-other" }).count()).toBe(0);
-    expect(parameter(page, "model")).toBe("lab-model");
+    expect(await rows(page).filter({ hasText: other }).count()).toBe(0);
+    expect(parameter(page, "model")).toBe(model);
 
     await rows(page).first().getByRole("button").focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
     let asked = 0;
     page.on("request", (request) => (asked += request.url().includes("/stats/requests?") ? 1 : 0));
-    await ask("lab-model");
+    await ask(model);
     const witness = await context.newPage();
     await witness.goto("/requests?live=1");
     for (let polls = 0; polls < 3; polls += 1) {
@@ -243,7 +259,8 @@ describeInBrowser("the requests page", () => {
   });
 
   test("saves every row of its filters as CSV, formulas defused, under a name with the UTC window", async () => {
-    await ask("lab-model", { "user-agent": FORMULA });
+    const model = await addModel();
+    await ask(model, { "user-agent": FORMULA });
     const { page } = await visit("/requests?range=all");
     const total = Number(/of ([\d,]+)/.exec(await place(page, /of \d/))?.[1]?.replace(",", ""));
     const [download] = await Promise.all([
@@ -260,7 +277,7 @@ describeInBrowser("the requests page", () => {
     expect(lines.some((line) => line.includes(`,${FORMULA},`))).toBe(false);
     await page.getByText(/^Saved lockport-requests/).waitFor();
 
-    await page.goto("/requests?range=all&model=lab-model&outcome=ok");
+    await page.goto(`/requests?range=all&model=${model}&outcome=ok`);
     const filtered = /of ([\d,]+)/.exec(await place(page, /of \d/))?.[1];
     const [second] = await Promise.all([
       page.waitForEvent("download"),
@@ -297,7 +314,8 @@ describeInBrowser("the requests page", () => {
 
   for (const theme of ["light", "dark"] as const) {
     test(`is accessible, fits small windows and shifts nothing, ${theme}`, async () => {
-      await ask("lab-model");
+      const model = await addModel();
+      await ask(model);
       const { page } = await visit("/requests", { theme });
       await rows(page).nth(3).waitFor();
       await place(page, /of \d/);
@@ -314,8 +332,9 @@ describeInBrowser("the requests page", () => {
   }
 
   test("is reached by Tab in every part, and in the panel as well", async () => {
-    await ask("lab-model");
-    const { page } = await visit("/requests?model=lab-model");
+    const model = await addModel();
+    await ask(model);
+    const { page } = await visit(`/requests?model=${model}`);
     await rows(page).first().waitFor();
     await tabThrough(page);
     await rows(page).first().click();

@@ -4,12 +4,18 @@ import { fillDemo, type Filled, type FillOptions } from "../../../contrib/demo/f
 import { runFolder } from "../../support/run-folder.ts";
 
 const FILLED = "filled.json";
+/** What this process fills, by its folder. */
+const fillings = new Map<string, Promise<void>>();
 
 /** Puts a demonstration into a new data folder: filled once in a run for the same options, and copied from then on. */
 export async function copyDemo(options: FillOptions, dataDir: string): Promise<Filled> {
   const name = Bun.hash(JSON.stringify(options)).toString(36);
   const source = join(runFolder(), `demo-${name}`);
-  if (!existsSync(source)) await fillOnce(options, source);
+  if (!existsSync(source)) {
+    const filling = fillings.get(source) ?? fillOnce(options, source).finally(() => fillings.delete(source));
+    fillings.set(source, filling);
+    await filling;
+  }
   const filled: Filled = JSON.parse(readFileSync(join(source, FILLED), "utf8"));
   cpSync(join(source, "data"), dataDir, { recursive: true });
   return { ...filled, dataDir, adminPasswordPath: filled.adminPasswordPath.replace(filled.dataDir, dataDir) };
