@@ -6,23 +6,25 @@ import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFits } from "./support/layout.ts";
 import { rest } from "./support/rest.ts";
 import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
-import type { Site } from "./support/site.ts";
+import type { Site, SiteOptions } from "./support/site.ts";
 import { inBothThemes } from "./support/themes.ts";
 import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
+const LAB = {
+  upstream: {
+    script: (asked) => asked.reply({ body: '{"usage":{"prompt_tokens":1000,"completion_tokens":10}}' }),
+    models: { fast: "vendor/fast" },
+    pricing: { input_tokens: 2, output_tokens: 4 },
+  },
+} satisfies SiteOptions;
 let site: Site;
-beforeEach(async () => {
-  site = await browser.newSite({
-    upstream: {
-      script: (asked) => asked.reply({ body: '{"usage":{"prompt_tokens":1000,"completion_tokens":10}}' }),
-      models: { fast: "vendor/fast" },
-      pricing: { input_tokens: 2, output_tokens: 4 },
-    },
-  });
+
+async function startOwn(): Promise<void> {
+  site = await browser.newSite(LAB);
   await ask();
-});
+}
 
 async function ask(): Promise<void> {
   const body = { model: "fast", messages: [{ role: "user", content: "hello" }] };
@@ -57,6 +59,8 @@ const rows = (page: Page) =>
 const OFFLINE = "The server does not respond. The data shown may be out of date";
 
 describeInBrowser("a server that is killed", () => {
+  beforeEach(startOwn);
+
   test("is told of over what one was reading; once it is back the live tail goes on by itself", async () => {
     const visitor = await visit("/requests?live=1&model=fast&range=24h");
     const { page } = visitor;
@@ -105,6 +109,8 @@ describeInBrowser("a server that is killed", () => {
 });
 
 describeInBrowser("a session that was ended", () => {
+  beforeEach(startOwn);
+
   test("in two tabs is one sign-in: each comes back to its own place", async () => {
     const visitor = await visit("/requests?model=fast&outcome=ok&range=24h");
     const { page, context } = visitor;
@@ -130,6 +136,8 @@ describeInBrowser("a session that was ended", () => {
 });
 
 describeInBrowser("an admin who is one no longer", () => {
+  beforeEach(startOwn);
+
   test("changes nothing any more, and finds the pages of admins shut, with the reason", async () => {
     const { id } = await call("POST", "/admin/v1/principals", { name: "former", role: "admin" });
     const visitor = await browser.newVisitor({ baseUrl: site.url });
@@ -156,6 +164,11 @@ describeInBrowser("an admin who is one no longer", () => {
 });
 
 describeInBrowser("an address that nobody made", () => {
+  beforeEach(async () => {
+    site = await browser.sharedSite(LAB);
+    await ask();
+  });
+
   test.each([
     ["/requests?foo=bar&range=banana&outcome=strange&page=-1&rows=7&live=yes&tag=&tag=&model=", "Requests"],
     ["/requests?page=99999", "Requests"],
@@ -170,8 +183,9 @@ describeInBrowser("an address that nobody made", () => {
     ["/audit?action=nothing&actor=nothing&page=1e9", "Audit"],
     ["/models/prices?q=%F0%9F%91%BB&open=nothing", "Models"],
   ])("shows what there is: %s", async (path, name) => {
-    const visitor = await visit(path);
+    const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
+    await page.goto(path);
     if (name === "Providers") visitor.expect(/^request: GET .*\/providers\/nothing answered 404$/);
     await page.locator("h1", { hasText: name }).waitFor();
     await rest(page);
@@ -188,7 +202,8 @@ describeInBrowser("an address that nobody made", () => {
   });
 
   test("leads to a page that says so, and on from there", async () => {
-    const { page } = await visit("/no/such/page?at=all");
+    const { page } = await browser.sharedVisitor(site);
+    await page.goto("/no/such/page?at=all");
     await look(page);
     expect(await page.locator("main").innerText()).toMatch(/no such page|not (?:found|exist)|no page/i);
     await page.locator("main").getByRole("link").first().click();
@@ -197,6 +212,8 @@ describeInBrowser("an address that nobody made", () => {
 });
 
 describeInBrowser("what was deleted meanwhile", () => {
+  beforeEach(startOwn);
+
   test("is told as gone where it is deleted again, and leaves the list", async () => {
     const { id } = await call("POST", "/my/keys", { label: "going" });
     const visitor = await visit("/keys");
@@ -265,6 +282,8 @@ describeInBrowser("what was deleted meanwhile", () => {
 });
 
 describeInBrowser("a second press", () => {
+  beforeEach(startOwn);
+
   test("makes no second key, no second person and no second provider", async () => {
     const visitor = await visit("/keys");
     const { page, context } = visitor;

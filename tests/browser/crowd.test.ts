@@ -5,14 +5,14 @@ import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { checkFitsSmall } from "./support/layout.ts";
 import { openAtRest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 
 const browser = useBrowser();
 
+const FIRST_START = {};
 let site: Site;
 beforeEach(async () => {
-  site = await browser.newSite();
+  site = await browser.sharedSite(FIRST_START);
 });
 
 /** As many values of a facet as the server lists. */
@@ -30,8 +30,7 @@ const CROWD = {
 };
 
 async function visit(path: string, viewport = { width: 1280, height: 800 }): Promise<Page> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, viewport });
-  await signInAsAdmin(visitor, site);
+  const visitor = await browser.sharedVisitor(site, { viewport });
   await visitor.page.route("**/stats/requests/facets*", (route) => route.fulfill({ json: CROWD }));
   await openAtRest(visitor.page, path);
   return visitor.page;
