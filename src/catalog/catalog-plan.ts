@@ -265,11 +265,13 @@ function requireWhole({ providers, models }: ParsedCatalogDraft): void {
   for (const { place, kind, draft } of models) {
     if (kind === "binding" && !providerNames.has(draft.provider ?? "")) {
       const param = `${place}.provider`;
-      throw new ProxyError("provider_not_found", "The catalog has no provider of this name.", { param });
+      throw new ProxyError("provider_not_found", "The catalog in the body has no provider of this name.", {
+        param,
+      });
     }
     if (kind === "name" && !aliases.has(draft.target ?? "")) {
       const param = `${place}.target`;
-      throw new ProxyError("invalid_target", "The catalog has no model of this name.", { param });
+      throw new ProxyError("invalid_target", "The catalog in the body has no model of this name.", { param });
     }
   }
 }

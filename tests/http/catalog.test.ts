@@ -46,6 +46,27 @@ test("a catalog that is posted is what is read afterwards, audited without its s
   for (const text of [answer, events, JSON.stringify(file)]) expect(text).not.toContain("sk-catalog-secret");
 });
 
+test("a catalog that is read can be posted whatever characters an upstream name has, and changes nothing", async () => {
+  const name = "a\u2028b";
+  const feed = { version: "v", prices: { [name]: { input_tokens: 1 } } };
+  const model = { provider: "up", upstream_name: name };
+  expect((await post({ ...FILE, models: { m: model }, feeds: [feed] })).status).toBe(200);
+  const file = await readFile();
+  expect(file.feeds).toEqual([feed]);
+  const again = await post(file);
+  expect(again.status).toBe(200);
+  expect((await again.json()).changes).toEqual([]);
+});
+
+test("a provider's name with a line end is refused as a name, not as a field", async () => {
+  const providers = { "a\nb": FILE.providers.up };
+  await expectError(await post({ ...FILE, providers, models: {} }), {
+    status: 400,
+    code: "invalid_name",
+    param: "providers",
+  });
+});
+
 const REFUSED: readonly (readonly [what: string, body: unknown, query: string, param: string | null])[] = [
   ["a dry run that is spelled wrong", FILE, "?dry_run=yes", "dry_run"],
   ["prune beside add_only", FILE, "?prune=1&add_only=1", "add_only"],

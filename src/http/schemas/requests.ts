@@ -91,6 +91,8 @@ export const ModelPatchRequest = t.Object(
   closed("ModelPatchRequest"),
 );
 
+/** TypeBox's own pattern for keys ends at line ends, and an upstream name may have U+2028 in it. */
+const AnyKey = t.String({ pattern: String.raw`^[\s\S]*$` });
 /** Names are anything; what stands under each is described. */
 const closedMap = <Schema extends TSchema>(schema: Schema): Schema => ({
   ...schema,
@@ -111,7 +113,7 @@ const CATALOG_PROVIDER = {
 const CATALOG_REST = {
   models: t.Optional(
     t.Record(
-      t.String(),
+      AnyKey,
       t.Object(
         {
           provider: t.Optional(t.String()),
@@ -133,7 +135,7 @@ const CATALOG_REST = {
   feeds: t.Optional(
     t.Array(
       t.Object(
-        { version: t.String(), prices: closedMap(t.Record(t.String(), closedMap(Pricing))) },
+        { version: t.String(), prices: closedMap(t.Record(AnyKey, closedMap(Pricing))) },
         { additionalProperties: false },
       ),
       { description: "Prices by alias or upstream name; the newest feed last." },
@@ -145,7 +147,7 @@ const toCatalog = <Provider extends TSchema>(title: string, provider: Provider) 
     {
       lockport_catalog: t.Literal(CATALOG_FORMAT),
       providers: t.Optional(
-        t.Record(t.String(), provider, { additionalProperties: false, description: "By name." }),
+        t.Record(AnyKey, provider, { additionalProperties: false, description: "By name." }),
       ),
       ...CATALOG_REST,
     },
