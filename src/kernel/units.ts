@@ -30,7 +30,7 @@ const TEXTUAL = ["chat", "completions"] as const;
 
 /**
  * The metered units by their wire names, in the order in which they are listed. Columns, sums, prices, JSON, CSV, metrics,
- * the command line and the page come from this table; `usage/tally.ts` says where a response tells each.
+ * the command line and the page come from this table; `usage/usage-accumulator.ts` says where a response tells each.
  */
 export const UNIT_TABLE = {
   input_tokens: {

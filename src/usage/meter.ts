@@ -1,9 +1,9 @@
 import { toErrorKind } from "./error-kind.ts";
 import type { ReportedUsage } from "./event.ts";
-import { type JsonSketch, createJsonSketch } from "./json-sketch.ts";
+import { type JsonPruner, createJsonPruner } from "./json-pruner.ts";
 import { type JsonObject, isJsonObject, parseJson } from "./json.ts";
 import { createSseParser } from "./sse.ts";
-import { createTally } from "./tally.ts";
+import { createUsageAccumulator } from "./usage-accumulator.ts";
 
 /** What a response told of its usage and of its end. */
 export interface MeterReading {
@@ -41,11 +41,11 @@ export interface MeterDialect {
   readonly defaultsToExclusive: boolean;
 }
 
-/** A body that comes in one piece no longer than this is parsed as it is: 2 µs cheaper than its outline (measured). */
+/** A body that comes in one piece no longer than this is parsed as it is: 2 µs cheaper than pruning it (measured). */
 export const SHORT_BODY_BYTES_MAX = 16 * 1024;
 
 /**
- * Of a longer event of a stream only an outline is made, while its bytes pass: nothing bounds how many streams are in the
+ * A longer event of a stream is pruned while its bytes pass: nothing bounds how many streams are in the
  * middle of one. Events of text are some hundred bytes long; pictures and audio are longer.
  */
 const SHORT_EVENT_BYTES_MAX = 8 * 1024;
@@ -61,14 +61,14 @@ export function createMeter(dialect: MeterDialect, options: MeterOptions): Meter
 
 /** Every event is read: a search for the word "usage" would find it in content. One that is no JSON is skipped. */
 function createStreamMeter(dialect: MeterDialect, statusCode: number): Meter {
-  const tally = createTally(dialect);
+  const accumulator = createUsageAccumulator(dialect);
   let errorKind: string | null = null;
   let complete = false;
   const take = (name: string | null, event: unknown) => {
     if (name === "error" || (isJsonObject(event) && isError(event)))
       errorKind ??= toErrorKind(statusCode, event);
     if (!isJsonObject(event)) return;
-    addFirst(tally, dialect.findEventUsage(event));
+    addFirst(accumulator, dialect.findEventUsage(event));
     complete ||= dialect.isLastEvent(event);
   };
   const parser = createSseParser(
@@ -79,8 +79,8 @@ function createStreamMeter(dialect: MeterDialect, statusCode: number): Meter {
     {
       wholeBytesMax: SHORT_EVENT_BYTES_MAX,
       openLong() {
-        const sketch = createJsonSketch();
-        return { push: (bytes) => sketch.push(bytes), finish: (name) => take(name, sketch.finish()) };
+        const pruner = createJsonPruner();
+        return { push: (bytes) => pruner.push(bytes), finish: (name) => take(name, pruner.finish()) };
       },
     },
   );
@@ -89,32 +89,32 @@ function createStreamMeter(dialect: MeterDialect, statusCode: number): Meter {
     finish() {
       parser.finish();
       if (statusCode >= ERROR_STATUS_MIN) errorKind ??= toErrorKind(statusCode, undefined);
-      return { usage: tally.total(), errorKind, complete };
+      return { usage: accumulator.total(), errorKind, complete };
     },
   };
 }
 
 function createUnaryMeter(dialect: MeterDialect, statusCode: number): Meter {
   let only: Uint8Array | null = null;
-  let sketch: JsonSketch | null = null;
+  let pruner: JsonPruner | null = null;
   return {
     push(bytes) {
-      if (only === null && sketch === null && bytes.length <= SHORT_BODY_BYTES_MAX) {
+      if (only === null && pruner === null && bytes.length <= SHORT_BODY_BYTES_MAX) {
         only = bytes;
         return;
       }
-      sketch ??= createJsonSketch();
-      if (only !== null) sketch.push(only);
+      pruner ??= createJsonPruner();
+      if (only !== null) pruner.push(only);
       only = null;
-      sketch.push(bytes);
+      pruner.push(bytes);
     },
     finish() {
-      const body = sketch === null ? parseJson(new TextDecoder().decode(only ?? undefined)) : sketch.finish();
-      const tally = createTally(dialect);
-      if (isJsonObject(body)) addFirst(tally, dialect.findUsage(body));
+      const body = pruner === null ? parseJson(new TextDecoder().decode(only ?? undefined)) : pruner.finish();
+      const accumulator = createUsageAccumulator(dialect);
+      if (isJsonObject(body)) addFirst(accumulator, dialect.findUsage(body));
       const isFailure = statusCode >= ERROR_STATUS_MIN || isOnlyError(body);
       return {
-        usage: tally.total(),
+        usage: accumulator.total(),
         errorKind: isFailure ? toErrorKind(statusCode, body) : null,
         complete: body !== undefined,
       };
@@ -122,8 +122,8 @@ function createUnaryMeter(dialect: MeterDialect, statusCode: number): Meter {
   };
 }
 
-function addFirst(tally: ReturnType<typeof createTally>, usages: readonly unknown[]): void {
-  usages.some((usage) => isJsonObject(usage) && tally.add(usage));
+function addFirst(accumulator: ReturnType<typeof createUsageAccumulator>, usages: readonly unknown[]): void {
+  usages.some((usage) => isJsonObject(usage) && accumulator.add(usage));
 }
 
 /** An upstream's way of saying that it failed: an `error` that says something, or a message that names itself an error. */

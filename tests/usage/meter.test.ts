@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
-import { createTally } from "#usage/tally.ts";
+import { createUsageAccumulator } from "#usage/usage-accumulator.ts";
 import { countByteWork } from "./byte-work.ts";
 
 const encoder = new TextEncoder();
@@ -145,7 +145,7 @@ describe("unary bodies", () => {
     expect(readPieces(pieces, 200)).toEqual(expected);
   });
 
-  test("an answer of any size is metered, and no more of it is kept than its outline", () => {
+  test("an answer of any size is metered, and no more of it is kept than its pruned text", () => {
     const work = countByteWork();
     const piece = encoder.encode("0.123456789,".repeat(10_000));
     const pieces = Array.from({ length: 700 }, () => piece);
@@ -182,7 +182,7 @@ describe("long events of a stream", () => {
     expect(readCut(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(whole);
   });
 
-  test("of any size are metered, and no more of them is kept than their outline", () => {
+  test("of any size are metered, and no more of them is kept than their pruned text", () => {
     const piece = encoder.encode("z".repeat(100_000));
     const pieceCount = 300;
     const work = countByteWork();
@@ -327,12 +327,12 @@ describe("merging", () => {
   });
 
   test("a dialect that is known to be exclusive is so without a cache count", () => {
-    const tally = createTally({ defaultsToExclusive: true });
-    expect(tally.total()).toBeNull();
-    expect(tally.add({ input_tokens: 3, output_tokens: 1 })).toBe(true);
-    expect(tally.add({ output_tokens: 4 })).toBe(true);
-    expect(tally.add({ output_tokens: null })).toBe(false);
-    expect(tally.total()).toEqual({
+    const accumulator = createUsageAccumulator({ defaultsToExclusive: true });
+    expect(accumulator.total()).toBeNull();
+    expect(accumulator.add({ input_tokens: 3, output_tokens: 1 })).toBe(true);
+    expect(accumulator.add({ output_tokens: 4 })).toBe(true);
+    expect(accumulator.add({ output_tokens: null })).toBe(false);
+    expect(accumulator.total()).toEqual({
       shape: "exclusive",
       quantities: { input_tokens: 3, output_tokens: 4 },
     });

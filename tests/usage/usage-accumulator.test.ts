@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
 import type { JsonObject } from "#usage/json.ts";
-import { createTally } from "#usage/tally.ts";
+import { createUsageAccumulator } from "#usage/usage-accumulator.ts";
 
 const FIELDS = [
   "prompt_tokens",
@@ -43,9 +43,9 @@ describe("the shape of a usage", () => {
 
   test("the messages dialect is exclusive, unless prompt or completion tokens say otherwise", () => {
     const shapeOf = (usage: Fields) => {
-      const tally = createTally({ defaultsToExclusive: true });
-      tally.add(usage);
-      return tally.total()?.shape;
+      const accumulator = createUsageAccumulator({ defaultsToExclusive: true });
+      accumulator.add(usage);
+      return accumulator.total()?.shape;
     };
     expect(shapeOf({ input_tokens: 10, output_tokens: 2 })).toBe("exclusive");
     expect(shapeOf({ prompt_tokens: 10, completion_tokens: 2, cached_tokens: 4 })).toBe("inclusive");
@@ -53,9 +53,9 @@ describe("the shape of a usage", () => {
   });
 
   test("seconds of audio are read under either name, and alone they are usage", () => {
-    const tally = createTally({ defaultsToExclusive: false });
-    expect(tally.add({ prompt_audio_seconds: 12.5 })).toBe(true);
-    expect(tally.total()).toEqual({
+    const accumulator = createUsageAccumulator({ defaultsToExclusive: false });
+    expect(accumulator.add({ prompt_audio_seconds: 12.5 })).toBe(true);
+    expect(accumulator.total()).toEqual({
       shape: "inclusive",
       quantities: { audio_seconds: 12.5 },
     });
@@ -75,9 +75,9 @@ describe("the shape of a usage", () => {
 
   test("a zero under one name of the cached part does not hide what another name reports", () => {
     const cachedOf = (usage: JsonObject) => {
-      const tally = createTally({ defaultsToExclusive: false });
-      tally.add(usage);
-      return tally.total()?.quantities.cached_input_tokens;
+      const accumulator = createUsageAccumulator({ defaultsToExclusive: false });
+      accumulator.add(usage);
+      return accumulator.total()?.quantities.cached_input_tokens;
     };
     const details = { cached_tokens: 0 };
     expect(
@@ -143,9 +143,9 @@ describe("the shape of a usage", () => {
 });
 
 function readAll(usages: readonly JsonObject[]): ReportedUsage | null {
-  const tally = createTally({ defaultsToExclusive: false });
-  for (const usage of usages) tally.add(usage);
-  return tally.total();
+  const accumulator = createUsageAccumulator({ defaultsToExclusive: false });
+  for (const usage of usages) accumulator.add(usage);
+  return accumulator.total();
 }
 
 /** The rules of the decisions, said apart. */

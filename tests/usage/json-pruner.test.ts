@@ -1,16 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
-  createJsonSketch,
+  createJsonPruner,
   DEPTH_MAX,
   ITEMS_MAX,
-  OUTLINE_BYTES_MAX,
+  PRUNED_BYTES_MAX,
   TEXT_BYTES_MAX,
-} from "#usage/json-sketch.ts";
+} from "#usage/json-pruner.ts";
 
 const encoder = new TextEncoder();
 
-describe("the outline of a JSON text", () => {
+describe("pruned JSON", () => {
   test("is its value with arrays cut, deep containers emptied and long strings blank, however the text was cut", () => {
     const text = fc.oneof(
       fc.string({ unit: "binary" }),
@@ -32,7 +32,7 @@ describe("the outline of a JSON text", () => {
         fc.array(fc.nat(5_000)),
         (whole, indent, cuts) => {
           const written = JSON.stringify(whole, null, indent);
-          expect(sketch(cut(encoder.encode(written), cuts))).toEqual(outline(JSON.parse(written), 0));
+          expect(pruneAll(cut(encoder.encode(written), cuts))).toEqual(prune(JSON.parse(written), 0));
         },
       ),
       { numRuns: 500 },
@@ -45,13 +45,13 @@ describe("the outline of a JSON text", () => {
     );
     const expected = { 'a"]': [1, { b: "\\" }], "ü🙂": [[[[[[]]]]]], n: -1500 };
     for (let at = 0; at <= bytes.length; at += 1) {
-      expect(sketch([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(expected);
+      expect(pruneAll([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(expected);
     }
-    expect(sketch(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(expected);
+    expect(pruneAll(Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(expected);
   });
 
   test("of a repeated member holds the last one", () => {
-    expect(sketchText('{"usage":{"a":1},"choices":[1,2,3],"\\u0075sage":{"a":2}}')).toEqual({
+    expect(prunedOf('{"usage":{"a":1},"choices":[1,2,3],"\\u0075sage":{"a":2}}')).toEqual({
       usage: { a: 2 },
       choices: [1, 2],
     });
@@ -59,15 +59,15 @@ describe("the outline of a JSON text", () => {
 
   test("does not exist of what is no JSON, or is cut off", () => {
     const whole = '{"data":[1,2,{"x":[3,"a\\"b"]}],"usage":{"prompt_tokens":1}}';
-    expect(sketchText(whole)).toEqual({ data: [1, 2], usage: { prompt_tokens: 1 } });
-    for (let end = 0; end < whole.length; end += 1) expect(sketchText(whole.slice(0, end))).toBeUndefined();
+    expect(prunedOf(whole)).toEqual({ data: [1, 2], usage: { prompt_tokens: 1 } });
+    for (let end = 0; end < whole.length; end += 1) expect(prunedOf(whole.slice(0, end))).toBeUndefined();
     for (const text of [`${whole}]`, "1 2", "tr ue", "[1,2,3}", "<html>", `${whole},`])
-      expect(sketchText(text)).toBeUndefined();
+      expect(prunedOf(text)).toBeUndefined();
   });
 
   test("is found in a text of any size, and blanks of any number do not count", () => {
     const piece = encoder.encode('{"embedding":[0.1,0.2,0.3],"text":"]]"},');
-    const blanks = new Uint8Array(2 * OUTLINE_BYTES_MAX).fill(0x20);
+    const blanks = new Uint8Array(2 * PRUNED_BYTES_MAX).fill(0x20);
     const pieces = Array.from({ length: 100_000 }, () => piece);
     const parts = [
       blanks,
@@ -77,29 +77,29 @@ describe("the outline of a JSON text", () => {
       blanks,
     ];
     const item = { embedding: [0.1, 0.2], text: "]]" };
-    expect(sketch(parts)).toEqual({ data: Array.from({ length: ITEMS_MAX }, () => item), usage: { a: 1 } });
+    expect(pruneAll(parts)).toEqual({ data: Array.from({ length: ITEMS_MAX }, () => item), usage: { a: 1 } });
   });
 
   test("is given up when it is itself too large", () => {
     const member = (index: number) => `"member${index}":${index}`;
     const wide = `{${Array.from({ length: 100_000 }, (_, index) => member(index)).join(",")}}`;
-    expect(wide.length).toBeGreaterThan(OUTLINE_BYTES_MAX);
-    expect(sketchText(wide)).toBeUndefined();
+    expect(wide.length).toBeGreaterThan(PRUNED_BYTES_MAX);
+    expect(prunedOf(wide)).toBeUndefined();
   });
 });
 
-function outline(value: unknown, depth: number): unknown {
+function prune(value: unknown, depth: number): unknown {
   if (typeof value === "string") {
     return encoder.encode(JSON.stringify(value)).length > TEXT_BYTES_MAX ? " " : value;
   }
   if (typeof value !== "object" || value === null) return value;
   const isCut = depth === DEPTH_MAX;
   if (Array.isArray(value)) {
-    return isCut ? [] : value.slice(0, ITEMS_MAX).map((item) => outline(item, depth + 1));
+    return isCut ? [] : value.slice(0, ITEMS_MAX).map((item) => prune(item, depth + 1));
   }
   if (isCut) return {};
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [String(outline(name, depth)), outline(member, depth + 1)]),
+    Object.entries(value).map(([name, member]) => [String(prune(name, depth)), prune(member, depth + 1)]),
   );
 }
 
@@ -108,12 +108,12 @@ function cut(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
   return [...ends, bytes.length].map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
 }
 
-function sketchText(text: string): unknown {
-  return sketch([encoder.encode(text)]);
+function prunedOf(text: string): unknown {
+  return pruneAll([encoder.encode(text)]);
 }
 
-function sketch(pieces: readonly Uint8Array[]): unknown {
-  const reader = createJsonSketch();
+function pruneAll(pieces: readonly Uint8Array[]): unknown {
+  const reader = createJsonPruner();
   for (const piece of pieces) reader.push(piece);
   return reader.finish();
 }

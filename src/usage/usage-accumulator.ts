@@ -3,7 +3,7 @@ import type { ReportedUsage } from "./event.ts";
 import { type JsonObject, isJsonObject } from "./json.ts";
 
 /** Gathers the usage objects of one response (decisions, "Usage and prices": merging and shape). */
-export interface Tally {
+export interface UsageAccumulator {
   /** Takes what numbers a usage object holds; false when it holds none that is metered. */
   add(usage: JsonObject): boolean;
   /** Null when no quantity was reported at all. */
@@ -57,7 +57,11 @@ const PATHS: readonly Path[] = [
  * whole tells the shape, so that it does not depend on the order in which a gateway sends its fields.
  * `defaultsToExclusive` is for the messages dialect: only prompt or completion tokens make it inclusive.
  */
-export function createTally({ defaultsToExclusive }: { readonly defaultsToExclusive: boolean }): Tally {
+export function createUsageAccumulator({
+  defaultsToExclusive,
+}: {
+  readonly defaultsToExclusive: boolean;
+}): UsageAccumulator {
   const numbers = new Map<Path, number>();
   const firstOf = (paths: readonly Path[]) => {
     let first: number | undefined;

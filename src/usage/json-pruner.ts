@@ -1,19 +1,19 @@
 import { createGrowingBytes } from "./growing-bytes.ts";
 import { parseJson } from "./json.ts";
 
-/** Reads a JSON text piece by piece and keeps its outline: what tells of usage and errors, without the content. */
-export interface JsonSketch {
+/** Reads a JSON text piece by piece and keeps it pruned: what tells of usage and errors, without the content. */
+export interface JsonPruner {
   /** The next bytes, cut anywhere. They are not kept. Never throws. */
   push(bytes: Uint8Array): void;
   /**
-   * The value of the whole text, or undefined when it is no JSON, or when its outline is too large. In it arrays end with
+   * The value of the whole text, or undefined when it is no JSON, or when its pruned text is too large. In it arrays end with
    * their second item, what is nested too deep is empty, and a long string is one blank. Called once.
    */
   finish(): unknown;
 }
 
-/** Of one outline. Only objects of a thousand members come near it, and thousands of answers may be on their way. */
-export const OUTLINE_BYTES_MAX = 1024 * 1024;
+/** Limits one pruned text. Only objects of a thousand members come near it, and thousands of answers may be on their way. */
+export const PRUNED_BYTES_MAX = 1024 * 1024;
 /** With its quotes and as it is written; six bytes a character for the longest name that anybody looks at (256 characters). */
 export const TEXT_BYTES_MAX = 2 * 1024;
 /** `choices[0].usage.prompt_tokens_details` is the fifth level. */
@@ -31,7 +31,7 @@ const OBJECT_CLOSES = 0x7d;
 
 const BLANKS = [0x20, 0x0a, 0x0d, 0x09] as const;
 const BRACKETS = [ARRAY_OPENS, ARRAY_CLOSES, OBJECT_OPENS, OBJECT_CLOSES] as const;
-const STOPS_OUTLINE = toTable([QUOTE, COMMA, ...BRACKETS, ...BLANKS]);
+const STOPS_PRUNED = toTable([QUOTE, COMMA, ...BRACKETS, ...BLANKS]);
 const STOPS_SKIPPING = toTable([QUOTE, ...BRACKETS]);
 const IS_BLANK = toTable(BLANKS);
 
@@ -39,8 +39,8 @@ const IS_BLANK = toTable(BLANKS);
 const LONG_TEXT = new TextEncoder().encode('" "');
 
 /** What is kept is judged by the parser in the end; of what is left out only strings and brackets are followed. */
-export function createJsonSketch(): JsonSketch {
-  const outline = createGrowingBytes(OUTLINE_BYTES_MAX);
+export function createJsonPruner(): JsonPruner {
+  const pruned = createGrowingBytes(PRUNED_BYTES_MAX);
   const begunText = createGrowingBytes(TEXT_BYTES_MAX);
   /** Of each container that is open and kept: items begun, or null for an object. */
   const itemCounts: (number | null)[] = [];
@@ -52,7 +52,7 @@ export function createJsonSketch(): JsonSketch {
 
   return {
     push(bytes) {
-      // Where that begins which is kept and not in the outline yet.
+      // Where that begins which is kept and not in the pruned text yet.
       let from = 0;
       let at = 0;
       while (at < bytes.length) {
@@ -66,19 +66,19 @@ export function createJsonSketch(): JsonSketch {
           at = skip(bytes, at);
           from = at;
         } else {
-          at = findNext(bytes, at, STOPS_OUTLINE);
+          at = findNext(bytes, at, STOPS_PRUNED);
           if (at < bytes.length) at = keep(at);
         }
       }
-      if (!inText && !isSkipping) outline.append(bytes.subarray(from));
+      if (!inText && !isSkipping) pruned.append(bytes.subarray(from));
 
-      /** Takes the byte at `next` into the outline, or what begins with it out of it; tells where to go on. */
+      /** Takes the byte at `next` into the pruned text, or what begins with it out of it; tells where to go on. */
       function keep(next: number): number {
         const byte = bytes[next] ?? 0;
         if (byte === QUOTE) {
           const end = findTextEnd(bytes, next + 1);
           if (end !== null && end - next <= TEXT_BYTES_MAX) return end;
-          outline.append(bytes.subarray(from, next));
+          pruned.append(bytes.subarray(from, next));
           takeText(bytes.subarray(next, end ?? bytes.length), end !== null);
           inText = end === null;
           from = end ?? bytes.length;
@@ -87,7 +87,7 @@ export function createJsonSketch(): JsonSketch {
         if (IS_BLANK[byte] === 1) return keepOneBlank(next);
         if (byte === COMMA) {
           if (!isPastLastItem()) return next + 1;
-          outline.append(bytes.subarray(from, next));
+          pruned.append(bytes.subarray(from, next));
           isSkipping = true;
           return next;
         }
@@ -97,7 +97,7 @@ export function createJsonSketch(): JsonSketch {
         }
         itemCounts.push(byte === ARRAY_OPENS ? 1 : null);
         if (itemCounts.length > DEPTH_MAX) {
-          outline.append(bytes.subarray(from, next + 1));
+          pruned.append(bytes.subarray(from, next + 1));
           isSkipping = true;
         }
         return next + 1;
@@ -108,14 +108,14 @@ export function createJsonSketch(): JsonSketch {
         let end = next + 1;
         while (IS_BLANK[bytes[end] ?? 0] === 1) end += 1;
         if (end > next + 1) {
-          outline.append(bytes.subarray(from, next + 1));
+          pruned.append(bytes.subarray(from, next + 1));
           from = end;
         }
         return end;
       }
     },
     finish() {
-      const text = inText || isSkipping ? null : outline.take(new Uint8Array());
+      const text = inText || isSkipping ? null : pruned.take(new Uint8Array());
       return text === null ? undefined : parseJson(new TextDecoder().decode(text));
     },
   };
@@ -141,7 +141,7 @@ export function createJsonSketch(): JsonSketch {
   }
 
   function takeText(piece: Uint8Array, isWhole: boolean): void {
-    if (isWhole) outline.append(begunText.take(piece) ?? LONG_TEXT);
+    if (isWhole) pruned.append(begunText.take(piece) ?? LONG_TEXT);
     else begunText.append(piece);
   }
 
