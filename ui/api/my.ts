@@ -1,11 +1,11 @@
 import type { Treaty } from "@elysiajs/eden/treaty2";
-import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
+import { queryOptions, type QueryClient } from "@tanstack/react-query";
 import type { ReportQuery } from "../search/filters.ts";
 import { unwrap, unwrapWithHeaders } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";
 import { KEYS, makeStale } from "./keys.ts";
-import { unwrapReport, type SeriesGroups, type SeriesQuery } from "./reports.ts";
+import { reportQuery, type SeriesGroups, type SeriesQuery } from "./reports.ts";
 
 /** What a caller has and used itself (specification, section 4.3). */
 
@@ -15,19 +15,13 @@ export type OwnUsageRow = Treaty.Data<typeof api.my.usage.get>["usage"][number];
 
 /** By model and endpoint. */
 export function myUsageQuery(window: OwnWindow) {
-  return queryOptions({
-    queryKey: [...KEYS.myUsage, window],
-    queryFn: ({ signal }) => unwrapReport(api.my.usage.get(asking(signal, { ...window }))),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.myUsage, window], (signal) => api.my.usage.get(asking(signal, { ...window })));
 }
 
 export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket"> & Partial<SeriesGroups>) {
-  return queryOptions({
-    queryKey: [...KEYS.mySeries, query],
-    queryFn: ({ signal }) => unwrapReport(api.my.usage.series.get(asking(signal, { ...query }))),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.mySeries, query], (signal) =>
+    api.my.usage.series.get(asking(signal, { ...query })),
+  );
 }
 
 export function myKeysQuery() {

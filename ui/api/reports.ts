@@ -1,5 +1,5 @@
 import type { Treaty } from "@elysiajs/eden/treaty2";
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, type QueryKey } from "@tanstack/react-query";
 import type { Bucket } from "#stats/bucket.ts";
 import type { GroupOrder } from "#stats/series-grouping.ts";
 import type { ReportQuery } from "../search/filters.ts";
@@ -45,19 +45,13 @@ export type ErrorsReport = Treaty.Data<typeof api.stats.errors.get>;
 export type ErrorsRow = ErrorsReport["breakdown"][number];
 
 export function teamSeriesQuery(query: SeriesQuery) {
-  return queryOptions({
-    queryKey: [...KEYS.series, query],
-    queryFn: ({ signal }) => unwrapReport(api.stats.series.get(asking(signal, { ...query }))),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.series, query], (signal) => api.stats.series.get(asking(signal, { ...query })));
 }
 
 export function teamSummaryQuery(query: ReportQuery) {
-  return queryOptions({
-    queryKey: [...KEYS.summary, query],
-    queryFn: ({ signal }) => unwrapReport(api.stats.summary.get(asking(signal, { ...query }))),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.summary, query], (signal) =>
+    api.stats.summary.get(asking(signal, { ...query })),
+  );
 }
 
 /** A page of the request log, newest first. */
@@ -76,37 +70,37 @@ export async function fetchRequests(query: ReportQuery, page: PageQuery, signal?
 
 /** What the filters can be set to within the window and the other filters, and how many requests have each value. */
 export function facetsQuery(query: ReportQuery) {
-  return queryOptions({
-    queryKey: [...KEYS.facets, query],
-    queryFn: ({ signal }) =>
-      unwrapReport(api.stats.requests.facets.get(asking(signal, { ...query, counts: "1" }))),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.facets, query], (signal) =>
+    api.stats.requests.facets.get(asking(signal, { ...query, counts: "1" })),
+  );
 }
 
 export function errorsQuery(query: SeriesQuery) {
-  return queryOptions({
-    queryKey: [...KEYS.errors, query],
-    queryFn: ({ signal }) => unwrapReport(api.stats.errors.get(asking(signal, { ...query }))),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.errors, query], (signal) => api.stats.errors.get(asking(signal, { ...query })));
 }
 
 /** For an administrator: what was recorded without a price. A change of prices makes it stale. */
 export function missingPricesQuery(query: ReportQuery) {
-  return queryOptions({
-    queryKey: [...KEYS.pricing, "missing", query],
-    queryFn: ({ signal }) =>
-      unwrapReport(api.admin.v1.usage["missing-prices"].get(asking(signal, { ...query }))),
-    placeholderData: keepPreviousData,
-  });
+  return reportQuery([...KEYS.pricing, "missing", query], (signal) =>
+    api.admin.v1.usage["missing-prices"].get(asking(signal, { ...query })),
+  );
 }
 
 /** For an administrator: usage by principal, model and endpoint (specification, section 4.6). */
 export function usageByPrincipalQuery(query: ReportQuery) {
+  return reportQuery([...KEYS.usageByPrincipal, query], (signal) =>
+    api.admin.v1.usage.summary.get(asking(signal, { ...query })),
+  );
+}
+
+/** Options of a report by its key in the cache; the report before it stays in sight until it is there. */
+export function reportQuery<Report extends object, const Key extends QueryKey>(
+  queryKey: Key,
+  ask: (signal: AbortSignal) => Parameters<typeof unwrapReport<Report>>[0],
+) {
   return queryOptions({
-    queryKey: [...KEYS.usageByPrincipal, query],
-    queryFn: ({ signal }) => unwrapReport(api.admin.v1.usage.summary.get(asking(signal, { ...query }))),
+    queryKey,
+    queryFn: ({ signal }) => unwrapReport(ask(signal)),
     placeholderData: keepPreviousData,
   });
 }

@@ -1,5 +1,4 @@
-import type { ReactNode } from "react";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { toPlacedBars } from "./bar-layout.ts";
 import { type BarReadingRequest, toBarReading } from "./bar-reading.ts";
 import { ChartTable } from "./chart-table.tsx";

@@ -11,7 +11,7 @@ export function KeysPage() {
       title="My keys"
       caption="My keys"
       lead="A key lets a program call the models. It is shown once, when you create it; only its hash is kept."
-      emptyText="Create one for each program that calls models, so that you can tell and revoke them apart."
+      emptyText="Create one for each program that calls models, so that each can be revoked by itself."
       answer={useQuery(myKeysQuery())}
       create={createMyKey}
       remove={deleteMyKey}

@@ -14,7 +14,7 @@ export function RelayTokensPage() {
       title="Relay tokens"
       caption="My relay tokens"
       lead="For Claude Code and the Anthropic SDKs. The token is part of the URL and only says whose usage it is; your own credential for the messages API passes through unchanged."
-      emptyText="Create one for each machine or program, so that you can tell and revoke them apart."
+      emptyText="Create one for each machine or program, so that each can be revoked by itself."
       answer={answer}
       create={createMyRelayToken}
       remove={deleteMyRelayToken}

@@ -1,5 +1,7 @@
+import { GROUP_FIELDS, GROUP_ORDERS, type GroupOrder } from "#stats/series-grouping.ts";
+
 /** What the overview can cut the usage by. `app` is the value of the tag `app`. */
-export const BREAKDOWNS = ["model", "principal", "provider", "client", "app", "tag"] as const;
+export const BREAKDOWNS = [...GROUP_FIELDS.filter((field) => field !== "key"), "app", "tag"] as const;
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
 export const BREAKDOWN_LABELS: { readonly [by in Breakdown]: string } = {
@@ -11,6 +13,6 @@ export const BREAKDOWN_LABELS: { readonly [by in Breakdown]: string } = {
   tag: "Tag",
 };
 
-/** What the charts of usage count. */
-export const MEASURES = ["cost", "requests", "tokens"] as const;
-export type Measure = (typeof MEASURES)[number];
+/** What the charts of usage count, and the groups are ordered by. */
+export const MEASURES = GROUP_ORDERS;
+export type Measure = GroupOrder;

@@ -1,3 +1,4 @@
+import { OUTCOMES } from "#usage/event.ts";
 import { readText, readTexts, readWord, type RawSearch } from "./query-string.ts";
 
 /** What the reports can be asked for (specification, section 4.4), as it stands in the address. */
@@ -22,7 +23,9 @@ export interface ReportQuery extends Filters {
 }
 
 /** An outcome, or all that are not `ok` at once. */
-export const OUTCOME_FILTERS = ["ok", "failed", "upstream_error", "unreachable", "cancelled"] as const;
+export const OUTCOME_FILTERS = OUTCOMES.flatMap((outcome) =>
+  outcome === "ok" ? [outcome, "failed" as const] : [outcome],
+);
 export type OutcomeFilter = (typeof OUTCOME_FILTERS)[number];
 
 /** Filters of one text each, in the order in which they are shown. */

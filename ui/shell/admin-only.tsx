@@ -1,8 +1,7 @@
-import { Outlet } from "@tanstack/react-router";
+import { Link, Outlet } from "@tanstack/react-router";
 import { useMe } from "../api/session.ts";
 import { EmptyState } from "../components/empty.tsx";
 import { buttonClass } from "../components/button.tsx";
-import { Link } from "@tanstack/react-router";
 
 /** A member who opens the address of an administrator's page reads why it stays shut. */
 export function AdminOnly() {

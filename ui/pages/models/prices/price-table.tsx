@@ -1,5 +1,5 @@
 import { byUnit, UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { WithDetailPrices } from "../../../catalog/detail-prices.tsx";
 import { toShownUnits } from "../../../catalog/price-set.ts";
 import { Absent } from "../../../components/empty.tsx";
@@ -9,7 +9,6 @@ import { DataTable } from "../../../components/table.tsx";
 import { formatMoneyExact } from "../../../text/format.ts";
 import { KindBadge } from "./kind-badge.tsx";
 import type { NamePrices } from "./price-list.ts";
-import type { ReactNode } from "react";
 
 export interface PriceTableProps {
   readonly rows: readonly NamePrices[];
