@@ -2,7 +2,7 @@
  * The pages are followed as a reader would: their shell blocks run in order, page by page, in an empty folder with the built
  * executable, a model server standing for the provider. docs/README.md says how a page marks its blocks.
  */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
 import { executable } from "../support/executable.ts";
 import { readPages, type Block, type Page } from "./pages.ts";
@@ -80,9 +80,11 @@ describe("followed by somebody with the executable alone", () => {
     test(
       `${page.path} does what it says, command by command`,
       async () => {
+        const beginning = findBeginning(page);
+        if (beginning !== null) return follow(page, await readerAfter(beginning));
         const reader = await createReader(await executable());
         try {
-          for (const each of [...findBeginnings(page), page]) await follow(each, reader);
+          await follow(page, reader);
         } finally {
           await reader.leave();
         }
@@ -92,14 +94,33 @@ describe("followed by somebody with the executable alone", () => {
   }
 });
 
+/** Several pages begin where the same one ends: it is followed once for all of them. */
+const readers = new Map<Page, Promise<Reader>>();
+afterAll(async () => {
+  for (const reader of readers.values()) await (await reader).leave();
+});
+
+async function readerAfter(beginning: Page): Promise<Reader> {
+  const found = readers.get(beginning);
+  const making = found ?? executable().then(createReader);
+  readers.set(beginning, making);
+  const reader = await making;
+  if (found === undefined) {
+    await follow(beginning, reader);
+    await reader.remember();
+  }
+  await reader.goBack();
+  return reader;
+}
+
 /** The page that this one says it begins after. */
-function findBeginnings({ path, text }: Page): readonly Page[] {
+function findBeginning({ path, text }: Page): Page | null {
   const link = /You begin where \[[^\]]+\]\(([^)]+)\) ends?/.exec(text)?.[1];
-  if (link === undefined) return [];
+  if (link === undefined) return null;
   const before = normalize(join(dirname(path), link));
   const found = pages.find((page) => page.path === before);
   if (found === undefined) throw new Error(`${path}: there is no ${before} to begin after`);
-  return [found];
+  return found;
 }
 
 async function follow(page: Page, reader: Reader): Promise<void> {

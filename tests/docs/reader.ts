@@ -1,5 +1,5 @@
-import { mkdirSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
 import { startModelServer } from "../../contrib/demo/model-server.ts";
 import { makeFolder } from "../support/folder.ts";
 import type { Block } from "./pages.ts";
@@ -21,16 +21,19 @@ export interface Reader {
   serve(block: Block): Promise<string>;
   /** Puts the values of this machine in place of those that the page shows. */
   localise(text: string): string;
+  /** Remembers everything as it is now, for `goBack`. */
+  remember(): Promise<void>;
+  goBack(): Promise<void>;
   leave(): Promise<void>;
 }
 
 export async function createReader(lockport: string): Promise<Reader> {
   const folder = makeFolder();
-  const [work, home, bin, scripts] = ["work", "home", "bin", "scripts"].map((name) => {
+  const [work, home, bin, scripts, kept] = ["work", "home", "bin", "scripts", "kept"].map((name) => {
     const path = join(folder.path, name);
     mkdirSync(path);
     return path;
-  }) as [string, string, string, string];
+  }) as [string, string, string, string, string];
   symlinkSync(lockport, join(bin, "lockport"));
   const models = await startModelServer({ port: 0, wordPauseMs: 1, ...MODELS });
   const url = `http://127.0.0.1:${findFreePort()}`;
@@ -47,8 +50,10 @@ export async function createReader(lockport: string): Promise<Reader> {
     PROVIDER_KEY_FILE: join(home, "provider-key.txt"),
   };
   const shown = new Map<string, string>();
-  const terminal = startTerminal({ work, scripts, env });
+  const variables = join(kept, "variables");
+  let terminal = startTerminal({ work, scripts, env });
   let server: ReturnType<typeof startServer> | null = null;
+  let served: string | null = null;
   const stopServer = async () => {
     server?.child.kill("SIGINT");
     const code = await server?.child.exited;
@@ -74,11 +79,30 @@ export async function createReader(lockport: string): Promise<Reader> {
     async serve({ text }) {
       const code = await stopServer();
       if (code !== undefined && code !== 0) throw new Error(`after Ctrl-C the server ended with ${code}`);
+      served = text;
       server = startServer(text, { work, env });
       return server.listening;
     },
     localise: (text) =>
       [...shown].reduce((each, [name, value]) => each.replaceAll(value, local[name] ?? value), text),
+    async remember() {
+      await stopServer();
+      await terminal.run(`export -p > ${variables}`);
+      for (const path of [work, home]) cpSync(path, join(kept, basename(path)), { recursive: true });
+    },
+    async goBack() {
+      await stopServer();
+      await terminal.end();
+      for (const path of [work, home]) {
+        rmSync(path, { recursive: true });
+        cpSync(join(kept, basename(path)), path, { recursive: true });
+      }
+      terminal = startTerminal({ work, scripts, env });
+      await terminal.run(`. ${variables}`);
+      if (served === null) return;
+      server = startServer(served, { work, env });
+      await server.listening;
+    },
     async leave() {
       await stopServer();
       await terminal.end();
