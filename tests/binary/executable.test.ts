@@ -16,6 +16,7 @@ import { sha256Hex } from "#kernel/crypto.ts";
 import { makeFolder } from "../support/folder.ts";
 import { executable } from "../support/executable.ts";
 import { runProcess, startProcess } from "../support/process.ts";
+import { scale } from "../support/scale.ts";
 import { startHeldUpstream } from "./held-upstream.ts";
 
 const BUILD_MS_MAX = 120_000;
@@ -104,7 +105,8 @@ describe("the executable on its own", () => {
     expect(await run("--version")).toEqual({ code: 0, data: "1.0.0\n", messages: "" });
   });
 
-  test(
+  // A build costs as much as a folder of tests.
+  test.skipIf(scale === 1)(
     "built again in another folder is the same to the byte",
     async () => {
       const copy = join(folder.path, "elsewhere", "sources");

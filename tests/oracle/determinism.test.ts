@@ -11,25 +11,26 @@ import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { createChance, type Chance } from "../support/chance.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
+import { readNumber } from "../support/scale.ts";
 import type { Bench } from "./bench.ts";
 import { startBench } from "./bench.ts";
 import { DAY_US, SCENES_US } from "./events.ts";
 import { createOracle } from "./oracle.ts";
 import { arbitraryQuestion } from "./questions.ts";
-import { readNumber, readSettings } from "./settings.ts";
+import { readSettings } from "./settings.ts";
 import type { Traffic } from "./traffic.ts";
 import { createTraffic, toShuffled, TRAFFIC_DAYS, writeJournal } from "./traffic.ts";
 
 const TEST_MS_MAX = 1_800_000;
+const { seed, scale } = readSettings("determinism");
 /** With a million the proof takes minutes. */
-const EVENTS = readNumber("LOCKPORT_EVENTS") ?? 30_000;
+const EVENTS = readNumber("LOCKPORT_EVENTS") ?? 8_000 * scale;
 /** What the oracle, which looks at every event for every question, is asked about. */
 const ORACLE_EVENTS_MAX = 50_000;
-const ORACLE_QUESTIONS = 20;
-const QUESTIONS = 150;
+const ORACLE_QUESTIONS = 10;
+const QUESTIONS = 60;
 const KILLS = 3;
 
-const { seed } = readSettings("determinism");
 let folder: ReturnType<typeof makeFolder>;
 let bench: Bench;
 beforeEach(async () => {

@@ -10,7 +10,7 @@ import { readSettings } from "./settings.ts";
 const TEST_MS_MAX = 300_000;
 const EVENTS_AHEAD = 200;
 /** Questions that are interrupted by commits, and the most statements that one of them is expected to need. */
-const CUT_QUESTIONS = 80;
+const CUT_QUESTIONS = 30;
 const EVENTS_PER_QUESTION_MAX = 40;
 
 const { seed, scale } = readSettings("interrupted");

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { Storage } from "#storage/engine.ts";
 import { createManualClock, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "../ledger/usage.ts";
+import { scale } from "../support/scale.ts";
 import { PAGE, type Engine } from "./support.ts";
 
-const KILLS = 5;
+const KILLS = 3 * scale;
 const KILL_ROUND_US = 1_000_000_000;
 
 /** What every engine's ledger promises: recording, replay, exactly once, retention, key use, gauges, and a reader beside it. */
@@ -68,7 +69,7 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
       const confirmed = new Set<number>();
       const announced = new Set<number>();
       for (let round = 0; round < KILLS; round += 1) {
-        const linesBeforeKill = 50 + Math.floor(Math.random() * 4000);
+        const linesBeforeKill = 50 + Math.floor(Math.random() * 2000);
         const lines = await recordUntilKilled(engine, NEW_YEAR_US + round * KILL_ROUND_US, linesBeforeKill);
         for (const line of lines) {
           const [word, arrival] = line.split(" ");

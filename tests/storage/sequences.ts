@@ -7,10 +7,11 @@ import type { CatalogPicture } from "#catalog/snapshot.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
 import { UNITS } from "#kernel/units.ts";
 import { identityOperation, requireSame } from "./identity-operations.ts";
+import { scale } from "../support/scale.ts";
 import { CatalogModel, IdentityModel } from "./model.ts";
 import { AUDIT, codeOf, PAGE, provider, type Engine } from "./support.ts";
 
-const RUNS = 30;
+const RUNS = 12 * scale;
 const CONNECTIONS = 2;
 const TEST_TIMEOUT_MS = 60_000;
 
