@@ -8,14 +8,28 @@ import { shoot } from "./support/screenshots.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import { checkNoShift } from "./support/vitals.ts";
-import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+import type { Renewal, Visitor } from "./support/visitor.ts";
 import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
+const FIRST_START = {};
 let site: Site;
-beforeEach(async () => {
+/** The one that the tests which change nothing share. */
+let filled: Site | null = null;
+
+async function lookAtShared(): Promise<void> {
+  site = await browser.sharedSite(FIRST_START);
+  if (filled !== site) await fill();
+  filled = site;
+}
+
+async function startOwn(): Promise<void> {
   site = await browser.newSite();
+  await fill();
+}
+
+async function fill(): Promise<void> {
   const key = await site.adminKey();
   for (const [method, path, body] of [
     ["POST", "/admin/v1/providers", { name: "acme", base_url: "http://127.0.0.1:9/v1" }],
@@ -25,7 +39,7 @@ beforeEach(async () => {
   ] as const) {
     await ask(key, method, path, body);
   }
-});
+}
 
 async function ask(key: string, method: string, path: string, body?: unknown): Promise<any> {
   const response = await fetch(site.url + path, {
@@ -37,9 +51,12 @@ async function ask(key: string, method: string, path: string, body?: unknown): P
   return await response.json();
 }
 
-async function open(path = "/audit", options: Partial<VisitorOptions> = {}): Promise<Visitor> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
-  await signInAsAdmin(visitor, site);
+async function open(path = "/audit", options: Renewal = {}): Promise<Visitor> {
+  const isShared = site === filled;
+  const visitor = isShared
+    ? await browser.sharedVisitor(site, options)
+    : await browser.newVisitor({ baseUrl: site.url, ...options });
+  if (!isShared) await signInAsAdmin(visitor, site);
   await visitor.page.goto(path);
   await visitor.page.locator("main ol li").first().waitFor();
   return visitor;
@@ -53,6 +70,8 @@ async function showsEvents(page: Page, count: number): Promise<void> {
 const OLD_EVENTS = 600;
 
 describeInBrowser("the audit", () => {
+  beforeEach(lookAtShared);
+
   test("lists who changed what, newest first, under UTC days, and says what it leaves out", async () => {
     const { page } = await open();
     await page.getByRole("link", { name: "robin" }).waitFor();
@@ -94,6 +113,22 @@ describeInBrowser("the audit", () => {
     await page.waitForURL(/\/providers\?open=acme$/);
   });
 
+  test.each(["light", "dark"] as const)(
+    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
+    async (theme) => {
+      const { page } = await open("/audit", { theme });
+      await checkNoShift(page);
+      await checkAccessibility(page);
+      await checkFitsSmall(page);
+      await tabThrough(page);
+      await shoot(page, `audit-${theme}`);
+    },
+  );
+});
+
+describeInBrowser("the audit of what is done meanwhile", () => {
+  beforeEach(startOwn);
+
   test("finds people and keys by the names that they have, and leads to them while they are there", async () => {
     const key = await site.adminKey();
     const created = await ask(key, "POST", "/admin/v1/keys", { principal: "robin", label: "laptop" });
@@ -125,18 +160,6 @@ describeInBrowser("the audit", () => {
     await page.waitForURL(/actor=/);
     await showsEvents(page, 1);
   });
-
-  test.each(["light", "dark"] as const)(
-    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
-    async (theme) => {
-      const { page } = await open("/audit", { theme });
-      await checkNoShift(page);
-      await checkAccessibility(page);
-      await checkFitsSmall(page);
-      await tabThrough(page);
-      await shoot(page, `audit-${theme}`);
-    },
-  );
 
   test("looks through older events for what a filter asks, and says how far back it went", async () => {
     const key = await site.adminKey();

@@ -16,6 +16,7 @@ import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
+const DEMO = { demo: { days: 14, seed: 1 } } as const;
 let site: Site;
 
 interface Listed {
@@ -68,7 +69,7 @@ async function showsOnly(page: Page, expected: readonly string[]): Promise<void>
 
 describeInBrowser("the models of a member", () => {
   beforeEach(async () => {
-    site = await browser.newSite({ demo: { days: 14, seed: 1 } });
+    site = await browser.sharedSite(DEMO);
   });
 
   test("lists what the server lists, and hidden models on request alone", async () => {
