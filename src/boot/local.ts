@@ -33,7 +33,7 @@ export interface LocalServices {
  */
 export interface Local extends LocalServices {
   /**
-   * The same, to be changed: the catalog's schema is brought up to date first. Throws a `SetupError` while a server of an
+   * The installation opened for changes: the catalog's schema is brought up to date first. Throws a `SetupError` while a server of an
    * older version runs on it.
    */
   forWriting(): Promise<LocalServices>;
@@ -54,7 +54,7 @@ export async function openLocal(config: Config, system: System): Promise<Local> 
   };
 }
 
-/** The same for the command that comes first: makes the data folder, the key and the catalog when there is no installation. */
+/** Opens an installation for the command that may come first: makes the data folder, the key and the catalog when there is no installation. */
 export async function makeLocal(config: Config, system: System): Promise<Local> {
   await goBackBeforeRestore(config, system.log);
   prepareDataDir(config);

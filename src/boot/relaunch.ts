@@ -1,5 +1,5 @@
 import { readEnvironment, type Environment } from "#boot/settings/config.ts";
-import { findObstacle, requireRight } from "#boot/folder/permission-problem.ts";
+import { findPermissionProblem, requireRight } from "#boot/folder/permission-problem.ts";
 
 /**
  * Bun runs 256 `fetch` calls at once in a process and queues the rest silently; only this variable, read when the
@@ -15,7 +15,7 @@ const REQUESTS_MAX = "65336";
  */
 export async function relaunchWithoutRequestCap(args: readonly string[]): Promise<void> {
   const env = readEnvironment();
-  if (isLifted(env) || findObstacle(process.execPath, "run") !== null) return;
+  if (isLifted(env) || findPermissionProblem(process.execPath, "run") !== null) return;
   const lifted = { ...env, [VARIABLE]: REQUESTS_MAX };
   const command = Bun.isStandaloneExecutable
     ? [process.execPath, ...args]

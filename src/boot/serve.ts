@@ -44,7 +44,7 @@ export async function serve(
 
 /**
  * Bun starts the thread behind `fetch` with the first call, and ends the whole process when no file descriptor is left for
- * it: a crowd of callers before the first upstream request would be enough. This call reaches nobody (it takes 2 ms).
+ * it: a crowd of callers before the first upstream request would be enough. This call reaches no server (it takes 2 ms).
  */
 async function startFetchThread(): Promise<void> {
   await fetch("http://localhost/", { unix: "/dev/null/nobody" }).catch(() => undefined);
@@ -64,7 +64,7 @@ function isHangUpIgnored(): boolean {
   }
 }
 
-/** A failure that nobody caught is a bug of one request: it is logged, and every other request goes on. */
+/** An uncaught failure is a bug of one request: it is logged, and every other request goes on. */
 function keepServing(log: Log): void {
   process.on("uncaughtException", (error) => log.error("uncaught exception", describeCause(error)));
   process.on("unhandledRejection", (reason) => log.error("unhandled rejection", describeCause(reason)));

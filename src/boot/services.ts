@@ -102,7 +102,7 @@ export async function openServices(
       try {
         writeServingAddress(config.dataDir, { url, publicUrl: config.publicUrl });
       } catch (cause) {
-        // Commands fall back to their settings: no reason to serve nobody.
+        // Commands fall back to their settings: no reason to stop serving.
         log.warn("where the server listens could not be left in the data folder", describeCause(cause));
       }
     },
@@ -150,7 +150,7 @@ function toPasswordSource({ password, path }: AdminPassword): string | (() => st
   return path === null ? password : () => readAdminPassword(path);
 }
 
-/** Null when no issuer is set. The provider is not asked for anything before somebody signs in. */
+/** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */
 function openSingleSignOn(
   config: Config,
   deps: SessionsDeps & { readonly log: Log },
@@ -162,7 +162,7 @@ function openSingleSignOn(
     ...deps,
     ...oidc,
     provider: createOpenIdProvider({ ...deps, ...oidc }),
-    // Never from a request: whoever sent one would choose where the code goes.
+    // Never from a request: its sender would choose where the code goes.
     redirectUri: () => `${publicUrl ?? findOrigin()}/auth/callback`,
   });
 }

@@ -11,7 +11,7 @@ export interface SummaryPart {
   readonly cancelled: number;
   /** Null when nothing was priced. */
   readonly costPico: Pico | null;
-  /** As tables of totals keep them, in the order of REPORT_UNITS; null when no provider reported the unit. */
+  /** Quantities as tables of totals keep them, in the order of REPORT_UNITS; null when no provider reported the unit. */
   readonly totals: readonly (number | null)[];
 }
 

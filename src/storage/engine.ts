@@ -136,7 +136,7 @@ export interface UsageFacts {
   readonly newestAtUs: InstantUs | null;
 }
 
-/** Looks at data, whoever uses it, and changes nothing. */
+/** Looks at data, also while a server uses it, and changes nothing. */
 export interface DataInspection {
   findCatalogAge(path: string): DatabaseAge;
   inspectCatalog(path: string): CatalogFacts;

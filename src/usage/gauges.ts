@@ -10,7 +10,7 @@ export interface LedgerGauges {
   readonly writerCommits: number;
   /** Events in them; those replayed for a process before this one count too. */
   readonly writerEvents: number;
-  /** Attempts that failed since the process started: a lock that somebody else holds, a full disk. */
+  /** Attempts that failed since the process started: a lock that another process holds, a full disk. */
   readonly writerFailures: number;
   /** How long the last batch took to be committed; 0 before the first. */
   readonly writerLastCommitMs: number;

@@ -1,6 +1,6 @@
 /** Bytes that come in pieces, kept in one piece. Past the limit nothing is kept any more. */
 export interface GrowingBytes {
-  /** Of what is kept. */
+  /** Bytes that are kept. */
   readonly sizeBytes: number;
   /** Copies a piece behind the others. */
   append(piece: Uint8Array): void;

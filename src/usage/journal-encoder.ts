@@ -2,7 +2,7 @@ import type { PriceSet } from "#kernel/units.ts";
 import type { UsageEnding, UsageBeginning } from "./event.ts";
 import { encodeJournalLine } from "./journal-line.ts";
 
-/** Numbers kept per segment; past it all are forgotten and given anew. A tag of its own on every request is no leak. */
+/** Numbers kept per segment; beyond it all are forgotten and given again. A tag of its own on every request is no leak. */
 const NUMBERS_MAX = 10_000;
 
 /**
@@ -32,7 +32,7 @@ export class JournalEncoder {
     return Buffer.from(definition + line);
   }
 
-  /** Likewise. */
+  /** The end line of a request, for the segment that it goes to. */
   end(segment: number, sequence: number, ending: UsageEnding): Buffer {
     this.#enter(segment);
     const { prices } = ending;

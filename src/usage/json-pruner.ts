@@ -14,7 +14,7 @@ export interface JsonPruner {
 
 /** Limits one pruned text. Only objects of a thousand members come near it, and thousands of answers may be on their way. */
 export const PRUNED_BYTES_MAX = 1024 * 1024;
-/** With its quotes and as it is written; six bytes a character for the longest name that anybody looks at (256 characters). */
+/** With its quotes and as it is written; six bytes a character for the longest name that is looked at (256 characters). */
 export const TEXT_BYTES_MAX = 2 * 1024;
 /** `choices[0].usage.prompt_tokens_details` is the fifth level. */
 export const DEPTH_MAX = 6;

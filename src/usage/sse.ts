@@ -65,7 +65,7 @@ export function createSseParser(
   let name: string | null = null;
   let data: string | null = null;
   let dataBytes = 0;
-  /** Of an event that is too long: takes its data in place of `data`. */
+  /** Takes the data of an event that is too long, in place of `data`. */
   let long: LongData | null = null;
 
   return {
@@ -112,7 +112,7 @@ export function createSseParser(
     return lineRest !== null || begunLine.sizeBytes + part.length > wholeBytesMax;
   }
 
-  /** Of a line, or of its head, which is all that is kept of a long one; tells where the rest of that goes. */
+  /** Takes a line, or the head of a long one, which is all that is kept of it; returns where the rest goes. */
   function takeLine(lineWithMark: Uint8Array, isHead: boolean): LongData {
     const line =
       isFirstLine && startsWith(lineWithMark, BYTE_ORDER_MARK) ? lineWithMark.subarray(3) : lineWithMark;

@@ -4,7 +4,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { PRIVATE_FOLDER_MODE, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findHalfRestore } from "./half-restore.ts";
-import { findLoss } from "./missing-data.ts";
+import { findMissingData } from "./missing-data.ts";
 import { findExisting, requireRight, toFileError } from "./permission-problem.ts";
 
 interface DataPaths {
@@ -22,7 +22,7 @@ export function prepareDataDir(paths: DataPaths): void {
   for (const path of [paths.databasePath, join(paths.dataDir, USAGE_NAME)])
     requireRight(path, "change", `The database ${path} cannot be opened`);
   refuseHalfRestored(paths);
-  refuseLoss(paths);
+  refuseMissingData(paths);
 }
 
 /**
@@ -34,7 +34,7 @@ export function requireInstallation({ dataDir, databasePath }: DataPaths): void 
   refuseFile(findExisting(dirname(databasePath)), "PROXY_DATABASE_URL");
   requireRight(databasePath, "read", `The installation in ${dataDir} cannot be opened`);
   refuseHalfRestored({ dataDir, databasePath });
-  refuseLoss({ dataDir, databasePath });
+  refuseMissingData({ dataDir, databasePath });
   if (engine.inspect.findCatalogAge(databasePath) !== "none") return;
   const isInside = dirname(databasePath) === dataDir;
   throw new SetupError(
@@ -51,12 +51,12 @@ function refuseHalfRestored(paths: DataPaths): void {
 }
 
 /** Another one in its place would be an empty one, without a word. */
-function refuseLoss(paths: DataPaths): void {
-  const loss = findLoss(paths);
-  if (loss !== null) throw new SetupError("configuration", `${loss.finding}: ${loss.advice}.`);
+function refuseMissingData(paths: DataPaths): void {
+  const missing = findMissingData(paths);
+  if (missing !== null) throw new SetupError("configuration", `${missing.finding}: ${missing.advice}.`);
 }
 
-/** The same for the restore itself. */
+/** Makes the folders of the data for a restore, which finds them empty. */
 export function makeDataDir(paths: DataPaths): void {
   makeFolder(paths.dataDir, "PROXY_DATA_DIR");
   makeFolder(dirname(paths.databasePath), "PROXY_DATABASE_URL");

@@ -11,7 +11,7 @@ interface DataPaths {
 }
 
 /** A database that had been there, in words. */
-export interface Loss extends Finding {
+export interface MissingData extends Finding {
   readonly database: typeof CATALOG_NAME | typeof USAGE_NAME;
 }
 
@@ -20,7 +20,7 @@ export interface Loss extends Finding {
  * the catalog first, the usage database after it, and the journal last. Throws a `SetupError` for a catalog that cannot be
  * looked at.
  */
-export function findLoss({ dataDir, databasePath }: DataPaths): Loss | null {
+export function findMissingData({ dataDir, databasePath }: DataPaths): MissingData | null {
   const usagePath = join(dataDir, USAGE_NAME);
   const journal = join(dataDir, JOURNAL_NAME);
   const hasUsage = hasContent(usagePath);

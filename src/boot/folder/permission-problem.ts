@@ -20,7 +20,7 @@ const USES = {
 export type Use = keyof typeof USES;
 
 /** A file or folder that this user may not use so, in words: what and whose it is, and what to do. */
-export interface Obstacle {
+export interface PermissionProblem {
   readonly path: string;
   readonly finding: string;
   readonly advice: string;
@@ -28,24 +28,24 @@ export interface Obstacle {
 
 /**
  * The first folder on the way to `path`, or `path` itself, that this user has no right to; null when there is none. A code
- * of the system alone does not tell which it was. What does not exist is no obstacle. Changes nothing.
+ * of the system alone does not tell which it was. A path that does not exist is no permission problem. Changes nothing.
  */
-export function findObstacle(path: string, use: Use): Obstacle | null {
+export function findPermissionProblem(path: string, use: Use): PermissionProblem | null {
   for (const folder of listAncestors(path)) {
     // A file in the way is no question of rights.
     if (isFile(folder)) return null;
     const refusal = findRefusal(folder, "enter");
-    if (refusal !== null) return toObstacle(folder, "enter", refusal);
+    if (refusal !== null) return toPermissionProblem(folder, "enter", refusal);
   }
   const refusal = findRefusal(path, use);
-  return refusal === null ? null : toObstacle(path, use, refusal);
+  return refusal === null ? null : toPermissionProblem(path, use, refusal);
 }
 
 /** Throws a `SetupError` (exit code 77) that begins with `task` when this user has no right to `path`. */
 export function requireRight(path: string, use: Use, task: string): void {
-  const obstacle = findObstacle(path, use);
-  if (obstacle === null) return;
-  throw new SetupError("permission", `${task}: ${obstacle.finding}. ${obstacle.advice}`);
+  const problem = findPermissionProblem(path, use);
+  if (problem === null) return;
+  throw new SetupError("permission", `${task}: ${problem.finding}. ${problem.advice}`);
 }
 
 interface FileTask {
@@ -73,9 +73,9 @@ export function toFileError(cause: unknown, { path, use, task, kind = "failure" 
   }
   if (!(cause instanceof Error && "syscall" in cause)) return cause;
   const isMade = use === "change" || use === "keep";
-  const obstacle = findObstacle(path, use) ?? (isMade ? findObstacle(folder, "fill") : null);
-  if (obstacle !== null) {
-    return new SetupError("permission", `${task}: ${obstacle.finding}. ${obstacle.advice}`, cause);
+  const problem = findPermissionProblem(path, use) ?? (isMade ? findPermissionProblem(folder, "fill") : null);
+  if (problem !== null) {
+    return new SetupError("permission", `${task}: ${problem.finding}. ${problem.advice}`, cause);
   }
   const code = systemCode(cause);
   const sentence = `${task}: the system answers ${code ?? "without a reason"}. Check its folder and its disk.`;
@@ -120,7 +120,7 @@ function findRefusal(path: string, use: Use): string | null {
   }
 }
 
-function toObstacle(path: string, use: Use, code: string): Obstacle {
+function toPermissionProblem(path: string, use: Use, code: string): PermissionProblem {
   if (code === "EROFS") {
     const advice = "Mount it for writing, or choose a place on another disk.";
     return { path, finding: `${path} is on a disk that is mounted read-only`, advice };

@@ -34,7 +34,7 @@ export function toRestoreMark(dataDir: string): string {
   return join(dataDir, "restore.unfinished");
 }
 
-/** Says, on disk before the first of them, which moves are about to be made. Null: nobody knows any more. */
+/** Says, on disk before the first of them, which moves are about to be made. Null: it is no longer known. */
 export function writeMark(mark: string, moves: Moves | null): void {
   const unfinished = `${mark}.new`;
   const file = openPrivateFile(unfinished, "w");
@@ -89,12 +89,12 @@ export async function move({ from, to }: Move): Promise<void> {
 
 /** Whatever state they were left in. What was there before is never removed. */
 export async function takeBack({ aside, placed }: Moves): Promise<void> {
-  // As long as one of the old files is in its place, none of the new ones is.
+  // While one of the old files is in its place, none of the new ones is.
   const isPlacing = aside.every(({ to }) => existsSync(to));
   if (isPlacing) {
     for (const { from, to } of placed.toReversed()) {
       if (!existsSync(to)) continue;
-      // A copy whose original is still there, or one of which nobody has the place any more.
+      // A copy whose original is still there, or a copy whose place is no longer known.
       if (existsSync(from) || !existsSync(dirname(from))) rmSync(to, { recursive: true, force: true });
       else await move({ from: to, to: from });
     }

@@ -29,7 +29,7 @@ export function writeServingAddress(dataDir: string, { url, publicUrl }: Serving
   renameSync(unfinished, path);
 }
 
-/** As well as can be: one that stays counts for nothing. */
+/** Removes the file if it can: one that stays is ignored. */
 export function removeServingAddress(dataDir: string): void {
   try {
     rmSync(toPath(dataDir), { force: true });

@@ -49,7 +49,7 @@ export function removeLeftovers(parent: string): void {
   }
 }
 
-/** As well as can be: it may be another user's, or about to be locked. */
+/** Removes the folder if it can: it may be another user's, or about to be locked. */
 function removeUnlocked(path: string): void {
   try {
     if (!existsSync(engine.lock.toPath(path)) || engine.lock.isTaken(path)) return;

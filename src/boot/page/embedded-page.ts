@@ -8,7 +8,7 @@ export interface EmbeddedVariant {
 }
 
 export interface EmbeddedFile {
-  /** As a browser asks for it; `/` is the html. */
+  /** The path that a browser asks for; `/` is the html. */
   readonly path: string;
   readonly contentType: string;
   readonly variants: readonly EmbeddedVariant[];

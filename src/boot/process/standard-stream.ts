@@ -9,7 +9,7 @@ const CLOSE_ON_EXEC = 0o2000000;
 export interface StandardStream {
   /** True for a terminal, and not for a file or a pipe. */
   readonly isScreen: boolean;
-  /** Of what was written, what its reader has not taken yet. */
+  /** Bytes that were written and that the reader has not taken yet. */
   readonly pendingBytes: number;
   /** After what was written before. Fulfilled when it is taken; rejected with an error that has the system's code. */
   write(data: string | Uint8Array): Promise<void>;

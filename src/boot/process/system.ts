@@ -4,7 +4,7 @@ import { createLog, type Log } from "#kernel/log.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { openStandardStream } from "./standard-stream.ts";
 
-/** A log that nobody takes away (a stopped reader, a held terminal) keeps this much in memory; lines beyond it are lost. */
+/** A log that is not read (a stopped reader, a held terminal) keeps this much in memory; lines beyond it are lost. */
 const LOG_PENDING_BYTES_MAX = 1024 * 1024;
 
 /** What a process has of time, chance and a voice. */

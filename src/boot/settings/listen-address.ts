@@ -19,7 +19,7 @@ export function toReachable(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
-/** Why nobody can listen there, without a stop at its end, and what to do. */
+/** Why no server can listen there, without a full stop, and what to do. */
 export interface ListenFault {
   readonly kind: SetupError["kind"];
   readonly finding: string;

@@ -23,7 +23,7 @@ import {
 /** One row of the table of settings; `docs/configuration.md` is made from these. */
 export interface Setting<Value> {
   readonly name: `PROXY_${string}`;
-  /** As an operator would write it; null: unset means "none", or what the sentence says. */
+  /** The default as an operator would write it; null: unset means "none", or what the sentence says. */
   readonly fallback: string | null;
   readonly unit: string;
   readonly sentence: string;

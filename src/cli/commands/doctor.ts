@@ -3,7 +3,7 @@ import type { Config } from "#boot/settings/config.ts";
 import { toFailure, toOk, toWarning, type Check } from "#boot/operate/doctor/check.ts";
 import type { UsageFound } from "#boot/operate/doctor/databases.ts";
 import { checkSettings, type SettingSource } from "#boot/operate/doctor/settings.ts";
-import { findLoss } from "#boot/folder/missing-data.ts";
+import { findMissingData } from "#boot/folder/missing-data.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { toCounted } from "#kernel/text.ts";
 import { addExamples } from "#cli/help/examples.ts";
@@ -76,7 +76,7 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
     const journal = await checkJournal(config, { facts: usage.facts, isServing, log });
     step("asking the providers", null);
     const live =
-      catalog.isUsable && findLoss(config) === null
+      catalog.isUsable && findMissingData(config) === null
         ? await examineCatalog(terminal, { config, options }, usage.facts)
         : LIVE_CHECKS.map((name) => toOk(name, "not looked at: see what is said of catalog.db and usage.db"));
     return [folder.check, lock, key, catalog.check, usage.check, journal, ...around, ...live];
@@ -89,7 +89,7 @@ async function examineCatalog(
   facts: UsageFound["facts"],
 ): Promise<readonly Check[]> {
   const { checkProviders } = await import("#boot/operate/doctor/providers.ts");
-  const { toTrouble } = await import("#boot/operate/doctor/diagnosis.ts");
+  const { toDiagnosis } = await import("#boot/operate/doctor/diagnosis.ts");
   try {
     return await withLocal(terminal, options, async (local) => {
       const { clock } = createSystem(config);
@@ -100,7 +100,7 @@ async function examineCatalog(
     });
   } catch (cause) {
     const advice = "See what is said of catalog.db and of the data folder.";
-    return [toTrouble({ name: "providers", needs: [[config.databasePath, "change"]], advice }, cause)];
+    return [toDiagnosis({ name: "providers", needs: [[config.databasePath, "change"]], advice }, cause)];
   }
 }
 

@@ -15,7 +15,7 @@ export class BackupFormatError extends Error {
 }
 
 export interface ArchiveReading {
-  /** Of the compressed archive, without its seal. */
+  /** Bytes of the compressed archive, without its seal. */
   readonly archiveBytes: number;
   readonly signal: AbortSignal;
 }

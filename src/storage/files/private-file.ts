@@ -25,7 +25,7 @@ export type MakingFlags = "ax" | "w" | "wx";
 export function openPrivateFile(path: string, flags: MakingFlags): number {
   const file = openSync(path, flags, PRIVATE_FILE_MODE);
   try {
-    // By the descriptor: whoever owns the folder may have put another file under this name meanwhile.
+    // By the descriptor: the owner of the folder may have put another file under this name meanwhile.
     keepOwner(path, fstatSync(file), (uid, gid) => fchownSync(file, uid, gid));
     return file;
   } catch (cause) {
@@ -50,7 +50,7 @@ interface Owner {
   readonly gid: number;
 }
 
-/** As well as can be: where the system refuses it, the file stays root's, which `doctor` tells. */
+/** Changes the owner if it can: where the system refuses it, the file stays root's, which `doctor` tells. */
 function keepOwner(path: string, made: Owner, change: (uid: number, gid: number) => void): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));

@@ -58,7 +58,7 @@ export async function backUpToFile(
   }
 }
 
-/** The same to whoever takes the bytes of `write`, which may throw what it likes. */
+/** Hands the bytes to `write`, which may throw anything. */
 export async function backUpToStream(
   write: (bytes: Uint8Array) => Promise<void>,
   request: BackupRequest,

@@ -15,7 +15,7 @@ import { requireRight } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import type { System } from "#boot/process/system.ts";
 
-/** Whoever waits: what is done now, and how much of it is (from 0 to 1; null where nobody knows). */
+/** Progress: the step that runs now, and its share done (0 to 1; null when it is unknown). */
 export interface Watch {
   readonly step: (sentence: string, share: number | null) => void;
   readonly signal: AbortSignal;
@@ -34,7 +34,7 @@ export interface BackupRequest {
 export interface BackupWriting {
   readonly config: Config;
   readonly system: System;
-  /** A folder with room for a copy of both databases, which whoever made it takes away. */
+  /** A folder with room for a copy of both databases, which its maker removes. */
   readonly staging: string;
   /** Fulfilled when the bytes are taken. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
@@ -99,7 +99,7 @@ async function copyLedger(
   { config, watch }: { readonly config: Config; readonly watch: Watch },
 ): Promise<readonly string[]> {
   const databasePath = join(config.dataDir, USAGE_NAME);
-  // Asked of the file itself: what is said of a copy names a folder that nobody knows.
+  // Asked of the file itself: a message about the copy would name a temporary folder.
   if (!engine.inspect.hasUsageDatabase(databasePath)) return [];
   watch.step("copying usage.db", 0);
   const segments = await engine.copy.copyLedger({
@@ -113,7 +113,7 @@ async function copyLedger(
   return [USAGE_NAME, ...segments];
 }
 
-/** As the file in the data folder is written. Throws a `SetupError` when there is none, or another one's. */
+/** The key as its file in the data folder is written. Throws a `SetupError` when there is none, or the key is another catalog's. */
 function toKeyFile(config: Config, checkValue: string | null): Uint8Array {
   const secret = findSecretKey(config);
   if (secret === null) {

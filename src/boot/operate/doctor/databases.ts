@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { toOwnSentence } from "#boot/folder/finding.ts";
-import { findLoss } from "#boot/folder/missing-data.ts";
+import { findMissingData } from "#boot/folder/missing-data.ts";
 import type { Use } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
@@ -11,7 +11,7 @@ import type { Log } from "#kernel/log.ts";
 import type { UsageFacts } from "#storage/engine.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
-import { findRightsFailure, standAlone, toTrouble, type Look } from "./diagnosis.ts";
+import { findRightsFailure, standAlone, toDiagnosis, type Look } from "./diagnosis.ts";
 
 const RESTORE = "Stop the server and restore a backup: lockport restore FILE --force.";
 const FOREIGN =
@@ -34,7 +34,7 @@ export function checkLock({ dataDir }: Config): LockFound {
     const advice = `Stop the server that runs from the folder, if one does, and remove the file: rm ${path}`;
     const check = engine.inspect.isDamage(cause)
       ? toFailure(name, `${path} is damaged: no server starts, and no restore`, advice)
-      : toTrouble({ name, needs: [[path, "change"]], advice }, cause);
+      : toDiagnosis({ name, needs: [[path, "change"]], advice }, cause);
     return { check, isServing: null };
   }
 }
@@ -54,7 +54,7 @@ export function checkCatalog(config: Config): CatalogFound {
   if (refused !== null) return found(refused);
   try {
     if (engine.inspect.findCatalogAge(path) === "none") {
-      return found(findLossOf(config, name) ?? toOk(name, "not made yet: the first start makes it"));
+      return found(findMissingDataOf(config, name) ?? toOk(name, "not made yet: the first start makes it"));
     }
     const { isCurrent, schema, secretCheckValue } = engine.inspect.inspectCatalog(path);
     const damage = findDamage(look);
@@ -69,7 +69,7 @@ export function checkCatalog(config: Config): CatalogFound {
       : toWarning(name, `sound, of an older version (${schema})`, UPDATE);
     return found(check, secret !== null);
   } catch (cause) {
-    return found(toTrouble(look, cause));
+    return found(toDiagnosis(look, cause));
   }
 }
 
@@ -87,7 +87,7 @@ export function checkUsage(config: Config): UsageFound {
   if (refused !== null) return { check: refused, facts: null };
   try {
     if (!engine.inspect.hasUsageDatabase(path)) {
-      const lost = findLossOf(config, name);
+      const lost = findMissingDataOf(config, name);
       return { check: lost ?? toOk(name, "not made yet: the first start makes it"), facts: null };
     }
     const facts = engine.inspect.inspectUsage(path);
@@ -95,7 +95,7 @@ export function checkUsage(config: Config): UsageFound {
     if (damage !== null) return { check: damage, facts: null };
     return { check: toOk(name, `sound, schema ${facts.schema}`), facts };
   } catch (cause) {
-    return { check: toTrouble(look, cause), facts: null };
+    return { check: toDiagnosis(look, cause), facts: null };
   }
 }
 
@@ -161,10 +161,10 @@ async function lookAtJournal(directory: string, { config, facts, look }: Journal
   }
 }
 
-function findLossOf(config: Config, name: string): Check | null {
-  const loss = findLoss(config);
-  if (loss === null || loss.database !== name) return null;
-  const { finding, advice } = loss;
+function findMissingDataOf(config: Config, name: string): Check | null {
+  const missing = findMissingData(config);
+  if (missing === null || missing.database !== name) return null;
+  const { finding, advice } = missing;
   return toFailure(name, finding, toOwnSentence(advice));
 }
 
@@ -183,7 +183,7 @@ function findDamage(look: Look): Check | null {
     engine.inspect.requireIntact(path);
     return null;
   } catch (cause) {
-    return toTrouble({ ...look, advice: RESTORE }, cause);
+    return toDiagnosis({ ...look, advice: RESTORE }, cause);
   }
 }
 

@@ -1,5 +1,5 @@
 import { statfsSync } from "node:fs";
-import { findExisting, findObstacle, type Use } from "#boot/folder/permission-problem.ts";
+import { findExisting, findPermissionProblem, type Use } from "#boot/folder/permission-problem.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { findCode, isDiskFull } from "#kernel/system-code.ts";
 import { toFailure, type Check } from "./check.ts";
@@ -18,8 +18,8 @@ export interface Look {
 /** The first thing that this user has no right to, as a finding; null when there is none. */
 export function findRightsFailure({ name, needs }: Pick<Look, "name" | "needs">): Check | null {
   for (const [path, use] of needs) {
-    const obstacle = findObstacle(path, use);
-    if (obstacle !== null) return toFailure(name, obstacle.finding, obstacle.advice);
+    const problem = findPermissionProblem(path, use);
+    if (problem !== null) return toFailure(name, problem.finding, problem.advice);
   }
   return null;
 }
@@ -29,12 +29,12 @@ export async function standAlone(look: Look, check: () => Check | Promise<Check>
   try {
     return await check();
   } catch (cause) {
-    return toTrouble(look, cause);
+    return toDiagnosis(look, cause);
   }
 }
 
 /** What was thrown in a check, as its finding: rights and room before anything that a backup would mend. */
-export function toTrouble(look: Look, cause: unknown): Check {
+export function toDiagnosis(look: Look, cause: unknown): Check {
   const refused = findRightsFailure(look);
   if (refused !== null) return refused;
   const { name, advice } = look;

@@ -8,7 +8,7 @@ import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 import { findOwnerCheck } from "./owner.ts";
-import { findRightsFailure, standAlone, toTrouble, type Look } from "./diagnosis.ts";
+import { findRightsFailure, standAlone, toDiagnosis, type Look } from "./diagnosis.ts";
 
 const FOLDER = "data folder";
 const OTHERS_MODE = 0o077;
@@ -41,7 +41,7 @@ export function checkFolder(config: Config): FolderFound {
       needs: [[dataDir, "keep"]],
       advice: "Set PROXY_DATA_DIR to a folder.",
     };
-    return { check: toTrouble(look, cause), isOpen: false };
+    return { check: toDiagnosis(look, cause), isOpen: false };
   }
 }
 

@@ -30,7 +30,7 @@ export async function checkPort(
   }
   if (port === 0) return toOk(name, "a free one is chosen at each start");
   try {
-    // As the server does it, which is told more than a bare socket is.
+    // Listens as the server does, since the runtime tells a server more than a bare socket.
     await Bun.serve({ hostname: host, port, reusePort: false, fetch: () => new Response() }).stop(true);
     return toOk(name, `${where} is free`);
   } catch (cause) {

@@ -21,7 +21,7 @@ const FILE_SETTINGS: { readonly [name: string]: string } = {
 export interface SettingSource {
   readonly name: string;
   readonly source: "flag" | "environment" | "file" | "default";
-  /** As an operator writes it; null for what is secret, and for none. */
+  /** The value as an operator writes it; null for a secret, and when there is none. */
   readonly value: string | null;
 }
 

@@ -61,7 +61,7 @@ function requireRoom(folder: string, sizeBytes: number): void {
   );
 }
 
-/** A read that waits for somebody who sends nothing ends as well. */
+/** Ends a read as well that waits for a sender which sends nothing. */
 async function* untilAborted(
   chunks: AsyncIterable<Uint8Array>,
   signal: AbortSignal,

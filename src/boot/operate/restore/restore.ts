@@ -37,7 +37,7 @@ export interface Restored {
 /** A backup whose seal holds. */
 interface Backup {
   readonly path: string;
-  /** As a person knows it. */
+  /** The path as the operator knows it. */
   readonly label: string;
   readonly archiveBytes: number;
   readonly manifest: BackupManifest;

@@ -85,7 +85,7 @@ export class Journal implements UsageJournal {
     if (this.#pending.length === 0) {
       const taken = this.#tryWrite(lines);
       if (taken === lines.length) {
-        // Afterwards, so that whoever encodes the next lines knows where they will go.
+        // Afterwards, so that the next lines are encoded for the segment that they go to.
         if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
         return;
       }
@@ -202,13 +202,13 @@ export class Journal implements UsageJournal {
     if (this.#syncing !== null) return;
     this.#syncing = this.#sync().finally(() => {
       this.#syncing = null;
-      // Whoever came meanwhile is covered by the next one only.
+      // Requests that came meanwhile are covered by the next sync only.
       if (this.#pending.length === 0 && this.#syncWaiters.length > 0) this.#startSync();
     });
   }
 
   async #sync(): Promise<void> {
-    // While lines wait in memory nobody's end is on the disk yet.
+    // While lines wait in memory no request's end is on the disk yet.
     const waiters = this.#pending.length === 0 ? this.#syncWaiters.splice(0) : [];
     const retired = this.#retired.splice(0);
     const fd = this.#fd;

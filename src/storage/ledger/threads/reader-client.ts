@@ -42,7 +42,7 @@ export class ReaderClient {
   readonly #arriving = new Set<Waiting>();
   readonly #reports: Waiting[] = [];
   readonly #lookups: Waiting[] = [];
-  /** What the Worker is reading; it stays until the answer comes, also when nobody wants that any more. */
+  /** What the Worker is reading; it stays until the answer comes, even when the caller has gone. */
   #current: Waiting | null = null;
   #thread: WorkerThread<ReaderCommand, ReaderReply> | null = null;
   #lastId = 0;
@@ -161,7 +161,7 @@ export class ReaderClient {
       onReply: (reply) => this.#settle(reply),
       onEnded: (willRestart) => {
         if (!willRestart) this.#thread = null;
-        // What killed it may have been the question: nobody asks it again but the caller.
+        // What killed it may have been the question: only the caller asks it again.
         this.#refuseAll();
       },
       onRestart: () => {},

@@ -47,7 +47,7 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
       this.#resolveReady = resolve;
       this.#rejectReady = reject;
     });
-    // Looked at by whoever waits; a Worker that dies before anyone does must not end the process.
+    // Looked at by the waiting caller; a Worker that dies before that must not end the process.
     this.#ready.catch(() => {});
     this.#worker = this.#spawn();
   }
@@ -81,7 +81,7 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
     await this.#terminate();
   }
 
-  /** Its connection closes its files only with the thread itself: statements that nobody finalised hold them. */
+  /** Its connection closes its files only with the thread itself: statements that were not finalized hold them. */
   async #terminate(): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, TERMINATE_WAIT_MS_MAX);

@@ -26,7 +26,7 @@ export interface WriterClientOptions {
   readonly onCommit: (commit: Commit) => void;
 }
 
-/** The data plane's end of the writer Worker. Commands not yet answered are asked again of a Worker that was started anew. */
+/** The data plane's end of the writer Worker. Commands not yet answered are asked again of a Worker that was started again. */
 export class WriterClient {
   readonly #thread: WorkerThread<WriterCommand, WriterReply>;
   readonly #waiting = new Map<number, Waiting>();

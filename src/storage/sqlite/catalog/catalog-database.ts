@@ -72,7 +72,7 @@ export function toCatalogDatabase(
 const SECRET_CHECK_KEY = "secret_check";
 const INSERT_CHECK_VALUE = "INSERT INTO meta (key, value) VALUES (?, ?)";
 
-/** Of the secret key that the catalog was made with; null when that is not in it. */
+/** The check value of the secret key that the catalog was made with; null when it has none. */
 export function readSecretCheckValue(client: Database): string | null {
   const row = client
     .query<{ value: string }, [string]>("SELECT value FROM meta WHERE key = ?")

@@ -8,7 +8,7 @@ import { toModel, toModelRow, toProvider, toProviderRow } from "./catalog-rows.t
 import type { Connection, Orm } from "./connection.ts";
 import { models, prices, pricingFeed, providers } from "./schema.ts";
 
-/** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of whoever planned it, and nothing is written. */
+/** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
 export function createCatalogStore(connection: Connection, recordAudit: RecordAudit): CatalogStore {
   const { orm } = connection;
   const putPrices = createPriceWriter(orm);
@@ -55,7 +55,7 @@ export function createCatalogStore(connection: Connection, recordAudit: RecordAu
           applyAll(change.writes);
           for (const entry of change.audit) recordAudit(entry);
           if (change.writes.length === 0) return { change, after: before };
-          // Under the write lock nobody else has changed a price since `before`.
+          // The write lock keeps every other process from changing a price since `before`.
           const kept = change.writes.some(isOfPrice) ? null : before.snapshot.priceBook;
           return { change, after: takePicture(kept) };
         },

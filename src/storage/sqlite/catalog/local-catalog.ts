@@ -17,7 +17,7 @@ const FORMAT_BYTES = [18, 19] as const;
 const ROLLBACK_JOURNAL = 1;
 
 /**
- * Opens a catalog that somebody else may be serving, to look at it: no file is made or changed, and a step that writes
+ * Opens a catalog that a server may be using, to look at it: no file is made or changed, and a step that writes
  * fails. One of an older schema is read as a copy in memory, brought up to date there: it shows what was committed when it was
  * opened. Throws SetupError like `openCatalogDatabase`, and when nothing is in the file.
  */

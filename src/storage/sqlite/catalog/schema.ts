@@ -185,7 +185,7 @@ export const relayTokens = sqliteTable(
   ],
 );
 
-/** Who somebody is to an identity provider; a principal that never signed in by one has no row. */
+/** An account at an identity provider; a principal that never signed in by one has no row. */
 export const oidcSubjects = sqliteTable(
   "oidc_subject",
   {

@@ -25,7 +25,7 @@ export function tryLockDataFolder(dataDir: string): FolderLock | null {
     ensureDatabaseFile(path);
     const database = new Database(path, { readwrite: true });
     try {
-      // Whoever only asks (`isDataFolderLocked`) holds a shared lock for a moment.
+      // A process that only asks (`isDataFolderLocked`) holds a shared lock for a moment.
       database.run("PRAGMA busy_timeout = 200");
       database.run("BEGIN EXCLUSIVE");
     } catch (cause) {

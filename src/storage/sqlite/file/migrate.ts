@@ -141,7 +141,7 @@ function readApplied(db: Database, path: string): readonly AppliedRow[] {
   return db.query<AppliedRow, []>(`SELECT name, hash FROM ${MIGRATIONS_TABLE} ORDER BY position`).all();
 }
 
-/** Of the text as it is in the repository: a checkout with CRLF line ends makes the same schema. */
+/** Hash of the text as it is in the repository: a checkout with CRLF line ends makes the same schema. */
 function hashOf(migration: Migration): string {
   return sha256Hex(migration.sql.replaceAll("\r\n", "\n"));
 }

@@ -56,7 +56,7 @@ export function withSetupErrors<Result>(path: string, step: () => Result): Resul
   }
 }
 
-/** True for a lock that somebody else holds, in any of its extended codes (sqlite.org/rescode.html). */
+/** True for a lock that another connection holds, in any of its extended codes (sqlite.org/rescode.html). */
 export function isBusy(cause: unknown): boolean {
   if (cause instanceof SQLiteError) return (cause.code ?? "").startsWith("SQLITE_BUSY");
   // drizzle wraps what a one-time statement throws.
@@ -105,13 +105,13 @@ function applyPragmas(db: Database): void {
   db.run("PRAGMA synchronous = FULL");
   // Off by default, and per connection: without it a deleted principal would leave its keys behind.
   db.run("PRAGMA foreign_keys = ON");
-  // A file that somebody tampered with must not run functions out of its schema.
+  // A file that was tampered with must not run functions out of its schema.
   db.run("PRAGMA trusted_schema = OFF");
   // Sorters must not spill names and hashes into files of other modes.
   db.run("PRAGMA temp_store = MEMORY");
 }
 
-/** WAL lets readers go on while anybody writes. It stays set in the file, but the switch itself ignores `busy_timeout`. */
+/** WAL lets readers go on while a writer is at work. It stays set in the file, but the switch itself ignores `busy_timeout`. */
 function switchToWal(db: Database): void {
   for (let waitedMs = 0; ; waitedMs += WAL_RETRY_INTERVAL_MS) {
     try {

@@ -3,7 +3,7 @@ import { SetupError } from "#kernel/errors.ts";
 
 /**
  * Throws a `SetupError` unless every page is sound, and with `integrity_check` every index too (sqlite.org/pragma.html).
- * Reads the whole file. The sentence says `name`, since a copy's own path means nothing to anybody.
+ * Reads the whole file. The sentence says `name`, since a copy's own path means nothing to its reader.
  */
 export function requireSound(db: Database, name: string, check: "quick_check" | "integrity_check"): void {
   const [[finding] = []] = db.query(`PRAGMA ${check}(1)`).values();

@@ -39,7 +39,7 @@ export function readPosition(database: Database): JournalPosition {
   return { segment: state?.journal_segment ?? 0, offsetBytes: state?.journal_offset ?? 0 };
 }
 
-/** The writer's connection. It never waits inside SQLite: whoever writes tries again, and does other work in between. */
+/** The writer's connection. It never waits inside SQLite: a write is tried again, with other work in between. */
 export function openForWriting(path: string): Database {
   const database = openSqlite(path);
   database.run("PRAGMA busy_timeout = 0");

@@ -38,7 +38,7 @@ const DAY_MEASURES = `${HOUR_MEASURES},
  * Money is `hi * 10^9 + lo` pico with lo < 10^9: halves add up exactly over any number of rows.
  * A day lives in `day_total` until it is sealed, then in `sealed_day_total` and, summed again, in `month_total`.
  * `dimension` holds the values that a filter often asks for alone (a client, a model, a tag …), each with totals of every
- * sealed day from its `first_day` on, whoever it was combined with; before that day it is in the totals by combination only.
+ * sealed day from its `first_day` on, whatever it was combined with; before that day it is in the totals by combination only.
  * The value of a principal is its `[id, name]`, of a provider its id.
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */

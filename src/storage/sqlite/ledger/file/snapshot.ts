@@ -40,7 +40,7 @@ export async function snapshotLedger(options: SnapshotOptions): Promise<readonly
     copy.run("PRAGMA foreign_keys = OFF");
     copy.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     copy.run(`PRAGMA cache_size = -${PAGES_KIB}`);
-    // Nobody reads it before it is complete: one that was cut off is thrown away.
+    // The copy is read only once it is complete: an interrupted one is thrown away.
     copy.query("PRAGMA journal_mode = OFF").get();
     copy.run("PRAGMA synchronous = OFF");
     copy.query("ATTACH ? AS source").run(databasePath);

@@ -6,7 +6,7 @@ import type { RawRange, Span, WindowCut } from "#storage/ledger/windows/window-c
 
 /**
  * A SELECT with `combination`, `result` and the measures of `day_total`, as they stand there: input normalised, audio in
- * whole microseconds, money in two halves, a quantity that nobody reported NULL. Not grouped: a pair comes many times.
+ * whole microseconds, money in two halves, a quantity that was not reported NULL. Not grouped: a pair comes many times.
  */
 export interface MeasureSource {
   readonly sql: string;

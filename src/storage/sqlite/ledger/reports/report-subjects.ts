@@ -16,7 +16,7 @@ export function findSubjects(
   let missing = listMissing(known, combinations);
   if (missing.length === 0) return known;
   if (known.size + missing.length > SUBJECTS_MAX) {
-    // The map starts anew; one answer may need more of them than are kept.
+    // The map is emptied; one answer may need more of them than are kept.
     subjectsOf.set(database, (known = new Map<number, ReportSubject>()));
     missing = listMissing(known, combinations);
     if (missing.length > SUBJECTS_MAX) subjectsOf.delete(database);
@@ -25,7 +25,7 @@ export function findSubjects(
   return known;
 }
 
-/** Of one that is among those that were asked for. */
+/** The subject of a combination that was among those asked for. */
 export function getSubject(subjects: ReadonlyMap<number, ReportSubject>, combination: number): ReportSubject {
   const subject = subjects.get(combination);
   if (subject === undefined) throw new Error("a combination is missing");

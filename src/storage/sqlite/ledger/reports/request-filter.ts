@@ -6,7 +6,7 @@ import type { DimensionKind } from "#storage/sqlite/ledger/file/dimension-kinds.
 export interface ResolvedFilter {
   /** SQL conditions over columns `combination` and `result`, each beginning with AND; empty when everything matches. */
   readonly condition: string;
-  /** The same over the columns of `event`. */
+  /** SQL conditions over the columns of `event`, in the same form. */
   readonly eventCondition: string;
   /** The part of `condition` on the result alone. */
   readonly resultCondition: string;

@@ -18,7 +18,7 @@ type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
 /**
  * The summary of `StatsStore.readSummary`, grouped and spelled by the report. The team's is made of totals by combination:
  * throws `range_too_large` when more than `sumsMax` of them would be in memory. The others are grouped by the database, since
- * tags, of which anybody may send new ones, are no part of them.
+ * tags, of which any caller may send new ones, are no part of them.
  */
 export function readSummary(database: Database, query: SummaryQuery, sumsMax = SUMS_MAX): EncodedReport {
   return readTransaction(database, () => {

@@ -106,7 +106,7 @@ function countOpenDays(database: Database, filter: ResolvedFilter, { first, end 
     .map((row) => toSlice(row, DAY_US));
 }
 
-/** As one slice: to group a month of a broad filter by day takes ten times as long as to add it up. */
+/** The window as one slice: to group a month of a broad filter by day takes ten times as long as to add it up. */
 function countSealedDays(database: Database, filter: ResolvedFilter, { first, end }: Span): readonly Slice[] {
   const row = database
     .query<{ requests: number | null }, [number, number]>(

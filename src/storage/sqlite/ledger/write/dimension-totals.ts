@@ -62,7 +62,7 @@ export class DimensionTotals {
     }
   }
 
-  /** Of a day that was sealed before. */
+  /** Adds an event that comes late, to a day that was sealed before. */
   addLate({ day, combination, outcome, sum }: LateSum): void {
     this.#dimensions.load([combination]);
     for (const dimension of this.#dimensions.idsOf(combination, day)) {

@@ -5,7 +5,7 @@ import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kind
 export interface DimensionLimits {
   /** Rows of one sealed day from which a value is worth totals of its own: a year with fewer is added up in some 30 ms. */
   readonly dayRowsMin: number;
-  /** The same for kinds of which a filter may ask for many values at once: clients by prefix, providers by exclusion. */
+  /** The same bound for kinds of which a filter may ask for many values at once: clients by prefix, providers by exclusion. */
   readonly dayRowsMinOfMany: number;
   /** Values of one kind that have totals. A year of them takes some 50 kB each. */
   readonly valuesMax: number;
@@ -15,7 +15,7 @@ export const DIMENSION_LIMITS: DimensionLimits = { dayRowsMin: 96, dayRowsMinOfM
 
 const ASKED_IN_NUMBERS: ReadonlySet<DimensionKind> = new Set(["client", "provider"]);
 
-/** Combinations whose values are kept in memory; past it the map starts anew. */
+/** Combinations whose values are kept in memory; beyond it the map is emptied. */
 const COMBINATIONS_MAX = 50_000;
 
 /**
@@ -50,7 +50,7 @@ export class Dimensions {
     this.#countOfKind.clear();
   }
 
-  /** Of a day that is being sealed: which values get totals from now on, by how many rows they have in it. */
+  /** Chooses, for a day that is being sealed, the values that get totals from now on: those with many rows in it. */
   choose(day: number, rows: readonly { readonly combination: number }[]): void {
     this.load(rows.map(({ combination }) => combination));
     const rowsOf = new Map<Value, number>();

@@ -3,7 +3,7 @@ import type { PriceSet } from "#kernel/units.ts";
 import type { UsageShape, UsageDimensions } from "#usage/event.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
 
-/** Entries per table kept in memory; past it the map starts anew and asks the file. */
+/** Entries per table kept in memory; beyond it the map is emptied and the file is asked. */
 const CACHE_ENTRIES_MAX = 50_000;
 /** 128 bits of SHA-256: the text itself would be kept twice. */
 const FINGERPRINT_BYTES = 16;
@@ -22,7 +22,7 @@ export class Interning {
   readonly #results = new Map<string, number>();
   readonly #priceSets = new Map<string, number>();
   readonly #manners = new Map<string, number>();
-  /** The same by the objects that many lines share: nothing is put together to look it up. */
+  /** Ids by the objects that many lines share: a look-up builds no key. */
   #byDimensions = new WeakMap<UsageDimensions, Map<UsageShape | null, number>>();
   #byPrices = new WeakMap<PriceSet, number>();
   readonly #findCombination: Statement<Id, [Uint8Array]>;

@@ -48,7 +48,7 @@ export class UsageWriter {
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
   /** Set when a transaction failed: memory may be ahead of the file. */
   #isStale = true;
-  /** Of the batch in hand, or the last one. */
+  /** Events of the current batch, or of the last one. */
   #eventCount = 0;
 
   constructor(options: WriterOptions) {
@@ -218,7 +218,7 @@ interface StateRow {
   readonly pruned_before_us: number;
 }
 
-/** The end of a request that was under way when its process was killed: how long it ran nobody knows. */
+/** The end of a request that was under way when its process was killed: its duration is unknown. */
 const CUT_OFF: UsageFigures = {
   statusCode: 502,
   outcome: "unreachable",
