@@ -4,21 +4,20 @@ import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { openAtRest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import { inBothThemes } from "./support/themes.ts";
-import type { VisitorOptions } from "./support/visitor.ts";
+import type { Renewal } from "./support/visitor.ts";
 
 const browser = useBrowser();
 
+const FIRST_START = {};
 let site: Site;
 beforeEach(async () => {
-  site = await browser.newSite();
+  site = await browser.sharedSite(FIRST_START);
 });
 
-async function visit(path: string, options: Partial<VisitorOptions> = {}): Promise<Page> {
-  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
-  await signInAsAdmin(visitor, site);
+async function visit(path: string, options: Renewal = {}): Promise<Page> {
+  const visitor = await browser.sharedVisitor(site, options);
   await openAtRest(visitor.page, path);
   return visitor.page;
 }
