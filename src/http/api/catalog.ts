@@ -115,5 +115,5 @@ function readSwitch(query: Query, name: string): boolean {
   if (value === "1" || value === "true") return true;
   // A dry run that is spelled wrong must not change anything.
   if (value === "0" || value === "false") return false;
-  throw new ProxyError("invalid_request", `${name} is 1 or true, or left out.`, { param: name });
+  throw new ProxyError("invalid_request", `${name} is 1, 0, true or false.`, { param: name });
 }
