@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const LOCKPORT = await executable();
 const DISK_BYTES = 4 * 1024 * 1024;
 /** What is free, so that each of the files of a first start is the one that finds no room. */
 const FREE_KIB = [0, 4, 8, 12, 24, 64, 128] as const;
@@ -18,8 +19,7 @@ const isMounted =
   process.getuid?.() === 0 &&
   Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "tmpfs", disk]).exitCode === 0;
 
-const run = (...line: string[]) =>
-  runProcess([process.execPath, "--no-env-file", MAIN, ...line], { env: { PROXY_PORT: "0" } });
+const run = (...line: string[]) => runProcess([LOCKPORT, ...line], { env: { PROXY_PORT: "0" } });
 
 /** Nothing on it but what takes all of its room up to `freeBytes`. */
 function fill(freeBytes: number): void {

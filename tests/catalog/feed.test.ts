@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { FEED_ENTRIES_MAX, parseFeed, parsePricePerUnit } from "#catalog/feed.ts";
 import { isUnit, type Unit } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
+import { scale } from "../support/scale.ts";
 import { ADMIN, expectRefused, openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";
 
 const PICO = 1_000_000;
@@ -384,7 +385,7 @@ describe("loading a feed", () => {
           await apart.close();
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 15 * scale },
     );
   }, 30_000);
 });

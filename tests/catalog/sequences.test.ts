@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ModelDraft, ModelPatch, PricingDraft } from "#catalog/model-draft.ts";
 import type { Unit } from "#kernel/units.ts";
+import { scale } from "../support/scale.ts";
 import { ADMIN, openTestCatalog, refusalOf, type TestCatalog } from "./support.ts";
 
 /**
@@ -298,7 +299,7 @@ test("whatever admins do in whatever order, the catalog is what the plain rules 
         await fixture.close();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 20 * scale },
   );
 }, 60_000);
 

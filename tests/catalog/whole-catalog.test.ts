@@ -3,10 +3,11 @@ import fc from "fast-check";
 import type { CatalogMode } from "#catalog/catalog-plan.ts";
 import { toCatalogDraft, toCatalogFileView } from "#views/catalog-file.ts";
 import { toCatalogOutcomeView } from "#views/catalog-outcome.ts";
+import { scale } from "../support/scale.ts";
 import { life, live } from "./lives.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";
 
-const RUNS = 40;
+const RUNS = 14 * scale;
 
 type CatalogFile = ReturnType<typeof toCatalogFileView>;
 type CatalogJson = Parameters<typeof toCatalogDraft>[0];

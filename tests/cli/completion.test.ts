@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listNodes, readCommandTree, type CommandNode } from "#cli/help/command-tree.ts";
 import { SHELLS, type Shell } from "#cli/help/completion.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
+import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
@@ -17,12 +18,7 @@ beforeAll(async () => {
   folder = makeFolder();
   dataDir = join(folder.path, "data");
   writeFileSync(join(folder.path, "a file.json"), "{}");
-  const main = join(import.meta.dir, "../../src/main.ts");
-  writeFileSync(
-    join(folder.path, "lockport"),
-    `#!/bin/sh\nexec '${process.execPath}' --no-env-file '${main}' "$@"\n`,
-    { mode: 0o755 },
-  );
+  symlinkSync(await executable(), join(folder.path, "lockport"));
   for (const shell of SHELLS) {
     const { code, data, messages } = await runLocal("/nonexistent", ["complete", shell]);
     expect({ code, messages }).toEqual({ code: 0, messages: "" });

@@ -6,6 +6,7 @@ import { formatCatalog } from "#interchange/catalog-text.ts";
 import { toCatalogFileView } from "#views/catalog-file.ts";
 import { life, live } from "../catalog/lives.ts";
 import { openTestCatalog } from "../catalog/support.ts";
+import { scale } from "../support/scale.ts";
 
 test(
   "a catalog that is written as text, or as JSON, is read as the same catalog, and written again as the same bytes",
@@ -24,7 +25,7 @@ test(
           await one.close();
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 14 * scale },
     ),
   120_000,
 );

@@ -16,6 +16,7 @@ import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { makeFolder } from "../support/folder.ts";
+import { scale } from "../support/scale.ts";
 import type { RandomUsage } from "./usage.ts";
 import {
   arbitraryUsage,
@@ -218,7 +219,7 @@ describe("the totals of a dimension", () => {
         }
         reader.close();
       }),
-      { numRuns: 40 },
+      { numRuns: 14 * scale },
     );
   }, 20_000);
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { formatInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
+import { scale } from "../support/scale.ts";
 import {
   arbitraryCase,
   byFields,
@@ -99,7 +100,7 @@ describe("the report on errors", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 50 },
+      { numRuns: 18 * scale },
     );
   }, 30_000);
 

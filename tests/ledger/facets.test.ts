@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FACET_NAMES, type FacetName } from "#stats/store.ts";
 import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
+import { scale } from "../support/scale.ts";
 import { arbitraryCase, CONTEXT, nameProvider, select, writeCase } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
@@ -59,7 +60,7 @@ describe("the facets", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 50 },
+      { numRuns: 18 * scale },
     );
   }, 30_000);
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { compareCodeUnits } from "#kernel/text.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
+import { scale } from "../support/scale.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {
   arbitraryQuery,
@@ -100,7 +101,7 @@ describe("the request log", () => {
           writer.close();
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 20 * scale },
     );
   }, 30_000);
 
@@ -140,7 +141,7 @@ describe("the request log", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 30 },
+      { numRuns: 10 * scale },
     );
   }, 30_000);
 

@@ -7,9 +7,10 @@ import { snapshotLedger } from "#storage/sqlite/ledger/file/snapshot.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
+import { scale } from "../support/scale.ts";
 import { NEW_YEAR_US } from "./usage.ts";
 
-const EVENTS = 5_000;
+const EVENTS = 2_000 * scale;
 const SNAPSHOTS_MIN = 10;
 
 let folder: ReturnType<typeof makeFolder>;

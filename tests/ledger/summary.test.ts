@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { picoToNumber } from "#kernel/units.ts";
 import type { SummaryGrouping } from "#stats/store.ts";
 import { readSummary } from "#storage/sqlite/ledger/reports/summary.ts";
+import { scale } from "../support/scale.ts";
 import {
   arbitraryCase,
   byFields,
@@ -90,7 +91,7 @@ describe("the usage summary", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 40 },
+      { numRuns: 14 * scale },
     );
   }, 30_000);
 

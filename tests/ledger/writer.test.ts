@@ -9,6 +9,7 @@ import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEvent } from "#usage/event.ts";
 import { JournalEncoder } from "#usage/journal-encoder.ts";
+import { scale } from "../support/scale.ts";
 import type { RandomUsage } from "./usage.ts";
 import {
   arbitraryUsage,
@@ -96,7 +97,7 @@ describe("totals", () => {
           expectTotals(bench.read, usages);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 20 * scale },
     );
   }, 30_000);
 
@@ -120,7 +121,7 @@ describe("totals", () => {
           expectTotals(bench.read, [...usages, ...late], { rowsFromUs: cutUs });
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 10 * scale },
     );
   }, 30_000);
 
@@ -334,7 +335,7 @@ describe("the journal", () => {
           expect(bench.damage).toEqual([]);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 20 * scale },
     );
   }, 30_000);
 
