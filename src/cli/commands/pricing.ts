@@ -39,7 +39,8 @@ export function addPricingCommands(program: Command, terminal: Terminal): void {
 A feed is JSON (- reads it from stdin):
   {"version": "2026-03", "entries": [
     {"model": "gpt-5", "unit": "input_tokens", "price_per_million": 1.25}]}
-Units: ${UNITS.join(", ")}.
+Units:
+  ${UNITS.join("\n  ")}
 Prices of what it does not name stay.`,
   );
   addExamples(load, [
