@@ -153,7 +153,7 @@ function Tiles({ tallies, isCompared }: TilesProps) {
   );
 }
 
-/** Of the requests that came to an end: who hung up neither failed nor succeeded. */
+/** The share of requests that failed. Those whose caller hung up count neither as failed nor as succeeded. */
 function FailureRate({ tally }: { readonly tally: Tally }) {
   const rate = toShare(tally, FAILURES);
   if (rate === null) return <Absent />;

@@ -78,7 +78,7 @@ const POLL_MS = 2_000;
 
 const ONE = { limit: 1 } as const;
 
-/** Of everybody since the first: no request ever is a series without buckets. */
+/** The series of all callers since the first request; it has no buckets before there is one. */
 function requestCountQuery() {
   return {
     ...teamSeriesQuery({ bucket: "month" }),

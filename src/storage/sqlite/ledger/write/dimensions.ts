@@ -5,7 +5,7 @@ import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kind
 export interface DimensionLimits {
   /** Rows of one sealed day from which a value is worth totals of its own: a year with fewer is added up in some 30 ms. */
   readonly dayRowsMin: number;
-  /** The same bound for kinds of which a filter may ask for many values at once: clients by prefix, providers by exclusion. */
+  /** That bound for kinds of which a filter may ask for many values at once: clients by prefix, providers by exclusion. */
   readonly dayRowsMinOfMany: number;
   /** Values of one kind that have totals. A year of them takes some 50 kB each. */
   readonly valuesMax: number;
