@@ -24,10 +24,11 @@ const MICROS_PER_UNIT = 1_000_000n;
 /** The quantities that a request is billed for, each multiplied by its price: no token is in two of them. */
 export function toBilledQuantities(usage: ReportedUsage): Quantities {
   const disjoint = toDisjointQuantities(usage);
-  return byUnit(UNITS, (unit) => {
-    const quantity = disjoint[unit];
-    return quantity === undefined || Number.isInteger(quantity) ? quantity : toMillionths(quantity);
-  });
+  return byUnit(UNITS, (unit) => toBilledQuantity(disjoint[unit]));
+}
+
+function toBilledQuantity(quantity: number | undefined): number | undefined {
+  return quantity === undefined || Number.isInteger(quantity) ? quantity : toMillionths(quantity);
 }
 
 function toMillionths(quantity: number): number {
@@ -42,16 +43,19 @@ function toMillionths(quantity: number): number {
  */
 export function priceUsage(usage: ReportedUsage | null, prices: PriceSet): Cost {
   if (usage === null) return { costPico: null, unpriced: false };
-  const quantities = toBilledQuantities(usage);
+  const disjoint = toDisjointQuantities(usage);
   let costPicoMicros: bigint | null = null;
   let unpriced = false;
   for (const unit of UNITS) {
-    const quantity = quantities[unit];
-    // A row of the request log tells no detail of zero, so that none makes a cost of zero.
-    if (quantity === undefined || (quantity === 0 && !isReportUnit(unit))) continue;
+    const reported = disjoint[unit];
+    const quantity = toBilledQuantity(reported);
+    if (reported === undefined || quantity === undefined) continue;
     const pricePico = findUnitPrice(prices, unit);
-    if (pricePico === null) unpriced ||= quantity > 0;
-    else costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);
+    // As reported: a quantity that rounds to nothing has no price either, and reports count it from what is stored.
+    if (pricePico === null) unpriced ||= reported > 0;
+    // A row of the request log tells no detail of zero, so that none makes a cost of zero.
+    else if (quantity > 0 || isReportUnit(unit))
+      costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);
   }
   const costPico = costPicoMicros === null ? null : (costPicoMicros + MICROS_PER_UNIT / 2n) / MICROS_PER_UNIT;
   return { costPico, unpriced };

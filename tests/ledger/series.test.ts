@@ -14,6 +14,7 @@ import { readTransaction } from "#storage/sqlite/ledger/reports/read-transaction
 import { resolveFilter } from "#storage/sqlite/ledger/reports/request-filter.ts";
 import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
 import { cutLedger } from "#storage/sqlite/ledger/reports/ledger-edges.ts";
+import { priceUsage } from "#usage/cost.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {
@@ -339,6 +340,24 @@ describe("a series", () => {
 });
 
 describe("a window that was cut", () => {
+  test("counts a quantity above zero without a price as unpriced, in rows as in totals, even if it rounds to nothing", () => {
+    const toUsage = (audioSeconds: number): RandomUsage => {
+      const usage = { shape: "inclusive", quantities: { audio_seconds: audioSeconds } } as const;
+      const ending = { ...ENDING, usage, prices: {}, ...priceUsage(usage, {}) };
+      return { subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 1.5 * HOUR_US }, ending };
+    };
+    const { reader, writer } = write([5e-324, 4.999e-7, 5e-7, 1].map(toUsage));
+    const count = (sinceUs: number) => {
+      const query = { ...EVERYTHING, window: { sinceUs, untilUs: NEW_YEAR_US + DAY_US } };
+      return ask(reader, query, "day").buckets.map(({ unpricedRequests }) => unpricedRequests);
+    };
+    expect(count(NEW_YEAR_US)).toEqual([4]);
+    // A ragged beginning is counted from rows.
+    expect(count(NEW_YEAR_US + 1.25 * HOUR_US)).toEqual([4]);
+    reader.close();
+    writer.close();
+  });
+
   test("holds each matching event once, with the measures of its row, wherever it is counted", () => {
     fc.assert(
       fc.property(
