@@ -9,6 +9,12 @@ import { parsePricing, type WrittenPrices } from "./price-plan.ts";
 import type { PriceRow } from "./pricing.ts";
 import { parseProviderDraft, type ParsedProviderDraft, type ProviderDraft } from "./provider-draft.ts";
 
+/**
+ * What becomes of what is there already. `keep`: what the catalog does not have stays. `prune`: it is removed. `add`: what
+ * both have stays as it is, but for a provider's key that was missing, and has to be the same route or address.
+ */
+export type CatalogMode = "keep" | "prune" | "add";
+
 /** A whole catalog as a client wrote it (decisions, "A catalog in one transaction"), with its JSON types already checked. */
 export interface CatalogDraft {
   readonly providers: readonly CatalogProviderDraft[];

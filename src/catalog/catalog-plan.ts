@@ -2,30 +2,23 @@ import { type Actor, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Unit } from "#kernel/units.ts";
 import { CAPABILITIES_DEFAULT } from "./capability.ts";
+import { putFeeds, settlePrices, type IsFed } from "./catalog-price-plan.ts";
 import { compareCatalogs, toAuditSubject, type CatalogResourceChange } from "./catalog-changes.ts";
 import {
   parseCatalogDraft,
   within,
   type CatalogDraft,
+  type CatalogMode,
   type ParsedCatalogDraft,
   type ParsedCatalogModel,
   type ParsedCatalogProvider,
 } from "./catalog-draft.ts";
-import { planFeedRows, refuseTooManyPrices } from "./feed-plan.ts";
 import { planModelCreate, planModelDelete, planModelUpdate } from "./model-plan.ts";
-import { findOwnPrices, planPriceRemoval, planPrices, type WrittenPrices } from "./price-plan.ts";
 import { planProviderCreate, planProviderDelete, planProviderUpdate } from "./provider-plan.ts";
 import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
-import type { CatalogPlan, CatalogWrite } from "./store.ts";
+import type { CatalogPlan } from "./store.ts";
 import { createWorkingCopy, type WorkingCopy } from "./working-copy.ts";
-
-/**
- * What becomes of what is there already. `keep`: what the catalog does not have stays. `prune`: it is removed. `add`: what
- * both have stays as it is, but for a provider's key that was missing, and has to be the same route or address.
- */
-export type CatalogMode = "keep" | "prune" | "add";
 
 export interface CatalogBirth {
   /** The id and time of a resource that is made; always the same for the same kind and name, since a plan may be asked twice. */
@@ -65,7 +58,7 @@ export function planCatalog(
     const copy = createWorkingCopy(current);
     for (const provider of parsed.providers) putProvider(copy, provider, { mode, birth });
     putModels(current, copy, parsed, { mode, birth });
-    const fed = putFeeds(copy, parsed, { mode, birth });
+    const fed = putFeeds(copy, parsed, { mode, loadedAtUs: birth.loadedAtUs });
     settlePrices(
       copy,
       parsed.models.filter(({ draft: { alias } }) => mode !== "add" || current.findModel(alias) === null),
@@ -185,77 +178,6 @@ function isSameRoute(
   return model.route.kind === "name"
     ? bound.alias === draft.target
     : provider.name === draft.provider && upstreamName === draft.upstreamName;
-}
-
-/** Whether the draft's feeds price this unit of this name. */
-type IsFed = (name: string, unit: Unit) => boolean;
-
-function putFeeds(
-  copy: WorkingCopy,
-  { feedVersions, feedPrices }: ParsedCatalogDraft,
-  { mode, birth: { loadedAtUs } }: Context,
-): IsFed {
-  const fed = new Map<string, Set<Unit>>();
-  for (const { name, unit } of feedPrices) fed.set(name, (fed.get(name) ?? new Set()).add(unit));
-  const isFed: IsFed = (name, unit) => fed.get(name)?.has(unit) === true;
-  if (mode === "prune") {
-    const stale = copy.prices.filter(
-      ({ name, unit, feedVersion }) => feedVersion !== null && !isFed(name, unit),
-    );
-    copy.write(stale.map(({ name, unit }): CatalogWrite => ({ kind: "delete_price", name, unit })));
-  }
-  const rows = feedPrices.filter(({ name, unit }) => mode !== "add" || copy.findPrice(name, unit) === null);
-  refuseTooManyPrices(copy, rows, "feeds");
-  const writes = planFeedRows(copy, rows);
-  copy.write(writes);
-  const newest = feedVersions.at(-1);
-  const isLoaded =
-    newest !== undefined &&
-    (newest !== copy.feed?.version ||
-      writes.some((write) => write.kind === "put_price" && write.price.feedVersion === newest));
-  if (isLoaded) copy.write([{ kind: "put_feed", feed: { version: newest, loadedAtUs } }]);
-  else if (newest === undefined && mode === "prune") copy.write([{ kind: "put_feed", feed: null }]);
-  return isFed;
-}
-
-/**
- * Writes the prices that stand with a model where they are others than the draft's, or takes them away where it has none.
- * A model may be priced by the alias of another one, so that this goes on until nothing is left to write: once a model at most.
- */
-function settlePrices(copy: WorkingCopy, models: readonly ParsedCatalogModel[], isFed: IsFed): void {
-  for (let isDone = false; !isDone;) {
-    isDone = true;
-    for (const { draft, pricing } of models) {
-      const resolved = copy.findModel(draft.alias);
-      if (resolved === null) continue;
-      const writes = planOwnPrices(copy, resolved, { pricing, isFed });
-      if (writes.length > 0) isDone = false;
-      copy.write(writes);
-    }
-  }
-}
-
-function planOwnPrices(
-  copy: WorkingCopy,
-  resolved: ResolvedModel,
-  { pricing, isFed }: { readonly pricing: WrittenPrices | null; readonly isFed: IsFed },
-): readonly CatalogWrite[] {
-  const { model } = resolved;
-  const isFedHere = (unit: Unit) => isFed(model.alias, unit);
-  const own = findOwnPrices(copy, resolved, isFedHere);
-  if (pricing === null) return own === null ? [] : planPriceRemoval(copy, model);
-  const wanted = new Map([...pricing].filter(([unit]) => !isFedHere(unit)));
-  if (own !== null && isSamePrices(own, wanted)) return [];
-  const change = { before: model, after: model, written: pricing };
-  // A feed goes before what is written with a model, as if it were loaded afterwards.
-  return planPrices(copy, change).filter((write) => {
-    if (write.kind === "put_price") return !isFedHere(write.price.unit);
-    return write.kind !== "delete_price" || !isFedHere(write.unit);
-  });
-}
-
-function isSamePrices(left: WrittenPrices, right: WrittenPrices): boolean {
-  return left.size === right.size && [...left].every(([unit, price]) => right.get(unit) === price);
 }
 
 /** A catalog stands on its own: what it names is in it, so that nothing of it goes with what `prune` removes. */

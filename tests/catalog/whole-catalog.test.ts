@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { CatalogMode } from "#catalog/catalog-plan.ts";
+import type { CatalogMode } from "#catalog/catalog-draft.ts";
 import { toCatalogDraft, toCatalogFileView } from "#views/catalog-file.ts";
 import { toCatalogOutcomeView } from "#views/catalog-outcome.ts";
 import { scale } from "../support/scale.ts";

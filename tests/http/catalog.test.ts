@@ -69,6 +69,7 @@ test("a provider's name with a line end is refused as a name, not as a field", a
 
 const REFUSED: readonly (readonly [what: string, body: unknown, query: string, param: string | null])[] = [
   ["a dry run that is spelled wrong", FILE, "?dry_run=yes", "dry_run"],
+  ["a dry run that is said twice", FILE, "?dry_run=1&dry_run=0", "dry_run"],
   ["prune beside add_only", FILE, "?prune=1&add_only=1", "add_only"],
   ["another format", { ...FILE, lockport_catalog: 2 }, "", "lockport_catalog"],
   [

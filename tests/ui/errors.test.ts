@@ -14,7 +14,7 @@ import {
   toDrawnOutcomes,
   toShare,
   toShownOutcomes,
-  toTally,
+  toOutcomeCounts,
 } from "../../ui/pages/errors/outcomes.ts";
 
 const NO_BANDS: ErrorsRow["bands"] = {
@@ -56,16 +56,21 @@ const cancelled = (given: Partial<ErrorsRow> = {}) =>
 
 describe("outcomes", () => {
   test("the failure rate is that of the requests that were not cancelled", () => {
-    const tally = { ok: 6, upstream_error: 1, unreachable: 1, cancelled: 92 };
-    expect(toShare(tally, FAILURES)).toBe(0.25);
-    expect(toShare(tally, ["cancelled"])).toBe(0.92);
+    const counts = { ok: 6, upstream_error: 1, unreachable: 1, cancelled: 92 };
+    expect(toShare(counts, FAILURES)).toBe(0.25);
+    expect(toShare(counts, ["cancelled"])).toBe(0.92);
     expect(toShare(NO_REQUESTS, FAILURES)).toBeNull();
   });
 
-  test("a series adds up to one tally", () => {
+  test("a series adds up to one counts", () => {
     const bucket = { start: "", ok: 1, upstream_error: 2, unreachable: 3, cancelled: 4 };
-    expect(toTally([bucket, bucket])).toEqual({ ok: 2, upstream_error: 4, unreachable: 6, cancelled: 8 });
-    expect(toTally([])).toEqual(NO_REQUESTS);
+    expect(toOutcomeCounts([bucket, bucket])).toEqual({
+      ok: 2,
+      upstream_error: 4,
+      unreachable: 6,
+      cancelled: 8,
+    });
+    expect(toOutcomeCounts([])).toEqual(NO_REQUESTS);
   });
 
   test("without a filter the tables show failures and never what was cancelled; the bars show both, and ok on request", () => {

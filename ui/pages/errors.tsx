@@ -15,7 +15,14 @@ import { type Compared, useCompared } from "../reports/use-compared.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
 import { ErrorLists } from "./errors/error-lists.tsx";
 import { OutcomeCard } from "./errors/outcome-card.tsx";
-import { countOf, FAILURES, type Tally, toDenominator, toShare, toTally } from "./errors/outcomes.ts";
+import {
+  countOf,
+  FAILURES,
+  type OutcomeCounts,
+  toDenominator,
+  toShare,
+  toOutcomeCounts,
+} from "./errors/outcomes.ts";
 
 const route = getRouteApi("/shell/errors");
 
@@ -23,7 +30,7 @@ const route = getRouteApi("/shell/errors");
 export function ErrorsPage() {
   const { ok, heat = "failures" } = route.useSearch();
   const report = useReport("7d");
-  const { data, isStale, tallies, failure, retry } = useErrorReport(report);
+  const { data, isStale, compared, failure, retry } = useErrorReport(report);
   return (
     <>
       <PageHead
@@ -38,7 +45,7 @@ export function ErrorsPage() {
       )}
       {(data !== undefined || failure === null) && (
         <>
-          <Tiles tallies={tallies} isCompared={report.previousQuery !== null} />
+          <Tiles compared={compared} isCompared={report.previousQuery !== null} />
           <CountedWindow notes={data?.notes} />
           {data === undefined ? (
             <ReportSkeleton />
@@ -82,7 +89,7 @@ interface ErrorReport {
   /** Undefined before the first answer; the last one while the next is on its way. */
   readonly data: (ErrorsReport & { readonly notes: ReportNotes }) | undefined;
   readonly isStale: boolean;
-  readonly tallies: Compared<Tally>;
+  readonly compared: Compared<OutcomeCounts>;
   readonly failure: Error | null;
   readonly retry: () => void;
 }
@@ -101,34 +108,34 @@ function useErrorReport({ query, previousQuery, window }: Report): ErrorReport {
     ...errorsQuery({ ...(previousQuery ?? query), outcome: undefined, bucket }),
     enabled: previousQuery !== null,
   });
-  const tallies = useCompared(asked, previousQuery === null ? null : previous, toReportTally);
+  const compared = useCompared(asked, previousQuery === null ? null : previous, toReportCounts);
   return {
     data: asked.data,
     isStale: asked.isPlaceholderData,
-    tallies,
+    compared,
     failure: asked.error,
     retry: () => void asked.refetch(),
   };
 }
 
-function toReportTally({ series }: Pick<ErrorsReport, "series">): Tally {
-  return toTally(series);
+function toReportCounts({ series }: Pick<ErrorsReport, "series">): OutcomeCounts {
+  return toOutcomeCounts(series);
 }
 
 interface TilesProps {
-  readonly tallies: Compared<Tally>;
+  readonly compared: Compared<OutcomeCounts>;
   /** False for all time, which nothing came before. */
   readonly isCompared: boolean;
 }
 
 /** How much failed, of what, and how; each compared with the previous window. */
-function Tiles({ tallies, isCompared }: TilesProps) {
-  const { now } = tallies;
+function Tiles({ compared, isCompared }: TilesProps) {
+  const { now } = compared;
   const count = (outcomes: readonly Outcome[]) => ({
     busy: now === null,
     value: <TileCount value={now === null ? null : countOf(now, outcomes)} />,
     goodWhen: "down" as const,
-    ...toComparison(tallies, isCompared, (tally) => countOf(tally, outcomes)),
+    ...toComparison(compared, isCompared, (counts) => countOf(counts, outcomes)),
   });
   return (
     <section
@@ -139,10 +146,10 @@ function Tiles({ tallies, isCompared }: TilesProps) {
         <Tile
           label="Failure rate"
           busy={now === null}
-          value={now !== null && <FailureRate tally={now} />}
+          value={now !== null && <FailureRate counts={now} />}
           hint={now !== null && `of ${formatCount(toDenominator(now, FAILURES))}`}
           goodWhen="down"
-          {...toComparison(tallies, isCompared, (tally) => toShare(tally, FAILURES))}
+          {...toComparison(compared, isCompared, (counts) => toShare(counts, FAILURES))}
         />
       </div>
       <Tile label="Failed" {...count(FAILURES)} />
@@ -154,9 +161,9 @@ function Tiles({ tallies, isCompared }: TilesProps) {
 }
 
 /** The share of requests that failed. Those whose caller hung up count neither as failed nor as succeeded. */
-function FailureRate({ tally }: { readonly tally: Tally }) {
-  const rate = toShare(tally, FAILURES);
+function FailureRate({ counts }: { readonly counts: OutcomeCounts }) {
+  const rate = toShare(counts, FAILURES);
   if (rate === null) return <Absent />;
-  const of = `${formatCount(countOf(tally, FAILURES))} of ${formatCount(toDenominator(tally, FAILURES))}`;
+  const of = `${formatCount(countOf(counts, FAILURES))} of ${formatCount(toDenominator(counts, FAILURES))}`;
   return <span title={`${of} requests that were not cancelled`}>{formatPercent(rate)}</span>;
 }

@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
 import { Type } from "@sinclair/typebox";
 import type { Catalog } from "#catalog/catalog.ts";
-import type { CatalogMode } from "#catalog/catalog-plan.ts";
+import type { CatalogMode } from "#catalog/catalog-draft.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { json, route } from "#http/door/route.ts";
 import { CatalogOutcome } from "#http/schemas/catalog.ts";
 import { MODEL, PROVIDER } from "#http/schemas/examples.ts";
-import { CatalogFile, CatalogRequest } from "#http/schemas/requests.ts";
+import { CatalogFile, CatalogRequest } from "#http/schemas/catalog-file.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toCatalogDraft, toCatalogFileView } from "#views/catalog-file.ts";
 import { toCatalogOutcomeView } from "#views/catalog-outcome.ts";
@@ -43,7 +43,8 @@ export function catalogRoutes(guard: Guard, catalog: Catalog) {
     )
     .post(
       "/catalog",
-      async ({ body, query, caller }) => {
+      async ({ body, request, caller }) => {
+        const query = new URL(request.url).searchParams;
         const isDryRun = readSwitch(query, "dry_run");
         const call = { mode: readMode(query), isDryRun, actor: toActor(caller) };
         return toCatalogOutcomeView(await catalog.apply(toCatalogDraft(body), call), !isDryRun);
@@ -99,9 +100,7 @@ export function catalogRoutes(guard: Guard, catalog: Catalog) {
     );
 }
 
-type Query = { readonly [name: string]: string | undefined };
-
-function readMode(query: Query): CatalogMode {
+function readMode(query: URLSearchParams): CatalogMode {
   const [isPruned, isAdded] = [readSwitch(query, "prune"), readSwitch(query, "add_only")];
   if (isPruned && isAdded)
     throw new ProxyError("invalid_request", "Send either prune or add_only, not both.", {
@@ -110,10 +109,12 @@ function readMode(query: Query): CatalogMode {
   return isPruned ? "prune" : isAdded ? "add" : "keep";
 }
 
-function readSwitch(query: Query, name: string): boolean {
-  const value = query[name] ?? "0";
-  if (value === "1" || value === "true") return true;
-  // A dry run that is spelled wrong must not change anything.
-  if (value === "0" || value === "false") return false;
-  throw new ProxyError("invalid_request", `${name} is 1, 0, true or false.`, { param: name });
+function readSwitch(query: URLSearchParams, name: string): boolean {
+  const [value = "0", ...others] = query.getAll(name);
+  // A dry run that is spelled wrong, or said twice, must not change anything.
+  if (others.length === 0 && (value === "1" || value === "true")) return true;
+  if (others.length === 0 && (value === "0" || value === "false")) return false;
+  throw new ProxyError("invalid_request", `${name} is 1, 0, true or false, and stands once.`, {
+    param: name,
+  });
 }

@@ -1,28 +1,26 @@
 import { t, type TSchema } from "elysia";
 import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
-import { CATALOG_FORMAT } from "#catalog/catalog-draft.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { UNITS } from "#kernel/units.ts";
-import type { CatalogFile as CatalogFileShape } from "#views/catalog-file.ts";
 
 /**
  * Wire shapes of what clients write (specification, section 2). They hold the JSON types and, on admin bodies, that there
  * is no unknown field; what a value means is the domain's to judge, with codes of its own. `enum` and `maxLength` are
  * told to readers of the OpenAPI document here and are held there.
  */
-const closed = (title: string) => ({ title, additionalProperties: false }) as const;
+export const closed = (title: string) => ({ title, additionalProperties: false }) as const;
 const open = (title: string) => ({ title, additionalProperties: true }) as const;
 
 /** Lets any text through, since the domain judges it with a code of its own; the document tells the words. */
-const told = (words: readonly string[]) => t.String({ enum: [...words] });
+export const told = (words: readonly string[]) => t.String({ enum: [...words] });
 
 const Name = t.String({ description: `At most ${NAME_LENGTH_MAX} characters.` });
 const Label = t.String({ description: `At most ${LABEL_LENGTH_MAX} characters.` });
-const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enum: [...ENDPOINTS] } });
+export const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enum: [...ENDPOINTS] } });
 /** Not Elysia's `Integer`: it is a transform, which turns a body that is no object into an empty one. */
-const Cap = t.Union([t.Number({ multipleOf: 1 }), t.Null()]);
+export const Cap = t.Union([t.Number({ multipleOf: 1 }), t.Null()]);
 
 /** What making and changing a provider both take. */
 const PROVIDER_SETTINGS = {
@@ -55,9 +53,9 @@ export const ProviderPatchRequest = t.Object(
   closed("ProviderPatchRequest"),
 );
 
-const Capabilities = t.Array(told(CAPABILITIES));
+export const Capabilities = t.Array(told(CAPABILITIES));
 /** Prices are judged by the catalog, with a code of its own. */
-const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"], minimum: 0 }), {
+export const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"], minimum: 0 }), {
   propertyNames: { enum: [...UNITS] },
   description: "Per million units, the complete set: a unit left out or null has no price afterwards.",
 });
@@ -89,87 +87,6 @@ export const ModelPatchRequest = t.Object(
     ...MODEL_TERMS,
   },
   closed("ModelPatchRequest"),
-);
-
-/** TypeBox's own pattern for keys ends at line ends, and an upstream name may have U+2028 in it. */
-const AnyKey = t.String({ pattern: String.raw`^[\s\S]*$` });
-/** Names are anything; what stands under each is described. */
-const closedMap = <Schema extends TSchema>(schema: Schema): Schema => ({
-  ...schema,
-  additionalProperties: false,
-});
-const CATALOG_PROVIDER = {
-  base_url: t.String(),
-  api_key_env: t.Optional(t.String({ description: "Where `lockport apply` finds the key; not read here." })),
-  api_key_file: t.Optional(t.String({ description: "Like `api_key_env`." })),
-  ca_pem_file: t.Optional(t.String({ description: "Where `lockport apply` finds `ca_pem`; not read here." })),
-  verify_tls: t.Optional(t.Boolean()),
-  timeout_connect: t.Optional(t.Number()),
-  timeout_read: t.Optional(t.Number()),
-  max_concurrency: t.Optional(Cap),
-  endpoints: t.Optional(closedMap(Overrides)),
-  enabled: t.Optional(t.Boolean()),
-};
-const CATALOG_REST = {
-  models: t.Optional(
-    t.Record(
-      AnyKey,
-      t.Object(
-        {
-          provider: t.Optional(t.String()),
-          upstream_name: t.Optional(t.String()),
-          capabilities: t.Optional(Capabilities),
-          target: t.Optional(t.String()),
-          prices: t.Optional(closedMap(Pricing)),
-          hidden: t.Optional(t.Boolean()),
-          origin: t.Optional(told(ORIGINS)),
-        },
-        { additionalProperties: false },
-      ),
-      {
-        additionalProperties: false,
-        description: "By alias. Without `prices` a model has those of its upstream name, or of its target.",
-      },
-    ),
-  ),
-  feeds: t.Optional(
-    t.Array(
-      t.Object(
-        { version: t.String(), prices: closedMap(t.Record(AnyKey, closedMap(Pricing))) },
-        { additionalProperties: false },
-      ),
-      { description: "Prices by alias or upstream name; the newest feed last." },
-    ),
-  ),
-};
-const toCatalog = <Provider extends TSchema>(title: string, provider: Provider) =>
-  t.Object(
-    {
-      lockport_catalog: t.Literal(CATALOG_FORMAT),
-      providers: t.Optional(
-        t.Record(AnyKey, provider, { additionalProperties: false, description: "By name." }),
-      ),
-      ...CATALOG_REST,
-    },
-    closed(title),
-  );
-/** The file that `lockport export` writes. */
-export const CatalogFile = t.Unsafe<CatalogFileShape>(
-  toCatalog("CatalogFile", t.Object(CATALOG_PROVIDER, { additionalProperties: false })),
-);
-/** A `CatalogFile` with the secrets that it refers to. */
-export const CatalogRequest = t.Unsafe<CatalogFileShape>(
-  toCatalog(
-    "CatalogRequest",
-    t.Object(
-      {
-        ...CATALOG_PROVIDER,
-        api_key: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
-        ca_pem: t.Optional(t.String({ description: "For a provider that has none; a stored one stays." })),
-      },
-      { additionalProperties: false },
-    ),
-  ),
 );
 
 const price = { type: "number", minimum: 0 };

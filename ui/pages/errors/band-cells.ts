@@ -1,7 +1,7 @@
 import { OUTCOMES } from "#usage/event.ts";
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";
 import type { HeatMeasure } from "../../search/pages.ts";
-import { addTo, countOf, NO_REQUESTS, toShare, type Tally } from "./outcomes.ts";
+import { addTo, countOf, NO_REQUESTS, toShare, type OutcomeCounts } from "./outcomes.ts";
 
 /** The times to an outcome that the report tells apart, shortest first (specification, section 4.4). */
 export const BANDS = [
@@ -48,11 +48,11 @@ export function toBandRows(
   const sums = new Map<string, Sum>();
   for (const row of breakdown) {
     const id = JSON.stringify([row.provider, row.model]);
-    const tallies = sums.get(id)?.tallies ?? BANDS.map(() => NO_REQUESTS);
+    const byBand = sums.get(id)?.byBand ?? BANDS.map(() => NO_REQUESTS);
     sums.set(id, {
       provider: row.provider,
       model: row.model,
-      tallies: tallies.map((tally, place) => addTo(tally, row.outcome, row.bands[BANDS[place] ?? "<1s"])),
+      byBand: byBand.map((counts, place) => addTo(counts, row.outcome, row.bands[BANDS[place] ?? "<1s"])),
     });
   }
   const counted = measure === "all" ? OUTCOMES : outcomes;
@@ -60,17 +60,17 @@ export function toBandRows(
     .map(([id, sum]) => ({
       id,
       sum,
-      total: sum.tallies.reduce((all, tally) => all + countOf(tally, counted), 0),
+      total: sum.byBand.reduce((all, counts) => all + countOf(counts, counted), 0),
     }))
     .filter(({ total }) => total > 0)
     .toSorted((left, right) => right.total - left.total)
-    .map(({ id, sum: { provider, model, tallies } }) => ({
+    .map(({ id, sum: { provider, model, byBand } }) => ({
       id,
       label: `${provider} · ${model ?? "no model"}`,
       provider,
       model,
-      values: tallies.map((tally) =>
-        measure === "share" ? (toShare(tally, outcomes) ?? 0) : countOf(tally, counted),
+      values: byBand.map((counts) =>
+        measure === "share" ? (toShare(counts, outcomes) ?? 0) : countOf(counts, counted),
       ),
     }));
 }
@@ -78,5 +78,5 @@ export function toBandRows(
 interface Sum {
   readonly provider: string;
   readonly model: string | null;
-  readonly tallies: readonly Tally[];
+  readonly byBand: readonly OutcomeCounts[];
 }

@@ -2,7 +2,7 @@ import { compareCodeUnits } from "#kernel/text.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";
 import { later } from "./error-rows.ts";
-import { addTo, countOf, NO_REQUESTS, type Tally, toShare } from "./outcomes.ts";
+import { addTo, countOf, NO_REQUESTS, type OutcomeCounts, toShare } from "./outcomes.ts";
 
 /** What one client ran into. */
 export interface ClientRow {
@@ -31,11 +31,11 @@ export function toClientRows(
     sums.set(client, add(sums.get(client), row, outcomes.includes(row.outcome)));
   }
   return [...sums]
-    .map(([client, { tally, kinds, lastSeen }]) => ({
+    .map(([client, { counts, kinds, lastSeen }]) => ({
       client,
-      requests: countOf(tally, OUTCOMES),
-      count: countOf(tally, outcomes),
-      share: toShare(tally, outcomes) ?? 0,
+      requests: countOf(counts, OUTCOMES),
+      count: countOf(counts, outcomes),
+      share: toShare(counts, outcomes) ?? 0,
       topKind: toTop(kinds),
       lastSeen,
     }))
@@ -44,14 +44,14 @@ export function toClientRows(
 }
 
 interface Sum {
-  readonly tally: Tally;
+  readonly counts: OutcomeCounts;
   readonly kinds: Map<string, number>;
   readonly lastSeen: string;
 }
 
 function add(sum: Sum | undefined, row: ErrorsRow, isShown: boolean): Sum {
-  const { tally, kinds, lastSeen } = sum ?? {
-    tally: NO_REQUESTS,
+  const { counts, kinds, lastSeen } = sum ?? {
+    counts: NO_REQUESTS,
     kinds: new Map<string, number>(),
     lastSeen: "",
   };
@@ -59,7 +59,7 @@ function add(sum: Sum | undefined, row: ErrorsRow, isShown: boolean): Sum {
     kinds.set(row.error_kind, (kinds.get(row.error_kind) ?? 0) + row.requests);
   }
   return {
-    tally: addTo(tally, row.outcome, row.requests),
+    counts: addTo(counts, row.outcome, row.requests),
     kinds,
     lastSeen: isShown ? later(lastSeen, row.last_seen) : lastSeen,
   };

@@ -16,7 +16,7 @@ import { ErrorTable } from "./error-table.tsx";
 import { HeatCard } from "./heat-card.tsx";
 import { type KindRow, toKindRows } from "./kind-rows.ts";
 import { NoErrors } from "./no-errors.tsx";
-import { countOf, toShownOutcomes, toTally } from "./outcomes.ts";
+import { countOf, toShownOutcomes, toOutcomeCounts } from "./outcomes.ts";
 
 export interface ErrorListsProps {
   readonly report: Report;
@@ -34,7 +34,7 @@ export function ErrorLists({ report, data, isStale, heat }: ErrorListsProps) {
   const open = useOpenRequests(report);
   const countLabel = COUNT_LABELS[filters.outcome ?? "default"];
   if (rows.length === 0) {
-    const requests = countOf(toTally(data.series), OUTCOMES);
+    const requests = countOf(toOutcomeCounts(data.series), OUTCOMES);
     return <NoErrors report={report} requests={requests} />;
   }
   return (

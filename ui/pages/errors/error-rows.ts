@@ -1,5 +1,5 @@
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";
-import { addTo, toDenominator, NO_REQUESTS, type Tally } from "./outcomes.ts";
+import { addTo, toDenominator, NO_REQUESTS, type OutcomeCounts } from "./outcomes.ts";
 
 /** One way in which the requests of one route ended, for all senders together. */
 export interface ErrorRow {
@@ -25,7 +25,7 @@ export function toErrorRows(
   breakdown: readonly ErrorsRow[],
   outcomes: readonly Outcome[],
 ): readonly ErrorRow[] {
-  const routes = new Map<string, Tally>();
+  const routes = new Map<string, OutcomeCounts>();
   const sums = new Map<string, Sum>();
   for (const row of breakdown) {
     const route = toRouteId(row);

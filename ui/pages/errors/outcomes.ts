@@ -2,9 +2,9 @@ import type { ErrorsReport, Outcome } from "../../api/reports.ts";
 import type { OutcomeFilter } from "../../search/filters.ts";
 
 /** Requests by how they ended. */
-export type Tally = { readonly [outcome in Outcome]: number };
+export type OutcomeCounts = { readonly [outcome in Outcome]: number };
 
-export const NO_REQUESTS: Tally = { ok: 0, upstream_error: 0, unreachable: 0, cancelled: 0 };
+export const NO_REQUESTS: OutcomeCounts = { ok: 0, upstream_error: 0, unreachable: 0, cancelled: 0 };
 
 /** What went wrong at the provider or on the way to it; who hung up is counted apart. */
 export const FAILURES = ["upstream_error", "unreachable"] as const satisfies readonly Outcome[];
@@ -23,8 +23,8 @@ export function toDrawnOutcomes(filter: OutcomeFilter | undefined, withOk: boole
   return withOk && filter !== "ok" ? ["ok", ...drawn] : drawn;
 }
 
-export function toTally(series: ErrorsReport["series"]): Tally {
-  return series.reduce<Tally>(
+export function toOutcomeCounts(series: ErrorsReport["series"]): OutcomeCounts {
+  return series.reduce<OutcomeCounts>(
     (sum, bucket) => ({
       ok: sum.ok + bucket.ok,
       upstream_error: sum.upstream_error + bucket.upstream_error,
@@ -35,26 +35,26 @@ export function toTally(series: ErrorsReport["series"]): Tally {
   );
 }
 
-export function addTo(tally: Tally | undefined, outcome: Outcome, requests: number): Tally {
-  const sum = tally ?? NO_REQUESTS;
+export function addTo(counts: OutcomeCounts | undefined, outcome: Outcome, requests: number): OutcomeCounts {
+  const sum = counts ?? NO_REQUESTS;
   return { ...sum, [outcome]: sum[outcome] + requests };
 }
 
-export function countOf(tally: Tally, outcomes: readonly Outcome[]): number {
-  return outcomes.reduce((sum, outcome) => sum + tally[outcome], 0);
+export function countOf(counts: OutcomeCounts, outcomes: readonly Outcome[]): number {
+  return outcomes.reduce((sum, outcome) => sum + counts[outcome], 0);
 }
 
 /**
  * What a share of these outcomes is a share of: the requests that came to an end, and also those that were hung up on when
  * these are among the outcomes.
  */
-export function toDenominator(tally: Tally, outcomes: readonly Outcome[]): number {
-  const ended = tally.ok + countOf(tally, FAILURES);
-  return outcomes.includes("cancelled") ? ended + tally.cancelled : ended;
+export function toDenominator(counts: OutcomeCounts, outcomes: readonly Outcome[]): number {
+  const ended = counts.ok + countOf(counts, FAILURES);
+  return outcomes.includes("cancelled") ? ended + counts.cancelled : ended;
 }
 
 /** From 0 to 1; null without requests. */
-export function toShare(tally: Tally, outcomes: readonly Outcome[]): number | null {
-  const denominator = toDenominator(tally, outcomes);
-  return denominator === 0 ? null : countOf(tally, outcomes) / denominator;
+export function toShare(counts: OutcomeCounts, outcomes: readonly Outcome[]): number | null {
+  const denominator = toDenominator(counts, outcomes);
+  return denominator === 0 ? null : countOf(counts, outcomes) / denominator;
 }
