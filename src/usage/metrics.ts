@@ -1,14 +1,14 @@
 import { truncateCodePoints } from "#kernel/text.ts";
 import {
+  type PriceSet,
   type ReportQuantities,
   type ReportUnit,
   findUnitPrice,
-  REPORT_UNITS,
   toReportUnit,
   UNITS,
 } from "#kernel/units.ts";
-import { type Outcome, type UsageEnding, RELAY_PROVIDER } from "./event.ts";
-import { normaliseUsage, toDisjointQuantities } from "./normalise.ts";
+import { type Outcome, type ReportedUsage, type UsageEnding, RELAY_PROVIDER } from "./event.ts";
+import { toDisjointQuantities } from "./normalise.ts";
 
 /** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */
 export type RequestLabels = {
@@ -37,10 +37,17 @@ export interface UnitSeries<Labels> {
 export interface UsageMetrics {
   /** Called once per usage event, when its end is written. Takes a fraction of a microsecond; never throws. */
   count(request: CountedRequest, ending: UsageEnding): void;
+  /** Counts many requests of the same labels. Until the first is counted, it makes no series and takes nobody's place. */
+  open(request: CountedRequest): UsageCounter;
   requests(): readonly RequestSeries[];
   units(): readonly UnitSeries<UnitLabels>[];
   /** Quantities of units that had no price. */
   unpricedUnits(): readonly UnitSeries<UnpricedLabels>[];
+}
+
+export interface UsageCounter {
+  /** As `UsageMetrics.count`, without a look-up. */
+  count(ending: UsageEnding): void;
 }
 
 export interface CountedRequest {
@@ -139,25 +146,37 @@ export function createUsageMetrics(): UsageMetrics {
     return opened;
   }
 
+  const getSeries = ({ endpoint, provider, model }: CountedRequest) => {
+    const labels = { endpoint, provider, model: model ?? "" };
+    return find(labels) ?? findOrOpen(labels);
+  };
+
   return {
-    count({ endpoint, provider, model }, { outcome, durationUs, usage, prices }) {
-      const labels = { endpoint, provider, model: model ?? "" };
-      const series = find(labels) ?? findOrOpen(labels);
-      series.requests[outcome] += 1;
-      series.durationUs += durationUs;
-      if (usage === null) return;
-      const reported = normaliseUsage(usage);
-      for (const unit of REPORT_UNITS) add(series.units.quantities, unit, reported[unit]);
-      const disjoint = toDisjointQuantities(usage);
-      for (const unit of UNITS) {
-        if (findUnitPrice(prices, unit) !== null) continue;
-        add(series.unpriced.quantities, toReportUnit(unit), disjoint[unit]);
-      }
+    count: (request, ending) => countEnding(getSeries(request), ending),
+    open(request) {
+      let series: Requests | null = null;
+      return { count: (ending) => countEnding((series ??= getSeries(request)), ending) };
     },
     requests: () => requests,
     units: () => units,
     unpricedUnits: () => unpricedUnits,
   };
+}
+
+function countEnding(series: Requests, { outcome, durationUs, usage, prices }: UsageEnding): void {
+  series.requests[outcome] += 1;
+  series.durationUs += durationUs;
+  if (usage !== null) addUsage(series, usage, prices);
+}
+
+function addUsage(series: Requests, usage: ReportedUsage, prices: PriceSet): void {
+  const disjoint = toDisjointQuantities(usage);
+  for (const unit of UNITS) {
+    const quantity = disjoint[unit];
+    if (quantity === undefined || quantity <= 0) continue;
+    add(series.units.quantities, toReportUnit(unit), quantity);
+    if (findUnitPrice(prices, unit) === null) add(series.unpriced.quantities, toReportUnit(unit), quantity);
+  }
 }
 
 const OVERFLOW: RequestLabels = { endpoint: OTHER, provider: OTHER, model: OTHER };
@@ -177,8 +196,8 @@ function toLabelValue(text: string): string {
   return Buffer.from(truncateCodePoints(text, LABEL_VALUE_LENGTH_MAX)).toString();
 }
 
-function add(sums: Sums, unit: ReportUnit, quantity = 0): void {
-  if (quantity > 0) sums[unit] = (sums[unit] ?? 0) + quantity;
+function add(sums: Sums, unit: ReportUnit, quantity: number): void {
+  sums[unit] = (sums[unit] ?? 0) + quantity;
 }
 
 function addTo<Labels>(list: Units<Labels>[], labels: Labels): Units<Labels> {

@@ -130,6 +130,21 @@ describe("what a request adds", () => {
 });
 
 describe("what bounds it", () => {
+  test("a counter that is kept adds to the series of its labels, and makes none before it counts", () => {
+    const metrics = createUsageMetrics();
+    const kept = Array.from({ length: CATALOG_LABEL_SETS_MAX }, (_, index) =>
+      metrics.open({ ...CHAT, model: `m${index}` }),
+    );
+    expect(seriesCount(metrics)).toBe(0);
+    metrics.count(CHAT, OK);
+    for (const counter of kept) for (let times = 0; times < 2; times += 1) counter.count(OK);
+    expect(seriesCount(metrics)).toBe(CATALOG_LABEL_SETS_MAX + 1);
+    expect(metrics.requests().at(-1)?.labels).toEqual({ endpoint: OTHER, provider: OTHER, model: OTHER });
+    expect(metrics.requests().at(-1)?.requests.ok).toBe(2);
+    metrics.open(CHAT).count(OK);
+    expect(metrics.requests()[0]?.requests.ok).toBe(2);
+  });
+
   test("10,000 models make no more series than the limit, and none of their requests is lost", () => {
     const metrics = createUsageMetrics();
     for (let index = 0; index < 10_000; index += 1) {
