@@ -46,6 +46,8 @@ export interface Accounts {
   open(arrivedAtMs: number, subject: AccountSubject): Account;
   /** For a request whose subject comes with its body. `findSubject` is asked once. */
   openLate(arrivedAtMs: number, findSubject: () => AccountSubject): LateAccount;
+  /** Fulfilled when every account that has begun would survive a kill. No upstream sees a request before. */
+  written(): Promise<void>;
   openCount(): number;
   /** Open accounts whose request asked for a stream. */
   openStreamCount(): number;
@@ -77,6 +79,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       const account = createAccount(arrivedAtMs, beginOnce);
       return { ...account, begin: () => void beginOnce() };
     },
+    written: () => ledger.written(),
     openCount: () => openCount,
     openStreamCount: () => openStreamCount,
     settled: () =>

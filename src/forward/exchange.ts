@@ -163,6 +163,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     if (permit === null) return giveUp(open, "timeout");
     account.whenSettled(() => permit.release());
 
+    await accounts.written();
     const body = toUpstreamBody(input, parsed, upstreamName);
     const answer = await upstream.call({
       method: "POST",

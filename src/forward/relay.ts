@@ -89,6 +89,7 @@ export function createRelay(
           }
           passage.asked = scan.finish();
           account.begin();
+          await accounts.written();
           return null;
         } catch (failure) {
           if (failure instanceof ProxyError) passage.refusal = failure;
@@ -120,6 +121,7 @@ export function createRelay(
     const { method, path, query, token, headers } = input;
     const { account, cancellation } = open;
     try {
+      await accounts.written();
       const head = await upstream.call({
         method,
         url: baseUrl + path + query,

@@ -10,8 +10,10 @@ export interface UsageJournal {
   readonly isFull: boolean;
   /** The number of the file the next append goes to. */
   readonly segment: number;
-  /** Hands lines to the operating system before it returns; never waits and never throws. */
+  /** Puts lines among those of this turn of the event loop, which go to the file in one write. Never throws. */
   append(lines: Uint8Array): void;
+  /** Fulfilled when everything appended so far was handed to the operating system, or waits for a disk that refuses it. */
+  written(): Promise<void>;
   /** Fulfilled when everything appended so far would survive a loss of power; rejects with `internal_error`. */
   synced(): Promise<void>;
 }
@@ -25,9 +27,9 @@ export interface RecorderOptions {
 }
 
 /**
- * The data plane's side of the ledger: one line when a request goes upstream, one when it has ended, each written before
- * the call returns (1 to 3 µs). Whoever reads the journal makes exactly one event of the pair, also when the process is
- * killed in between. While the disk refuses lines they wait in memory, and `open` refuses new requests when that is full.
+ * The data plane's side of the ledger: one line before a request goes upstream, one before its response ends; what begins
+ * and ends in one turn of the event loop is written together. Whoever reads the journal makes exactly one event of the
+ * pair, also when the process is killed in between. While the disk refuses lines they wait in memory, and `open` refuses new requests when that is full.
  */
 export function createRecorder(options: RecorderOptions): UsageLedger {
   const { journal } = options;
@@ -53,7 +55,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         if (closed) throw new Error("a usage event was ended after its ledger was closed");
         ended = true;
         journal.append(encoder.end(journal.segment, sequence, ending));
-        return options.sync === "request" ? journal.synced() : Promise.resolve();
+        return options.sync === "request" ? journal.synced() : journal.written();
       },
     };
   };
@@ -61,6 +63,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
   journal.append(Buffer.from(encodeJournalLine({ kind: "run" })));
   return {
     open,
+    written: () => journal.written(),
     flush: options.flush,
     async close() {
       if (closed) return;

@@ -4,7 +4,7 @@ import type { UsageEnding, UsageBeginning } from "./event.ts";
 export interface OpenUsage {
   /**
    * Writes the event down for good. When the promise is fulfilled the event survives a kill of the process
-   * (and, with `PROXY_LEDGER_SYNC=request`, a loss of power). Must be called before the response ends.
+   * (and, with `PROXY_LEDGER_SYNC=request`, a loss of power). Must be fulfilled before the response ends.
    */
   end(ending: UsageEnding): Promise<void>;
 }
@@ -13,9 +13,11 @@ export interface OpenUsage {
 export interface UsageLedger {
   /**
    * Notes that a request is about to go upstream, so that it is accounted for even when the process is killed before
-   * its end. Throws `internal_error` when the ledger cannot take another event (disk full and buffer used up).
+   * its end. It goes upstream only when `written` is fulfilled. Throws `internal_error` when the ledger cannot take another event (disk full and buffer used up).
    */
   open(subject: UsageBeginning): OpenUsage;
+  /** Fulfilled when everything opened and ended so far survives a kill of the process: once a turn of the event loop. */
+  written(): Promise<void>;
   /** Fulfilled when everything ended before this call can be read from the reports. */
   flush(): Promise<void>;
   /** Flushes and lets go of the files. */

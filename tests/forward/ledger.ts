@@ -37,6 +37,7 @@ export function createMemoryLedger({ onOpen, onEnd }: MemoryLedgerOptions): Memo
           },
         };
       },
+      written: () => Promise.resolve(),
       flush: () => Promise.resolve(),
       close: () => Promise.resolve(),
     },

@@ -38,7 +38,7 @@ function createFailingBench(pendingBytesMax: number) {
   counter += 1;
   const directory = join(folder, String(counter));
   mkdirSync(directory);
-  const disk = { roomBytes: Number.POSITIVE_INFINITY };
+  const disk = { roomBytes: Number.POSITIVE_INFINITY, writes: 0 };
   const { log, lines } = createTestLog();
   const journal = new Journal({
     directory,
@@ -47,6 +47,7 @@ function createFailingBench(pendingBytesMax: number) {
     onWritten: () => {},
     pendingBytesMax,
     write(fd, bytes) {
+      disk.writes += 1;
       if (disk.roomBytes <= 0) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
       const taken = writeSync(fd, bytes, 0, Math.min(bytes.length, disk.roomBytes));
       disk.roomBytes -= taken;
@@ -56,7 +57,7 @@ function createFailingBench(pendingBytesMax: number) {
   const ledger = createRecorder({
     journal,
     sync: "interval",
-    flush: () => journal.written(),
+    flush: () => journal.stored(),
     close: () => journal.close(),
   });
   const content = () =>
@@ -79,6 +80,7 @@ describe("a full disk", () => {
     for (; opened < 1000 && refusal === null; opened += 1) {
       try {
         ledger.open(SUBJECT);
+        await ledger.written();
       } catch (cause) {
         refusal = cause;
       }
@@ -160,19 +162,69 @@ describe("an open request", () => {
     await ledger.close();
   });
 
-  test("is in the file before open returns, its end before end returns", () => {
+  test("is in the file when written is fulfilled, its end when its own promise is", async () => {
     const { ledger, content } = createFailingBench(2000);
     const encoder = new JournalEncoder();
     const usage = ledger.open(SUBJECT);
+    await ledger.written();
     expect(content()).toEndWith(encoder.begin(1, 1, SUBJECT).toString());
-    void usage.end(ENDING);
+    await usage.end(ENDING);
     expect(content()).toEndWith(encoder.end(1, 1, ENDING).toString());
+    await ledger.close();
   });
 
   test("cannot be opened after the ledger was closed", async () => {
     const { ledger } = createFailingBench(2000);
     await ledger.close();
     expect(() => ledger.open(SUBJECT)).toThrow(ProxyError);
+  });
+});
+
+describe("a turn of the event loop", () => {
+  test("is one write and one promise for all that begins and ends in it", async () => {
+    const { disk, ledger } = createFailingBench(2000);
+    await ledger.open(SUBJECT).end(ENDING);
+    const before = disk.writes;
+    const usages = Array.from({ length: 30 }, () => ledger.open(SUBJECT));
+    const written = ledger.written();
+    expect(new Set(usages.map((usage) => usage.end(ENDING)))).toEqual(new Set([written]));
+    expect(disk.writes).toBe(before);
+    await written;
+    expect(disk.writes).toBe(before + 1);
+    await ledger.close();
+  });
+
+  test("lets no more than a limit of requests go upstream at once", async () => {
+    const { disk, ledger } = createFailingBench(2000);
+    await ledger.written();
+    const before = disk.writes;
+    const promises = Array.from({ length: 130 }, () => {
+      ledger.open(SUBJECT);
+      return ledger.written();
+    });
+    await Promise.all(promises);
+    expect(disk.writes).toBe(before + 3);
+    await ledger.close();
+  });
+
+  test("that the strict setting confirms is one sync for all that ends in it", async () => {
+    const { journal } = createFailingBench(2000);
+    journal.append(RUN_LINE);
+    expect(journal.synced()).toBe(journal.synced());
+    await journal.synced();
+    await journal.close();
+  });
+
+  test("of which the disk took nothing counts as written, and waits in memory", async () => {
+    const { disk, journal, ledger } = createFailingBench(2000);
+    await ledger.written();
+    disk.roomBytes = 0;
+    ledger.open(SUBJECT);
+    await ledger.written();
+    expect(journal.pendingBytes).toBeGreaterThan(0);
+    disk.roomBytes = Number.POSITIVE_INFINITY;
+    await ledger.close();
+    expect(journal.pendingBytes).toBe(0);
   });
 });
 
@@ -190,7 +242,10 @@ describe("segments", () => {
       segmentBytesMax: 500,
     });
     const line = toBeginLine(1, SUBJECT);
-    for (let index = 0; index < 20; index += 1) journal.append(line);
+    for (let index = 0; index < 20; index += 1) {
+      journal.append(line);
+      await journal.written();
+    }
     await journal.synced();
     await journal.close();
     const names = readdirSync(directory).sort();

@@ -12,6 +12,10 @@ import { segmentPath } from "./segments.ts";
 export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
 /** What may wait in memory while the disk refuses writes: some 100,000 requests. */
 export const PENDING_BYTES_MAX = 16 * 1024 * 1024;
+/** Lines that one write takes at most, so that no more requests go upstream at one moment; what comes then begins a turn. */
+const TURN_LINES_MAX = 64;
+/** Lines grow with the path of a request, 16 KiB at most. */
+const TURN_BYTES_MAX = 64 * 1024;
 const RETRY_INTERVAL_MS = 100;
 /** A loss of power costs at most this much of what the writer has not committed yet. */
 const SYNC_INTERVAL_MS = 50;
@@ -30,6 +34,14 @@ export interface JournalOptions {
   readonly write?: (fd: number, bytes: Uint8Array) => number;
 }
 
+/** What has been appended since the last write. Its promises are made for the first that asks. */
+interface Turn {
+  readonly end: ReturnType<typeof setImmediate>;
+  lineCount: number;
+  written: PromiseWithResolvers<void> | null;
+  synced: Promise<void> | null;
+}
+
 interface SyncWaiter {
   readonly resolve: () => void;
   readonly reject: (cause: unknown) => void;
@@ -37,10 +49,13 @@ interface SyncWaiter {
 
 const syncData = promisify(fdatasync);
 
+const HANDED_OVER = Promise.resolve();
+
 /**
- * The append side of the journal, on the data plane's thread. A line goes to the file in one synchronous write; what a
- * full disk does not take waits in order and is retried, so that the file is always a prefix of what was appended. No new
- * segment begins while something waits: lines go to the segment that was named when they were appended.
+ * The append side of the journal, on the data plane's thread. The lines of one turn of the event loop go to the file in one
+ * synchronous write, behind the callbacks of the turn; what a full disk does not take waits in order and is retried, so
+ * that the file is always a prefix of what was appended. No new segment begins while something waits: lines go to the
+ * segment that was named when they were appended.
  */
 export class Journal implements UsageJournal {
   readonly #options: JournalOptions;
@@ -48,11 +63,14 @@ export class Journal implements UsageJournal {
   #segment: number;
   #fd: number;
   #segmentBytes = 0;
-  #pending: Uint8Array[] = [];
-  #pendingBytes = 0;
+  /** Its first `#waitingBytes` are not in the file: lines of this turn, and what the disk refused. */
+  #buffer = Buffer.allocUnsafe(TURN_BYTES_MAX);
+  #waitingBytes = 0;
+  #turn: Turn | null = null;
   #failure: LogFields = {};
+  /** Runs as long as the disk refuses lines. */
   #retryTimer: ReturnType<typeof setTimeout> | null = null;
-  #writtenWaiters: (() => void)[] = [];
+  #storedWaiters: (() => void)[] = [];
   #syncTimer: ReturnType<typeof setTimeout> | null = null;
   #syncing: Promise<void> | null = null;
   #isDirty = false;
@@ -69,12 +87,12 @@ export class Journal implements UsageJournal {
   }
 
   get isFull(): boolean {
-    return this.#pendingBytes >= (this.#options.pendingBytesMax ?? PENDING_BYTES_MAX);
+    return this.pendingBytes >= (this.#options.pendingBytesMax ?? PENDING_BYTES_MAX);
   }
 
   /** What waits in memory because the disk refuses it. */
   get pendingBytes(): number {
-    return this.#pendingBytes;
+    return this.#retryTimer === null ? 0 : this.#waitingBytes;
   }
 
   get segment(): number {
@@ -82,28 +100,51 @@ export class Journal implements UsageJournal {
   }
 
   append(lines: Uint8Array): void {
-    if (this.#pending.length === 0) {
-      const taken = this.#tryWrite(lines);
-      if (taken === lines.length) {
-        // Afterwards, so that the next lines are encoded for the segment that they go to.
-        if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
-        return;
-      }
-      this.#options.log.error("usage journal: the disk refuses writes; events wait in memory", this.#failure);
-      this.#hold(lines.subarray(taken));
-    } else {
-      this.#hold(lines);
-    }
-    this.#retryTimer ??= this.#startRetryTimer();
+    this.#makeRoom(lines.length);
+    this.#buffer.set(lines, this.#waitingBytes);
+    this.#waitingBytes += lines.length;
+    if (this.#retryTimer !== null) return;
+    const turn = (this.#turn ??= this.#startTurn());
+    turn.lineCount += 1;
+    if (turn.lineCount >= TURN_LINES_MAX || this.#waitingBytes >= TURN_BYTES_MAX) this.#endTurn();
   }
 
-  /** Fulfilled when everything appended so far is in the file. */
   written(): Promise<void> {
-    if (this.#pending.length === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#writtenWaiters.push(resolve));
+    if (this.#turn === null) return HANDED_OVER;
+    this.#turn.written ??= Promise.withResolvers();
+    return this.#turn.written.promise;
+  }
+
+  /** Fulfilled when everything appended so far is in the file, however long the disk refuses it. */
+  stored(): Promise<void> {
+    this.#endTurn();
+    if (this.#retryTimer === null) return Promise.resolve();
+    return new Promise((resolve) => this.#storedWaiters.push(resolve));
   }
 
   synced(): Promise<void> {
+    if (this.#turn !== null) return (this.#turn.synced ??= this.#waitForSync());
+    const synced = this.#waitForSync();
+    this.#startSync();
+    return synced;
+  }
+
+  /** Once, however often it is called. */
+  close(): Promise<void> {
+    this.#closing ??= this.#closeOnce();
+    return this.#closing;
+  }
+
+  async #closeOnce(): Promise<void> {
+    await this.stored();
+    if (this.#syncTimer !== null) clearTimeout(this.#syncTimer);
+    this.#startSync();
+    while (this.#syncing !== null) await this.#syncing;
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    closeSync(this.#fd);
+  }
+
+  #waitForSync(): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(
         () => reject(new ProxyError("internal_error", "The disk did not confirm the usage event in time.")),
@@ -119,23 +160,45 @@ export class Journal implements UsageJournal {
           reject(new ProxyError("internal_error", "The disk did not confirm the usage event.", { cause }));
         },
       });
-      this.#startSync();
     });
   }
 
-  /** Once, however often it is called. */
-  close(): Promise<void> {
-    this.#closing ??= this.#closeOnce();
-    return this.#closing;
+  #makeRoom(sizeBytes: number): void {
+    const needed = this.#waitingBytes + sizeBytes;
+    if (needed <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2));
+    larger.set(this.#buffer.subarray(0, this.#waitingBytes));
+    this.#buffer = larger;
   }
 
-  async #closeOnce(): Promise<void> {
-    await this.written();
-    if (this.#syncTimer !== null) clearTimeout(this.#syncTimer);
-    this.#startSync();
-    while (this.#syncing !== null) await this.#syncing;
-    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
-    closeSync(this.#fd);
+  /** An immediate runs when the callbacks of one poll have run: microtasks and ticks run after each of them (measured). */
+  #startTurn(): Turn {
+    return { end: setImmediate(() => this.#endTurn()), lineCount: 0, written: null, synced: null };
+  }
+
+  #endTurn(): void {
+    const turn = this.#turn;
+    if (turn === null) return;
+    clearImmediate(turn.end);
+    this.#turn = null;
+    if (!this.#flush()) {
+      this.#options.log.error("usage journal: the disk refuses writes; events wait in memory", this.#failure);
+      this.#retryTimer = this.#startRetryTimer();
+    }
+    turn.written?.resolve();
+    if (this.#syncWaiters.length > 0) this.#startSync();
+  }
+
+  /** False when something still waits. */
+  #flush(): boolean {
+    if (this.#waitingBytes === 0) return true;
+    const taken = this.#tryWrite(this.#buffer.subarray(0, this.#waitingBytes));
+    this.#buffer.copyWithin(0, taken, this.#waitingBytes);
+    this.#waitingBytes -= taken;
+    if (this.#waitingBytes > 0) return false;
+    // Afterwards, so that the next lines are encoded for the segment that they go to.
+    if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
+    return true;
   }
 
   #tryWrite(bytes: Uint8Array): number {
@@ -155,11 +218,6 @@ export class Journal implements UsageJournal {
     }
   }
 
-  #hold(bytes: Uint8Array): void {
-    this.#pending.push(bytes);
-    this.#pendingBytes += bytes.length;
-  }
-
   #startRetryTimer(): ReturnType<typeof setTimeout> {
     // A disk that stays full must not keep a process alive that has given up waiting for it.
     return setTimeout(() => this.#retry(), RETRY_INTERVAL_MS).unref();
@@ -167,18 +225,13 @@ export class Journal implements UsageJournal {
 
   #retry(): void {
     this.#retryTimer = null;
-    const waiting = Buffer.concat(this.#pending);
-    const taken = this.#tryWrite(waiting);
-    if (taken < waiting.length) {
-      this.#pending = [waiting.subarray(taken)];
-      this.#pendingBytes = waiting.length - taken;
+    if (!this.#flush()) {
       this.#retryTimer = this.#startRetryTimer();
       return;
     }
-    this.#pending = [];
-    this.#pendingBytes = 0;
+    this.#buffer = Buffer.allocUnsafe(TURN_BYTES_MAX);
     this.#options.log.info("usage journal: the disk takes writes again");
-    for (const resolve of this.#writtenWaiters.splice(0)) resolve();
+    for (const resolve of this.#storedWaiters.splice(0)) resolve();
     if (this.#syncWaiters.length > 0) this.#startSync();
   }
 
@@ -203,13 +256,13 @@ export class Journal implements UsageJournal {
     this.#syncing = this.#sync().finally(() => {
       this.#syncing = null;
       // Requests that came meanwhile are covered by the next sync only.
-      if (this.#pending.length === 0 && this.#syncWaiters.length > 0) this.#startSync();
+      if (this.#waitingBytes === 0 && this.#syncWaiters.length > 0) this.#startSync();
     });
   }
 
   async #sync(): Promise<void> {
-    // While lines wait in memory no request's end is on the disk yet.
-    const waiters = this.#pending.length === 0 ? this.#syncWaiters.splice(0) : [];
+    // While lines wait in memory a request's end may be among them.
+    const waiters = this.#waitingBytes === 0 ? this.#syncWaiters.splice(0) : [];
     const retired = this.#retired.splice(0);
     const fd = this.#fd;
     const wasDirty = this.#isDirty;
@@ -226,7 +279,7 @@ export class Journal implements UsageJournal {
       // A later success would not prove anything about these pages (the kernel may have dropped them), so a new file follows.
       this.#options.log.error("usage journal: the disk did not confirm a write", describeCause(cause));
       this.#directoryIsDirty = true;
-      if (this.#pending.length === 0) this.#rotate();
+      if (this.#retryTimer === null && this.#flush()) this.#rotate();
       for (const waiter of waiters) waiter.reject(cause);
     }
     for (const old of retired) close(old, () => {});

@@ -105,7 +105,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
         before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
       });
     const flush = joinNext(async () => {
-      await journal.written();
+      await journal.stored();
       await writer.flush();
     });
     const flushAll = async () => {
