@@ -3,7 +3,7 @@
  * `--target linux-arm64` for others (dist/lockport-<target>). The same source gives the same bytes in any folder.
  */
 import { mkdirSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { checkBudget, toReport, toWeighed } from "./contrib/build/budget.ts";
 import { encodeFiles, type EncodedFile } from "./contrib/build/codings.ts";
@@ -37,6 +37,9 @@ if (import.meta.main) {
       outdir: { type: "string", default: join(root, "dist") },
     },
   });
+  const outdir = resolve(values.outdir);
+  // The names of the parts are hashes of paths as seen from here.
+  process.chdir(root);
   const targets = values.all ? Object.keys(TARGETS) : values.target;
   const unknown = targets.find((target) => !isTarget(target));
   if (unknown !== undefined) {
@@ -50,9 +53,9 @@ if (import.meta.main) {
     console.error(describeFailure(failure));
     process.exit(1);
   }
-  if (targets.length === 0 || values.all) report(await buildExecutable(join(values.outdir, "lockport")));
+  if (targets.length === 0 || values.all) report(await buildExecutable(join(outdir, "lockport")));
   for (const target of targets.filter(isTarget)) {
-    report(await buildExecutable(join(values.outdir, `lockport-${target}`), target));
+    report(await buildExecutable(join(outdir, `lockport-${target}`), target));
   }
 }
 
@@ -74,6 +77,8 @@ export async function buildExecutable(outfile: string, target?: Target): Promise
     target: "bun",
     minify: true,
     bytecode: true,
+    // A process reads the parts that it imports: in one file, everything was read twice at each start of the server.
+    splitting: true,
     plugins,
     format: "esm",
     // Beside each other, whatever their folders: a bundled file looks for `./x-worker.ts` where the executable's code lies.

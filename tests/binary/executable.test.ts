@@ -7,7 +7,6 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { request } from "node:http";
@@ -37,7 +36,7 @@ beforeEach(() => {
   dataDir = join(folder.path, "data");
   env = { PROXY_DATA_DIR: dataDir };
 });
-afterEach(() => folder.remove());
+afterEach(() => folder.remove(), BUILD_MS_MAX);
 
 const run = (...args: string[]) => runProcess([lockport, ...args], { env });
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -122,7 +121,11 @@ describe("the executable on its own", () => {
       ]) {
         cpSync(join(root, path), join(copy, path), { recursive: true });
       }
-      symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+      // A link would not do: the paths that are hashed are those of the files themselves.
+      cpSync(join(root, "node_modules"), join(copy, "node_modules"), {
+        recursive: true,
+        verbatimSymlinks: true,
+      });
       const { code, messages } = await runProcess([process.execPath, join(copy, "build.ts")], { cwd: copy });
       expect(`${code} ${messages}`).toBe("0 ");
       const [here, there] = [lockport, join(copy, "dist/lockport")].map((path) =>
