@@ -68,8 +68,8 @@ async function run(): Promise<void> {
     tokens.push((await relayTokens.create({ principalId: principal.id }, null)).plaintext);
   }
 
-  await measure("a session", bySession, (headers) => authenticator.authenticate(headers));
-  await measure("an API key", byKey, (headers) => authenticator.authenticate(headers));
+  await measure("a session", bySession, (headers) => Promise.resolve(authenticator.authenticate(headers)));
+  await measure("an API key", byKey, (headers) => Promise.resolve(authenticator.authenticate(headers)));
   await measure("a relay token", tokens, (token) => relay.authenticate(token));
   await database.close();
 }

@@ -25,6 +25,8 @@ import type { CatalogStore } from "./store.ts";
  */
 export interface Catalog {
   snapshot(): Promise<CatalogSnapshot>;
+  /** The same without a promise, when nothing has changed since it was last read; null: ask `snapshot`. */
+  peek(): CatalogSnapshot | null;
   /** Throws `provider_exists` and the codes of `parseProviderDraft`. */
   createProvider(draft: ProviderDraft, actor: Actor): Promise<Provider>;
   /** Throws `provider_not_found` and the codes of `parseProviderPatch`. */
@@ -65,6 +67,7 @@ export function createCatalog({ store, secrets, clock, ids }: CatalogDeps): Cata
   const birth = () => ({ id: ids.uuid(), createdAtUs: clock.nowUs() });
   return {
     snapshot: () => store.snapshot(),
+    peek: () => store.peek(),
     createProvider: async (draft, actor) =>
       store.change(planProviderCreate(draft, { ...birth(), secrets, actor })),
     updateProvider: async (name, patch, actor) =>

@@ -6,7 +6,7 @@ import { API_KEY_PREFIX } from "./secret.ts";
 import type { Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
 import { toSessionHash } from "./sessions.ts";
-import type { IdentityStore } from "./store.ts";
+import type { FoundSecret, IdentityStore } from "./store.ts";
 
 /** The principal that calls, and its credential. Only a mutation by session has its origin checked. */
 export interface Caller {
@@ -27,8 +27,9 @@ export interface Authenticator {
   /**
    * The order of section 5: a bearer key, else `x-api-key`, else the session cookie; the first that is present decides.
    * Throws `missing_api_key` when there is none or only a dead session, `invalid_api_key` for a key that is not good.
+   * A promise only when memory does not tell.
    */
-  authenticate(headers: Headers): Promise<Caller>;
+  authenticate(headers: Headers): Caller | Promise<Caller>;
   /**
    * Deletes the session of the request's cookie, whatever key comes with it and also while its principal is disabled:
    * it must not come back with the principal. Without such a session nothing happens.
@@ -43,12 +44,17 @@ export interface AuthenticatorDeps {
   readonly clock: Clock;
 }
 
-/** On every request: one HMAC and one look-up, nothing remembered, so that a deleted key fails on the very next request. */
+/** On every request: one HMAC and one look-up that asks the file for changes, so that a deleted key fails on the very next request. */
 export function createAuthenticator({ store, keyUse, secrets, clock }: AuthenticatorDeps): Authenticator {
-  async function authenticateKey(plaintext: string): Promise<Caller> {
+  function authenticateKey(plaintext: string): Caller | Promise<Caller> {
     // Relay tokens start with `lpt_` and fail here: they authenticate nothing but the relay path.
     if (!plaintext.startsWith(API_KEY_PREFIX)) throw refuseKey();
-    const found = await store.keys.findByHash(secrets.hashToken(plaintext));
+    const hash = secrets.hashToken(plaintext);
+    const known = store.keys.peekByHash(hash);
+    return known === null ? store.keys.findByHash(hash).then(toKeyCaller) : toKeyCaller(known);
+  }
+
+  function toKeyCaller(found: FoundSecret | null): Caller {
     // Unknown, deleted and disabled look the same from outside.
     if (found === null || !found.principal.enabled) throw refuseKey();
     keyUse.touch(found.secret.id);
@@ -64,7 +70,7 @@ export function createAuthenticator({ store, keyUse, secrets, clock }: Authentic
   }
 
   return {
-    async authenticate(headers) {
+    authenticate(headers) {
       const plaintext = findPresentedKey(headers);
       if (plaintext !== null) return authenticateKey(plaintext);
       const cookieValue = findSessionCookie(headers);

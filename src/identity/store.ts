@@ -16,8 +16,13 @@ export interface OidcSubject {
 export interface SecretStore {
   /** Throws `principal_not_found` when the owner is gone. */
   create(secret: NewSecret, audit: AuditEntry | null): Promise<void>;
-  /** The secret and its owner, enabled or not; null when no such secret exists. Asked on every request. */
+  /** The secret and its owner, enabled or not; null when no such secret exists. */
   findByHash(hash: string): Promise<FoundSecret | null>;
+  /**
+   * The same without a promise, when memory has it and it is what the file says at this moment; null: ask `findByHash`.
+   * Every request asks.
+   */
+  peekByHash(hash: string): FoundSecret | null;
   /** By creation time, of one principal or of all. */
   list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<ListedSecret>>;
   /** Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is given and is not the owner. */

@@ -65,7 +65,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
   const clock = createSystemClock();
   const metrics = createUsageMetrics();
   const snapshot = createSnapshot({ providers: [], models: [], prices: setup.prices ?? [] });
-  const catalog = { snapshot: () => Promise.resolve(snapshot) };
+  const catalog = { peek: () => snapshot, snapshot: () => Promise.resolve(snapshot) };
   const shared = createShared({ catalog, ledger, metrics, clock, log });
   const { connectSeconds = 5, silenceSeconds = 20, maxBodyBytes = BODY_BYTES_MAX } = setup;
   const baseUrl = setup.baseUrl ?? `http://127.0.0.1:${upstream.port}`;

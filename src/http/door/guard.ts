@@ -15,8 +15,8 @@ export interface GuardDeps {
 
 /** The asking at the door, shared by the routes behind Elysia and the native ones of the data plane. */
 export interface Door {
-  /** The caller of a route. Throws `missing_api_key`, `invalid_api_key`, `admin_required` and what `checkBrowser` throws. */
-  admit(request: Request, access: "caller" | "admin"): Promise<Caller>;
+  /** The caller of a route; a promise only when memory does not tell. Throws `missing_api_key`, `invalid_api_key`, `admin_required` and what `checkBrowser` throws. */
+  admit(request: Request, access: "caller" | "admin"): Caller | Promise<Caller>;
   /**
    * Refuses what a browser can be made to send on behalf of its user: another origin (`cross_origin_rejected`) and the
    * content types of forms (`invalid_json`). For mutations by session, and for the sign-in itself.
@@ -39,19 +39,24 @@ export function createDoor(deps: GuardDeps): Door {
       throw new ProxyError("invalid_json", "Send the body as application/json.");
     }
   };
+  const check = (caller: Caller, request: Request, access: "caller" | "admin"): Caller => {
+    if (access === "admin") requireAdmin(caller);
+    if (caller.credential.kind === "session" && isMutation(request.method)) checkBrowser(request);
+    return caller;
+  };
   return {
     checkBrowser,
-    async admit(request, access) {
-      const caller = await deps.authenticator.authenticate(request.headers);
-      if (access === "admin") requireAdmin(caller);
-      if (caller.credential.kind === "session" && isMutation(request.method)) checkBrowser(request);
-      return caller;
+    admit(request, access) {
+      const caller = deps.authenticator.authenticate(request.headers);
+      return caller instanceof Promise
+        ? caller.then((found) => check(found, request, access))
+        : check(caller, request, access);
     },
   };
 }
 
 /** Lets the owner of the data folder do everything an admin may, without asking for a credential. */
-export const LOCAL_DOOR: Door = { admit: () => Promise.resolve(LOCAL_CALLER), checkBrowser: () => undefined };
+export const LOCAL_DOOR: Door = { admit: () => LOCAL_CALLER, checkBrowser: () => undefined };
 
 /**
  * The plugin that every controller uses. A declared route (`route`) has `public: true`, or `access: "caller" | "admin"` and

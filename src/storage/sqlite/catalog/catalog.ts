@@ -40,11 +40,13 @@ export function createCatalogStore(connection: Connection, recordAudit: RecordAu
     putPrices(rows);
   };
 
+  const recall = () => (isCurrent(latest) ? latest.snapshot : null);
+
   return {
+    peek: () => connection.tryQuery(recall),
     async snapshot() {
-      // Asked on every request: one statement when nothing changed.
-      const remembered = await connection.query(() => (isCurrent(latest) ? latest : null));
-      return (remembered ?? (await connection.read(currentPicture))).snapshot;
+      const remembered = await connection.query(recall);
+      return remembered ?? (await connection.read(currentPicture)).snapshot;
     },
 
     async change(plan) {

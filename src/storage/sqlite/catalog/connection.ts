@@ -20,6 +20,8 @@ export interface Connection {
   readonly orm: Orm;
   /** A step of one statement. */
   query<Result>(step: () => Result): Promise<Result>;
+  /** A step that is tried once, now; null when it meets a foreign lock. */
+  tryQuery<Result>(step: () => Result): Result | null;
   /** A step that reads with several statements and sees one state of the file. */
   read<Result>(step: () => Result): Promise<Result>;
   /**
@@ -73,6 +75,14 @@ export function createConnection(client: Database, clock: Clock, freshness: Fres
   return {
     orm: createOrm(client),
     query: (step) => retryWhileBusy(clock, step),
+    tryQuery(step) {
+      try {
+        return step();
+      } catch (cause) {
+        if (!isBusy(cause)) throw cause;
+        return null;
+      }
+    },
     read: (step) => retryWhileBusy(clock, () => transact(begin, step)),
     write: (step, committed) =>
       retryWhileBusy(clock, () => {

@@ -16,11 +16,13 @@ export function toPublicColumns({ id, principalId, suffix, label, createdAtUs }:
 
 export interface SecretLookup {
   find(hash: string): Promise<FoundSecret | null>;
+  /** A secret that is remembered and current; null when the file has to be asked. */
+  peek(hash: string): FoundSecret | null;
   /** Call it after each write of this process; writes of other processes are noticed. */
   forget(): void;
 }
 
-/** The look-up that every request makes: 6 µs for the statement, 2 µs when the secret is remembered. */
+/** The look-up that every request makes: 6 µs for the statement, well under 1 µs when the secret is remembered. */
 export function createSecretLookup(connection: Connection, table: SecretTable): SecretLookup {
   const statement = connection.orm
     .select({ secret: toPublicColumns(table), principal: principals })
@@ -31,17 +33,22 @@ export function createSecretLookup(connection: Connection, table: SecretTable): 
   const remembered = new Map<string, FoundSecret>();
   let rememberedAtVersion = -1;
 
+  const recall = (hash: string): FoundSecret | null => {
+    // Asked before the rows are: a commit in between is then noticed by the next look-up.
+    const version = connection.dataVersion();
+    if (version !== rememberedAtVersion) {
+      remembered.clear();
+      rememberedAtVersion = version;
+    }
+    return remembered.get(hash) ?? null;
+  };
+
   return {
+    peek: (hash) => connection.tryQuery(() => recall(hash)),
     find: (hash) =>
       connection.query(() => {
-        // Asked before the rows are: a commit in between is then noticed by the next look-up.
-        const version = connection.dataVersion();
-        if (version !== rememberedAtVersion) {
-          remembered.clear();
-          rememberedAtVersion = version;
-        }
-        const known = remembered.get(hash);
-        if (known !== undefined) return known;
+        const known = recall(hash);
+        if (known !== null) return known;
         const found = statement.get({ hash });
         if (found === undefined) return null;
         if (remembered.size >= REMEMBERED_SECRETS_MAX) forgetOldest(remembered);

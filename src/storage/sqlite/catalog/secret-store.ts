@@ -31,6 +31,7 @@ export function createSecretStore(
   return {
     forget: () => lookup.forget(),
     findByHash: (hash) => lookup.find(hash),
+    peekByHash: (hash) => lookup.peek(hash),
 
     create: (secret, audit) =>
       write(() => {
