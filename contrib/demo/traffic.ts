@@ -118,7 +118,7 @@ export const RELAYED_REQUEST = {
   token: "",
   body: null,
   arrivedAtMs: 0,
-  signal: new AbortController().signal,
+  connection: new AbortController(),
 } as const;
 /** What the relay waits for an upstream that says nothing. */
 const RELAY_TIMEOUT_SECONDS = 300;

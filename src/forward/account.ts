@@ -1,4 +1,5 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
@@ -56,7 +57,7 @@ export interface Accounts {
 }
 
 export interface AccountsDeps {
-  readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
+  readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly metrics: Pick<UsageMetrics, "count">;
   readonly clock: Clock;
@@ -155,7 +156,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
   /** Reads the prices in force now, since a request may run for minutes after it came. */
   async function pricesInForce({ findIn, known }: SubjectPricing): Promise<PriceSet> {
     try {
-      return findIn(await catalog.snapshot()) ?? known;
+      return findIn(catalog.peek() ?? (await catalog.snapshot())) ?? known;
     } catch (failure) {
       log.warn("prices could not be read again", describeCause(failure));
       return known;

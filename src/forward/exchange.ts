@@ -1,6 +1,7 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { requireCapability, resolveModel } from "#catalog/resolve.ts";
-import type { CatalogSnapshot, ResolvedModel } from "#catalog/snapshot.ts";
+import type { ResolvedModel } from "#catalog/snapshot.ts";
+import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -11,7 +12,7 @@ import type { UsageLedger } from "#usage/store.ts";
 import type { SubjectPricing } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp, respond } from "./respond.ts";
 import { toAttribution } from "./attribution.ts";
-import { createCancellation } from "#kernel/cancellation.ts";
+import type { Caller } from "#kernel/cancellation.ts";
 import { type Permit, createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import {
   type Reservation,
@@ -26,7 +27,7 @@ import { type Shared, createShared } from "./shared.ts";
 import { type Upload, createUpload } from "./upload.ts";
 
 export interface ExchangeDeps {
-  readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
+  readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly metrics: Pick<UsageMetrics, "count">;
   readonly secrets: SecretBox;
@@ -57,10 +58,8 @@ export interface ExchangeInput {
   readonly reservation?: Pick<Reservation, "close"> | null;
   readonly arrivedAtUs: InstantUs;
   readonly arrivedAtMs: number;
-  /** Aborts when the caller hangs up, until its response has ended. */
-  readonly signal: AbortSignal;
-  /** Called once when the exchange has begun and is accounted for, before a relayed response ends. */
-  readonly onSettled?: () => void;
+  /** The connection that the request came by. */
+  readonly connection: Caller;
 }
 
 export type ExchangeResult = ForwardResult;
@@ -88,7 +87,7 @@ export interface Exchange {
 
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
-  const { accounts, deadlines, upstream, stalls, isHalting } = shared;
+  const { accounts, upstream, stalls } = shared;
   const limiter = createConcurrencyLimiter();
   const buffered = createMemorySemaphore({
     bytesMax: deps.maxResponseBytes,
@@ -109,7 +108,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       throw new ProxyError("invalid_json", "The request body must not be encoded.");
     }
     const parsed = parseRequestBody(input.body, input.endpoint);
-    const resolved = resolveModel(await deps.catalog.snapshot(), parsed.model);
+    const resolved = resolveModel(deps.catalog.peek() ?? (await deps.catalog.snapshot()), parsed.model);
     requireCapability(resolved, input.endpoint, parsed.stream);
     refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
 
@@ -119,9 +118,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       providerName: provider.name,
       pricing: toPricing(resolved),
     });
-    if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
     const reservation = input.reservation ?? null;
-    const cancellation = createCancellation(input.signal, deadlines, isHalting);
+    const cancellation = shared.openCancellation(input.connection);
     if (reservation !== null) {
       account.whenSettled(() => {
         // An upstream that answered early may still be taking it; a cancelled one takes no more.

@@ -3,7 +3,7 @@ import type { FetchedModels, FetchModels } from "#catalog/discovery.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
-import { type Cancellation, createCancellation } from "#kernel/cancellation.ts";
+import { Cancellation } from "#kernel/cancellation.ts";
 import { USER_AGENT_DEFAULT } from "./headers.ts";
 import { joinPieces } from "#kernel/bytes.ts";
 import { bufferBody } from "./response-buffer.ts";
@@ -29,7 +29,7 @@ export function createModelsCall({ clock, secrets, maxResponseBytes }: ModelsCal
   const deadlines = createDeadlines(() => clock.monotonicMs());
   const bytesMax = Math.min(maxResponseBytes, MODELS_BYTES_MAX);
   return async (provider, signal) => {
-    const cancellation = createCancellation(signal, deadlines);
+    const cancellation = new Cancellation({ signal }, { limits: deadlines });
     // One limit for the whole call: without a body nothing tells when the connection stands (docs/decisions.md).
     const limitMs = (provider.timeoutConnectSeconds + provider.timeoutReadSeconds) * 1000;
     cancellation.arm(Math.min(limitMs, MODELS_CALL_MS_MAX));

@@ -1,3 +1,4 @@
+import type { Caller } from "#kernel/cancellation.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { truncateCodePoints } from "#kernel/text.ts";
@@ -26,10 +27,8 @@ export interface RelayInput {
   readonly body: UpstreamBody;
   readonly arrivedAtUs: InstantUs;
   readonly arrivedAtMs: number;
-  /** Aborts when the caller hangs up, until its response has ended. */
-  readonly signal: AbortSignal;
-  /** Called once when the request is accounted for, before a relayed response ends. */
-  readonly onSettled?: () => void;
+  /** The connection that the request came by. */
+  readonly connection: Caller;
 }
 
 /** Limit of a usage event's endpoint, in code points. Longer than any path of the API. */

@@ -2,7 +2,6 @@ import { ProxyError } from "#kernel/errors.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type Account, createUnrecordedAccount } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp, passOn } from "./respond.ts";
-import { createCancellation } from "#kernel/cancellation.ts";
 import { toRelayHeaders } from "./headers.ts";
 import { createRelayMetering } from "./metering.ts";
 import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
@@ -36,10 +35,8 @@ const UNRECORDED_METHODS: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
 const COUNTING_PATH = /\/messages\/count_tokens\/?$/;
 
 /** The transparent relay to a messages API (specification, section 4.5). */
-export function createRelay(
-  { accounts, deadlines, upstream, stalls, isHalting }: Shared,
-  options: RelayOptions,
-): Relay {
+export function createRelay(shared: Shared, options: RelayOptions): Relay {
+  const { accounts, upstream, stalls } = shared;
   const { baseUrl, connectSeconds = CONNECT_SECONDS, silenceSeconds = SILENCE_SECONDS } = options;
   const idleMs = silenceSeconds * 1000;
   const provider = { verifyTls: true, caPem: null, timeoutConnectSeconds: connectSeconds };
@@ -104,7 +101,6 @@ export function createRelay(
   }
 
   function begin(input: RelayInput, account: Account, findAsked: () => Asked): OpenExchange {
-    if (input.onSettled !== undefined) account.whenSettled(input.onSettled);
     return {
       // A getter, since the model of a streamed body becomes known while it is being sent.
       get proxiedBy() {
@@ -112,7 +108,7 @@ export function createRelay(
       },
       idleMs,
       account,
-      cancellation: createCancellation(input.signal, deadlines, isHalting),
+      cancellation: shared.openCancellation(input.connection),
       stalls,
     };
   }

@@ -99,8 +99,11 @@ async function respondWhole(
   reservation?.complete();
   const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
   // A caller that reads nothing of it must not keep its memory reserved.
-  if (counted !== null) cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
-  else cancellation.release();
+  if (counted === null) cancellation.release();
+  else {
+    cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
+    cancellation.letIdle();
+  }
   await account.settle({ kind: "answered", metered: await metering.finish() });
   const body = counted === null ? joinPieces(held.pieces) : handOut(held.pieces, counted, cancellation);
   return { kind: "responded", response: toResponse(head, open, body) };

@@ -1,4 +1,5 @@
-import { type Deadlines, createDeadlines } from "#kernel/deadlines.ts";
+import { type Caller, Cancellation } from "#kernel/cancellation.ts";
+import { createDeadlines } from "#kernel/deadlines.ts";
 import { type Accounts, type AccountsDeps, createAccounts } from "./account.ts";
 import { type SlowConsumers, createSlowConsumers } from "./slow-consumers.ts";
 import { type Upstream, createUpstream } from "./upstream.ts";
@@ -6,23 +7,28 @@ import { type Upstream, createUpstream } from "./upstream.ts";
 /** What the data plane and the relay have in common. */
 export interface Shared {
   readonly accounts: Accounts;
-  readonly deadlines: Deadlines;
   readonly upstream: Upstream;
   readonly stalls: SlowConsumers;
-  readonly isHalting: () => boolean;
+  /** For one request; its caller is watched once it lasts. */
+  openCancellation(caller: Caller): Cancellation;
   /** From now on a connection that ends was closed by the server, and its caller did not hang up. */
   halt(): void;
 }
 
 export function createShared(deps: AccountsDeps): Shared {
   const { clock } = deps;
+  const monotonicMs = () => clock.monotonicMs();
   let halting = false;
+  const options = {
+    limits: createDeadlines(monotonicMs),
+    lasting: createDeadlines(monotonicMs),
+    isHalting: () => halting,
+  };
   return {
     accounts: createAccounts(deps),
-    deadlines: createDeadlines(() => clock.monotonicMs()),
     upstream: createUpstream(clock),
-    stalls: createSlowConsumers({ monotonicMs: () => clock.monotonicMs() }),
-    isHalting: () => halting,
+    stalls: createSlowConsumers({ monotonicMs }),
+    openCancellation: (caller) => new Cancellation(caller, options),
     halt() {
       halting = true;
     },

@@ -1,65 +1,113 @@
-import type { Deadlines } from "./deadlines.ts";
+import type { Deadline, Deadlines } from "./deadlines.ts";
 
 export type CancellationCause = "timeout" | "cancelled" | "halted";
+
+/** The caller's end of a request. Bun makes its signal when it is first asked for, which a request that is over by then never pays. */
+export interface Caller {
+  /** Aborts when the caller hangs up, also when it has done so before the signal is asked for. */
+  readonly signal: AbortSignal;
+  /** The request lasts: what closes an idle connection must not close its own. */
+  keepOpen?(): void;
+  /** Undoes `keepOpen`; called only after it. */
+  letIdle?(): void;
+}
+
+export interface CancellationOptions {
+  /** Watches the time limit. */
+  readonly limits: Deadlines;
+  /** Watches for requests that last; absent: every one counts as such from its beginning. */
+  readonly lasting?: Deadlines;
+  /** True when the server closes its callers' connections itself, so that none of them hung up. */
+  readonly isHalting?: () => boolean;
+}
+
+/**
+ * From this age on a request is one that lasts: its caller is watched, and its connection kept open. The watch costs 3 µs
+ * (measured), and a hang-up is noticed within a tenth of a second.
+ */
+export const LASTING_MS_MIN = 50;
 
 /**
  * The one way to stop an exchange from outside: its caller hangs up, a time limit passes, or the server ends. Aborting
  * `signal` closes the upstream's connection. The first cause stays.
  */
-export interface Cancellation {
-  readonly signal: AbortSignal;
-  readonly cause: CancellationCause | null;
+export class Cancellation {
+  readonly #controller = new AbortController();
+  readonly #caller: Caller;
+  readonly #isHalting: (() => boolean) | null;
+  readonly #limit: Deadline;
+  readonly #lasting: Deadline | null;
+  #limitCause: CancellationCause = "timeout";
+  #onHangUp: (() => void) | null = null;
+  #isKeptOpen = false;
+  #released = false;
+  #cause: CancellationCause | null = null;
+
+  constructor(caller: Caller, { limits, lasting, isHalting }: CancellationOptions) {
+    this.#caller = caller;
+    this.#isHalting = isHalting ?? null;
+    this.#limit = limits.create();
+    this.#lasting = lasting?.create() ?? null;
+    if (this.#lasting === null) this.#watchCaller();
+    else this.#lasting.set(LASTING_MS_MIN, () => this.#watchCaller());
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get cause(): CancellationCause | null {
+    return this.#cause;
+  }
+
   /** Replaces the running time limit: cancels with `cause` in so many milliseconds, unless replaced before. */
-  arm(limitMs: number, cause?: CancellationCause): void;
+  arm(limitMs: number, cause: CancellationCause = "timeout"): void {
+    if (this.#released) return;
+    this.#limitCause = cause;
+    this.#limit.set(limitMs, this.#onLimit);
+  }
+
+  readonly #onLimit = (): void => this.cancel(this.#limitCause);
+
   /** Starts the running limit again from now. Cheap enough for every chunk. */
-  rearm(): void;
+  rearm(): void {
+    this.#limit.restart();
+  }
+
   /** Stops the running limit; none runs until the next one is armed. */
-  disarm(): void;
-  cancel(cause: CancellationCause): void;
-  /** Lets go of the caller's signal and of the timer. Nothing is cancelled afterwards. */
-  release(): void;
-}
+  disarm(): void {
+    this.#limit.lift();
+  }
 
-/** `isHalting`: the server closes its callers' connections itself, so that none of them hung up. */
-export function createCancellation(
-  caller: AbortSignal,
-  deadlines: Deadlines,
-  isHalting: () => boolean = () => false,
-): Cancellation {
-  const controller = new AbortController();
-  let cause: CancellationCause | null = null;
-  const deadline = deadlines.create();
-  let released = false;
+  cancel(cause: CancellationCause): void {
+    if (this.#cause !== null || this.#released) return;
+    this.#cause = cause === "cancelled" && this.#isHalting?.() === true ? "halted" : cause;
+    this.release();
+    this.#controller.abort();
+  }
 
-  const cancel = (reason: CancellationCause) => {
-    if (cause !== null || released) return;
-    cause = reason === "cancelled" && isHalting() ? "halted" : reason;
-    release();
-    controller.abort();
-  };
-  const onHangUp = () => cancel("cancelled");
-  const release = () => {
-    released = true;
-    deadline.lift();
-    caller.removeEventListener("abort", onHangUp);
-  };
+  /** Lets go of the caller and of the timers. Nothing is cancelled afterwards. */
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    this.#limit.lift();
+    this.#lasting?.lift();
+    if (this.#onHangUp !== null) this.#caller.signal.removeEventListener("abort", this.#onHangUp);
+    this.letIdle();
+  }
 
-  if (caller.aborted) cancel("cancelled");
-  else caller.addEventListener("abort", onHangUp, { once: true });
+  /** The caller's connection may count as idle again, since all that is left is its reading. */
+  letIdle(): void {
+    if (this.#isKeptOpen) this.#caller.letIdle?.();
+    this.#isKeptOpen = false;
+  }
 
-  return {
-    signal: controller.signal,
-    get cause() {
-      return cause;
-    },
-    arm(limitMs, reason = "timeout") {
-      if (!released) deadline.set(limitMs, () => cancel(reason));
-    },
-    rearm() {
-      deadline.restart();
-    },
-    disarm: () => deadline.lift(),
-    cancel,
-    release,
-  };
+  #watchCaller(): void {
+    const { signal } = this.#caller;
+    if (signal.aborted) return this.cancel("cancelled");
+    this.#onHangUp = () => this.cancel("cancelled");
+    signal.addEventListener("abort", this.#onHangUp, { once: true });
+    this.#isKeptOpen = true;
+    this.#caller.keepOpen?.();
+  }
 }

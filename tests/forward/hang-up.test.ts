@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { createCancellation } from "#kernel/cancellation.ts";
+import { Cancellation } from "#kernel/cancellation.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { createTee, type TeeEnding } from "#forward/tee.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
@@ -160,7 +160,7 @@ describe("a tap", () => {
             },
           },
           first: new Uint8Array(1 << 20),
-          cancellation: createCancellation(request.signal, deadlines),
+          cancellation: new Cancellation(request, { limits: deadlines }),
           idleMs: 60_000,
           stallMs: 200,
           watch: () => null,
@@ -193,7 +193,7 @@ describe("a tap", () => {
           cancel: () => Promise.reject(new Error("gone")),
         },
         first: Uint8Array.of(1),
-        cancellation: createCancellation(signal, deadlines),
+        cancellation: new Cancellation({ signal }, { limits: deadlines }),
         idleMs: 60_000,
         stallMs: 60_000,
         watch: () => null,

@@ -64,7 +64,7 @@ export function startProxy(setup: Setup): Proxy {
   const clock = createSystemClock();
   const metrics = createUsageMetrics();
   const exchange = createExchange({
-    catalog: { snapshot: () => Promise.resolve(snapshot) },
+    catalog: { peek: () => snapshot, snapshot: () => Promise.resolve(snapshot) },
     ledger,
     metrics,
     secrets,
@@ -93,7 +93,7 @@ export function startProxy(setup: Setup): Proxy {
           body: new Uint8Array(await request.arrayBuffer()),
           arrivedAtUs: clock.nowUs(),
           arrivedAtMs: clock.monotonicMs(),
-          signal: request.signal,
+          connection: request,
         });
         if (result.kind === "responded") return result.response;
         if (result.kind === "cancelled") return new Response(null, { status: 499 });

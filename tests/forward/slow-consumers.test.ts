@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { createCancellation, type Cancellation } from "#kernel/cancellation.ts";
+import { Cancellation } from "#kernel/cancellation.ts";
 import { createSlowConsumers } from "#forward/slow-consumers.ts";
 import type { TeeEnding } from "#forward/tee.ts";
 import { createTee } from "#forward/tee.ts";
@@ -11,7 +11,7 @@ import { SSE_DONE, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 
 const deadlines = createDeadlines(() => performance.now());
-const openCutoff = () => createCancellation(new AbortController().signal, deadlines);
+const openCutoff = () => new Cancellation(new AbortController(), { limits: deadlines });
 
 const running: { stop(force: true): Promise<void> }[] = [];
 afterEach(async () => {
@@ -107,7 +107,7 @@ describe("streams whose callers take nothing", () => {
         const tap = createTee({
           reader: { read: next, cancel: () => Promise.resolve() },
           first: Uint8Array.of(1),
-          cancellation: createCancellation(request.signal, deadlines),
+          cancellation: new Cancellation(request, { limits: deadlines }),
           idleMs: 60_000,
           stallMs: 60_000,
           stalls: {

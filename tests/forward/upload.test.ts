@@ -24,7 +24,7 @@ function toInput(body: string, onClose: () => void, changes: Partial<ExchangeInp
     reservation: { close: onClose },
     arrivedAtUs: clock.nowUs(),
     arrivedAtMs: clock.monotonicMs(),
-    signal: new AbortController().signal,
+    connection: new AbortController(),
     ...changes,
   };
 }
@@ -77,7 +77,7 @@ describe("a large request body", () => {
     const call = await upstream.nextCall();
     const caller = new AbortController();
     let isClosed = false;
-    const input = toInput(toLarge(ALIAS), () => (isClosed = true), { signal: caller.signal });
+    const input = toInput(toLarge(ALIAS), () => (isClosed = true), { connection: caller });
     const waiting = proxy.exchange.run(input);
     while (proxy.exchange.waitingCount() === 0) await Bun.sleep(1);
     caller.abort();

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { createCancellation } from "#kernel/cancellation.ts";
+import { Cancellation } from "#kernel/cancellation.ts";
 import type { BodySource } from "#forward/upstream.ts";
 import { createUpstream } from "#forward/upstream.ts";
 import { createSystemClock } from "#kernel/clock.ts";
@@ -21,7 +21,7 @@ function callWith(body: BodySource) {
     provider: { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 },
     headers: [],
     body,
-    cancellation: createCancellation(new AbortController().signal, deadlines),
+    cancellation: new Cancellation(new AbortController(), { limits: deadlines }),
     headLimitMs: () => 5_000,
   });
 }

@@ -128,7 +128,7 @@ describe("a POST of the data plane", () => {
     expect(harness.logLines.join("")).not.toContain("hunter2");
   });
 
-  test("while an exchange runs its connection does not count as idle, and does again before the response ends", async () => {
+  test("an exchange may keep its connection open and let it count as idle again; a refusal touches it not at all", async () => {
     const timeouts: number[] = [];
     const connections = { timeout: (_request: Request, seconds: number) => void timeouts.push(seconds) };
     const app = createApp(harness.deps);
@@ -139,8 +139,10 @@ describe("a POST of the data plane", () => {
         headers: { authorization: `Bearer ${harness.adminKey}` },
       });
     answer = (input) => {
+      expect(timeouts).toEqual([]);
+      input.connection.keepOpen?.();
       expect(timeouts).toEqual([0]);
-      input.onSettled?.();
+      input.connection.letIdle?.();
       return { kind: "responded", response: new Response("x") };
     };
     await app.serve("chat", request(), connections);
@@ -151,7 +153,7 @@ describe("a POST of the data plane", () => {
       throw new ProxyError("model_required", "No model.");
     };
     await app.serve("chat", request(), connections);
-    expect(timeouts).toEqual([0, IDLE_TIMEOUT_SECONDS]);
+    expect(timeouts).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { createCancellation } from "#kernel/cancellation.ts";
+import { Cancellation } from "#kernel/cancellation.ts";
 import { createMemorySemaphore, UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { deadlines } from "./body-reader.ts";
 
@@ -58,7 +58,7 @@ export function createBodyMemory(options: BodyMemoryOptions): BodyMemory {
     waitingCount: () => semaphore.waitingCount(),
     reserve(request, lengthBytes) {
       if (lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX) return null;
-      const cancellation = createCancellation(request.signal, deadlines);
+      const cancellation = new Cancellation(request, { limits: deadlines });
       const held = semaphore.reserve({ lengthBytes, signal: cancellation.signal });
       let leftMs = waitMsMax;
       let isNew = true;

@@ -57,9 +57,10 @@ export async function readBody(request: Request, limits: BodyLimits, memory: Bod
     throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
   }
   const declaredBytes = readDeclared(request, limits);
-  if (isReadAtOnce(request, declaredBytes)) {
+  if (isReadAtOnce(declaredBytes)) {
     return { bytes: await readAtOnce(request, limits, declaredBytes), reservation: null };
   }
+  if (request.body === null) return { bytes: new Uint8Array(0), reservation: null };
   const reservation = memory.reserve(request, declaredBytes);
   try {
     const bytes = await readPieces(request, limits, { declaredBytes, reservation });
@@ -90,24 +91,36 @@ export async function openBody(
   wholeBytesMax: number,
 ): Promise<Uint8Array<ArrayBuffer> | CountedBody | null> {
   const sizeBytes = readDeclared(request, limits);
-  if (request.body === null) return null;
-  if (isReadAtOnce(request, sizeBytes)) return await readAtOnce(request, limits, sizeBytes);
+  if ((sizeBytes === null || sizeBytes === 0) && request.body === null) return null;
+  if (isReadAtOnce(sizeBytes)) return await readAtOnce(request, limits, sizeBytes);
   if (sizeBytes !== null && sizeBytes <= wholeBytesMax)
     return await readPieces(request, limits, { declaredBytes: sizeBytes, reservation: null });
+  if (request.body === null) return null;
   return { sizeBytes, next: countBody(request, request.body.getReader(), limits) };
 }
 
-function isReadAtOnce(request: Request, declaredBytes: number | null): boolean {
-  return request.body === null || (declaredBytes !== null && declaredBytes <= WHOLE_READ_BYTES_MAX);
+function isReadAtOnce(declaredBytes: number | null): declaredBytes is number {
+  return declaredBytes !== null && declaredBytes <= WHOLE_READ_BYTES_MAX;
 }
 
+/**
+ * Reads a body of known length. `request.body` is not asked for: that alone makes a stream of it, which costs more than all
+ * the rest of reading a short one.
+ */
 async function readAtOnce(
   request: Request,
   { graceMs, msPerByte }: BodyLimits,
-  declaredBytes: number | null,
+  declaredBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  if (request.body === null) return new Uint8Array(0);
-  return await readWhole(request, graceMs + (declaredBytes ?? 0) * msPerByte);
+  const { promise, resolve, reject } = Promise.withResolvers<ArrayBuffer>();
+  const deadline = deadlines.create();
+  deadline.set(graceMs + declaredBytes * msPerByte, () => reject(tooSlow()));
+  request.arrayBuffer().then(resolve, reject);
+  try {
+    return new Uint8Array(await promise);
+  } finally {
+    deadline.lift();
+  }
 }
 
 async function readPieces(
@@ -164,17 +177,6 @@ export function parseJson(bytes: Uint8Array): unknown {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch (cause) {
     throw new ProxyError("invalid_json", "The body is not valid JSON in UTF-8.", { cause });
-  }
-}
-
-async function readWhole(request: Request, deadlineMs: number): Promise<Uint8Array<ArrayBuffer>> {
-  const late = Promise.withResolvers<never>();
-  const deadline = deadlines.create();
-  deadline.set(deadlineMs, () => late.reject(tooSlow()));
-  try {
-    return new Uint8Array(await Promise.race([request.arrayBuffer(), late.promise]));
-  } finally {
-    deadline.lift();
   }
 }
 

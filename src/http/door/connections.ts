@@ -1,3 +1,5 @@
+import type { Caller } from "#kernel/cancellation.ts";
+
 /** The connection of a request, as far as its idle timeout goes; Bun's server is one. */
 export interface Connections {
   /** 0 is never. */
@@ -7,16 +9,27 @@ export interface Connections {
 /** Closes a connection on which nothing moves: between requests, in a head, in a body. Above the pauses of client pools. */
 export const IDLE_TIMEOUT_SECONDS = 75;
 
-/**
- * Lifts the idle timeout of a request that waits for its upstream, since a model may be silent for longer than any idle
- * connection is kept. Returns what puts it back. `connections` is null where there is no connection.
- */
-export function liftIdleTimeout(request: Request, connections: Connections | null): () => void {
-  connections?.timeout(request, 0);
-  return () => restoreIdleTimeout(request, connections);
-}
+/** The caller of a request that goes upstream, and its connection: null where there is none. */
+export class ConnectedCaller implements Caller {
+  readonly #request: Request;
+  readonly #connections: Connections | null;
 
-/** Puts the idle timeout of a refused request back, whether it had been lifted or not. */
-export function restoreIdleTimeout(request: Request, connections: Connections | null): void {
-  connections?.timeout(request, IDLE_TIMEOUT_SECONDS);
+  constructor(request: Request, connections: Connections | null) {
+    this.#request = request;
+    this.#connections = connections;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  /** A model may be silent for longer than any idle connection is kept. */
+  keepOpen(): void {
+    this.#connections?.timeout(this.#request, 0);
+  }
+
+  /** Before the response ends: a connection without a timeout would never be closed. */
+  letIdle(): void {
+    this.#connections?.timeout(this.#request, IDLE_TIMEOUT_SECONDS);
+  }
 }

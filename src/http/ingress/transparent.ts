@@ -5,7 +5,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
-import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
+import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import type { HostRule } from "#http/door/host.ts";
 import { RELAY_METHODS } from "./relay-routes.ts";
@@ -71,7 +71,6 @@ export function createTransparent(deps: TransparentDeps): Transparent {
     }
     refuseBodyOfGet(request);
     const body = await openBody(request, limits, WHOLE_BODY_BYTES_MAX);
-    const onSettled = liftIdleTimeout(request, connections);
     const answer = await relay.relay.send({
       method: request.method,
       path,
@@ -82,8 +81,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       body,
       arrivedAtUs,
       arrivedAtMs,
-      signal: request.signal,
-      onSettled,
+      connection: new ConnectedCaller(request, connections),
     });
     return toExchangeResponse(answer, request);
   };
@@ -95,7 +93,6 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       try {
         response = await send(request, connections, segments);
       } catch (failure) {
-        restoreIdleTimeout(request, connections);
         response = toFailureResponse(failure, request, log);
       }
       // The token is in the address.

@@ -7,7 +7,7 @@ import type { Log } from "#kernel/log.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
-import { liftIdleTimeout, restoreIdleTimeout, type Connections } from "#http/door/connections.ts";
+import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import type { Door } from "#http/door/guard.ts";
 import type { HostRule } from "#http/door/host.ts";
@@ -42,9 +42,9 @@ export function createIngress(deps: IngressDeps): Ingress {
       let body: WholeBody | null = null;
       try {
         hosts.check(request.headers);
-        const caller = await door.admit(request, "caller");
+        const admitted = door.admit(request, "caller");
+        const caller = admitted instanceof Promise ? await admitted : admitted;
         body = await readBody(request, limits, memory);
-        const onSettled = liftIdleTimeout(request, connections);
         const { principal, credential } = caller;
         const result = await exchange.run({
           endpoint,
@@ -58,15 +58,13 @@ export function createIngress(deps: IngressDeps): Ingress {
           reservation: body.reservation,
           arrivedAtUs,
           arrivedAtMs,
-          signal: request.signal,
-          onSettled,
+          connection: new ConnectedCaller(request, connections),
         });
         return toExchangeResponse(result, request);
       } catch (failure) {
         // A refusal comes before anything goes upstream.
         if (failure instanceof ProxyError && body !== null) free(body.bytes);
         body?.reservation?.close();
-        restoreIdleTimeout(request, connections);
         return toFailureResponse(failure, request, log);
       }
     },

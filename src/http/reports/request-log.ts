@@ -54,7 +54,7 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
           asked,
           stats,
           join: (rows) => joinNames(rows, context, identity),
-          caller: request.signal,
+          caller: request,
           deadlines,
           log,
         });

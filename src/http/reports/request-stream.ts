@@ -1,4 +1,4 @@
-import { createCancellation } from "#kernel/cancellation.ts";
+import { Cancellation, type Caller } from "#kernel/cancellation.ts";
 import { createTee, WRITE_STALL_MS_MAX, type BodyReader } from "#forward/tee.ts";
 import type { Deadlines } from "#kernel/deadlines.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
@@ -15,8 +15,8 @@ export interface RequestCsvOptions {
   readonly asked: StatsQuery;
   readonly stats: Pick<StatsStore, "listRequests">;
   readonly join: (rows: readonly RequestLogRow[]) => Promise<readonly NamedRequestRow[]>;
-  /** Aborted when the caller hangs up: nothing more is read then. */
-  readonly caller: AbortSignal;
+  /** Nothing more is read once it hangs up. */
+  readonly caller: Caller;
   readonly deadlines: Deadlines;
   readonly log: Log;
 }
@@ -30,7 +30,7 @@ export async function streamRequestCsv(
   options: RequestCsvOptions,
 ): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly notes: ReportNotes }> {
   const { asked, stats, join, caller, deadlines, log } = options;
-  const cancellation = createCancellation(caller, deadlines);
+  const cancellation = new Cancellation(caller, { limits: deadlines });
   const { signal } = cancellation;
   const encoder = new TextEncoder();
   let untilUs = asked.window.untilUs;
