@@ -1,25 +1,27 @@
-/** What the runtime itself can do: a proxy that does nothing but pass a request on and its answer back. */
+/** What the runtime itself can do: a proxy that only passes a request on and its answer back: `bun bench/bare.ts PORT ORIGIN`. */
 const [port = "0", upstream = ""] = process.argv.slice(2);
+
+async function pass(path: string, request: Request): Promise<Response> {
+  const response = await fetch(upstream + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: await request.bytes(),
+    decompress: false,
+    redirect: "manual",
+  });
+  const type = response.headers.get("content-type") ?? "application/json";
+  const body = type.startsWith("text/event-stream") ? response.body : await response.bytes();
+  return new Response(body, { status: response.status, headers: { "content-type": type } });
+}
+
 Bun.serve({
   hostname: "127.0.0.1",
   port: Number(port),
   development: false,
+  idleTimeout: 0,
   routes: {
-    "/v1/chat/completions": {
-      POST: async (request) => {
-        const response = await fetch(`${upstream}/v1/chat/completions`, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: await request.bytes(),
-          decompress: false,
-          redirect: "manual",
-        });
-        return new Response(await response.bytes(), {
-          status: response.status,
-          headers: { "content-type": "application/json" },
-        });
-      },
-    },
+    "/v1/chat/completions": { POST: (request) => pass("/v1/chat/completions", request) },
+    "/v1/embeddings": { POST: (request) => pass("/v1/embeddings", request) },
   },
   fetch: () => new Response(null, { status: 404 }),
 });

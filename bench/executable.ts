@@ -1,6 +1,12 @@
+/** Processes of the benchmarks: the built executable, where each runs, what it costs. */
 import type { Subprocess } from "bun";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { untilListening } from "./peers.ts";
+
+/** What is measured runs alone on one core, with all of its threads; the upstream and the load share the other. */
+export const PROXY_CORE: readonly string[] = ["taskset", "-c", "0"];
+export const LOAD_CORE: readonly string[] = ["taskset", "-c", "1"];
+const LISTEN_DEADLINE_MS = 60_000;
 
 /** The built executable on a data folder, on all cores. */
 export interface Server {
@@ -42,4 +48,59 @@ export function endWithUs<Child extends Subprocess>(child: Child): Child {
   process.once("exit", end);
   void child.exited.finally(() => process.removeListener("exit", end));
   return child;
+}
+
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}
+
+/** Fails when the process ends before it listens. */
+export async function untilListening(port: number, child?: Subprocess): Promise<void> {
+  const deadline = performance.now() + LISTEN_DEADLINE_MS;
+  for (;;) {
+    const open = await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } }).catch(() => null);
+    if (open !== null) {
+      open.end();
+      return;
+    }
+    if (child !== undefined && child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
+    if (performance.now() > deadline) throw new Error(`nothing listens on port ${port}`);
+    await Bun.sleep(1);
+  }
+}
+
+/** A process and its children. */
+function toFamily(pid: number): readonly number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  if (!existsSync(path)) return [];
+  const children = readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
+  return [pid, ...children.flatMap(toFamily)];
+}
+
+function readStatus(pid: number, name: string): number {
+  const found = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return (Number(found?.[1] ?? 0) * 1024) / 1e6;
+}
+
+/** Resident memory of a process and its children in megabytes (10⁶ bytes), from the kernel's own account. */
+export function readResidentMb(pid: number): number {
+  return toFamily(pid).reduce((sum, member) => sum + readStatus(member, "VmRSS"), 0);
+}
+
+export function readPeakMb(pid: number): number {
+  return toFamily(pid).reduce((sum, member) => sum + readStatus(member, "VmHWM"), 0);
+}
+
+/** User and system time so far of a process and its children, all of their threads, in milliseconds (100 ticks a second on Linux). */
+export function readCpuMs(pid: number): number {
+  let ticks = 0;
+  for (const member of toFamily(pid)) {
+    const text = readFileSync(`/proc/${member}/stat`, "utf8");
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks * 10;
 }

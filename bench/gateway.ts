@@ -1,161 +1,84 @@
 /**
- * The proxy beside nginx, in one run: `npm run build && npm run bench` (needs nginx, wrk and taskset; two cores).
- * Prints a table; the figures in docs/performance.md come from it. Bounded: about two minutes.
+ * Gateways side by side, in turns, in one run: `npm run bench` (all usual scenes, about a quarter of an hour),
+ * `npm run bench -- unary streams` (those alone). Two cores: each gateway with all of its threads on the first, the upstream and
+ * the load on the second. Needs taskset and gcc; what is not installed is named and left out. Prints one table of medians
+ * and ranges.
+ *
+ *   --with nginx,bare,Lockport   only these        --lockport NAME=EXECUTABLE   one more build beside dist/lockport
+ *   --json FILE                  every reading     --gomodel EXECUTABLE         GoModel, which no registry serves
+ *   --lock FILE                  takes turns with other benchmarks under this file, measure by measure
  */
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
-import { join } from "node:path";
-import { holdStreams, measureChunks, measureLatency } from "./load.ts";
-import {
-  pinLoad,
-  readCpuMs,
-  readResidentMb,
-  startBareProxy,
-  startLockport,
-  startNginxProxy,
-  startNginxUpstream,
-  toUnaryBody,
-  type Peer,
-} from "./peers.ts";
-import { percentile, startStreamUpstream } from "./wire.ts";
+import { writeFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { parseArgs } from "node:util";
+import { Absent, toBare, toDirect, toHaproxy, toLockport, toNginx, type Contender } from "./contenders.ts";
+import { toGomodel, toLitellm, toPortkey } from "./others.ts";
+import { SCENES } from "./scenes.ts";
+import { Stand } from "./stand.ts";
 
-const ROUNDS = 3;
-const UNARY_SECONDS = 6;
-const UNARY_CONNECTIONS = 64;
-const OPEN_STREAMS = 5_000;
-const BASE_PORT = 18_100;
-const PIN_MARK = "LOCKPORT_BENCH_PINNED";
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    with: { type: "string" },
+    json: { type: "string" },
+    lock: { type: "string" },
+    gomodel: { type: "string" },
+    lockport: { type: "string", multiple: true, default: [] },
+  },
+});
+const NAMES = [...SCENES.map(({ name }) => name), "start"];
+for (const name of positionals)
+  if (!NAMES.includes(name)) throw new Error(`no scene ${name}: there are ${NAMES.join(", ")}`);
+const isAsked = (name: string, isUsual: boolean) =>
+  positionals.length === 0 ? isUsual : positionals.includes(name);
 
-if (process.env[PIN_MARK] === undefined) {
-  const again = Bun.spawnSync(pinLoad([process.execPath, import.meta.path]), {
-    env: { ...process.env, [PIN_MARK]: "1" },
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-  process.exit(again.exitCode);
+const wanted = options.with?.split(",");
+const makers: readonly (readonly [string, () => Contender])[] = [
+  ["direct", toDirect],
+  ["nginx", toNginx],
+  ["haproxy", toHaproxy],
+  ["bare", toBare],
+  ["Lockport", () => toLockport()],
+  ...options.lockport.map((words): readonly [string, () => Contender] => {
+    const [name = "", path = ""] = words.split("=");
+    return [name, () => toLockport(path, name)];
+  }),
+  ["Portkey", toPortkey],
+  ["LiteLLM", toLitellm],
+  ["GoModel", () => toGomodel(options.gomodel)],
+];
+
+const contenders: Contender[] = [];
+const absent: string[] = [];
+for (const [name, make] of makers) {
+  if (wanted !== undefined && !wanted.includes(name)) {
+    absent.push(`${name}: not asked for`);
+    continue;
+  }
+  try {
+    contenders.push(make());
+  } catch (failure) {
+    if (!(failure instanceof Absent)) throw failure;
+    absent.push(`${name}: ${failure.message}`);
+  }
 }
 
-const rows: [string, string][] = [];
-const report = (what: string, figure: string) => {
-  rows.push([what, figure]);
-  console.error(`${what}: ${figure}`);
-};
-const median = (values: readonly number[]) => percentile(values, 0.5);
-
-const streams = startStreamUpstream();
-const upstream = await startNginxUpstream(BASE_PORT);
-const nginx = await startNginxProxy(BASE_PORT + 1, BASE_PORT);
-const nginxStreams = await startNginxProxy(BASE_PORT + 2, streams.port);
-const lockport = await startLockport(BASE_PORT + 3, {
-  unary: upstream.origin,
-  stream: `http://127.0.0.1:${streams.port}`,
-});
-const bare = await startBareProxy(BASE_PORT + 4, BASE_PORT);
-const peers: Peer[] = [nginx, bare, lockport];
-const streamBody = JSON.stringify({
-  model: "stream",
-  stream: true,
-  messages: [{ role: "user", content: "hello" }],
-});
-
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before`;
+const stand = await Stand.open(contenders, options.lock);
 try {
-  report("listening after start", `${lockport.listeningMs.toFixed(0)} ms`);
-  await Bun.sleep(1_000);
-  report("idle, resident", `${readResidentMb(lockport.pid).toFixed(0)} MB`);
-
-  const rates = new Map<string, number[]>();
-  const costs = new Map<string, number[]>();
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const peer of peers) {
-      const before = readCpuMs(peer.pid);
-      const { requests, rate } = runWrk(peer, peer === lockport ? "unary" : "bench");
-      rates.set(peer.name, [...(rates.get(peer.name) ?? []), rate]);
-      costs.set(peer.name, [
-        ...(costs.get(peer.name) ?? []),
-        ((readCpuMs(peer.pid) - before) * 1000) / requests,
-      ]);
-    }
-  }
-  for (const { name } of peers) {
-    report(
-      `unary, ${name}`,
-      `${median(rates.get(name) ?? []).toFixed(0)} requests/s, ${median(costs.get(name) ?? []).toFixed(1)} µs of CPU each`,
-    );
-  }
-  const ratios = (rates.get("lockport") ?? []).map(
-    (rate, round) => rate / (rates.get("nginx")?.[round] ?? Number.NaN),
-  );
-  report("unary, lockport : nginx", ratios.map((ratio) => ratio.toFixed(3)).join(" "));
-
-  const latency = async (port: number, authorization: string, model: string) =>
-    measureLatency(port, authorization, toUnaryBody(model));
-  const direct = await latency(BASE_PORT, "Bearer none", "bench");
-  for (const peer of peers) {
-    const through = await latency(portOf(peer), peer.authorization, peer === lockport ? "unary" : "bench");
-    report(
-      `latency at 3,000 requests/s, ${peer.name}`,
-      `p50 ${micros(through.p50)}, p99 ${micros(through.p99)}; added p50 ${micros(through.p50 - direct.p50)} over direct (${micros(direct.p50)})`,
-    );
-  }
-
-  const directChunk = await measureChunks(streams, streams.port, "Bearer none", streamBody);
-  for (const peer of [nginxStreams, lockport]) {
-    const through = await measureChunks(streams, portOf(peer), peer.authorization, streamBody);
-    report(
-      `delay per SSE chunk, ${peer.name}`,
-      `p50 ${micros(through.p50)}; added p50 ${micros(through.p50 - directChunk.p50)} over direct (${micros(directChunk.p50)}), n ${through.n}`,
-    );
-  }
-
-  const held = await holdStreams(streams, portOf(lockport), lockport.authorization, streamBody, {
-    count: OPEN_STREAMS,
-    events: 3,
-    onOpen: () =>
-      report(`${OPEN_STREAMS} open streams, resident`, `${readResidentMb(lockport.pid).toFixed(0)} MB`),
-  });
-  report(`${OPEN_STREAMS} open streams, events delivered`, `${held.delivered} of ${held.expected}`);
+  if (isAsked("start", true)) await stand.measureStarts();
+  for (const scene of SCENES) if (isAsked(scene.name, scene.isUsual)) await stand.measure(scene);
 } finally {
-  for (const peer of [lockport, bare, nginxStreams, nginx, upstream]) await peer.stop();
-  streams.stop();
+  await stand.close();
 }
 
-console.log(
-  `${new Date().toISOString().slice(0, 10)}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Bun ${Bun.version}\n`,
-);
-console.log(
-  ["| what | figure |", "|---|---|", ...rows.map(([what, figure]) => `| ${what} | ${figure} |`)].join("\n"),
-);
+const versions = contenders.map(({ name, version }) => `${name} ${version}`.trim()).join(", ");
+console.log(`${machine}\n${versions}\n`);
+console.log(stand.toTable());
+for (const line of absent) console.log(`Left out: ${line}`);
+if (options.json !== undefined) {
+  const told = { machine, versions, absent, records: stand.records, readings: stand.readings };
+  writeFileSync(options.json, JSON.stringify(told, null, 1));
+}
 process.exit(0);
-
-function runWrk(peer: Peer, model: string): { requests: number; rate: number } {
-  const script = join(mkdtempSync(join(tmpdir(), "lockport-bench-wrk-")), "post.lua");
-  writeFileSync(
-    script,
-    `wrk.method = "POST"\nwrk.body = [==[${toUnaryBody(model)}]==]\nwrk.headers["content-type"] = "application/json"\nwrk.headers["authorization"] = "${peer.authorization}"\n`,
-  );
-  const done = Bun.spawnSync(
-    pinLoad([
-      "wrk",
-      "-t1",
-      `-c${UNARY_CONNECTIONS}`,
-      `-d${UNARY_SECONDS}s`,
-      "-s",
-      script,
-      `${peer.origin}/v1/chat/completions`,
-    ]),
-    { stderr: "inherit" },
-  );
-  const text = done.stdout.toString();
-  if (/Non-2xx/.test(text)) throw new Error(`${peer.name} refused requests:\n${text}`);
-  return {
-    requests: Number(/(\d+) requests in/.exec(text)?.[1]),
-    rate: Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1]),
-  };
-}
-
-function portOf(peer: Peer): number {
-  return Number(new URL(peer.origin).port);
-}
-
-function micros(ms: number): string {
-  return `${(ms * 1000).toFixed(0)} µs`;
-}

@@ -8,8 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { BINARY, endWithUs } from "./executable.ts";
-import { untilListening } from "./peers.ts";
+import { BINARY, endWithUs, untilListening } from "./executable.ts";
 
 const MODES = ["answers", "requests", "both"] as const;
 const mode = MODES.find((name) => name === process.argv[2]) ?? "answers";

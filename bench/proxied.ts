@@ -1,15 +1,15 @@
 import { resolve } from "node:path";
-import { untilListening, toUnaryBody } from "./peers.ts";
 import { endWithUs, serve } from "./executable.ts";
 import type { Filled } from "./fill.ts";
 import { toQuestions } from "./questions.ts";
-import { openUnary, percentile, toRequest } from "./wire.ts";
+import { runLoad, startUpstream, toRequest, writeRequests } from "./wire.ts";
 
-const CONNECTIONS = 64;
+const CONNECTIONS = 256;
 const WARM_UP_SECONDS = 4;
 
 export interface Round {
   readonly isAsking: boolean;
+  /** Milliseconds, from when a request was due to the end of its answer. */
   readonly p50: number;
   readonly p99: number;
   readonly requests: number;
@@ -19,7 +19,7 @@ export interface Round {
 
 /**
  * The executable on a filled folder at a steady rate of proxied requests, in turns with reports asked for one after the
- * other, at most so many a second, and without any. The load sleeps between requests, so that it takes little from the two cores.
+ * other, at most so many a second, and without any.
  */
 export async function measureProxied(
   binary: string,
@@ -33,9 +33,7 @@ export async function measureProxied(
   },
 ): Promise<readonly Round[]> {
   const { port, perSecond, seconds, rounds, reportsPerSecond } = shape;
-  const words = [process.execPath, resolve(import.meta.dir, "answer.ts"), String(port + 1)];
-  const upstream = endWithUs(Bun.spawn(words, { stdio: ["ignore", "ignore", "inherit"] }));
-  await untilListening(port + 1);
+  const upstream = await startUpstream();
   const server = await serve(binary, filled.dataDir, port);
   try {
     const authorization = `Bearer ${filled.admin.key}`;
@@ -49,7 +47,7 @@ export async function measureProxied(
       if (response.status !== 201 && response.status !== 409)
         throw new Error(`${path}: ${response.status} ${await response.text()}`);
     };
-    await post("/admin/v1/providers", { name: "bench", base_url: `http://127.0.0.1:${port + 1}/v1` });
+    await post("/admin/v1/providers", { name: "bench", base_url: `http://127.0.0.1:${upstream.port}/v1` });
     await post("/admin/v1/models", {
       alias: "bench",
       provider: "bench",
@@ -57,8 +55,14 @@ export async function measureProxied(
       pricing: { input_tokens: 1 },
     });
 
-    const request = toRequest(`127.0.0.1:${port}`, authorization, toUnaryBody("bench"));
-    const measure = (forSeconds: number) => paceRequests(port, request, { perSecond, seconds: forSeconds });
+    const body = JSON.stringify({
+      model: "bench",
+      messages: [{ role: "user", content: "Say something. ".repeat(60) }],
+    });
+    const headers = `authorization: ${authorization}\r\n`;
+    const requests = writeRequests([toRequest("/v1/chat/completions", headers, body)]);
+    const measure = (forSeconds: number) =>
+      runLoad(requests, port, { connections: CONNECTIONS, rate: perSecond, seconds: forSeconds });
     await measure(WARM_UP_SECONDS);
     const paths = toQuestions(filled)
       .filter(
@@ -78,21 +82,22 @@ export async function measureProxied(
         ? startAsking(server.origin, filled.admin.key, { perSecond: reportsPerSecond, paths: served })
         : null;
       if (asker !== null) await Bun.sleep(1_000);
-      const delays = await measure(seconds);
+      const load = await measure(seconds);
+      if (load.latencyUs === null || load.failures + load.unsent > 0)
+        throw new Error(`${load.unsent} never sent, ${load.failures} failed ${load.firstFailure}`);
       const answers = (await asker?.stop()) ?? 0;
       done.push({
         isAsking,
-        p50: percentile(delays, 0.5),
-        p99: percentile(delays, 0.99),
-        requests: delays.length,
+        p50: load.latencyUs.p50 / 1000,
+        p99: load.latencyUs.p99 / 1000,
+        requests: load.requests,
         answersPerSecond: answers,
       });
     }
     return done;
   } finally {
     await server.stop();
-    upstream.kill();
-    await upstream.exited;
+    await upstream.stop();
   }
 }
 
@@ -127,39 +132,4 @@ function startAsking(
       return answers / ((performance.now() - startedMs) / 1000);
     },
   };
-}
-
-/** Delays in milliseconds, from the send to the last byte. */
-async function paceRequests(
-  port: number,
-  request: string,
-  { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },
-): Promise<readonly number[]> {
-  const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => openUnary(port)));
-  const idle = [...all];
-  const delays: number[] = [];
-  const running = new Set<Promise<void>>();
-  const startedMs = performance.now();
-  let late = 0;
-  for (let sent = 0; sent < perSecond * seconds;) {
-    const due = Math.min(perSecond * seconds, ((performance.now() - startedMs) / 1000) * perSecond);
-    for (; sent < due; sent += 1) {
-      const connection = idle.pop();
-      if (connection === undefined) {
-        late += 1;
-        continue;
-      }
-      const one = connection.send(request).then((ms) => {
-        delays.push(ms);
-        idle.push(connection);
-      });
-      running.add(one);
-      void one.finally(() => running.delete(one));
-    }
-    await Bun.sleep(1);
-  }
-  await Promise.all(running);
-  for (const connection of all) connection.close();
-  // One that found no connection waited longer than any that is counted.
-  return [...delays, ...Array.from({ length: late }, () => Number.POSITIVE_INFINITY)];
 }

@@ -1,6 +1,6 @@
 import { DAY_US } from "#kernel/clock.ts";
 import { openWriter } from "./fill.ts";
-import { percentile } from "./wire.ts";
+import { percentile } from "./table.ts";
 
 export interface Pruned {
   readonly slices: number;

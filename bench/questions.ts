@@ -2,7 +2,7 @@ import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import type { Filled } from "./fill.ts";
 import type { Asker } from "./population.ts";
-import { percentile } from "./wire.ts";
+import { percentile } from "./table.ts";
 
 const WARM_UP_RUNS = 3;
 /** A question that takes long is asked less often, but never less than this. */

@@ -8,8 +8,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { BINARY, endWithUs } from "./executable.ts";
-import { untilListening } from "./peers.ts";
+import { BINARY, endWithUs, untilListening } from "./executable.ts";
 
 const COUNT = Number(process.argv[2] ?? 200);
 const EXECUTABLE = resolve(process.argv[3] ?? BINARY);

@@ -6,8 +6,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { BINARY, endWithUs } from "./executable.ts";
-import { readResidentMb, untilListening } from "./peers.ts";
+import { BINARY, endWithUs, readResidentMb, untilListening } from "./executable.ts";
 
 /** Memory is read this long after the start of listening: collections and the allocator's own purges are through by then. */
 const IDLE_MS = 5_000;

@@ -12,15 +12,13 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { BINARY, serve } from "./executable.ts";
+import { BINARY, readResidentMb, serve } from "./executable.ts";
 import { fill, type Filled } from "./fill.ts";
-import { readResidentMb } from "./peers.ts";
 import { measureProxied } from "./proxied.ts";
 import { measurePruning } from "./prune.ts";
 import { checkAnswers, measureQuestion, toQuestions, type Timing } from "./questions.ts";
 import { sustain, type Sustained } from "./sustain.ts";
-import { below, createTable, toFigure, type Cell } from "./table.ts";
-import { percentile } from "./wire.ts";
+import { below, createTable, percentile, toFigure, type Cell } from "./table.ts";
 
 const BASE_PORT = 18_300;
 const SEED = 7;
@@ -36,10 +34,10 @@ const RETENTION_PER_SECOND = 2_000;
 const RETENTION_SECONDS_MAX = 10;
 const PROXIED_PER_SECOND = 500;
 const PROXIED_ROUNDS = 6;
-/** Two pages of six reports each, read anew every two seconds or so. */
-const REPORTS_PER_SECOND = 6;
+/** Two pages of five or six reports each, read anew every two seconds or so. */
+const REPORTS_PER_SECOND = 5;
 const PROXIED_SECONDS_MAX = 15;
-const PROXIED_GOAL = 1.1;
+const PROXIED_GOAL = 1.2;
 
 const { values: options } = parseArgs({
   options: {

@@ -11,7 +11,7 @@ import { BacklogWatch } from "./backlog.ts";
 import { createChance, createZipf } from "./chance.ts";
 import { silentLog, type Site } from "./population.ts";
 import { toEnding } from "./traffic.ts";
-import { percentile } from "./wire.ts";
+import { percentile } from "./table.ts";
 
 /** Requests under way at once: one more ends the oldest. */
 const OPEN = 64;

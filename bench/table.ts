@@ -66,3 +66,8 @@ function toGrowth(cells: readonly Cell[]): string {
   const [first, last] = [cells[0]?.figure ?? 0, cells.at(-1)?.figure ?? 0];
   return first > 0 && last > 0 ? `× ${(last / first).toFixed(1)}` : "";
 }
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = Float64Array.from(values).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

@@ -1,164 +1,142 @@
-import type { Socket } from "bun";
+/** Compiles and runs `wire.c`, the upstream and the load of the benchmarks; both stay off the core of what is measured. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { endWithUs, freePort, LOAD_CORE, untilListening } from "./executable.ts";
 
-/** A stream upstream and raw clients in one process, so that both ends read one clock. */
+export const CACHE = resolve(import.meta.dir, "../node_modules/.cache/bench");
 
-const STREAM_HEAD =
-  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
-const OK_LINE = Buffer.from("HTTP/1.1 200");
-const MARK = Buffer.from('"content":"');
+/** Microseconds. */
+export interface Percentiles {
+  readonly n: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly max: number;
+}
 
-export interface StreamUpstream {
+/** What `wire load` prints. */
+export interface Load {
+  readonly requests: number;
+  readonly failures: number;
+  readonly firstFailure: string;
+  readonly hangups: number;
+  /** Due and never sent: the far end could not keep the rate. */
+  readonly unsent: number;
+  readonly events: number;
+  readonly bytes: number;
+  readonly seconds: number;
+  readonly cpuMs: number;
+  readonly latencyUs: Percentiles | null;
+  readonly delayUs: Percentiles | null;
+}
+
+export interface Answers {
+  /** Of the text of a unary answer. */
+  readonly answer?: number;
+  /** Of a stream, before its usage. */
+  readonly events?: number;
+  /** Between the events of a stream, in microseconds; 0 sends as fast as they are taken. */
+  readonly interval?: number;
+}
+
+export interface Upstream {
   readonly port: number;
-  /** Streams that are open now. */
-  readonly open: () => number;
-  /** Sends one event, stamped with the clock, on every open stream. */
-  sendAll(): void;
-  /** The same on one stream, each in its turn. */
-  sendNext(): void;
-  /** Sends the usage event and `[DONE]` and ends every stream. */
-  finishAll(): void;
-  stop(): void;
+  set(answers: Answers): Promise<void>;
+  /** Ends every stream, in order, with its usage. */
+  finish(): Promise<void>;
+  seen(): Promise<{ readonly requests: number; readonly open: number }>;
+  stop(): Promise<void>;
 }
 
-export function startStreamUpstream(): StreamUpstream {
-  const sockets = new Set<Socket<{ head: string }>>();
-  let turn = 0;
-  const listener = Bun.listen<{ head: string }>({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: {
-      open(socket) {
-        socket.data = { head: "" };
-      },
-      data(socket, bytes) {
-        if (sockets.has(socket)) return;
-        socket.data.head += bytes.toString("latin1");
-        if (!isRequestComplete(socket.data.head)) return;
-        socket.write(STREAM_HEAD);
-        sockets.add(socket);
-      },
-      close(socket) {
-        sockets.delete(socket);
-      },
-    },
-  });
+/** The compiled program; a new source is a new file. */
+function compileWire(): string {
+  const source = join(import.meta.dir, "wire.c");
+  const mark = Bun.hash(readFileSync(source)).toString(36);
+  const program = join(CACHE, `wire-${mark}`);
+  if (existsSync(program)) return program;
+  if (Bun.which("gcc") === null) throw new Error("the upstream and the load are C: install gcc");
+  mkdirSync(CACHE, { recursive: true });
+  const done = Bun.spawnSync(["gcc", "-O2", "-Wall", "-o", program, source], { stderr: "inherit" });
+  if (done.exitCode !== 0) throw new Error("gcc refused bench/wire.c");
+  return program;
+}
+
+export async function startUpstream(): Promise<Upstream> {
+  const port = freePort();
+  const child = endWithUs(
+    Bun.spawn([...LOAD_CORE, compileWire(), "upstream", String(port)], {
+      stdio: ["ignore", "ignore", "inherit"],
+    }),
+  );
+  await untilListening(port);
+  const ask = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}/${path}`);
+    return (await response.json()) as { requests: number; open: number };
+  };
   return {
-    port: listener.port,
-    open: () => sockets.size,
-    sendAll() {
-      for (const socket of sockets) socket.write(toChunk(toEvent(performance.now().toFixed(4))));
+    port,
+    async set({ answer = 30, events = 200, interval = 0 }) {
+      await ask(`set?answer=${answer}&events=${events}&interval=${interval}`);
     },
-    sendNext() {
-      turn += 1;
-      const open = [...sockets];
-      open[turn % open.length]?.write(toChunk(toEvent(performance.now().toFixed(4))));
+    async finish() {
+      await ask("finish");
     },
-    finishAll() {
-      const usage = `data: {"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":21,"completion_tokens":8}}\n\ndata: [DONE]\n\n`;
-      for (const socket of sockets) {
-        socket.write(`${toChunk(usage)}0\r\n\r\n`);
-        socket.data.head = "";
-      }
-      sockets.clear();
+    seen: () => ask("seen"),
+    async stop() {
+      child.kill();
+      await child.exited;
     },
-    stop: () => listener.stop(true),
   };
 }
 
-function isRequestComplete(head: string): boolean {
-  const end = head.indexOf("\r\n\r\n");
-  if (end < 0) return false;
-  const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
-  return head.length >= end + 4 + length;
-}
+export type LoadOptions = Readonly<
+  Partial<Record<"connections" | "seconds" | "warm" | "rate" | "hold" | "ramp" | "hangup" | "first", number>>
+>;
 
-function toEvent(content: string): string {
-  return `data: {"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1700000000,"model":"bench-upstream","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]}\n\n`;
-}
-
-function toChunk(text: string): string {
-  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-}
-
-export interface StreamClient {
-  readonly events: () => number;
-  close(): void;
-}
-
-/** Opens one stream and reports the delay of each event in milliseconds. Its head may come only with its first event. */
-export async function openStream(
-  request: string,
-  port: number,
-  onDelay: (delayMs: number) => void,
-): Promise<StreamClient> {
-  let events = 0;
-  let sawHead = false;
-  const socket = await Bun.connect({
-    hostname: "127.0.0.1",
-    port,
-    socket: {
-      data(_, bytes) {
-        const nowMs = performance.now();
-        if (!sawHead) {
-          sawHead = true;
-          if (!bytes.subarray(0, 12).equals(OK_LINE)) throw new Error(bytes.toString("latin1", 0, 400));
-        }
-        for (let at = bytes.indexOf(MARK); at >= 0; at = bytes.indexOf(MARK, at + MARK.length)) {
-          events += 1;
-          onDelay(
-            nowMs - Number.parseFloat(bytes.toString("latin1", at + MARK.length, at + MARK.length + 24)),
-          );
-        }
-      },
-    },
+/** A file for `wire load`. */
+export function writeRequests(requests: readonly string[]): string {
+  const parts = requests.flatMap((request) => {
+    const bytes = Buffer.from(request);
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(bytes.length);
+    return [length, bytes];
   });
-  socket.write(request);
-  return { events: () => events, close: () => socket.terminate() };
+  const path = join(mkdtempSync(join(tmpdir(), "lockport-bench-load-")), "requests");
+  writeFileSync(path, Buffer.concat(parts));
+  return path;
 }
 
-export function toRequest(host: string, authorization: string, body: string): string {
-  return `POST /v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${authorization}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-}
-
-/** One keep-alive connection that answers one unary request at a time, with the time each took. */
-export async function openUnary(
+/** Runs a load to its end. `onLine` hears what it says before, of streams that are held. */
+export async function runLoad(
+  requestsPath: string,
   port: number,
-): Promise<{ send(request: string): Promise<number>; close(): void }> {
-  let pending: PromiseWithResolvers<number> | null = null;
-  let sentAt = 0;
-  let received = "";
-  const socket = await Bun.connect({
-    hostname: "127.0.0.1",
-    port,
-    socket: {
-      data(_, bytes) {
-        received += bytes.toString("latin1");
-        if (!isRequestComplete(received)) return;
-        const done = pending;
-        pending = null;
-        const ok = received.startsWith("HTTP/1.1 200");
-        const text = received;
-        received = "";
-        if (ok) done?.resolve(performance.now() - sentAt);
-        else done?.reject(new Error(text.slice(0, 400)));
-      },
-      close() {
-        pending?.reject(new Error("connection closed"));
-      },
-    },
-  });
-  return {
-    send(request) {
-      pending = Promise.withResolvers<number>();
-      sentAt = performance.now();
-      socket.write(request);
-      return pending.promise;
-    },
-    close: () => socket.terminate(),
-  };
+  options: LoadOptions,
+  onLine: (line: string) => Promise<void> = async () => {},
+): Promise<Load> {
+  const words = Object.entries({ ...options, port }).map(([name, value]) => `${name}=${value}`);
+  const child = endWithUs(
+    Bun.spawn([...LOAD_CORE, compileWire(), "load", requestsPath, ...words], {
+      stdio: ["ignore", "pipe", "inherit"],
+    }),
+  );
+  let rest = "";
+  let last = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of child.stdout) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      last = line;
+      await onLine(line);
+    }
+  }
+  if ((await child.exited) !== 0) throw new Error("the load ended with an error");
+  return JSON.parse(last) as Load;
 }
 
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = Float64Array.from(values).sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+/** As the usual client would say it; `headers` are whole lines. */
+export function toRequest(path: string, headers: string, body: string): string {
+  return `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${headers}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

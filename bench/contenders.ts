@@ -1,0 +1,298 @@
+/** What stands side by side: no proxy at all, nginx, haproxy, a bare proxy on the same runtime, and Lockport. */
+import type { Subprocess } from "bun";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { BINARY, endWithUs, freePort, PROXY_CORE, untilListening } from "./executable.ts";
+
+export interface Contender {
+  readonly name: string;
+  readonly version: string;
+  /** What it writes down of each request; null: nothing. */
+  readonly records: string | null;
+  /** Before the upstream at this origin, which may be https with a certificate that nobody knows. */
+  start(upstream: string, options?: { readonly isRecording?: boolean }): Promise<Running>;
+}
+
+export interface Running {
+  readonly port: number;
+  /** Of the process that is measured; null: there is none. */
+  readonly pid: number | null;
+  /** Whole lines, for each request. */
+  readonly headers: string;
+  readonly model: string;
+  readonly listeningMs: number;
+  /** How many requests it has written down by now; null where it writes nothing down. */
+  countRecorded(): Promise<number | null>;
+  stop(): Promise<void>;
+}
+
+/** Why one that was asked for does not take part. */
+export class Absent extends Error {}
+
+interface Launch {
+  readonly command: readonly string[];
+  readonly port: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly headers?: string;
+  /** Removed in the end. */
+  readonly folder?: string;
+  readonly countRecorded?: () => Promise<number | null>;
+}
+
+/** Starts it on the core of what is measured and waits until it listens. */
+export async function launch({
+  command,
+  port,
+  env,
+  cwd,
+  headers,
+  folder,
+  countRecorded,
+}: Launch): Promise<Running> {
+  const startedMs = performance.now();
+  const child: Subprocess = endWithUs(
+    Bun.spawn([...PROXY_CORE, ...command], {
+      env: env ?? { PATH: process.env["PATH"] ?? "" },
+      cwd: cwd ?? tmpdir(),
+      stdio: ["ignore", "ignore", process.env["BENCH_DEBUG"] === undefined ? "ignore" : "inherit"],
+    }),
+  );
+  await untilListening(port, child);
+  const listeningMs = performance.now() - startedMs;
+  return {
+    port,
+    pid: child.pid,
+    headers: headers ?? "",
+    model: "bench",
+    listeningMs,
+    countRecorded: countRecorded ?? (async () => null),
+    async stop() {
+      child.kill();
+      await child.exited;
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export function makeFolder(name: string): string {
+  return mkdtempSync(join(tmpdir(), `lockport-bench-${name}-`));
+}
+
+function readVersion(...command: readonly string[]): string {
+  const found = Bun.which(command[0] ?? "");
+  if (found === null) throw new Absent(`${command[0]} is not installed`);
+  const done = Bun.spawnSync([...command], { stderr: "pipe" });
+  return /\d+\.\d+\.\d+/.exec(`${done.stdout.toString()}${done.stderr.toString()}`)?.[0] ?? "unknown";
+}
+
+export function toDirect(): Contender {
+  return {
+    name: "direct",
+    version: "",
+    records: null,
+    async start(upstream) {
+      return {
+        port: Number(new URL(upstream).port),
+        pid: null,
+        headers: "",
+        model: "bench",
+        listeningMs: 0,
+        countRecorded: async () => null,
+        stop: async () => {},
+      };
+    },
+  };
+}
+
+export function toNginx(): Contender {
+  return {
+    name: "nginx",
+    version: readVersion("nginx", "-v"),
+    records: null,
+    async start(upstream) {
+      const { host, protocol } = new URL(upstream);
+      const port = freePort();
+      return startNginx(
+        port,
+        `upstream bench { server ${host}; keepalive 256; keepalive_requests 10000000; }
+         server { listen 127.0.0.1:${port} backlog=16384; location / { proxy_pass ${protocol}//bench; proxy_http_version 1.1;
+         proxy_set_header Connection ""; proxy_buffering off; } }`,
+      );
+    },
+  };
+}
+
+/** TLS in front of the upstream, with a certificate of its own. It runs on the core of the upstream and is no contender. */
+export async function startTls(
+  upstreamPort: number,
+): Promise<{ readonly origin: string; stop(): Promise<void> }> {
+  if (Bun.which("openssl") === null) throw new Absent("openssl is not installed");
+  const folder = makeFolder("tls");
+  const words = [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+  ];
+  const names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")];
+  const made = Bun.spawnSync(["openssl", ...words, ...names, ...files]);
+  if (made.exitCode !== 0) throw new Error(made.stderr.toString());
+  const port = freePort();
+  const front = await startNginx(
+    port,
+    `upstream bench { server 127.0.0.1:${upstreamPort}; keepalive 256; keepalive_requests 10000000; }
+     server { listen 127.0.0.1:${port} ssl; ssl_certificate ${folder}/cert.pem; ssl_certificate_key ${folder}/key.pem;
+     location / { proxy_pass http://bench; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }`,
+  );
+  Bun.spawnSync(["taskset", "-p", "-c", "1", String(front.pid)]);
+  return {
+    origin: `https://127.0.0.1:${port}`,
+    async stop() {
+      await front.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startNginx(port: number, server: string): Promise<Running> {
+  const folder = makeFolder("nginx");
+  mkdirSync(join(folder, "logs"));
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  );
+  writeFileSync(
+    join(folder, "nginx.conf"),
+    `daemon off; master_process off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log crit;
+     events { worker_connections 20000; } worker_rlimit_nofile 40000;
+     http { access_log off; keepalive_requests 10000000; keepalive_timeout 600s; proxy_read_timeout 600s;
+     client_max_body_size 64m; client_body_buffer_size 64k; ${temporary.join(" ")} ${server} }`,
+  );
+  return launch({ command: ["nginx", "-p", folder, "-c", join(folder, "nginx.conf")], port, folder });
+}
+
+export function toHaproxy(): Contender {
+  return {
+    name: "haproxy",
+    version: readVersion("haproxy", "-v"),
+    records: null,
+    async start(upstream) {
+      const { host, protocol } = new URL(upstream);
+      const port = freePort();
+      const folder = makeFolder("haproxy");
+      const path = join(folder, "haproxy.cfg");
+      const tls = protocol === "https:" ? " ssl verify none" : "";
+      writeFileSync(
+        path,
+        `global\n nbthread 1\n maxconn 9900\ndefaults\n mode http\n timeout connect 5s\n timeout client 10m\n timeout server 10m\n http-reuse always\nfrontend front\n bind 127.0.0.1:${port} backlog 16384\n default_backend back\nbackend back\n server upstream ${host}${tls}\n`,
+      );
+      return launch({ command: ["haproxy", "-db", "-f", path], port, folder });
+    },
+  };
+}
+
+/** Bun's own server and `fetch` without any work in between: the ceiling of every proxy on this runtime. */
+export function toBare(): Contender {
+  return {
+    name: "bare",
+    version: `Bun ${Bun.version}`,
+    records: null,
+    async start(upstream) {
+      const port = freePort();
+      return launch({
+        command: [process.execPath, resolve(import.meta.dir, "bare.ts"), String(port), upstream],
+        port,
+        env: {
+          PATH: process.env["PATH"] ?? "",
+          BUN_CONFIG_MAX_HTTP_REQUESTS: "65336",
+          NODE_TLS_REJECT_UNAUTHORIZED: "0",
+        },
+      });
+    },
+  };
+}
+
+export interface RunningLockport extends Running {
+  readonly dataDir: string;
+  /** The relay's path, which holds its token. */
+  readonly relayPath: string;
+  post(path: string, body: unknown): Promise<unknown>;
+}
+
+/** An executable with one provider, one priced model and one key; it has no way to record nothing. */
+export function toLockport(
+  binary = BINARY,
+  name = "Lockport",
+): Contender & {
+  start(upstream: string, options?: { readonly dataDir?: string }): Promise<RunningLockport>;
+} {
+  return {
+    name,
+    version: readVersion(binary, "--version"),
+    records: "a row a request in its ledger, begun before the upstream is called",
+    async start(upstream, { dataDir: given }: { readonly dataDir?: string } = {}) {
+      const dataDir = given ?? makeFolder("lockport");
+      const port = freePort();
+      const env = {
+        PATH: process.env["PATH"] ?? "",
+        PROXY_DATA_DIR: dataDir,
+        PROXY_PORT: String(port),
+        PROXY_LOG: "warn",
+        PROXY_MESSAGES_BASE_URL: upstream,
+      };
+      const command = (...words: string[]) => {
+        const done = Bun.spawnSync([binary, ...words], { env, stderr: "pipe" });
+        if (done.exitCode !== 0) throw new Error(`lockport ${words.join(" ")}: ${done.stderr.toString()}`);
+        return done.stdout.toString();
+      };
+      const { key } = JSON.parse(command("admin", "bootstrap", "--json")) as { key: string };
+      const origin = `http://127.0.0.1:${port}`;
+      const authorization = `Bearer ${key}`;
+      const post = async (path: string, body: unknown): Promise<unknown> => {
+        const response = await fetch(origin + path, {
+          method: "POST",
+          headers: { authorization, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+        if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+        return response.json();
+      };
+      const running = await launch({
+        command: [binary, "serve"],
+        port,
+        env,
+        headers: `authorization: ${authorization}\r\n`,
+        ...(given === undefined ? { folder: dataDir } : {}),
+        async countRecorded() {
+          const init = { headers: { authorization } };
+          const response = await fetch(`${origin}/admin/v1/requests?limit=1`, init);
+          return ((await response.json()) as { total: number }).total;
+        },
+      });
+      const provider = { name: "bench", base_url: `${upstream}/v1`, verify_tls: false };
+      const { pricing, capabilities } = MODEL;
+      await post("/admin/v1/providers", provider);
+      await post("/admin/v1/models", {
+        alias: "bench",
+        provider: "bench",
+        upstream_name: "bench-upstream",
+        pricing,
+        capabilities,
+      });
+      const { token } = (await post("/my/relay-tokens", {})) as { token: string };
+      return { ...running, dataDir, relayPath: `/transparent/messages/${token}/v1/messages`, post };
+    },
+  };
+}
+
+const MODEL = {
+  pricing: { input_tokens: 2.5, output_tokens: 10 },
+  capabilities: ["chat", "chat_stream", "embeddings"],
+};

@@ -1,0 +1,281 @@
+/** The scenes of `npm run bench`: what is sent, what the upstream answers, and what is read off. */
+import { toRequest, type Answers, type Load, type LoadOptions } from "./wire.ts";
+
+export interface Measured {
+  readonly load: Load;
+  /** Of all threads of the process; null where there is none. */
+  readonly cpuMs: number | null;
+  /** Resident, while streams are open; null elsewhere. */
+  readonly residentMb: number | null;
+}
+
+export interface Figure {
+  readonly name: string;
+  /** `beside` has what others of the same round measured. */
+  readonly read: (of: Measured, beside: (contender: string) => Measured | undefined) => number | null;
+  readonly digits: number;
+}
+
+interface Target {
+  readonly headers: string;
+  readonly model: string;
+  readonly relayPath?: string;
+}
+
+export interface Scene {
+  readonly name: string;
+  readonly about: string;
+  /** Also when no scene is named. */
+  readonly isUsual: boolean;
+  readonly answers: Answers;
+  readonly load: LoadOptions;
+  readonly rounds: number;
+  readonly figures: readonly Figure[];
+  /** Null where it cannot take part. */
+  readonly toRequest: (target: Target) => string | null;
+  readonly isTls?: boolean;
+  /** Each starts anew for it, so that what is read of its memory comes from this scene alone. */
+  readonly isFresh?: boolean;
+  /** Those that can do both record and do not, beside themselves. */
+  readonly isRecordingOff?: boolean;
+}
+
+const rate: Figure = { name: "requests/s", digits: 0, read: ({ load }) => load.requests / load.seconds };
+const ofNginx: Figure = {
+  name: "rate, of nginx",
+  digits: 3,
+  read: (of, beside) => ratio(rate.read(of, beside), beside("nginx"), (nginx) => rate.read(nginx, beside)),
+};
+const cost: Figure = {
+  name: "CPU, µs a request",
+  digits: 1,
+  read: ({ load, cpuMs }) => (cpuMs === null ? null : (cpuMs * 1000) / (load.requests + load.hangups)),
+};
+const costOfNginx: Figure = {
+  name: "CPU of nginx : its own",
+  digits: 3,
+  read(of, beside) {
+    const seen = ratio(cost.read(of, beside), beside("nginx"), (nginx) => cost.read(nginx, beside));
+    return seen === null ? null : 1 / seen;
+  },
+};
+const ofBare: Figure = {
+  name: "CPU, of bare",
+  digits: 2,
+  read: (of, beside) => ratio(cost.read(of, beside), beside("bare"), (bare) => cost.read(bare, beside)),
+};
+const eventRate: Figure = { name: "events/s", digits: 0, read: ({ load }) => load.events / load.seconds };
+const eventsOfNginx: Figure = {
+  name: "events/s, of nginx",
+  digits: 2,
+  read: (of, beside) =>
+    ratio(eventRate.read(of, beside), beside("nginx"), (it) => eventRate.read(it, beside)),
+};
+const eventCost: Figure = {
+  name: "CPU, µs an event",
+  digits: 2,
+  read: ({ load, cpuMs }) => (cpuMs === null ? null : (cpuMs * 1000) / load.events),
+};
+const resident: Figure = { name: "resident, MB", digits: 0, read: ({ residentMb }) => residentMb };
+const unsent: Figure = {
+  name: "never sent, the rate was not kept",
+  digits: 0,
+  read: ({ load }) => load.unsent || null,
+};
+
+function ratio(
+  value: number | null,
+  other: Measured | undefined,
+  read: (of: Measured) => number | null,
+): number | null {
+  const divisor = other === undefined ? null : read(other);
+  return value === null || divisor === null ? null : value / divisor;
+}
+
+/** As seen, and what is added over no proxy in the same round. */
+function toPercentiles(of: "latencyUs" | "delayUs", what: string): readonly Figure[] {
+  return (["p50", "p99", "p999"] as const).flatMap((point): readonly Figure[] => [
+    { name: `${what} ${point}, µs`, digits: 0, read: ({ load }) => load[of]?.[point] ?? null },
+    {
+      name: `${what} ${point} over direct, µs`,
+      digits: 0,
+      read({ load }, beside) {
+        const direct = beside("direct")?.load[of]?.[point];
+        const seen = load[of]?.[point];
+        return direct === undefined || seen === undefined ? null : seen - direct;
+      },
+    },
+  ]);
+}
+
+const CHAT = "/v1/chat/completions";
+
+function toChat(sizeBytes: number, stream: boolean) {
+  return ({ headers, model }: Target) => {
+    const text = "Say something short, please. ".repeat(Math.ceil(sizeBytes / 29)).slice(0, sizeBytes - 150);
+    const messages = [
+      { role: "system", content: "You are terse." },
+      { role: "user", content: text },
+    ];
+    const body = stream ? { model, stream, messages } : { model, messages, temperature: 0.2 };
+    return toRequest(CHAT, headers, JSON.stringify(body));
+  };
+}
+
+function toEmbeddings({ headers, model }: Target): string {
+  const input = Array.from(
+    { length: 2_048 },
+    (_, index) => `Sentence ${index} of a text that is cut into pieces.`,
+  );
+  return toRequest("/v1/embeddings", headers, JSON.stringify({ model, input, encoding_format: "base64" }));
+}
+
+const usual = { isUsual: true, answers: {} };
+const small = toChat(1_000, false);
+const stream = toChat(1_000, true);
+const SECONDS_OPEN = 5;
+
+function toOpenStreams(count: number, isUsual: boolean): Scene {
+  return {
+    name: `open-${count}`,
+    about: `${count} streams open at once, two events a second on each`,
+    isUsual,
+    isFresh: true,
+    answers: { events: 1_000_000, interval: 500_000 },
+    load: { connections: count, hold: 1, seconds: SECONDS_OPEN },
+    rounds: 1,
+    figures: [
+      resident,
+      ...toPercentiles("delayUs", "delay").filter(({ name }) => !name.includes("p999")),
+      eventCost,
+    ],
+    toRequest: stream,
+  };
+}
+
+function toLatency(perSecond: number): Scene {
+  return {
+    ...usual,
+    name: `latency-${perSecond}`,
+    about: `unary, 1 KB, ${perSecond} requests/s on the clock`,
+    load: { connections: 256, rate: perSecond, seconds: 5, warm: 1 },
+    rounds: 3,
+    figures: [...toPercentiles("latencyUs", "answer"), cost, unsent],
+    toRequest: small,
+  };
+}
+
+export const SCENES: readonly Scene[] = [
+  {
+    ...usual,
+    name: "unary",
+    about: "1 KB in, a short answer, 64 connections",
+    load: { connections: 64, seconds: 4 },
+    rounds: 3,
+    figures: [rate, ofNginx, cost, costOfNginx, ofBare],
+    toRequest: small,
+  },
+  toLatency(500),
+  toLatency(3_000),
+  {
+    ...usual,
+    name: "streams",
+    about: "200 events each, back to back, 16 to a write; 64 at once",
+    answers: { events: 200 },
+    load: { connections: 64, seconds: 4 },
+    rounds: 3,
+    figures: [eventRate, eventsOfNginx, eventCost],
+    toRequest: stream,
+  },
+  {
+    ...usual,
+    name: "chunks",
+    about: "200 streams at once, an event each 10 ms",
+    answers: { events: 1_000_000, interval: 10_000 },
+    load: { connections: 200, hold: 1, seconds: 4 },
+    rounds: 2,
+    figures: [...toPercentiles("delayUs", "delay"), eventCost],
+    toRequest: stream,
+  },
+  {
+    ...usual,
+    name: "chunks-slow",
+    about: "20 streams at once, an event each 20 ms: 1,000 a second",
+    answers: { events: 1_000_000, interval: 20_000 },
+    load: { connections: 20, hold: 1, seconds: 4 },
+    rounds: 3,
+    figures: [...toPercentiles("delayUs", "delay"), eventCost],
+    toRequest: stream,
+  },
+  {
+    ...usual,
+    name: "bodies",
+    about: "100 KB in, 10 KB out, 64 connections",
+    answers: { answer: 10_000 },
+    load: { connections: 64, seconds: 3 },
+    rounds: 2,
+    figures: [rate, ofNginx, cost],
+    toRequest: toChat(100_000, false),
+  },
+  {
+    ...usual,
+    name: "embeddings",
+    about: "2,048 inputs, 2.9 MB of vectors in base64, 8 connections",
+    load: { connections: 8, seconds: 3 },
+    rounds: 2,
+    figures: [rate, cost],
+    toRequest: toEmbeddings,
+  },
+  {
+    ...usual,
+    name: "tls",
+    about: "as unary, to an upstream with TLS",
+    isTls: true,
+    load: { connections: 64, seconds: 3 },
+    rounds: 2,
+    figures: [rate, cost],
+    toRequest: small,
+  },
+  {
+    ...usual,
+    name: "relay",
+    about: "streams of 200 events back to back by the transparent relay, 64 at once",
+    answers: { events: 200 },
+    load: { connections: 64, seconds: 3 },
+    rounds: 2,
+    figures: [eventRate, eventCost],
+    toRequest: ({ headers, model, relayPath }) =>
+      relayPath === undefined
+        ? null
+        : toRequest(
+            relayPath,
+            headers,
+            JSON.stringify({ model, stream: true, messages: [], max_tokens: 100 }),
+          ),
+  },
+  {
+    ...usual,
+    name: "hang-ups",
+    about: "streams of 200 events, 30 % given up after the first event",
+    answers: { events: 200, interval: 1_000 },
+    load: { connections: 256, seconds: 4, hangup: 0.3 },
+    rounds: 2,
+    figures: [rate, cost, resident],
+    toRequest: stream,
+  },
+  toOpenStreams(1_000, true),
+  toOpenStreams(5_000, true),
+  toOpenStreams(9_500, false),
+  {
+    name: "recording",
+    about: "as unary, with recording off where that can be said",
+    isUsual: false,
+    isFresh: true,
+    isRecordingOff: true,
+    answers: {},
+    load: { connections: 64, seconds: 4 },
+    rounds: 3,
+    figures: [rate, cost],
+    toRequest: small,
+  },
+];

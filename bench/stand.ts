@@ -1,0 +1,254 @@
+/** Runs the contenders of a benchmark in turns, and keeps what was read. */
+import type { Contender, Running } from "./contenders.ts";
+import { startTls } from "./contenders.ts";
+import { endWithUs, readCpuMs, readResidentMb } from "./executable.ts";
+import type { Measured, Scene } from "./scenes.ts";
+import { percentile } from "./table.ts";
+import { runLoad, startUpstream, writeRequests, type Load, type Upstream } from "./wire.ts";
+
+const STARTS = 5;
+const WARM_UP_SECONDS = 1.5;
+const IDLE_SECONDS = 2;
+/** A contender's own way of writing down may collect rows for some seconds. */
+const RECORDED_DEADLINE_MS = 12_000;
+const FAILED_SHARE_MAX = 0.01;
+
+interface Reading {
+  readonly scene: string;
+  readonly about: string;
+  readonly figure: string;
+  readonly contender: string;
+  readonly digits: number;
+  /** One a round; a text says why there is none. */
+  readonly values: (number | string)[];
+}
+
+/** What one wrote down beside what the upstream was sent through it. */
+interface Record {
+  readonly contender: string;
+  readonly records: string | null;
+  readonly sent: number;
+  readonly recorded: number | null;
+}
+
+interface Started {
+  readonly contender: Contender;
+  readonly running: Running;
+  sent: number;
+}
+
+type Origin = "plain" | "tls";
+
+export class Stand {
+  readonly readings: Reading[] = [];
+  readonly records: Record[] = [];
+  readonly #contenders: readonly Contender[];
+  readonly #upstream: Upstream;
+  readonly #lock: string | undefined;
+  readonly #started = new Map<string, Started>();
+  #tls: Awaited<ReturnType<typeof startTls>> | null = null;
+
+  private constructor(contenders: readonly Contender[], upstream: Upstream, lock: string | undefined) {
+    this.#contenders = contenders;
+    this.#upstream = upstream;
+    this.#lock = lock;
+  }
+
+  static async open(contenders: readonly Contender[], lock: string | undefined): Promise<Stand> {
+    return new Stand(contenders, await startUpstream(), lock);
+  }
+
+  /** From the start of the process until a connection is accepted, and its memory when nothing happens. */
+  async measureStarts(): Promise<void> {
+    const scene = { name: "start", about: "pinned to one core, an empty installation" };
+    for (let round = 0; round < STARTS; round += 1) {
+      for (const contender of this.#contenders) {
+        await this.#inTurn(async () => {
+          const { running, sent } = await this.#start(contender, "plain");
+          if (running.pid === null) return;
+          this.#read(scene, "listening after, ms", contender, 0, running.listeningMs);
+          if (round === 0) {
+            await Bun.sleep(IDLE_SECONDS * 1000);
+            this.#read(scene, "idle, resident, MB", contender, 0, readResidentMb(running.pid));
+          }
+          await this.#end({ contender, running, sent });
+        });
+      }
+    }
+  }
+
+  async measure(scene: Scene): Promise<void> {
+    const out = new Set<Contender>();
+    for (let round = scene.load.hold === 1 ? 0 : -1; round < scene.rounds; round += 1) {
+      const seen = new Map<string, Measured>();
+      for (const contender of this.#contenders) {
+        if (out.has(contender)) continue;
+        const measured = await this.#inTurn(() => this.#measureOne(scene, contender, round)).catch(
+          (failure: unknown) => (failure instanceof Error ? failure.message : String(failure)),
+        );
+        if (typeof measured === "string") {
+          out.add(contender);
+          for (const { name, digits } of scene.figures) this.#read(scene, name, contender, digits, measured);
+        } else if (measured !== null) seen.set(contender.name, measured);
+      }
+      if (round < 0) continue;
+      for (const contender of this.#contenders) {
+        const measured = seen.get(contender.name);
+        if (measured === undefined) continue;
+        for (const { name, digits, read } of scene.figures) {
+          const value = read(measured, (other) => seen.get(other));
+          if (value !== null && Number.isFinite(value)) this.#read(scene, name, contender, digits, value);
+        }
+      }
+    }
+    if (scene.isRecordingOff === true || scene.isFresh === true) await this.#endAll(scene.name);
+  }
+
+  async close(): Promise<void> {
+    await this.#endAll("");
+    await this.#tls?.stop();
+    await this.#upstream.stop();
+  }
+
+  /** Null where the contender has no part in the scene; a text is why it failed. */
+  async #measureOne(scene: Scene, contender: Contender, round: number): Promise<Measured | string | null> {
+    const started = await this.#startFor(scene, contender);
+    const { running } = started;
+    const request = scene.toRequest(running);
+    if (request === null) return null;
+    await this.#upstream.set(scene.answers);
+    const before = await this.#upstream.seen();
+    const requests = writeRequests([request]);
+    const cpuBeforeMs = running.pid === null ? 0 : readCpuMs(running.pid);
+    let residentMb: number | null = null;
+    let cpuMs: number | null = null;
+    const readCost = () => {
+      if (running.pid === null) return;
+      cpuMs = readCpuMs(running.pid) - cpuBeforeMs;
+      residentMb = readResidentMb(running.pid);
+    };
+    const options = round < 0 ? { ...scene.load, seconds: WARM_UP_SECONDS } : scene.load;
+    const load = await runLoad(requests, running.port, options, async (line) => {
+      if (!line.startsWith('{"measured"')) return;
+      readCost();
+      await this.#upstream.finish();
+    });
+    if (scene.load.hold !== 1) readCost();
+    const after = await this.#upstream.seen();
+    started.sent += after.requests - before.requests;
+    return toFailure(load) ?? { load, cpuMs, residentMb };
+  }
+
+  async #startFor(scene: Scene, contender: Contender): Promise<Started> {
+    const origin = scene.isTls === true && contender.name !== "direct" ? "tls" : "plain";
+    const mark = [contender.name, origin, scene.isFresh === true ? scene.name : ""].join(" ");
+    const started =
+      this.#started.get(mark) ?? (await this.#start(contender, origin, scene.isRecordingOff !== true));
+    this.#started.set(mark, started);
+    return started;
+  }
+
+  async #start(contender: Contender, origin: Origin, isRecording = true): Promise<Started> {
+    if (origin === "tls") this.#tls ??= await startTls(this.#upstream.port);
+    const address =
+      origin === "tls" && this.#tls !== null ? this.#tls.origin : `http://127.0.0.1:${this.#upstream.port}`;
+    return { contender, running: await contender.start(address, { isRecording }), sent: 0 };
+  }
+
+  async #endAll(sceneName: string): Promise<void> {
+    for (const [mark, started] of this.#started) {
+      if (!mark.endsWith(` ${sceneName}`) && sceneName !== "") continue;
+      this.#started.delete(mark);
+      await this.#end(started);
+    }
+  }
+
+  async #end({ contender, running, sent }: Started): Promise<void> {
+    if (sent > 0 && running.pid !== null) {
+      const recorded = await untilRecorded(running, sent);
+      this.records.push({ contender: contender.name, records: contender.records, sent, recorded });
+    }
+    await running.stop();
+  }
+
+  #read(
+    scene: { readonly name: string; readonly about: string },
+    figure: string,
+    contender: Contender,
+    digits: number,
+    value: number | string,
+  ): void {
+    const told = typeof value === "string" ? value : value.toFixed(digits);
+    console.error(`${scene.name}, ${contender.name}, ${figure}: ${told}`);
+    const known = this.readings.find(
+      (it) => it.scene === scene.name && it.figure === figure && it.contender === contender.name,
+    );
+    if (known !== undefined) known.values.push(value);
+    else {
+      const { name, about } = scene;
+      this.readings.push({ scene: name, about, figure, contender: contender.name, digits, values: [value] });
+    }
+  }
+
+  /** While nobody else measures. */
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#lock === undefined) return work();
+    const holder = endWithUs(
+      Bun.spawn(["flock", this.#lock, "sh", "-c", "echo; exec cat"], { stdio: ["pipe", "pipe", "inherit"] }),
+    );
+    await holder.stdout.getReader().read();
+    try {
+      return await work();
+    } finally {
+      await holder.stdin.end();
+      await holder.exited;
+    }
+  }
+
+  /** Markdown: a line a figure, a column a contender, medians and ranges. */
+  toTable(): string {
+    const names = this.#contenders.map(({ name }) => name);
+    const lines = [toLine(["scene", "figure", ...names]), toLine(["---", "---", ...names.map(() => "---")])];
+    for (const { scene, figure } of this.readings) {
+      const of = this.readings.filter((it) => it.scene === scene && it.figure === figure);
+      const cells = names.map((name) => toCell(of.find(({ contender }) => contender === name)));
+      const line = toLine([scene, figure, ...cells]);
+      if (!lines.includes(line)) lines.push(line);
+    }
+    lines.push("", ...new Set(this.readings.map(({ scene, about }) => `- ${scene}: ${about}`)), "");
+    for (const { contender, records, sent, recorded } of this.records) {
+      const told = recorded === null ? "writes nothing down" : `${recorded} recorded (${records})`;
+      lines.push(`- ${contender}: the upstream saw ${sent} requests, ${told}`);
+    }
+    return lines.join("\n");
+  }
+}
+
+async function untilRecorded(running: Running, sent: number): Promise<number | null> {
+  const deadline = performance.now() + RECORDED_DEADLINE_MS;
+  for (;;) {
+    const recorded = await running.countRecorded();
+    if (recorded === null || recorded >= sent || performance.now() > deadline) return recorded;
+    await Bun.sleep(250);
+  }
+}
+
+function toFailure({ failures, requests, hangups, events, firstFailure }: Load): string | null {
+  if (failures > (requests + hangups) * FAILED_SHARE_MAX)
+    return `${failures} failed: ${firstFailure.slice(0, 80)}`;
+  return requests + hangups + events === 0 ? "no answer in time" : null;
+}
+
+function toCell(reading: Reading | undefined): string {
+  if (reading === undefined) return "";
+  const failed = reading.values.find((value) => typeof value === "string");
+  if (failed !== undefined) return failed;
+  const values = reading.values.filter((value) => typeof value === "number");
+  const show = (value: number) => value.toFixed(reading.digits);
+  if (values.length === 1) return show(values[0] ?? 0);
+  return `${show(percentile(values, 0.5))} (${show(Math.min(...values))} to ${show(Math.max(...values))})`;
+}
+
+function toLine(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
