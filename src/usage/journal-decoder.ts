@@ -1,6 +1,17 @@
-import type { PriceSet } from "#kernel/units.ts";
-import { type UsageFigures, decodeJournalLine } from "./journal-line.ts";
+import { type PriceSet, type Quantities, type Unit, UNITS } from "#kernel/units.ts";
 import type { UsageDimensions } from "./event.ts";
+import {
+  type JournalEntry,
+  type JournalLine,
+  type UsageFigures,
+  type UsageManner,
+  CHECKSUM_BYTES,
+  decodeJournalLine,
+  isWhole,
+  toArrival,
+  toDuration,
+} from "./journal-line.ts";
+import { BEGIN_MARK, END_MARK, readPlainNumbers } from "./plain-line.ts";
 
 /** A request as its begin line tells it. Begins of one kind share one `dimensions` object. */
 export interface Begun {
@@ -19,47 +30,117 @@ export type DecodedLine =
       readonly sequence: number;
       readonly ending: UsageFigures;
       /** One object for all ends that name the same. */
-      readonly prices: PriceSet;
+      readonly manner: UsageManner;
     };
 
+type SpelledBegin = Extract<JournalEntry, { readonly kind: "begin" }>;
+type SpelledEnd = Extract<JournalEntry, { readonly kind: "end" }>;
+
 const DEFINITION = { kind: "definition" } as const;
+/** Numbers of an end before its quantities. */
+const END_NUMBERS = 5;
 
 /** Reads the lines of one segment in order, from its start. */
 export class JournalDecoder {
   readonly #dimensions = new Map<number, UsageDimensions>();
   readonly #prices = new Map<number, PriceSet>();
+  readonly #manners = new Map<number, UsageManner>();
+  /** Of the line that is being read. */
+  readonly #numbers: (number | null)[] = [];
 
   /** Called before the first line of a segment: its numbers are its own. */
   startSegment(): void {
     this.#dimensions.clear();
     this.#prices.clear();
+    this.#manners.clear();
   }
 
   /** Null for a line that is torn or damaged, or whose numbers were in such a line. */
-  decode(line: Buffer): DecodedLine | null {
+  decode(line: JournalLine): DecodedLine | null {
+    if (!isWhole(line)) return null;
+    const mark = line.bytes[line.start + CHECKSUM_BYTES];
+    if (mark === BEGIN_MARK) return this.#decodeBegin(line);
+    if (mark === END_MARK) return this.#decodeEnd(line);
     const entry = decodeJournalLine(line);
     if (entry === null) return null;
-    if (entry.kind === "run") {
-      this.startSegment();
-      return entry;
+    switch (entry.kind) {
+      case "run":
+        this.startSegment();
+        return entry;
+      case "dimensions":
+        this.#dimensions.set(entry.number, entry.dimensions);
+        return DEFINITION;
+      case "prices":
+        this.#prices.set(entry.number, entry.prices);
+        return DEFINITION;
+      case "manner":
+        this.#manners.set(entry.number, entry.manner);
+        return DEFINITION;
+      case "begin":
+        return this.#lookUpBegin(entry);
+      default:
+        return this.#lookUpEnd(entry);
     }
-    if (entry.kind === "dimensions") {
-      this.#dimensions.set(entry.number, entry.dimensions);
-      return DEFINITION;
-    }
-    if (entry.kind === "prices") {
-      this.#prices.set(entry.number, entry.prices);
-      return DEFINITION;
-    }
-    if (entry.kind === "begin") {
-      const { sequence, arrivedAtUs, streamed } = entry;
-      const dimensions =
-        typeof entry.dimensions === "number" ? this.#dimensions.get(entry.dimensions) : entry.dimensions;
-      if (dimensions === undefined) return null;
-      return { kind: "begin", sequence, begun: { arrivedAtUs, streamed, dimensions } };
-    }
-    const prices = typeof entry.prices === "number" ? this.#prices.get(entry.prices) : entry.prices;
+  }
+
+  #lookUpBegin({ sequence, arrivedAtUs, streamed, dimensions: named }: SpelledBegin): DecodedLine | null {
+    const dimensions = typeof named === "number" ? this.#dimensions.get(named) : named;
+    if (dimensions === undefined) return null;
+    return { kind: "begin", sequence, begun: { arrivedAtUs, streamed, dimensions } };
+  }
+
+  #lookUpEnd({ sequence, ending, prices: named }: SpelledEnd): DecodedLine | null {
+    const prices = typeof named === "number" ? this.#prices.get(named) : named;
     if (prices === undefined) return null;
-    return { kind: "end", sequence: entry.sequence, ending: entry.ending, prices };
+    const { statusCode, outcome, errorKind, unpriced, usage } = ending;
+    const manner = { statusCode, outcome, errorKind, unpriced, shape: usage?.shape ?? null, prices };
+    return { kind: "end", sequence, ending, manner };
+  }
+
+  #decodeBegin(line: JournalLine): DecodedLine | null {
+    if (readPlainNumbers(line, this.#numbers) !== 4) return null;
+    const [sequence, arrivedAtUs, number, streamed] = this.#numbers;
+    const dimensions = this.#dimensions.get(number ?? 0);
+    if (dimensions === undefined) return null;
+    return {
+      kind: "begin",
+      sequence: sequence ?? 0,
+      begun: { arrivedAtUs: toArrival(arrivedAtUs), streamed: streamed === 1, dimensions },
+    };
+  }
+
+  #decodeEnd(line: JournalLine): DecodedLine | null {
+    const count = readPlainNumbers(line, this.#numbers);
+    if (count < END_NUMBERS - 2 || count > END_NUMBERS + UNITS.length) return null;
+    for (let index = count; index < END_NUMBERS; index += 1) this.#numbers[index] = null;
+    const [sequence, number, durationUs, timeToFirstByteUs = null, costPico = null] = this.#numbers;
+    const manner = this.#manners.get(number ?? 0);
+    if (manner === undefined) return null;
+    const { statusCode, outcome, errorKind, unpriced, shape } = manner;
+    return {
+      kind: "end",
+      sequence: sequence ?? 0,
+      ending: {
+        statusCode,
+        outcome,
+        errorKind,
+        durationUs: toDuration(durationUs),
+        timeToFirstByteUs: timeToFirstByteUs === null ? null : toDuration(timeToFirstByteUs),
+        usage: shape === null ? null : { shape, quantities: this.#toQuantities(count) },
+        costPico,
+        unpriced,
+      },
+      manner,
+    };
+  }
+
+  #toQuantities(count: number): Quantities {
+    const quantities: { [unit in Unit]?: number } = {};
+    for (let index = END_NUMBERS; index < count; index += 1) {
+      const unit = UNITS[index - END_NUMBERS];
+      const quantity = this.#numbers[index] ?? null;
+      if (unit !== undefined && quantity !== null) quantities[unit] = quantity;
+    }
+    return quantities;
   }
 }

@@ -1,61 +1,161 @@
-import type { PriceSet } from "#kernel/units.ts";
-import type { UsageEnding, UsageBeginning } from "./event.ts";
-import { encodeJournalLine } from "./journal-line.ts";
+import { type PriceSet, UNITS } from "#kernel/units.ts";
+import type { UsageBeginning, UsageDimensions, UsageEnding } from "./event.ts";
+import { type UsageManner, encodeJournalLine } from "./journal-line.ts";
+import type { LineBuffer } from "./line-buffer.ts";
+import { appendPlainLine, BEGIN_MARK, END_MARK, isPlain } from "./plain-line.ts";
 
 /** Numbers kept per segment; beyond it all are forgotten and given again. A tag of its own on every request is no leak. */
 const NUMBERS_MAX = 10_000;
+/** So many of one caller, or of one price set, are compared field by field before a key is built. */
+const LATEST_MAX = 8;
+
+/** What has a number. */
+interface Numbered<Meaning> {
+  readonly number: number;
+  readonly meaning: Meaning;
+}
 
 /**
- * The lines of begins and ends, as short as they get: who asked for what, and at which prices, is spelled out the first
- * time it is met in a segment, and a number from then on. Each segment can be read without those before it.
+ * Appends the lines of begins and ends, as short as they get: who asked for what, and what endings have in common, is
+ * spelled out the first time it is met in a segment, and a number from then on. Each segment can be read without those
+ * before it.
  */
 export class JournalEncoder {
+  readonly #lines: LineBuffer;
   #segment = -1;
   #lastNumber = 0;
-  readonly #dimensions = new Map<string, number>();
+  readonly #numbers = new Map<string, number>();
+  readonly #latestOfCaller = new Map<string, Numbered<UsageDimensions>[]>();
   /** By identity: a catalog hands out the same set until it changes, and an equal one only costs a line. */
-  readonly #prices = new Map<PriceSet, number>();
+  readonly #latestOfPrices = new Map<PriceSet, Numbered<UsageManner>[]>();
+  /** Of the line that is being written. */
+  readonly #begin: number[] = [0, 0, 0, 0];
+  readonly #end: (number | null)[] = [0, 0, 0, null, null, ...UNITS.map(() => null)];
 
-  /** One or two lines for the segment they will be written to. */
-  begin(segment: number, sequence: number, subject: UsageBeginning): Buffer {
-    this.#enter(segment);
-    const { arrivedAtUs, streamed } = subject;
-    const key = toKey(subject);
-    let number = this.#dimensions.get(key);
-    let definition = "";
-    if (number === undefined) {
-      number = this.#lastNumber += 1;
-      remember(this.#dimensions, key, number);
-      definition = encodeJournalLine({ kind: "dimensions", number, dimensions: subject });
-    }
-    const line = encodeJournalLine({ kind: "begin", sequence, arrivedAtUs, streamed, dimensions: number });
-    return Buffer.from(definition + line);
+  constructor(lines: LineBuffer) {
+    this.#lines = lines;
   }
 
-  /** The end line of a request, for the segment that it goes to. */
-  end(segment: number, sequence: number, ending: UsageEnding): Buffer {
-    this.#enter(segment);
-    const { prices } = ending;
-    let number = this.#prices.get(prices);
-    let definition = "";
-    if (number === undefined) {
-      number = this.#lastNumber += 1;
-      remember(this.#prices, prices, number);
-      definition = encodeJournalLine({ kind: "prices", number, prices });
-    }
-    return Buffer.from(definition + encodeJournalLine({ kind: "end", sequence, ending, prices: number }));
-  }
-
-  #enter(segment: number): void {
+  /** Says which segment the next lines will be written to. */
+  enter(segment: number): void {
     if (segment === this.#segment) return;
     this.#segment = segment;
-    this.#dimensions.clear();
-    this.#prices.clear();
+    this.#numbers.clear();
+    this.#latestOfCaller.clear();
+    this.#latestOfPrices.clear();
+  }
+
+  /** One or two lines. */
+  begin(sequence: number, subject: UsageBeginning): void {
+    const { arrivedAtUs, streamed } = subject;
+    const dimensions = this.#numberOfDimensions(subject);
+    if (!isPlain(arrivedAtUs)) {
+      this.#lines.append(encodeJournalLine({ kind: "begin", sequence, arrivedAtUs, streamed, dimensions }));
+      return;
+    }
+    const numbers = this.#begin;
+    numbers[0] = sequence;
+    numbers[1] = arrivedAtUs;
+    numbers[2] = dimensions;
+    numbers[3] = streamed ? 1 : 0;
+    appendPlainLine(this.#lines, BEGIN_MARK, numbers);
+  }
+
+  /** One or two lines; spelled out when a quantity has a fraction or the cost is no safe integer. */
+  end(sequence: number, ending: UsageEnding): void {
+    const { durationUs, timeToFirstByteUs, costPico, usage, prices } = ending;
+    const numbers = this.#end;
+    let isWhole = isPlain(durationUs) && isPlain(timeToFirstByteUs);
+    numbers[0] = sequence;
+    numbers[2] = durationUs;
+    numbers[3] = timeToFirstByteUs;
+    numbers[4] = costPico === null ? null : Number(costPico);
+    isWhole &&= isPlain(numbers[4]);
+    for (let index = 0; index < UNITS.length; index += 1) {
+      const unit = UNITS[index];
+      const quantity = unit === undefined ? null : (usage?.quantities[unit] ?? null);
+      isWhole &&= isPlain(quantity);
+      numbers[5 + index] = quantity;
+    }
+    if (!isWhole) {
+      this.#lines.append(encodeJournalLine({ kind: "end", sequence, ending, prices }));
+      return;
+    }
+    numbers[1] = this.#numberOfManner(ending);
+    appendPlainLine(this.#lines, END_MARK, numbers);
+  }
+
+  #numberOfDimensions(subject: UsageBeginning): number {
+    const caller = subject.keyId ?? subject.relayTokenId ?? subject.principalId;
+    const latest = findLatest(this.#latestOfCaller, caller);
+    for (const { number, meaning } of latest) if (isSame(subject, meaning)) return number;
+    const key = toKey(subject);
+    let number = this.#numbers.get(key);
+    if (number === undefined) {
+      number = this.#lastNumber += 1;
+      if (this.#numbers.size >= NUMBERS_MAX) this.#numbers.clear();
+      this.#numbers.set(key, number);
+      this.#lines.append(encodeJournalLine({ kind: "dimensions", number, dimensions: subject }));
+    }
+    keepLatest(latest, { number, meaning: subject });
+    return number;
+  }
+
+  #numberOfManner({ statusCode, outcome, errorKind, unpriced, usage, prices }: UsageEnding): number {
+    const shape = usage?.shape ?? null;
+    const latest = findLatest(this.#latestOfPrices, prices);
+    for (const { number, meaning } of latest) {
+      if (
+        meaning.statusCode === statusCode &&
+        meaning.outcome === outcome &&
+        meaning.errorKind === errorKind &&
+        meaning.unpriced === unpriced &&
+        meaning.shape === shape
+      ) {
+        return number;
+      }
+    }
+    const number = (this.#lastNumber += 1);
+    const meaning: UsageManner = { statusCode, outcome, errorKind, unpriced, shape, prices };
+    this.#lines.append(encodeJournalLine({ kind: "manner", number, manner: meaning }));
+    keepLatest(latest, { number, meaning });
+    return number;
   }
 }
 
+function findLatest<Key, Meaning>(all: Map<Key, Numbered<Meaning>[]>, key: Key): Numbered<Meaning>[] {
+  const known = all.get(key);
+  if (known !== undefined) return known;
+  if (all.size >= NUMBERS_MAX) all.clear();
+  const latest: Numbered<Meaning>[] = [];
+  all.set(key, latest);
+  return latest;
+}
+
+/** Takes the place of another once there are many: numbers ascend, so that each place has its turn. */
+function keepLatest<Meaning>(latest: Numbered<Meaning>[], numbered: Numbered<Meaning>): void {
+  if (latest.length < LATEST_MAX) latest.push(numbered);
+  else latest[numbered.number % LATEST_MAX] = numbered;
+}
+
+function isSame(a: UsageDimensions, b: UsageDimensions): boolean {
+  return (
+    a.model === b.model &&
+    a.client === b.client &&
+    a.principalId === b.principalId &&
+    a.principalName === b.principalName &&
+    a.keyId === b.keyId &&
+    a.relayTokenId === b.relayTokenId &&
+    a.providerId === b.providerId &&
+    a.upstreamName === b.upstreamName &&
+    a.endpoint === b.endpoint &&
+    a.tags.length === b.tags.length &&
+    a.tags.every((tag, index) => tag === b.tags[index])
+  );
+}
+
 /** JSON, because any text may stand in a field, and none is not the same as an empty one. */
-function toKey(s: UsageBeginning): string {
+function toKey(s: UsageDimensions): string {
   return JSON.stringify([
     s.principalId,
     s.principalName,
@@ -68,9 +168,4 @@ function toKey(s: UsageBeginning): string {
     s.client,
     s.tags,
   ]);
-}
-
-function remember<Key>(numbers: Map<Key, number>, key: Key, number: number): void {
-  if (numbers.size >= NUMBERS_MAX) numbers.clear();
-  numbers.set(key, number);
 }

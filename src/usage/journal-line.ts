@@ -9,17 +9,38 @@ import {
 import { type PriceSet, type Quantities, byUnit, UNITS } from "#kernel/units.ts";
 
 /** An ending without the prices, which repeat as well. */
-export type UsageFigures = Omit<UsageEnding, "prices">;
+export interface UsageFigures extends Omit<UsageEnding, "prices" | "costPico"> {
+  /** A bigint only where a number could not say it exactly. */
+  readonly costPico: number | bigint | null;
+}
+
+/** What repeats from ending to ending. */
+export interface UsageManner extends Pick<
+  UsageEnding,
+  "statusCode" | "outcome" | "errorKind" | "unpriced" | "prices"
+> {
+  /** Null when the upstream reported nothing. */
+  readonly shape: UsageShape | null;
+}
+
+/** Where a line stands: from `start` to before `end`, the position of its line feed. */
+export interface JournalLine {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
 
 /**
- * One line of the usage journal. `run` stands first in what a process writes: whatever was open before it was cut off
- * with the process before. `sequence` ties an end to its begin within one run. A `dimensions` or `prices` line gives a
- * number to what later lines of the same segment and run mean by it; no number is given twice.
+ * One line of the usage journal, spelled out; most begins and ends are plain (`plain-line.ts`). `run` stands first in what
+ * a process writes: whatever was open before it was cut off with the process before. `sequence` ties an end to its begin
+ * within one run. A `dimensions`, `prices` or `manner` line gives a number to what later lines of the same segment and run
+ * mean by it; no number is given twice.
  */
 export type JournalEntry =
   | { readonly kind: "run" }
   | { readonly kind: "dimensions"; readonly number: number; readonly dimensions: UsageDimensions }
   | { readonly kind: "prices"; readonly number: number; readonly prices: PriceSet }
+  | { readonly kind: "manner"; readonly number: number; readonly manner: UsageManner }
   | {
       readonly kind: "begin";
       readonly sequence: number;
@@ -39,8 +60,13 @@ const ARRIVAL_US_MAX = 9e15;
 /** Eleven days: nine million of them still add up to an INTEGER. */
 const DURATION_US_MAX = 1e12;
 const NEWLINE = 0x0a;
+const SPACE = 0x20;
 /** Eight hexadecimal digits of the checksum and a space. */
-const CHECKSUM_BYTES = 9;
+export const CHECKSUM_BYTES = 9;
+/** By byte; -1 for what is no digit. */
+const HEX_DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
+  "0123456789abcdef".indexOf(String.fromCharCode(byte)),
+);
 
 /**
  * The text of one line: CRC-32 of the payload in hexadecimal, a space, a JSON array, a line feed. JSON holds no line
@@ -51,28 +77,40 @@ export function encodeJournalLine(entry: JournalEntry): string {
   return `${Bun.hash.crc32(json).toString(16).padStart(8, "0")} ${json}\n`;
 }
 
-/** The entry of one line without its line feed, or null when the line is torn or damaged. */
-export function decodeJournalLine(line: Buffer): JournalEntry | null {
-  if (line.length <= CHECKSUM_BYTES) return null;
-  const text = line.toString("utf8");
-  const sum = Number.parseInt(text.slice(0, CHECKSUM_BYTES - 1), 16);
-  if (Bun.hash.crc32(line.subarray(CHECKSUM_BYTES)) !== sum) return null;
-  const fields: unknown = JSON.parse(text.slice(CHECKSUM_BYTES));
+/** False for a line that is torn or damaged. */
+export function isWhole({ bytes, start, end }: JournalLine): boolean {
+  if (end - start <= CHECKSUM_BYTES) return false;
+  let sum = 0;
+  for (let at = start; at < start + CHECKSUM_BYTES - 1; at += 1) {
+    const digit = HEX_DIGITS[bytes[at] ?? 0] ?? -1;
+    if (digit < 0) return false;
+    sum = (sum << 4) | digit;
+  }
+  if (bytes[start + CHECKSUM_BYTES - 1] !== SPACE) return false;
+  return Bun.hash.crc32(bytes.subarray(start + CHECKSUM_BYTES, end)) === sum >>> 0;
+}
+
+/** The entry of a line that is whole and spelled out; null when it says nothing that is known. */
+export function decodeJournalLine({ bytes, start, end }: JournalLine): JournalEntry | null {
+  const fields: unknown = JSON.parse(bytes.toString("utf8", start + CHECKSUM_BYTES, end));
   return Array.isArray(fields) ? toEntry(fields) : null;
 }
 
-/** Cuts `bytes` into its complete lines; `rest` is how many bytes after the last line feed are left over. */
-export function splitJournalLines(bytes: Buffer): {
-  readonly lines: readonly Buffer[];
-  readonly rest: number;
-} {
-  const lines: Buffer[] = [];
-  let start = 0;
-  for (;;) {
-    const end = bytes.indexOf(NEWLINE, start);
-    if (end === -1) return { lines, rest: bytes.length - start };
-    lines.push(bytes.subarray(start, end));
-    start = end + 1;
+/** Goes through complete lines one by one: `next` stands at the first, then at the following. */
+export class LineCursor implements JournalLine {
+  readonly bytes: Buffer;
+  start = 0;
+  end = -1;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** False behind the last line feed. */
+  next(): boolean {
+    this.start = this.end + 1;
+    this.end = this.bytes.indexOf(NEWLINE, this.start);
+    return this.end !== -1;
   }
 }
 
@@ -81,6 +119,10 @@ function toArray(entry: JournalEntry): readonly unknown[] {
   if (entry.kind === "run") return ["r"];
   if (entry.kind === "dimensions") return ["d", entry.number, ...fromDimensions(entry.dimensions)];
   if (entry.kind === "prices") return ["p", entry.number, entry.prices];
+  if (entry.kind === "manner") {
+    const { statusCode, outcome, errorKind, unpriced, shape, prices } = entry.manner;
+    return ["m", entry.number, statusCode, outcome, errorKind, unpriced ? 1 : 0, shape, prices];
+  }
   if (entry.kind === "begin") {
     const { sequence, arrivedAtUs, streamed, dimensions } = entry;
     const fields = typeof dimensions === "number" ? dimensions : fromDimensions(dimensions);
@@ -128,12 +170,25 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
       return { kind: "dimensions", number, dimensions: toDimensions(fields.slice(2)) };
     case "p":
       return { kind: "prices", number, prices: toPrices(fields[2]) };
+    case "m":
+      return {
+        kind: "manner",
+        number,
+        manner: {
+          statusCode: toCount(fields[2]),
+          outcome: toOutcome(fields[3]),
+          errorKind: toText(fields[4]),
+          unpriced: fields[5] === 1,
+          shape: toShape(fields[6]),
+          prices: toPrices(fields[7]),
+        },
+      };
     case "b": {
       const dimensions = fields[4];
       return {
         kind: "begin",
         sequence: number,
-        arrivedAtUs: Math.min(toCount(fields[2]), ARRIVAL_US_MAX),
+        arrivedAtUs: toArrival(fields[2]),
         streamed: fields[3] === 1,
         dimensions: Array.isArray(dimensions) ? toDimensions(dimensions) : toCount(dimensions),
       };
@@ -198,7 +253,11 @@ function toCount(value: unknown): number {
   return Math.min(Math.round(value), Number.MAX_SAFE_INTEGER);
 }
 
-function toDuration(value: unknown): number {
+export function toArrival(value: unknown): number {
+  return Math.min(toCount(value), ARRIVAL_US_MAX);
+}
+
+export function toDuration(value: unknown): number {
   return Math.min(toCount(value), DURATION_US_MAX);
 }
 

@@ -2,16 +2,19 @@ import type { UsageEnding, UsageBeginning } from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { JournalEncoder } from "./journal-encoder.ts";
 import { encodeJournalLine } from "./journal-line.ts";
+import type { LineBuffer } from "./line-buffer.ts";
 import type { OpenUsage, UsageLedger } from "./store.ts";
 
 /** Where lines go first: a file that outlives the process. */
 export interface UsageJournal {
   /** True when what could not be written has used up its buffer. */
   readonly isFull: boolean;
-  /** The number of the file the next append goes to. */
+  /** The number of the file that the next lines go to. */
   readonly segment: number;
-  /** Puts lines among those of this turn of the event loop, which go to the file in one write. Never throws. */
-  append(lines: Uint8Array): void;
+  /** What this turn of the event loop has to write, and what the disk refused. Lines are put behind it. */
+  readonly lines: LineBuffer;
+  /** Called after each begin or end that was put there: the lines of a turn go to the file in one write. Never throws. */
+  appended(): void;
   /** Fulfilled when everything appended so far was handed to the operating system, or waits for a disk that refuses it. */
   written(): Promise<void>;
   /** Fulfilled when everything appended so far would survive a loss of power; rejects with `internal_error`. */
@@ -33,7 +36,7 @@ export interface RecorderOptions {
  */
 export function createRecorder(options: RecorderOptions): UsageLedger {
   const { journal } = options;
-  const encoder = new JournalEncoder();
+  const encoder = new JournalEncoder(journal.lines);
   let lastSequence = 0;
   let closed = false;
 
@@ -47,20 +50,25 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
     }
     lastSequence += 1;
     const sequence = lastSequence;
-    journal.append(encoder.begin(journal.segment, sequence, subject));
+    encoder.enter(journal.segment);
+    encoder.begin(sequence, subject);
+    journal.appended();
     let ended = false;
     return {
       end(ending: UsageEnding): Promise<void> {
         if (ended) throw new Error("a usage event was ended twice");
         if (closed) throw new Error("a usage event was ended after its ledger was closed");
         ended = true;
-        journal.append(encoder.end(journal.segment, sequence, ending));
+        encoder.enter(journal.segment);
+        encoder.end(sequence, ending);
+        journal.appended();
         return options.sync === "request" ? journal.synced() : journal.written();
       },
     };
   };
 
-  journal.append(Buffer.from(encodeJournalLine({ kind: "run" })));
+  journal.lines.append(encodeJournalLine({ kind: "run" }));
+  journal.appended();
   return {
     open,
     written: () => journal.written(),

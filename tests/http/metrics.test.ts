@@ -5,9 +5,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { MetricFamily } from "#http/metrics/exposition.ts";
 import { toExposition } from "#http/metrics/exposition.ts";
-import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
-import { SUBJECT } from "../ledger/usage.ts";
+import { LineEncoder, SUBJECT } from "../ledger/usage.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { findValue, parseExposition, type ParsedFamily } from "../support/exposition.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -299,7 +298,7 @@ describe("a ledger that cannot write", () => {
     const folder = makeFolder();
     const dataDir = join(folder.path, "data");
     await (await startApp({ dataDir })).stop();
-    const lines = [encodeJournalLine({ kind: "run" }), new JournalEncoder().begin(1, 1, SUBJECT).toString()];
+    const lines = [encodeJournalLine({ kind: "run" }), new LineEncoder().begin(1, 1, SUBJECT).toString()];
     writeFileSync(join(dataDir, "journal", "000000000009.journal"), lines.join(""), { mode: 0o600 });
     const next = await startApp({ dataDir });
     try {

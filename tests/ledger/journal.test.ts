@@ -15,13 +15,13 @@ import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
-import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import {
   createManualClock,
   createTestLog,
   ENDING,
   EVERYTHING,
+  LineEncoder,
   NEW_YEAR_US,
   RUN_LINE,
   SUBJECT,
@@ -68,6 +68,11 @@ function createFailingBench(pendingBytesMax: number) {
   return { disk, journal, ledger, content, lines };
 }
 
+function append(journal: Journal, line: Uint8Array): void {
+  journal.lines.append(line);
+  journal.appended();
+}
+
 describe("a full disk", () => {
   test("keeps events in memory up to a limit, then refuses new requests, and recovers by itself without losing a line", async () => {
     const { disk, ledger, content, lines } = createFailingBench(1500);
@@ -95,7 +100,7 @@ describe("a full disk", () => {
     ledger.open(SUBJECT);
     await ledger.close();
     const written = content();
-    const encoder = new JournalEncoder();
+    const encoder = new LineEncoder();
     const expected = [
       RUN_LINE,
       encoder.begin(1, 1, SUBJECT),
@@ -164,7 +169,7 @@ describe("an open request", () => {
 
   test("is in the file when written is fulfilled, its end when its own promise is", async () => {
     const { ledger, content } = createFailingBench(2000);
-    const encoder = new JournalEncoder();
+    const encoder = new LineEncoder();
     const usage = ledger.open(SUBJECT);
     await ledger.written();
     expect(content()).toEndWith(encoder.begin(1, 1, SUBJECT).toString());
@@ -209,7 +214,7 @@ describe("a turn of the event loop", () => {
 
   test("that the strict setting confirms is one sync for all that ends in it", async () => {
     const { journal } = createFailingBench(2000);
-    journal.append(RUN_LINE);
+    append(journal, RUN_LINE);
     expect(journal.synced()).toBe(journal.synced());
     await journal.synced();
     await journal.close();
@@ -243,7 +248,7 @@ describe("segments", () => {
     });
     const line = toBeginLine(1, SUBJECT);
     for (let index = 0; index < 20; index += 1) {
-      journal.append(line);
+      append(journal, line);
       await journal.written();
     }
     await journal.synced();
@@ -266,7 +271,7 @@ describe("segments", () => {
       chmodSync(directory, 0o300);
       const { log, lines } = createTestLog();
       const journal = new Journal({ directory, firstSegment: 1, log, onWritten: () => {} });
-      journal.append(RUN_LINE);
+      append(journal, RUN_LINE);
       await journal.synced();
       await journal.close();
       chmodSync(directory, 0o700);
@@ -277,7 +282,7 @@ describe("segments", () => {
   test("in the strict setting the end of a request waits for the disk", async () => {
     const { disk, journal } = createFailingBench(2000);
     disk.roomBytes = 0;
-    journal.append(RUN_LINE);
+    append(journal, RUN_LINE);
     let isSynced = false;
     const synced = journal.synced().then(() => (isSynced = true));
     // Longer than any pace of the journal's own that could confirm it wrongly.

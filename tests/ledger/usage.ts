@@ -17,7 +17,9 @@ import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { Outcome, UsageEnding, UsageBeginning } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER, USAGE_SHAPES } from "#usage/event.ts";
+import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
+import { LineBuffer } from "#usage/line-buffer.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const NEW_YEAR_US = Date.UTC(2026, 0, 1) * 1000;
@@ -63,6 +65,31 @@ export function toBeginLine(sequence: number, subject: UsageBeginning): Buffer {
 
 export function toEndLine(sequence: number, ending: UsageEnding): Buffer {
   return Buffer.from(encodeJournalLine({ kind: "end", sequence, ending, prices: ending.prices }));
+}
+
+/** The lines that a server writes, which give numbers and name them. */
+export class LineEncoder {
+  readonly #lines = new LineBuffer(1024);
+  readonly #encoder = new JournalEncoder(this.#lines);
+
+  begin(segment: number, sequence: number, subject: UsageBeginning): Buffer {
+    this.#encoder.enter(segment);
+    this.#encoder.begin(sequence, subject);
+    return this.#take();
+  }
+
+  end(segment: number, sequence: number, ending: UsageEnding): Buffer {
+    this.#encoder.enter(segment);
+    this.#encoder.end(sequence, ending);
+    return this.#take();
+  }
+
+  #take(): Buffer {
+    const { bytes, sizeBytes } = this.#lines;
+    const taken = Buffer.from(bytes.subarray(0, sizeBytes));
+    this.#lines.drop(sizeBytes);
+    return taken;
+  }
 }
 
 export const EVERYTHING: StatsQuery = {

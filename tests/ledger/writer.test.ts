@@ -8,7 +8,6 @@ import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/fil
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEvent } from "#usage/event.ts";
-import { JournalEncoder } from "#usage/journal-encoder.ts";
 import { scale } from "../support/scale.ts";
 import type { RandomUsage } from "./usage.ts";
 import {
@@ -18,6 +17,7 @@ import {
   NEW_YEAR_US,
   RUN_LINE,
   SUBJECT,
+  LineEncoder,
   toBeginLine,
   toEndLine,
   toReportInput,
@@ -232,7 +232,7 @@ describe("the journal", () => {
   test("a damaged line that gives a number costs the requests that name it in its segment, is reported, and no other", () => {
     const bench = createBench();
     const writer = bench.openWriter();
-    const encoder = new JournalEncoder();
+    const encoder = new LineEncoder();
     const line = (segment: number, sequence: number, client: string) => {
       const subject = { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + sequence };
       return Buffer.concat([
@@ -257,7 +257,7 @@ describe("the journal", () => {
   test("of recorded requests gives back who, what and at which prices, in each segment and past the numbers that are kept", () => {
     const bench = createBench();
     const writer = bench.openWriter();
-    const encoder = new JournalEncoder();
+    const encoder = new LineEncoder();
     const expected: unknown[] = [];
     // More different clients than numbers are kept for, and the first of them again.
     for (const [segment, count] of [
@@ -296,7 +296,7 @@ describe("the journal", () => {
           const bench = createBench(readBytesMax);
           // Begins and ends interleaved, a new segment and a new writer now and then.
           const pending = usages.map((usage, index) => ({ usage, sequence: index + 1, isOpen: false }));
-          const encoder = new JournalEncoder();
+          const encoder = new LineEncoder();
           let segment = 1;
           bench.append(segment, RUN_LINE);
           for (const pick of order) {

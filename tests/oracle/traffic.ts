@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { appendFileSync } from "node:fs";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import type { UsageEvent } from "#usage/event.ts";
-import { JournalEncoder } from "#usage/journal-encoder.ts";
-import { toBeginLine, toEndLine } from "../ledger/usage.ts";
+import { LineEncoder, toBeginLine, toEndLine } from "../ledger/usage.ts";
 import type { Cast } from "./events.ts";
 import { arbitraryEvent, DAY_US, toMoney } from "./events.ts";
 
@@ -83,7 +82,7 @@ export function writeJournal(
   traffic: Traffic,
   { toIndex, short }: { readonly toIndex: (index: number) => number; readonly short: boolean },
 ): void {
-  const encoder = new JournalEncoder();
+  const encoder = new LineEncoder();
   let lines: Uint8Array[] = [];
   for (let index = 0; index < traffic.count; index += 1) {
     const segment = Math.floor(index / SEGMENT_EVENTS) + 1;

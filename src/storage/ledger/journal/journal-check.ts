@@ -1,4 +1,5 @@
 import { JournalDecoder } from "#usage/journal-decoder.ts";
+import { LineCursor } from "#usage/journal-line.ts";
 import { SegmentReader } from "./segment-reader.ts";
 import type { JournalPosition } from "./segments.ts";
 
@@ -19,8 +20,9 @@ export function countDamagedLines(directory: string, { segment }: JournalPositio
     for (;;) {
       const chunk = reader.read(at);
       if (at.offsetBytes === 0) decoder.startSegment();
-      for (const line of chunk.lines) {
-        readBytes += line.length + 1;
+      readBytes += chunk.lines.length;
+      const line = new LineCursor(chunk.lines);
+      while (line.next()) {
         if (decoder.decode(line) === null) damaged += 1;
       }
       if (chunk.tornBytes > 0) damaged += 1;

@@ -4,6 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Log, LogFields } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
 import { syncFolder } from "#storage/files/sync-folder.ts";
+import { LineBuffer } from "#usage/line-buffer.ts";
 import type { UsageJournal } from "#usage/recorder.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
 import { segmentPath } from "./segments.ts";
@@ -12,8 +13,8 @@ import { segmentPath } from "./segments.ts";
 export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
 /** What may wait in memory while the disk refuses writes: some 100,000 requests. */
 export const PENDING_BYTES_MAX = 16 * 1024 * 1024;
-/** Lines that one write takes at most, so that no more requests go upstream at one moment; what comes then begins a turn. */
-const TURN_LINES_MAX = 64;
+/** Begins and ends that one write takes at most, so that no more requests go upstream at one moment; what comes then begins a turn. */
+const TURN_APPENDS_MAX = 64;
 /** Lines grow with the path of a request, 16 KiB at most. */
 const TURN_BYTES_MAX = 64 * 1024;
 const RETRY_INTERVAL_MS = 100;
@@ -37,7 +38,7 @@ export interface JournalOptions {
 /** What has been appended since the last write. Its promises are made for the first that asks. */
 interface Turn {
   readonly end: ReturnType<typeof setImmediate>;
-  lineCount: number;
+  appendedCount: number;
   written: PromiseWithResolvers<void> | null;
   synced: Promise<void> | null;
 }
@@ -63,9 +64,7 @@ export class Journal implements UsageJournal {
   #segment: number;
   #fd: number;
   #segmentBytes = 0;
-  /** Its first `#waitingBytes` are not in the file: lines of this turn, and what the disk refused. */
-  #buffer = Buffer.allocUnsafe(TURN_BYTES_MAX);
-  #waitingBytes = 0;
+  readonly lines = new LineBuffer(TURN_BYTES_MAX * 2);
   #turn: Turn | null = null;
   #failure: LogFields = {};
   /** Runs as long as the disk refuses lines. */
@@ -92,21 +91,18 @@ export class Journal implements UsageJournal {
 
   /** What waits in memory because the disk refuses it. */
   get pendingBytes(): number {
-    return this.#retryTimer === null ? 0 : this.#waitingBytes;
+    return this.#retryTimer === null ? 0 : this.lines.sizeBytes;
   }
 
   get segment(): number {
     return this.#segment;
   }
 
-  append(lines: Uint8Array): void {
-    this.#makeRoom(lines.length);
-    this.#buffer.set(lines, this.#waitingBytes);
-    this.#waitingBytes += lines.length;
+  appended(): void {
     if (this.#retryTimer !== null) return;
     const turn = (this.#turn ??= this.#startTurn());
-    turn.lineCount += 1;
-    if (turn.lineCount >= TURN_LINES_MAX || this.#waitingBytes >= TURN_BYTES_MAX) this.#endTurn();
+    turn.appendedCount += 1;
+    if (turn.appendedCount >= TURN_APPENDS_MAX || this.lines.sizeBytes >= TURN_BYTES_MAX) this.#endTurn();
   }
 
   written(): Promise<void> {
@@ -163,17 +159,9 @@ export class Journal implements UsageJournal {
     });
   }
 
-  #makeRoom(sizeBytes: number): void {
-    const needed = this.#waitingBytes + sizeBytes;
-    if (needed <= this.#buffer.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2));
-    larger.set(this.#buffer.subarray(0, this.#waitingBytes));
-    this.#buffer = larger;
-  }
-
   /** An immediate runs when the callbacks of one poll have run: microtasks and ticks run after each of them (measured). */
   #startTurn(): Turn {
-    return { end: setImmediate(() => this.#endTurn()), lineCount: 0, written: null, synced: null };
+    return { end: setImmediate(() => this.#endTurn()), appendedCount: 0, written: null, synced: null };
   }
 
   #endTurn(): void {
@@ -191,11 +179,10 @@ export class Journal implements UsageJournal {
 
   /** False when something still waits. */
   #flush(): boolean {
-    if (this.#waitingBytes === 0) return true;
-    const taken = this.#tryWrite(this.#buffer.subarray(0, this.#waitingBytes));
-    this.#buffer.copyWithin(0, taken, this.#waitingBytes);
-    this.#waitingBytes -= taken;
-    if (this.#waitingBytes > 0) return false;
+    const { bytes, sizeBytes } = this.lines;
+    if (sizeBytes === 0) return true;
+    this.lines.drop(this.#tryWrite(bytes.subarray(0, sizeBytes)));
+    if (this.lines.sizeBytes > 0) return false;
     // Afterwards, so that the next lines are encoded for the segment that they go to.
     if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
     return true;
@@ -229,7 +216,6 @@ export class Journal implements UsageJournal {
       this.#retryTimer = this.#startRetryTimer();
       return;
     }
-    this.#buffer = Buffer.allocUnsafe(TURN_BYTES_MAX);
     this.#options.log.info("usage journal: the disk takes writes again");
     for (const resolve of this.#storedWaiters.splice(0)) resolve();
     if (this.#syncWaiters.length > 0) this.#startSync();
@@ -256,13 +242,13 @@ export class Journal implements UsageJournal {
     this.#syncing = this.#sync().finally(() => {
       this.#syncing = null;
       // Requests that came meanwhile are covered by the next sync only.
-      if (this.#waitingBytes === 0 && this.#syncWaiters.length > 0) this.#startSync();
+      if (this.lines.sizeBytes === 0 && this.#syncWaiters.length > 0) this.#startSync();
     });
   }
 
   async #sync(): Promise<void> {
     // While lines wait in memory a request's end may be among them.
-    const waiters = this.#waitingBytes === 0 ? this.#syncWaiters.splice(0) : [];
+    const waiters = this.lines.sizeBytes === 0 ? this.#syncWaiters.splice(0) : [];
     const retired = this.#retired.splice(0);
     const fd = this.#fd;
     const wasDirty = this.#isDirty;

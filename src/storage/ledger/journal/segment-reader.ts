@@ -1,13 +1,15 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import { splitJournalLines } from "#usage/journal-line.ts";
 import type { JournalPosition } from "./segments.ts";
 import { listSegments, segmentPath } from "./segments.ts";
 
 /** One read, and so at most one transaction's worth of lines. No line comes near it: a path is at most 16 KiB. */
 export const READ_BYTES_MAX = 1024 * 1024;
 
+const NEWLINE = 0x0a;
+
 export interface JournalChunk {
-  readonly lines: readonly Buffer[];
+  /** Complete lines, valid until the next read. */
+  readonly lines: Buffer;
   /** Where to read on. Equal to where this read began when there is nothing new. */
   readonly next: JournalPosition;
   /** Bytes skipped that do not form a line: the torn end of a segment. */
@@ -32,7 +34,8 @@ export class SegmentReader {
     const following = listSegments(this.#directory).filter((segment) => segment >= from.segment);
     const isPresent = following[0] === from.segment;
     const bytes = isPresent ? this.#readBytes(from) : this.#buffer.subarray(0, 0);
-    const { lines, rest } = splitJournalLines(bytes);
+    const lines = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+    const rest = bytes.length - lines.length;
     const nextSegment = following[isPresent ? 1 : 0];
     if (lines.length === 0 && rest === this.#buffer.length) {
       // A buffer full without a line feed is no line of ours.

@@ -35,8 +35,12 @@ export interface CountedEvent {
   readonly cost: SplitCost | null;
 }
 
-export function splitCost(costPico: bigint | null): SplitCost | null {
+export function splitCost(costPico: number | bigint | null): SplitCost | null {
   if (costPico === null) return null;
+  if (typeof costPico === "number") {
+    const hi = Math.floor(costPico / COST_SEAM);
+    return { hi, lo: costPico - hi * COST_SEAM };
+  }
   return { hi: Number(costPico / COST_SEAM_BIG), lo: Number(costPico % COST_SEAM_BIG) };
 }
 

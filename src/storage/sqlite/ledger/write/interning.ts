@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { PriceSet } from "#kernel/units.ts";
 import type { UsageShape, UsageDimensions } from "#usage/event.ts";
-import type { UsageFigures } from "#usage/journal-line.ts";
+import type { UsageManner } from "#usage/journal-line.ts";
 
 /** Entries per table kept in memory; beyond it the map is emptied and the file is asked. */
 const CACHE_ENTRIES_MAX = 50_000;
@@ -10,10 +10,10 @@ const FINGERPRINT_BYTES = 16;
 
 type Id = { readonly id: number };
 
-interface Manner {
+/** Of what endings have in common; `manner` by whether the request was streamed. */
+interface MannerIds {
   readonly result: number;
-  readonly streamed: boolean;
-  readonly prices: PriceSet;
+  readonly manner: Map<boolean, number>;
 }
 
 /** What repeats from event to event, as small integers. Only within the writer's transaction. */
@@ -24,7 +24,7 @@ export class Interning {
   readonly #manners = new Map<string, number>();
   /** Ids by the objects that many lines share: a look-up builds no key. */
   #byDimensions = new WeakMap<UsageDimensions, Map<UsageShape | null, number>>();
-  #byPrices = new WeakMap<PriceSet, number>();
+  #byManner = new WeakMap<UsageManner, MannerIds>();
   readonly #findCombination: Statement<Id, [Uint8Array]>;
   readonly #addCombination: Statement<Id, (string | Uint8Array | null)[]>;
   readonly #addTag: Statement<unknown, [string]>;
@@ -72,7 +72,7 @@ export class Interning {
     this.#priceSets.clear();
     this.#manners.clear();
     this.#byDimensions = new WeakMap();
-    this.#byPrices = new WeakMap();
+    this.#byManner = new WeakMap();
   }
 
   combinationCount(): number {
@@ -88,34 +88,38 @@ export class Interning {
     return id;
   }
 
-  result(ending: UsageFigures): number {
-    const key = `${ending.outcome} ${ending.statusCode} ${ending.errorKind ?? ""}`;
-    return intern(this.#results, key, () => {
-      // An empty kind says as much as none; the unique index takes them for one.
-      const row: [string, string | null, number] = [
-        ending.outcome,
-        ending.errorKind || null,
-        ending.statusCode,
-      ];
-      return getId(this.#findResult.get(...row) ?? this.#addResult.get(...row));
-    });
+  result(manner: UsageManner): number {
+    return this.#idsOf(manner).result;
   }
 
   /** What a row of `event` keeps of its result, of streaming and of the prices that held. */
-  manner({ result, streamed, prices }: Manner): number {
-    const priceSet = this.#priceSet(prices);
-    return intern(this.#manners, `${result} ${streamed} ${priceSet}`, () => {
-      const row = [result, streamed ? 1 : 0, priceSet];
+  manner(manner: UsageManner, streamed: boolean): number {
+    const ids = this.#idsOf(manner);
+    const known = ids.manner.get(streamed);
+    if (known !== undefined) return known;
+    const priceSet = this.#internPrices(manner.prices);
+    const id = intern(this.#manners, `${ids.result} ${streamed} ${priceSet}`, () => {
+      const row = [ids.result, streamed ? 1 : 0, priceSet];
       return getId(this.#findManner.get(...row) ?? this.#addManner.get(...row));
     });
+    ids.manner.set(streamed, id);
+    return id;
   }
 
-  #priceSet(prices: PriceSet): number {
-    const known = this.#byPrices.get(prices);
+  #idsOf(manner: UsageManner): MannerIds {
+    const known = this.#byManner.get(manner);
     if (known !== undefined) return known;
-    const id = this.#internPrices(prices);
-    this.#byPrices.set(prices, id);
-    return id;
+    const ids = { result: this.#internResult(manner), manner: new Map<boolean, number>() };
+    this.#byManner.set(manner, ids);
+    return ids;
+  }
+
+  #internResult({ outcome, errorKind, statusCode }: UsageManner): number {
+    return intern(this.#results, `${outcome} ${statusCode} ${errorKind ?? ""}`, () => {
+      // An empty kind says as much as none; the unique index takes them for one.
+      const row: [string, string | null, number] = [outcome, errorKind || null, statusCode];
+      return getId(this.#findResult.get(...row) ?? this.#addResult.get(...row));
+    });
   }
 
   #internCombination(dimensions: UsageDimensions, shape: UsageShape | null): number {

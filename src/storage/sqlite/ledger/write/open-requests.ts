@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { Begun, JournalDecoder } from "#usage/journal-decoder.ts";
-import { encodeJournalLine } from "#usage/journal-line.ts";
+import { type JournalLine, encodeJournalLine, LineCursor } from "#usage/journal-line.ts";
 import type { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
@@ -33,7 +33,10 @@ export class OpenRequests {
     const rows = this.#database
       .query<{ begin_line: Uint8Array }, []>("SELECT begin_line FROM open_request")
       .all();
-    for (const { begin_line: line } of rows) this.#recall(decoder, Buffer.from(line.subarray(0, -1)), true);
+    for (const { begin_line: stored } of rows) {
+      const line = new LineCursor(Buffer.from(stored));
+      while (line.next()) this.#recall(decoder, line, true);
+    }
     this.#recallSegment(reader, decoder, position);
   }
 
@@ -76,10 +79,9 @@ export class OpenRequests {
     let at: JournalPosition = { segment, offsetBytes: 0 };
     while (at.segment === segment && at.offsetBytes < offsetBytes) {
       const chunk = reader.read(at);
-      let offset = at.offsetBytes;
-      for (const line of chunk.lines) {
-        if (offset >= offsetBytes) return;
-        offset += line.length + 1;
+      const line = new LineCursor(chunk.lines);
+      while (line.next()) {
+        if (at.offsetBytes + line.start >= offsetBytes) return;
         this.#recall(decoder, line, false);
       }
       if (chunk.next.segment === segment && chunk.next.offsetBytes === at.offsetBytes) return;
@@ -87,7 +89,7 @@ export class OpenRequests {
     }
   }
 
-  #recall(decoder: JournalDecoder, line: Buffer, isStored: boolean): void {
+  #recall(decoder: JournalDecoder, line: JournalLine, isStored: boolean): void {
     const entry = decoder.decode(line);
     if (entry?.kind === "run") this.#requests.clear();
     else if (entry?.kind === "begin") this.#requests.set(entry.sequence, { begun: entry.begun, isStored });

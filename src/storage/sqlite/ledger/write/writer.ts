@@ -1,8 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import type { InstantUs } from "#kernel/clock.ts";
-import type { PriceSet } from "#kernel/units.ts";
-import type { UsageFigures } from "#usage/journal-line.ts";
+import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-line.ts";
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
 import type { DimensionLimits } from "./dimensions.ts";
@@ -79,7 +78,8 @@ export class UsageWriter {
     let damagedLines = 0;
     this.#transact(() => {
       this.#eventCount = 0;
-      for (const line of chunk.lines) {
+      const line = new LineCursor(chunk.lines);
+      while (line.next()) {
         const entry = this.#decoder.decode(line);
         if (entry === null || !this.#apply(entry)) damagedLines += 1;
       }
@@ -139,20 +139,20 @@ export class UsageWriter {
   #apply(entry: DecodedLine): boolean {
     if (entry.kind === "run") {
       // A new process began: what is open was cut off with the one before.
-      for (const begun of this.#open.takeAll()) this.#add(begun, CUT_OFF, NO_PRICES);
+      for (const begun of this.#open.takeAll()) this.#add(begun, CUT_OFF, CUT_OFF_MANNER);
     } else if (entry.kind === "begin") {
       this.#open.begin(entry.sequence, entry.begun);
     } else if (entry.kind === "end") {
       const begun = this.#open.end(entry.sequence);
       if (begun === null) return false;
-      this.#add(begun, entry.ending, entry.prices);
+      this.#add(begun, entry.ending, entry.manner);
     }
     return true;
   }
 
-  #add(begun: Begun, ending: UsageFigures, prices: PriceSet): void {
-    const combination = this.#interning.combination(begun.dimensions, ending.usage?.shape ?? null);
-    const result = this.#interning.result(ending);
+  #add(begun: Begun, ending: UsageFigures, manner: UsageManner): void {
+    const combination = this.#interning.combination(begun.dimensions, manner.shape);
+    const result = this.#interning.result(manner);
     const cost = splitCost(ending.costPico);
     const { arrivedAtUs } = begun;
     // What was pruned never comes back, also not by a late end; its totals do.
@@ -164,7 +164,7 @@ export class UsageWriter {
             ending,
             combination,
             cost,
-            manner: this.#interning.manner({ result, streamed: begun.streamed, prices }),
+            manner: this.#interning.manner(manner, begun.streamed),
           });
     this.#totals.add({ id, combination, result, cost, ending });
     this.#eventCount += 1;
@@ -229,4 +229,4 @@ const CUT_OFF: UsageFigures = {
   costPico: null,
   unpriced: false,
 };
-const NO_PRICES: PriceSet = {};
+const CUT_OFF_MANNER: UsageManner = { ...CUT_OFF, shape: null, prices: {} };
