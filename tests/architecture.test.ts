@@ -123,7 +123,7 @@ const RESERVED: readonly {
   {
     what: "the environment of the process",
     pattern: /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
-    files: ["boot/settings/config.ts"],
+    files: ["boot/settings/environment.ts"],
   },
   {
     what: "the wall clock",

@@ -51,8 +51,8 @@ All commands on one screen: \`lockport --help\`. This page is made from the comm
 
 const COMMON_OPTIONS: ReadonlySet<string> = new Set(["--data-dir", "--url", "--json", "--help"]);
 
-export function toCommandLinePage(): string {
-  const program = createProgram(SILENT_TERMINAL);
+export async function toCommandLinePage(): Promise<string> {
+  const program = await createProgram(SILENT_TERMINAL);
   const tree = readCommandTree(program);
   const groups = Map.groupBy(tree.commands, ({ group }) => group);
   const sections = [...groups].map(([group, nodes]) => {
@@ -119,4 +119,5 @@ function toRow(term: string, meaning: string): string {
   return `| \`${term.replaceAll("|", "\\|")}\` | ${meaning.replaceAll("|", "\\|")} |\n`;
 }
 
-if (import.meta.main) await Bun.write(join(import.meta.dir, "../..", COMMAND_LINE_PAGE), toCommandLinePage());
+if (import.meta.main)
+  await Bun.write(join(import.meta.dir, "../..", COMMAND_LINE_PAGE), await toCommandLinePage());

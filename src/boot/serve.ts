@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { openPageAssets } from "#boot/page/page-assets.ts";
-import { requireLiftedCap } from "./relaunch.ts";
+import { requireRight } from "#boot/folder/permission-problem.ts";
+import { isRequestCapLifted } from "./relaunch.ts";
 import { startServer, type RunningServer } from "./server.ts";
 import { createSystem } from "#boot/process/system.ts";
 
@@ -14,7 +15,7 @@ export async function serve(
   config: Config,
   onStart: (server: RunningServer) => Promise<void>,
 ): Promise<void> {
-  requireLiftedCap();
+  if (!isRequestCapLifted()) requireRight(process.execPath, "run", "The server cannot be started");
   const system = createSystem(config);
   keepServing(system.log);
   await startFetchThread();

@@ -1,5 +1,6 @@
 /** A server process in which two failures happen that nobody catches, for the test beside this file. */
-import { parseConfig, readEnvironment } from "#boot/settings/config.ts";
+import { parseConfig } from "#boot/settings/config.ts";
+import { readEnvironment } from "#boot/settings/environment.ts";
 import { serve } from "#boot/serve.ts";
 
 await serve(parseConfig({ ...readEnvironment(), PROXY_PORT: "0" }), async (server) => {

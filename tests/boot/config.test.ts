@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseConfig, type Environment } from "#boot/settings/config.ts";
+import { parseConfig } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { DRAIN_SECONDS_MAX } from "#boot/settings/setting-values.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 import { SetupError } from "#kernel/errors.ts";

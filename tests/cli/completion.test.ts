@@ -96,13 +96,13 @@ const COMMANDS: {
   ],
 };
 
-function root(): CommandNode {
-  return readCommandTree(createProgram(SILENT_TERMINAL));
+async function root(): Promise<CommandNode> {
+  return readCommandTree(await createProgram(SILENT_TERMINAL));
 }
 
 describe("lockport complete --", () => {
   test("offers every command of the tree where it stands, and nothing else", async () => {
-    for (const { path, commands } of listNodes(root())) {
+    for (const { path, commands } of listNodes(await root())) {
       if (commands.length === 0) continue;
       const expected = commands.map(({ name }) => name);
       expect({ path, offered: await ask(...path, "") }).toEqual({ path, offered: expected });
@@ -113,7 +113,7 @@ describe("lockport complete --", () => {
   });
 
   test("offers every option of a command after a dash", async () => {
-    for (const { path, options } of listNodes(root())) {
+    for (const { path, options } of listNodes(await root())) {
       const expected = options.flatMap(({ names }) => names.filter((name) => name.startsWith("--")));
       expect({ path, offered: await ask(...path, "--") }).toEqual({ path, offered: expected });
     }

@@ -29,7 +29,7 @@ afterEach(() => folder.remove());
 const run = (line: readonly string[], input?: CliInput) => runLocal(dataDir, line, input);
 
 test("a blank argument is exit code 2 for every command that takes one, whatever would have been asked", async () => {
-  const leaves = listNodes(readCommandTree(createProgram(SILENT_TERMINAL))).filter(
+  const leaves = listNodes(readCommandTree(await createProgram(SILENT_TERMINAL))).filter(
     ({ commands, args }) => commands.length === 0 && args.length > 0,
   );
   expect(leaves.length).toBeGreaterThan(15);

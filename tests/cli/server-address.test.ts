@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Environment } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";

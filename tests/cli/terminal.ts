@@ -1,4 +1,4 @@
-import type { Environment } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { runCli } from "#cli/program.ts";
 import "../support/loopback.ts";
 

@@ -17,7 +17,7 @@ afterEach(() => folder.remove());
 
 const run = (line: string, input?: CliInput) => runLocal(dataDir, line === "" ? [] : line.split(" "), input);
 
-const tree = readCommandTree(createProgram(SILENT_TERMINAL));
+const tree = readCommandTree(await createProgram(SILENT_TERMINAL));
 const nodes = listNodes(tree).slice(1);
 const leaves = nodes.filter(({ commands }) => commands.length === 0);
 const names = new Set(nodes.map(({ path }) => path.join(" ")));

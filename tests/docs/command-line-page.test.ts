@@ -7,8 +7,8 @@ import { ROOT } from "./pages.ts";
 
 test("docs/command-line.md is what `npm run docs` makes of the commands, and leaves no command and no option out", async () => {
   const page = await Bun.file(join(ROOT, COMMAND_LINE_PAGE)).text();
-  expect(page).toBe(toCommandLinePage());
-  const leaves = listNodes(readCommandTree(createProgram(SILENT_TERMINAL))).filter(
+  expect(page).toBe(await toCommandLinePage());
+  const leaves = listNodes(readCommandTree(await createProgram(SILENT_TERMINAL))).filter(
     ({ commands }) => commands.length === 0,
   );
   const headings = [...page.matchAll(/^### lockport (.+)$/gm)].map(([, path]) => path);

@@ -39,7 +39,7 @@ function readWords(text: string, variables: ReadonlyMap<string, string>): string
 /** Null when the command exists with these options and arguments, else what is wrong with it. Runs nothing. */
 export async function findMistake(args: readonly string[]): Promise<string | null> {
   let said = "";
-  const program = createProgram({ ...SILENT_TERMINAL, writeMessage: (text) => (said += text) });
+  const program = await createProgram({ ...SILENT_TERMINAL, writeMessage: (text) => (said += text) });
   disarm(program);
   try {
     refuseSecrets(args);
@@ -52,8 +52,8 @@ export async function findMistake(args: readonly string[]): Promise<string | nul
 }
 
 /** The same for a command that a sentence names, which may stand there without what it needs. */
-export function findMisnaming(args: readonly string[]): string | null {
-  let node = readCommandTree(createProgram(SILENT_TERMINAL));
+export async function findMisnaming(args: readonly string[]): Promise<string | null> {
+  let node = readCommandTree(await createProgram(SILENT_TERMINAL));
   for (const word of args) {
     if (node.commands.length === 0 || word.startsWith("-")) break;
     const next = node.commands.find(({ name }) => name === word);

@@ -25,13 +25,13 @@ describe("every `lockport …` of the documentation", () => {
     expect(count).toBeGreaterThan(100);
   });
 
-  test("in the running text is one as far as it goes", () => {
+  test("in the running text is one as far as it goes", async () => {
     const mistakes = [];
     for (const page of pages) {
       for (const { line, text } of listSpans(page)) {
         if (!/^lockport [a-z-]/.test(text)) continue;
         for (const args of listCommandLines(text, EXAMPLE_VALUES)) {
-          const mistake = findMisnaming(args);
+          const mistake = await findMisnaming(args);
           if (mistake !== null) mistakes.push({ at: `${page.path}:${line}`, text, mistake });
         }
       }
@@ -51,7 +51,7 @@ describe("every `lockport …` of the documentation", () => {
     }
     for (const span of ["lockport nope", "lockport key nope", "lockport key create --nope"]) {
       const [args] = listCommandLines(span);
-      expect({ span, mistake: findMisnaming(args!) }).not.toEqual({ span, mistake: null });
+      expect({ span, mistake: await findMisnaming(args!) }).not.toEqual({ span, mistake: null });
     }
     const text =
       'A=1 lockport key list # not this\nKEY=$(lockport key create --principal "$P") && echo lockport no\n';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Environment } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { CLIENTS, findClient } from "#snippets/clients.ts";
 import { UNSUPPORTED } from "#snippets/unsupported.ts";
 import { runLocal } from "../cli/terminal.ts";

@@ -1,4 +1,5 @@
-import { parseConfig, type Environment } from "#boot/settings/config.ts";
+import { parseConfig } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { makeLocal } from "#boot/local.ts";
 import { createSystem } from "#boot/process/system.ts";
 

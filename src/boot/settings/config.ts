@@ -5,11 +5,9 @@ import { SetupError } from "#kernel/errors.ts";
 import { isLoopback } from "#kernel/loopback.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import { CATALOG_NAME } from "#storage/files/data-files.ts";
+import type { Environment } from "./environment.ts";
 import type { LedgerSync } from "./setting-values.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
-
-/** Variables of a process. Names outside `PROXY_*` are other people's and are only read where a comment says so. */
-export type Environment = { readonly [name: string]: string | undefined };
 
 /** The settings of an installation: parsed once, at start, and never changed. */
 export interface Config {
@@ -55,11 +53,6 @@ export interface OidcConfig {
   readonly groupsClaim: string;
 }
 
-/** The only place that reads the environment of this process. */
-export function readEnvironment(): Environment {
-  return { ...process.env };
-}
-
 /**
  * The environment as a frozen `Config`. Throws a `SetupError` that names the variable when one is malformed, missing for
  * another, or a `PROXY_*` that does not exist. An empty variable counts as unset. No message repeats a value.
@@ -97,6 +90,15 @@ export function parseConfig(env: Environment): Config {
     );
   }
   return Object.freeze(config);
+}
+
+/** As `parseConfig`; a flag precedes its variable and has to satisfy the same rule. */
+export function configWith(
+  env: Environment,
+  flags: { readonly [variable: string]: string | undefined },
+): Config {
+  const given = Object.entries(flags).filter(([, value]) => value !== undefined);
+  return parseConfig({ ...env, ...Object.fromEntries(given) });
 }
 
 function parseOidc(env: Environment): OidcConfig | null {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { dirname, resolve } from "node:path";
-import type { Environment } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { parseCatalog } from "#interchange/catalog-parse.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { CatalogFile, FileProvider } from "#views/catalog-file.ts";

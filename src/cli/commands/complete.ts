@@ -35,13 +35,12 @@ export function addCompleteCommand(program: Command, terminal: Terminal): void {
   ]);
 }
 
-/** Answers the scripts' `complete -- WORD...`; false for any other line, which a person typed. */
+/** Answers the scripts' `complete -- WORD...`. */
 export async function completeLine(
   program: Command,
-  [first, second, ...typed]: readonly string[],
+  typed: readonly string[],
   terminal: Terminal,
-): Promise<boolean> {
-  if (first !== "complete" || second !== "--") return false;
+): Promise<void> {
   const dataDir = typed[typed.lastIndexOf("--data-dir") + 1];
   const options = typed.includes("--data-dir") && dataDir !== undefined ? { dataDir } : {};
   // A server's names would take a key and a round trip at each key press.
@@ -50,7 +49,6 @@ export async function completeLine(
     isRemote ? [] : await readNames(terminal, options, source),
   );
   terminal.writeData(formatCandidates(found));
-  return true;
 }
 
 /** No shell reads them as anything but themselves; another name is left out. */

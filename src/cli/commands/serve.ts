@@ -1,14 +1,14 @@
 import { Option, type Command } from "commander";
+import { configWith } from "#boot/settings/config.ts";
 import { toReachable } from "#boot/settings/listen-address.ts";
 import type { RunningServer } from "#boot/server.ts";
 import { SETTINGS, type Setting } from "#boot/settings/settings.ts";
+import { LOGIN_LINK_TTL_SECONDS } from "#identity/login-links.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { addDataDirOption, refuseUrl } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { configWith } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
-import { LOGIN_LINK_MINUTES, makeLoginLink } from "./login-link.ts";
 import { findNextStep } from "./next-step.ts";
 import { writeJsonLine } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -76,7 +76,7 @@ async function greet(terminal: Terminal, options: ServeOptions, server: RunningS
       `Lockport listens on ${server.url}`,
       ...(adminPasswordPath === null ? [] : [`Admin password: in the file ${adminPasswordPath}`]),
       ...(isFirstStart && terminal.screens.data
-        ? [`Sign in, once, within ${LOGIN_LINK_MINUTES} minutes: ${await makeLink(server)}`]
+        ? [`Sign in, once, within ${LOGIN_LINK_TTL_SECONDS / 60} minutes: ${await makeLink(server)}`]
         : []),
       ...(next === null ? [] : [`Next: ${formatCommand(next.words, options)}   (${next.purpose})`]),
     ];
@@ -91,6 +91,8 @@ async function greet(terminal: Terminal, options: ServeOptions, server: RunningS
 
 async function makeLink({ services, url }: RunningServer): Promise<string> {
   const { config, principals } = services.app;
+  // Loaded here and not above: the command behind it opens a data folder.
+  const { makeLoginLink } = await import("./login-link.ts");
   const admin = (await principals.findByName(ADMIN_PRINCIPAL_NAME)) ?? (await principals.ensureAdmin());
   const link = await makeLoginLink(services.loginLinks, admin, config.publicUrl ?? toReachable(url));
   return link.url;

@@ -1,4 +1,4 @@
-import { parseConfig, type Config, type Environment } from "#boot/settings/config.ts";
+import { configWith, parseConfig, type Config } from "#boot/settings/config.ts";
 import { makeLocal, openLocal, type Local } from "#boot/local.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { CommandError } from "#cli/screen/failure.ts";
@@ -17,15 +17,6 @@ export interface LocalOptions extends OutputOptions {
 export interface InstallationOptions extends LocalOptions {
   /** An origin; undefined is this machine's data folder. */
   readonly url?: string;
-}
-
-/** A flag precedes its variable and has to satisfy the same rule. */
-export function configWith(
-  env: Environment,
-  flags: { readonly [variable: string]: string | undefined },
-): Config {
-  const given = Object.entries(flags).filter(([, value]) => value !== undefined);
-  return parseConfig({ ...env, ...Object.fromEntries(given) });
 }
 
 type LocalRun<Result> = (local: Local, config: Config) => Promise<Result>;

@@ -1,4 +1,4 @@
-import type { Environment } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 
 /** How words are made to stand out; on anything but a screen each is the text itself. */
 export interface Style {

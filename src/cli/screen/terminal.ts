@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
-import { readEnvironment, type Environment } from "#boot/settings/config.ts";
+import { readEnvironment, type Environment } from "#boot/settings/environment.ts";
 import { openStandardStream } from "#boot/process/standard-stream.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { collectText } from "./text-limit.ts";

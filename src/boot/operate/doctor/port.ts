@@ -1,4 +1,5 @@
-import type { Config, Environment } from "#boot/settings/config.ts";
+import type { Config } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { findListenFault, formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { findListeningUrl } from "#boot/folder/serving-address.ts";
 import { systemCode } from "#kernel/system-code.ts";

@@ -1,4 +1,4 @@
-import type { Environment } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";

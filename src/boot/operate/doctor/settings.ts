@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { parseConfig, type Config, type Environment } from "#boot/settings/config.ts";
+import { parseConfig, type Config } from "#boot/settings/config.ts";
+import type { Environment } from "#boot/settings/environment.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { SECRET_KEY_NAME, ADMIN_PASSWORD_NAME } from "#storage/files/data-files.ts";
