@@ -70,7 +70,7 @@ export async function fill(
     while (writer.writeBatch());
     for (;;) {
       const stepMs = performance.now();
-      if (!writer.sealDay(toSealBeforeDay(nowUs))) break;
+      if (!writer.seal(toSealBeforeDay(nowUs))) break;
       sealMs.push(performance.now() - stepMs);
     }
     writerMs += performance.now() - beganMs;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
-import { UNRELEASED_APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
+import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
 import type { FolderLock } from "#storage/engine.ts";
 import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { startApp } from "../support/app.ts";
@@ -127,7 +127,7 @@ describe("a command that reads", () => {
     try {
       await makeUsed(upstream);
       const usage = new Database(join(dataDir, "usage.db"));
-      usage.run(`PRAGMA application_id = ${UNRELEASED_APPLICATION_ID}`);
+      usage.run(`PRAGMA application_id = ${UNRELEASED_APPLICATION_IDS[0]}`);
       usage.run("PRAGMA user_version = 2");
       usage.close(true);
       const before = look();

@@ -159,7 +159,7 @@ describe("the totals of a dimension", () => {
           ledger.append(usages.slice(written, until));
           written = until;
           while (writer.writeBatch());
-          while (writer.sealDay(sealBeforeDay));
+          while (writer.seal(sealBeforeDay));
           if (startsAnew) {
             writer.close();
             writer = ledger.openWriter(limits);
@@ -240,7 +240,7 @@ describe("the totals of a dimension", () => {
       ...use(2, "busiest", 9),
     ]);
     while (writer.writeBatch());
-    while (writer.sealDay(FIRST_DAY + 9));
+    while (writer.seal(FIRST_DAY + 9));
     writer.close();
     expect(
       ledger.reader.query("SELECT kind, value, first_day FROM dimension WHERE kind = 'client'").all(),
@@ -266,11 +266,11 @@ describe("the totals of a dimension", () => {
     database.run(
       "CREATE TRIGGER full BEFORE INSERT ON sealed_day_total BEGIN SELECT raise(ABORT, 'full'); END",
     );
-    expect(() => writer.sealDay(FIRST_DAY + 2)).toThrow("full");
+    expect(() => writer.seal(FIRST_DAY + 2)).toThrow("full");
     expect(ledger.reader.query("SELECT count(*) AS n FROM dimension").get()).toEqual({ n: 0 });
     database.run("DROP TRIGGER full");
     database.close();
-    while (writer.sealDay(FIRST_DAY + 2));
+    while (writer.seal(FIRST_DAY + 2));
     expect(ledger.reader.query("SELECT sum(requests) AS n FROM dimension_total").get()).toEqual({ n: 6 });
     expect(ledger.reader.query("SELECT count(*) AS n FROM dimension").get()).toEqual({ n: 6 });
     writer.close();

@@ -312,7 +312,7 @@ export function writeUsages(
     while (writer.writeBatch());
   };
   append(usages);
-  while (writer.sealDay(sealBeforeUs / DAY_US));
+  while (writer.seal(sealBeforeUs / DAY_US));
   while (writer.prune(pruneBeforeUs));
   append(late);
   return { reader: openForReading(databasePath), writer, append, databasePath };

@@ -91,7 +91,7 @@ describe("totals", () => {
             bench.append(1, Buffer.concat(toLines(some, part * perPart + 1)));
             drain(writer);
             const days = sealing[part];
-            if (days !== undefined) while (writer.sealDay(NEW_YEAR_US / DAY_US + days));
+            if (days !== undefined) while (writer.seal(NEW_YEAR_US / DAY_US + days));
           }
           writer.close();
           expectTotals(bench.read, usages);

@@ -22,8 +22,8 @@ while (writer.writeBatch()) {
   batches += 1;
   if (batches % batchesPerSeal === 0 && sealedBefore < endDay) {
     sealedBefore += 1;
-    while (writer.sealDay(sealedBefore)) writeSync(1, "sealed\n");
+    while (writer.seal(sealedBefore)) writeSync(1, "sealed\n");
   }
 }
-while (writer.sealDay(endDay)) writeSync(1, "sealed\n");
+while (writer.seal(endDay)) writeSync(1, "sealed\n");
 writer.close();

@@ -61,7 +61,7 @@ function writeInOrder(traffic: Traffic, sealBeforeDay: number): string {
     },
   });
   while (writer.writeBatch());
-  while (writer.sealDay(sealBeforeDay));
+  while (writer.seal(sealBeforeDay));
   writer.close();
   return directory;
 }

@@ -48,7 +48,7 @@ function makeLedger(damage: string): { readonly path: string; remove(): void } {
     dimensionLimits: { dayRowsMin: 1, dayRowsMinOfMany: 1, valuesMax: 100 },
   });
   while (writer.writeBatch());
-  while (writer.sealDay(NEW_YEAR_US / DAY_US + 2));
+  while (writer.seal(NEW_YEAR_US / DAY_US + 2));
   writer.close();
   const damaged = new Database(databasePath);
   damaged.run("PRAGMA foreign_keys = OFF");
@@ -109,6 +109,10 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ],
   ["a month that is a pico off", "UPDATE month_total SET cost_lo = cost_lo + 1"],
   ["a month with a token too few", "UPDATE month_total SET output_tokens = output_tokens - 1"],
+  [
+    "a sealed hour with the cells of another",
+    "UPDATE sealed_hour SET cells = (SELECT cells FROM sealed_hour ORDER BY hour LIMIT 1) WHERE hour > (SELECT min(hour) FROM sealed_hour)",
+  ],
   ["a begin that is still open", "INSERT INTO open_request VALUES (99, x'00')"],
   ["a tag that is not there", "DELETE FROM tag"],
 ];

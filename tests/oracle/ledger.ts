@@ -56,7 +56,7 @@ export function makeLedger(readBytesMax?: number): TestLedger {
       while (writer.writeBatch());
     },
     sealBefore(instantUs) {
-      while (writer.sealDay(Math.floor(instantUs / DAY_US)));
+      while (writer.seal(Math.floor(instantUs / DAY_US)));
     },
     pruneBefore(instantUs) {
       while (writer.prune(instantUs));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createSystemClock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { openStorage } from "#storage/sqlite/storage.ts";
-import { UNRELEASED_APPLICATION_ID } from "#storage/sqlite/ledger/file/schema.ts";
+import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
 import { createTempDir, PAGE, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
 
@@ -65,11 +65,9 @@ test("a second server is refused before it touches the catalog, which the first 
 
 test.each([
   ["catalog.db", "UPDATE schema_migrations SET hash = 'of an earlier text'", "no released lockport"],
-  [
-    "usage.db",
-    `PRAGMA application_id = ${UNRELEASED_APPLICATION_ID}; PRAGMA user_version = 2`,
-    "unreleased lockport",
-  ],
+  ...UNRELEASED_APPLICATION_IDS.map(
+    (id) => ["usage.db", `PRAGMA application_id = ${id}`, "unreleased lockport"] as const,
+  ),
 ])("a %s of an unreleased schema is refused in one sentence and never reset", async (name, sql, sentence) => {
   using dir = createTempDir();
   await (await open(dir.path)).close();

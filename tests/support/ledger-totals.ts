@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { expect } from "bun:test";
+import { CELL_OUTCOMES, decodeHour } from "#storage/ledger/rows/hour-cells.ts";
 
 /** 10^9 pico: where an amount is cut into its two columns. */
 export const SEAM = 1_000_000_000n;
@@ -29,7 +30,7 @@ export interface CheckedEvent {
   readonly cache_write_1h_tokens: number | null;
 }
 
-/** Invariant 2: hours, days, sealed days, months and dimensions against the rows, and against each other where rows were removed. */
+/** Invariant 2: hours, days, sealed days, months, dimensions and cells of hours against the rows, and against each other where rows were removed. */
 export function checkTotals(database: Database, events: readonly CheckedEvent[]): void {
   const state = database
     .query<{ sealed: number; pruned: number }, []>(
@@ -83,6 +84,24 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
   const daysByOutcome = sum(all, dayOf, (row) => withoutTimes(fromDayRow(row)));
   expectSame("hours of days", sum(hours, dayOf, fromHourRow), daysByOutcome);
 
+  const cells = database
+    .query<{ hour: number; cells: Uint8Array<ArrayBuffer> }, []>("SELECT * FROM sealed_hour")
+    .all()
+    .flatMap(toCellRows);
+  const summed = new Set(cells.map(({ fromUs }) => fromUs / HOUR_US));
+  const cellOf = (event: CheckedEvent) =>
+    `${Math.floor(event.id / HOUR_US)} ${event.combination} ${event.outcome}`;
+  expect(cells.filter(({ fromUs }) => fromUs < pruned || toDay(fromUs) >= sealed)).toEqual([]);
+  expectSame(
+    "cells of hours",
+    sum(cells, (row) => row.key, fromHourRow),
+    sum(
+      events.filter(({ id }) => summed.has(Math.floor(id / HOUR_US))),
+      cellOf,
+      (event) => withoutTimes(fromEvent(event)),
+    ),
+  );
+
   const monthKey = "month || ' ' || combination || ' ' || result";
   const months = database
     .query<DayRow, []>(`${select("month_total", monthKey, "0 AS fromUs, outcome")} ${byResult}`)
@@ -113,6 +132,37 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
     .all();
   const byKey = (row: TotalRow) => row.key;
   expectSame("dimensions", sum(ofDimensions, byKey, fromHourRow), sum(membersByDay, byKey, fromHourRow));
+}
+
+function toCellRows({
+  hour,
+  cells,
+}: {
+  readonly hour: number;
+  readonly cells: Uint8Array<ArrayBuffer>;
+}): TotalRow[] {
+  const { count, combinations, outcomes, measures } = decodeHour(cells);
+  return Array.from({ length: count }, (_, cell) => {
+    const outcome = CELL_OUTCOMES[outcomes[cell] ?? -1] ?? "none";
+    const [requests = 0, priced_requests = 0, unpriced_requests = 0, cost_hi = 0, cost_lo = 0, ...units] =
+      measures.map((column) => column[cell] ?? -1);
+    const [input_tokens = null, output_tokens = null, cached_input_tokens = null, audio_us = null] =
+      units.map((quantity) => (quantity === -1 ? null : quantity));
+    return {
+      key: `${hour} ${combinations[cell]} ${outcome}`,
+      fromUs: hour * HOUR_US,
+      outcome,
+      requests,
+      priced_requests,
+      unpriced_requests,
+      cost_hi,
+      cost_lo,
+      input_tokens,
+      output_tokens,
+      cached_input_tokens,
+      audio_us,
+    };
+  });
 }
 
 /** What is billed and at which price: input at the full rate; a cache write without a price of its own costs as input does. */

@@ -89,7 +89,7 @@ function runJob(to: UsageWriter): boolean {
 function toMaintenance(command: Extract<WriterCommand, { kind: "maintain" }>): Job["step"] {
   let pruneBeforeUs: InstantUs | null = null;
   return (to) => {
-    if (to.sealDay(command.sealBeforeDay)) return true;
+    if (to.seal(command.sealBeforeDay)) return true;
     pruneBeforeUs ??= to.boundRetention(command.retention);
     return to.prune(pruneBeforeUs);
   };

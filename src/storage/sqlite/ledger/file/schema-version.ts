@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { SetupError } from "#kernel/errors.ts";
-import { APPLICATION_ID, SCHEMA_VERSION, UNRELEASED_APPLICATION_ID } from "./schema.ts";
+import { APPLICATION_ID, SCHEMA_VERSION, UNRELEASED_APPLICATION_IDS } from "./schema.ts";
 
 /**
  * The schema of usage.db, at most `SCHEMA_VERSION`; zero for a file that has none yet. Throws a `SetupError` for another
@@ -12,7 +12,7 @@ export function readSchemaVersion(database: Database, path: string): number {
       "SELECT user_version AS version, application_id AS application FROM pragma_user_version, pragma_application_id",
     )
     .get() ?? { version: 0, application: 0 };
-  if (application === UNRELEASED_APPLICATION_ID) {
+  if (UNRELEASED_APPLICATION_IDS.includes(application)) {
     throw new SetupError(
       "configuration",
       `The database ${path} was made by an unreleased lockport and cannot be brought up to date: start the executable that made it, or move it and the folder journal beside it away to begin without what they recorded.`,

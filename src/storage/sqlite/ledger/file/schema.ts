@@ -1,9 +1,9 @@
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
 
-/** "LPUL": tells usage.db from any other SQLite file. */
-export const APPLICATION_ID = 0x4c50554c;
-/** "LPUS": what executables wrote that were never released, in schemas 1 and 2 of their own. */
-export const UNRELEASED_APPLICATION_ID = 0x4c505553;
+/** "LPUH": tells usage.db from any other SQLite file. */
+export const APPLICATION_ID = 0x4c505548;
+/** "LPUS" and "LPUL": what executables wrote that were never released, in schemas of their own. */
+export const UNRELEASED_APPLICATION_IDS: readonly number[] = [0x4c505553, 0x4c50554c];
 export const SCHEMA_VERSION = 1;
 
 const HOUR_MEASURES = `requests INTEGER NOT NULL,
@@ -40,6 +40,8 @@ const DAY_MEASURES = `${HOUR_MEASURES},
  * `dimension` holds the values that a filter often asks for alone (a client, a model, a tag …), each with totals of every
  * sealed day from its `first_day` on, whatever it was combined with; before that day it is in the totals by combination only.
  * The value of a principal is its `[id, name]`, of a provider its id.
+ * `sealed_hour` holds the sums of an hour's rows by combination and outcome (`encodeHour`), for hours of sealed days whose
+ * rows are all there. It is made from rows and goes with them: an hour that has none is read row by row.
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */
 export const SCHEMA_SQL = `
@@ -162,6 +164,11 @@ CREATE TABLE dimension_total (
   ${HOUR_MEASURES},
   PRIMARY KEY (day, dimension, outcome)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sealed_hour (
+  hour INTEGER PRIMARY KEY,
+  cells BLOB NOT NULL
+) STRICT;
 
 CREATE TABLE key_use (
   key_id TEXT PRIMARY KEY,

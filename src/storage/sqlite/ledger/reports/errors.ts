@@ -27,7 +27,7 @@ export function readErrors(database: Database, query: ErrorsQuery, sumsMax = SUM
     const series = readSeries(database, { ...query, window, nowUs: context.nowUs });
     const filter = resolveFilter(database, query);
     const cut = cutLedger(database, series.snapped ?? window, "months");
-    const read = createSumReader<SumRow>(database, sumsMax);
+    const { read } = createSumReader<SumRow>(database, sumsMax);
     const sources = toMeasureSources(database, cut, filter);
     const sums = sources.flatMap((source) => read(toSums(source), source.bindings));
     const report = encodeErrors(series, toParts(database, sums), context);

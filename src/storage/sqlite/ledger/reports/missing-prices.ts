@@ -6,12 +6,13 @@ import type { UnpricedUse } from "#stats/missing-prices.ts";
 import { toUnpricedUses } from "#stats/missing-prices.ts";
 import type { MissingPrices, StatsStore } from "#stats/store.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { EVENT_JOINS, prepareEvents, toUnpricedMeasure } from "./measure-sources.ts";
+import { EVENT_JOINS, prepareEvents, toUnpricedMeasure } from "./chosen-events.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { createSumReader, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { findRowWindow } from "./row-window.ts";
-import { type BucketRange, saveRanges } from "./series-sums.ts";
+import type { BucketRange } from "./series-sum.ts";
+import { saveRanges } from "./series-sums.ts";
 import type { RawRange } from "#storage/ledger/windows/window-cut.ts";
 
 /** Rows that may be looked at one by one: some seconds. */
@@ -38,8 +39,8 @@ export function readMissingPrices(
     saveRanges(database, ranges);
     prepareEvents(database, filter);
     saveNames(database, filter.combinations);
-    const read = createSumReader<UnpricedSum>(database, sumsMax);
-    const uses = ranges.flatMap(({ bucket }) => read(UNPRICED_SUMS, [bucket])).flatMap(toUses);
+    const { read } = createSumReader<UnpricedSum>(database, sumsMax);
+    const uses = ranges.flatMap((_, place) => read(UNPRICED_SUMS, [place])).flatMap(toUses);
     const endUs = Math.max(query.window.untilUs ?? rows.endUs, rows.startUs);
     const snapped = rows.isSnapped ? { sinceUs: rows.startUs, untilUs: endUs } : null;
     return { ...toUnpricedUses(uses), snapped };
@@ -105,7 +106,7 @@ const UNPRICED_SUMS = `SELECT n.model, n.relayed, ${REPORT_UNITS.map((unit) => {
 }).join(", ")}
   FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${EVENT_JOINS}
   CROSS JOIN priced_name AS n ON n.id = e.combination
-  WHERE r.bucket = ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(unit).isUsed).join(" OR ")})
+  WHERE r.place = ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(unit).isUsed).join(" OR ")})
   GROUP BY n.name_id`;
 
 function toUses(sum: UnpricedSum): readonly UnpricedUse[] {

@@ -6,7 +6,7 @@ import { saveGroups, toGroupSql } from "./group-values.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { createSumReader, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
-import type { SeriesSum } from "./series-sums.ts";
+import type { SeriesSum } from "./series-sum.ts";
 import { toSeriesFigures } from "./series-sums.ts";
 import type { Counted } from "./series.ts";
 import { countSeries, refuseTooManyBuckets, toBuckets, toSeries } from "./series.ts";
@@ -28,8 +28,8 @@ export function readGroupedSeries(
     const filter = resolveFilter(database, query);
     const groups = toGroupSql(grouping.by);
     const values = saveGroups(database, groups, filter);
-    const read = createSumReader<SeriesSum>(database, sumsMax);
-    const counted = countSeries(database, asked, { filter, groups, read });
+    const reading = createSumReader<SeriesSum>(database, sumsMax);
+    const counted = countSeries(database, asked, { filter, groups, ...reading });
     const { plan } = counted;
     const toValue = (group: number) => {
       const value = values.get(group) ?? null;

@@ -1,41 +1,15 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
-import type { UnitColumn, UnitTotals } from "#kernel/units.ts";
+import type { UnitColumn } from "#kernel/units.ts";
 import { toReportQuantities, UNIT_COLUMNS } from "#kernel/units.ts";
 import type { SeriesBucket, SeriesFigures } from "#stats/store.ts";
 import type { SealedSource } from "./dimension-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import { EVENT_JOINS, prepareEvents, toEventMeasure } from "./measure-sources.ts";
+import { EVENT_JOINS, prepareEvents, toEventMeasure } from "./chosen-events.ts";
+import { sumSealedHours } from "./sealed-hours.ts";
+import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
 import type { Span } from "#storage/ledger/windows/window-cut.ts";
-
-/** What one period of a series adds up to. Within one bucket several are added. */
-export interface SeriesSum extends UnitTotals {
-  readonly period: number;
-  /** Which group of `combination_group`; 0 where there are none. */
-  readonly group_id: number;
-  readonly requests: number;
-  readonly ok: number;
-  readonly cancelled: number;
-  readonly upstream_error: number;
-  readonly priced_requests: number;
-  readonly unpriced_requests: number;
-  readonly cost_hi: number;
-  readonly cost_lo: number;
-}
-
-/** `[from, to)` of one bucket: hours for `sumHours`, microseconds for `sumRows`. */
-export interface BucketRange {
-  readonly bucket: number;
-  readonly from: number;
-  readonly to: number;
-}
-
-/** How sums are read. Grouped ones need `saveGroups` before, in the same transaction. */
-export interface SumReading {
-  readonly isGrouped: boolean;
-  readonly read: (sql: string, bindings: readonly (string | number)[]) => readonly SeriesSum[];
-}
 
 /** Per bucket, from the totals of hours: for a filter by outcome only. */
 export function sumHours(
@@ -52,16 +26,26 @@ export function sumHours(
         (outcome) => `t.requests * (t.outcome = '${outcome}')`,
       )}
        FROM bucket_range AS r CROSS JOIN hour_total AS t ON t.hour >= r.from_at AND t.hour < r.to_at ${isChosen}
-       GROUP BY r.bucket`,
+       GROUP BY r.place`,
     )
     .all(...(outcomes === null ? [] : [JSON.stringify(outcomes)]));
 }
 
 /**
- * Per bucket, row by row. Grouped by the table of ranges: grouping by an expression would sort every row. With groups the
+ * Per bucket, from the hours that have sums, and row by row what is left. A bucket may come several times. Grouped by the table of ranges: grouping by an expression would sort every row. With groups the
  * rows of one bucket are sorted at a time, so that no more of them are in memory.
  */
 export function sumRows(
+  database: Database,
+  { ranges, filter }: { readonly ranges: readonly BucketRange[]; readonly filter: ResolvedFilter },
+  reading: SumReading,
+): readonly SeriesSum[] {
+  const { sums, rest } = sumSealedHours(database, { ranges, filter }, reading.isGrouped);
+  reading.take(sums.length);
+  return [...sums, ...sumEvents(database, { ranges: rest, filter }, reading)];
+}
+
+function sumEvents(
   database: Database,
   { ranges, filter }: { readonly ranges: readonly BucketRange[]; readonly filter: ResolvedFilter },
   { isGrouped, read }: SumReading,
@@ -73,13 +57,13 @@ export function sumRows(
     `SELECT r.bucket AS period, ${group} AS group_id, ${toSums(toEventMeasure, (outcome) => `m.${outcome}`)}
      FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at
      ${EVENT_JOINS} ${join} ${end}`;
-  if (!isGrouped) return read(toSql("0", "", "GROUP BY r.bucket"), []);
-  const ofBucket = toSql(
+  if (!isGrouped) return read(toSql("0", "", "GROUP BY r.place"), []);
+  const ofRange = toSql(
     "g.group_id",
     "CROSS JOIN combination_group AS g ON g.id = e.combination",
-    "WHERE r.bucket = ? GROUP BY g.group_id",
+    "WHERE r.place = ? GROUP BY g.group_id",
   );
-  return ranges.flatMap(({ bucket }) => read(ofBucket, [bucket]));
+  return ranges.flatMap((_, place) => read(ofRange, [place]));
 }
 
 /** Per day or month, from the totals of days or months. */
@@ -175,15 +159,15 @@ function toSums(
   ].join(", ");
 }
 
-/** As `bucket_range` of this connection until the next call. */
+/** As `bucket_range` of this connection until the next call; `place` is that in the list. */
 export function saveRanges(database: Database, ranges: readonly BucketRange[]): void {
   database.run(
-    "CREATE TEMP TABLE IF NOT EXISTS bucket_range (bucket INTEGER PRIMARY KEY, from_at INTEGER, to_at INTEGER)",
+    "CREATE TEMP TABLE IF NOT EXISTS bucket_range (place INTEGER PRIMARY KEY, bucket INTEGER, from_at INTEGER, to_at INTEGER)",
   );
   database.run("DELETE FROM bucket_range");
   database
     .query<unknown, [string]>(
-      "INSERT INTO bucket_range SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)",
+      "INSERT INTO bucket_range SELECT key, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)",
     )
     .run(JSON.stringify(ranges.map(({ bucket, from, to }) => [bucket, from, to])));
 }

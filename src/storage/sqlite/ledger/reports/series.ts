@@ -12,7 +12,7 @@ import type { GroupSql } from "./group-values.ts";
 import { readTransaction } from "./read-transaction.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
-import type { BucketRange, SeriesSum, SumReading } from "./series-sums.ts";
+import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
 import { sumHours, sumRows, sumSealedSources, sumTotals, toSeriesBucket } from "./series-sums.ts";
 import { findRowWindow } from "./row-window.ts";
 import type { RawRange, Span } from "#storage/ledger/windows/window-cut.ts";
@@ -25,8 +25,8 @@ export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
 
 /**
  * The series of `StatsStore.readSeries`. By outcome alone it is read from the totals of hours. Any other filter is read from
- * those of days and months, or of its dimension where it has only one; by the hour it is read row by row. Throws
- * `range_too_large` before it reads.
+ * those of days and months, or of its dimension where it has only one; by the hour it is read from the cells of
+ * sealed hours, and row by row where there are none. Throws `range_too_large` before it reads.
  */
 export function readSeries(database: Database, query: SeriesQuery): Series {
   refuseTooManyBuckets(query);
@@ -34,7 +34,7 @@ export function readSeries(database: Database, query: SeriesQuery): Series {
     const filter = resolveFilter(database, query);
     const read: SumReading["read"] = (sql, bindings) =>
       database.query<SeriesSum, (string | number)[]>(sql).all(...bindings);
-    return toSeries(query, countSeries(database, query, { filter, groups: null, read }));
+    return toSeries(query, countSeries(database, query, { filter, groups: null, read, take: () => {} }));
   });
 }
 
@@ -45,7 +45,7 @@ export function refuseTooManyBuckets(query: SeriesQuery): void {
 }
 
 /** What is counted: everything together, or by the groups of `saveGroups`. */
-export interface SeriesCount extends Pick<SumReading, "read"> {
+export interface SeriesCount extends Pick<SumReading, "read" | "take"> {
   readonly filter: ResolvedFilter;
   readonly groups: GroupSql | null;
 }
@@ -60,10 +60,10 @@ export function countSeries(database: Database, query: SeriesQuery, count: Serie
 function countInTotals(
   database: Database,
   query: SeriesQuery,
-  { filter, groups, read }: SeriesCount,
+  { filter, groups, read, take }: SeriesCount,
 ): Counted {
   const { bucket, window } = query;
-  const reading = { isGrouped: groups !== null, read };
+  const reading = { isGrouped: groups !== null, read, take };
   const isByHour = groups === null && filter.isByOutcomeOnly;
   const toSources = findSealedSources(database, filter, groups);
   const into = isByHour ? "hours" : bucket === "month" && toSources === null ? "months" : "days";
@@ -105,7 +105,11 @@ function findSealedSources(
   return filter.isByOutcomeOnly ? (span) => toGroupedSources(database, groups, { filter, span }) : null;
 }
 
-function countRows(database: Database, query: SeriesQuery, { filter, groups, read }: SeriesCount): Counted {
+function countRows(
+  database: Database,
+  query: SeriesQuery,
+  { filter, groups, read, take }: SeriesCount,
+): Counted {
   const { sinceUs, untilUs } = query.window;
   const rows = findRowWindow(database, query.window, filter);
   const startUs = rows?.startUs ?? sinceUs;
@@ -117,7 +121,7 @@ function countRows(database: Database, query: SeriesQuery, { filter, groups, rea
   const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(endUs, startUs) } : null;
   const range = { fromUs: startUs, toUs: Math.min(endUs, rows.endUs) };
   refuseTooManyRows(database, range);
-  const reading = { isGrouped: groups !== null, read };
+  const reading = { isGrouped: groups !== null, read, take };
   return { plan, snapped, sums: sumRows(database, { ranges: toRowRanges(plan, range), filter }, reading) };
 }
 

@@ -51,7 +51,7 @@ function readByCombination(
   sources: readonly MeasureSource[],
   sumsMax: number,
 ): readonly SummaryPart[] {
-  const read = createSumReader<CombinationSums>(database, sumsMax);
+  const { read } = createSumReader<CombinationSums>(database, sumsMax);
   const sums = sources.flatMap((source) => read(toCombinationSums(source.sql), source.bindings));
   const subjects = findSubjects(
     database,
@@ -86,7 +86,7 @@ function readByKey(
   { grouping, sumsMax }: { readonly grouping: Exclude<SummaryGrouping, "team">; readonly sumsMax: number },
 ): readonly SummaryPart[] {
   const { columns, groups } = KEYS[grouping];
-  const read = createSumReader<KeySums>(database, sumsMax);
+  const { read } = createSumReader<KeySums>(database, sumsMax);
   return sources
     .flatMap((source) =>
       read(

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
+import type { SealedHours } from "./sealed-hours.ts";
 import type { Totals } from "./totals.ts";
 
 /** Rows removed in one transaction: every pause stays under 150 ms. */
@@ -10,17 +11,27 @@ const PRUNE_ROWS_MAX = 5_000;
 export class Maintenance {
   readonly #database: Database;
   readonly #totals: Totals;
+  readonly #hours: SealedHours;
   sealedBeforeDay = 0;
   /** What arrived before it never comes back, also not by a late end: readers rely on it. */
   prunedBeforeUs: InstantUs = 0;
 
-  constructor(database: Database, totals: Totals) {
+  constructor(
+    database: Database,
+    { totals, hours }: { readonly totals: Totals; readonly hours: SealedHours },
+  ) {
     this.#database = database;
     this.#totals = totals;
+    this.#hours = hours;
   }
 
-  /** Moves the oldest day that is not sealed yet and lies before `beforeDay`; true when there may be more. */
-  sealDay(beforeDay: number): boolean {
+  /** Moves the oldest day that is not sealed yet and lies before `beforeDay`, then sums hours of sealed days; true when there may be more. */
+  seal(beforeDay: number): boolean {
+    if (beforeDay > this.sealedBeforeDay && this.#sealDay(beforeDay)) return true;
+    return this.#hours.sealNext({ fromUs: this.prunedBeforeUs, toUs: this.sealedBeforeDay * DAY_US });
+  }
+
+  #sealDay(beforeDay: number): boolean {
     const oldest = this.#database
       .query<{ day: number | null }, []>("SELECT min(day) AS day FROM day_total")
       .get();
@@ -49,6 +60,7 @@ export class Maintenance {
       .get(beforeUs, PRUNE_ROWS_MAX);
     const untilUs = slice?.id ?? beforeUs;
     this.#database.query<unknown, [number]>("DELETE FROM event WHERE id < ?").run(untilUs);
+    this.#hours.dropBefore(untilUs);
     this.prunedBeforeUs = untilUs;
     return slice !== null;
   }

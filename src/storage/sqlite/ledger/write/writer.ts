@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { rmSync } from "node:fs";
-import type { InstantUs } from "#kernel/clock.ts";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-line.ts";
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
@@ -14,6 +14,7 @@ import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { splitCost } from "#storage/ledger/rows/sums.ts";
+import { SealedHours } from "./sealed-hours.ts";
 import { Totals } from "./totals.ts";
 
 export interface WriterOptions {
@@ -42,6 +43,7 @@ export class UsageWriter {
   readonly #totals: Totals;
   readonly #open: OpenRequests;
   readonly #rows: EventRows;
+  readonly #hours: SealedHours;
   readonly #maintenance: Maintenance;
   readonly #saveState: Statement<unknown, number[]>;
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
@@ -59,7 +61,8 @@ export class UsageWriter {
     this.#totals = new Totals(database, options.dimensionLimits);
     this.#open = new OpenRequests(database);
     this.#rows = new EventRows(database);
-    this.#maintenance = new Maintenance(database, this.#totals);
+    this.#hours = new SealedHours(database);
+    this.#maintenance = new Maintenance(database, { totals: this.#totals, hours: this.#hours });
     this.#saveState = database.prepare(
       "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ?",
     );
@@ -100,11 +103,10 @@ export class UsageWriter {
     return chunk.hasMore;
   }
 
-  /** See `Maintenance.sealDay`. */
-  sealDay(beforeDay: number): boolean {
+  /** See `Maintenance.seal`. */
+  seal(beforeDay: number): boolean {
     this.#refresh();
-    if (beforeDay <= this.#maintenance.sealedBeforeDay) return false;
-    return this.#transact(() => this.#maintenance.sealDay(beforeDay));
+    return this.#transact(() => this.#maintenance.seal(beforeDay));
   }
 
   /** See `Maintenance.boundRetention`: once per look, before the first `prune`. */
@@ -166,6 +168,7 @@ export class UsageWriter {
             cost,
             manner: this.#interning.manner(manner, begun.streamed),
           });
+    if (id < this.#maintenance.sealedBeforeDay * DAY_US) this.#hours.dropHourOf(id);
     this.#totals.add({ id, combination, result, cost, ending });
     this.#eventCount += 1;
   }
@@ -200,6 +203,7 @@ export class UsageWriter {
     if (!this.#isStale) return;
     this.#interning.clear();
     this.#totals.rollBack();
+    this.#hours.rollBack();
     this.#rows.clear();
     const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
     if (state === null) throw new Error("usage.db has no state row");

@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { HourCell } from "#storage/ledger/rows/hour-cells.ts";
+import { CELL_MEASURES, CELL_OUTCOMES, decodeHour, encodeHour } from "#storage/ledger/rows/hour-cells.ts";
+
+const count = fc.oneof(
+  fc.maxSafeNat(),
+  fc.nat({ max: 300 }),
+  fc.nat({ max: 9 }).map((tens) => 10 ** tens),
+);
+const quantity = fc.option(fc.oneof(count, fc.double({ min: 0, max: 1e12, noNaN: true })));
+const arbitraryCell: fc.Arbitrary<HourCell> = fc.record({
+  combination: fc.integer({ min: 1, max: 2 ** 31 }),
+  outcome: fc.constantFrom(...CELL_OUTCOMES),
+  requests: count,
+  priced_requests: count,
+  unpriced_requests: count,
+  cost_hi: count,
+  cost_lo: count,
+  input_tokens: quantity,
+  output_tokens: quantity,
+  cached_input_tokens: quantity,
+  audio_us: quantity,
+});
+
+test("the cells of an hour are read back as they were written, in whatever order, fractions and nothing reported included", () => {
+  fc.assert(
+    fc.property(fc.array(arbitraryCell, { maxLength: 40 }), (cells) => {
+      const { count: read, combinations, outcomes, measures } = decodeHour(encodeHour(cells));
+      expect(read).toBe(cells.length);
+      const back = cells.map((_, index) => [
+        combinations[index],
+        CELL_OUTCOMES[outcomes[index] ?? -1],
+        ...measures.map((column) => column[index]),
+      ]);
+      const expected = cells.map((cell) => [
+        cell.combination,
+        cell.outcome,
+        ...CELL_MEASURES.map((measure) => cell[measure] ?? -1),
+      ]);
+      expect(back).toEqual(expected);
+    }),
+  );
+});
+
+test("an hour of requests with round prices takes less than one whose costs end anywhere", () => {
+  const toCells = (pico: number) =>
+    Array.from({ length: 500 }, (_, index): HourCell => {
+      const tokens = 100 + ((index * 7_919) % 5_003);
+      return {
+        combination: index * 3,
+        outcome: "ok",
+        requests: 1,
+        priced_requests: 1,
+        unpriced_requests: 0,
+        cost_hi: 0,
+        cost_lo: tokens * pico,
+        input_tokens: tokens,
+        output_tokens: null,
+        cached_input_tokens: null,
+        audio_us: null,
+      };
+    });
+  expect(encodeHour(toCells(100_000)).length).toBeLessThan(encodeHour(toCells(100_003)).length * 0.8);
+});
