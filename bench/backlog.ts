@@ -1,3 +1,4 @@
+/** Watches how far the writer lies behind the end of the journal, for `bench/sustain.ts`. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";

@@ -11,7 +11,14 @@ export interface Contender {
   /** What it writes down of each request; null: nothing. */
   readonly records: string | null;
   /** Before the upstream at this origin, which may be https with a certificate that nobody knows. */
-  start(upstream: string, options?: { readonly isRecording?: boolean }): Promise<Running>;
+  start(upstream: string, options?: StartOptions): Promise<Running>;
+}
+
+export interface StartOptions {
+  /** False for those that can do without. */
+  readonly isRecording?: boolean;
+  /** Of Lockport: one that has been made before. */
+  readonly dataDir?: string;
 }
 
 export interface Running {
@@ -50,7 +57,7 @@ export async function launch({
   headers,
   folder,
   countRecorded,
-}: Launch): Promise<Running> {
+}: Launch): Promise<Launched> {
   const startedMs = performance.now();
   const child: Subprocess = endWithUs(
     Bun.spawn([...PROXY_CORE, ...command], {
@@ -162,7 +169,7 @@ export async function startTls(
   };
 }
 
-async function startNginx(port: number, server: string): Promise<Running> {
+async function startNginx(port: number, server: string): Promise<Launched> {
   const folder = makeFolder("nginx");
   mkdirSync(join(folder, "logs"));
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
@@ -219,25 +226,29 @@ export function toBare(): Contender {
   };
 }
 
-export interface RunningLockport extends Running {
+interface Launched extends Running {
+  readonly pid: number;
+}
+
+export interface RunningLockport extends Launched {
   readonly dataDir: string;
   /** The relay's path, which holds its token. */
   readonly relayPath: string;
-  post(path: string, body: unknown): Promise<unknown>;
+  /** A JSON answer of its own routes; with a body it is a POST. */
+  ask(path: string, body?: unknown): Promise<unknown>;
+}
+
+interface Lockport extends Contender {
+  start(upstream: string, options?: StartOptions): Promise<RunningLockport>;
 }
 
 /** An executable with one provider, one priced model and one key; it has no way to record nothing. */
-export function toLockport(
-  binary = BINARY,
-  name = "Lockport",
-): Contender & {
-  start(upstream: string, options?: { readonly dataDir?: string }): Promise<RunningLockport>;
-} {
+export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
   return {
     name,
     version: readVersion(binary, "--version"),
     records: "a row a request in its ledger, begun before the upstream is called",
-    async start(upstream, { dataDir: given }: { readonly dataDir?: string } = {}) {
+    async start(upstream, { dataDir: given }: StartOptions = {}) {
       const dataDir = given ?? makeFolder("lockport");
       const port = freePort();
       const env = {
@@ -255,12 +266,10 @@ export function toLockport(
       const { key } = JSON.parse(command("admin", "bootstrap", "--json")) as { key: string };
       const origin = `http://127.0.0.1:${port}`;
       const authorization = `Bearer ${key}`;
-      const post = async (path: string, body: unknown): Promise<unknown> => {
-        const response = await fetch(origin + path, {
-          method: "POST",
-          headers: { authorization, "content-type": "application/json" },
-          body: JSON.stringify(body),
-        });
+      const ask = async (path: string, body?: unknown): Promise<unknown> => {
+        const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+        const headers = { authorization, "content-type": "application/json" };
+        const response = await fetch(origin + path, { ...init, headers });
         if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
         return response.json();
       };
@@ -271,23 +280,21 @@ export function toLockport(
         headers: `authorization: ${authorization}\r\n`,
         ...(given === undefined ? { folder: dataDir } : {}),
         async countRecorded() {
-          const init = { headers: { authorization } };
-          const response = await fetch(`${origin}/admin/v1/requests?limit=1`, init);
-          return ((await response.json()) as { total: number }).total;
+          return ((await ask("/admin/v1/requests?limit=1")) as { total: number }).total;
         },
       });
       const provider = { name: "bench", base_url: `${upstream}/v1`, verify_tls: false };
       const { pricing, capabilities } = MODEL;
-      await post("/admin/v1/providers", provider);
-      await post("/admin/v1/models", {
+      await ask("/admin/v1/providers", provider);
+      await ask("/admin/v1/models", {
         alias: "bench",
         provider: "bench",
         upstream_name: "bench-upstream",
         pricing,
         capabilities,
       });
-      const { token } = (await post("/my/relay-tokens", {})) as { token: string };
-      return { ...running, dataDir, relayPath: `/transparent/messages/${token}/v1/messages`, post };
+      const { token } = (await ask("/my/relay-tokens", {})) as { token: string };
+      return { ...running, dataDir, relayPath: `/transparent/messages/${token}/v1/messages`, ask };
     },
   };
 }

@@ -54,7 +54,8 @@ function install(name: string, work: (folder: string) => readonly (readonly stri
   mkdirSync(folder, { recursive: true });
   const deadline = performance.now() + INSTALL_SECONDS_MAX * 1000;
   for (const command of work(folder)) {
-    if (Bun.which(command[0] ?? "") === null) throw new Absent(`${command[0]} is not installed`);
+    if (Bun.which(command[0] ?? "", { cwd: folder }) === null)
+      throw new Absent(`${command[0]} is not installed`);
     const timeout = Math.max(1, Math.round(deadline - performance.now()));
     const done = Bun.spawnSync([...command], { cwd: folder, timeout, stderr: "pipe", stdout: "pipe" });
     if (done.exitCode === 0) continue;

@@ -1,3 +1,4 @@
+/** Who calls what with what in a filled folder: a company of some hundred people, for `bench/fill.ts`. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalog } from "#catalog/catalog.ts";

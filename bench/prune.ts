@@ -1,3 +1,4 @@
+/** How long the removal of old rows stops the writer: a part of `bun bench/stats.ts` (`--only retention`). */
 import { DAY_US } from "#kernel/clock.ts";
 import { openWriter } from "./fill.ts";
 import { percentile } from "./table.ts";

@@ -1,3 +1,4 @@
+/** The reports that `bun bench/stats.ts` asks for, with the goal of each, and how an answer is timed and checked. */
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import type { Filled } from "./fill.ts";

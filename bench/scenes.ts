@@ -130,6 +130,24 @@ function toEmbeddings({ headers, model }: Target): string {
   return toRequest("/v1/embeddings", headers, JSON.stringify({ model, input, encoding_format: "base64" }));
 }
 
+const RELAYED = { stream: true, messages: [], max_tokens: 100 };
+
+function toRelayed({ headers, model, relayPath }: Target): string | null {
+  return relayPath === undefined
+    ? null
+    : toRequest(relayPath, headers, JSON.stringify({ model, ...RELAYED }));
+}
+
+/** A mix: of 40, 27 unary answers, 10 streams, 2 relayed streams, and embeddings of 2,048 inputs once. */
+export function toSoakRequests(target: Target): readonly string[] {
+  const relayed = toRelayed(target);
+  return Array.from({ length: 40 }, (_, index) => {
+    if (index === 39) return toEmbeddings(target);
+    if (index % 20 === 18 && relayed !== null) return relayed;
+    return index % 4 === 0 ? stream(target) : small(target);
+  });
+}
+
 const usual = { isUsual: true, answers: {} };
 const small = toChat(1_000, false);
 const stream = toChat(1_000, true);
@@ -244,14 +262,7 @@ export const SCENES: readonly Scene[] = [
     load: { connections: 64, seconds: 3 },
     rounds: 2,
     figures: [eventRate, eventCost],
-    toRequest: ({ headers, model, relayPath }) =>
-      relayPath === undefined
-        ? null
-        : toRequest(
-            relayPath,
-            headers,
-            JSON.stringify({ model, stream: true, messages: [], max_tokens: 100 }),
-          ),
+    toRequest: toRelayed,
   },
   {
     ...usual,

@@ -1,12 +1,13 @@
 /** Runs the contenders of a benchmark in turns, and keeps what was read. */
 import type { Contender, Running } from "./contenders.ts";
 import { startTls } from "./contenders.ts";
-import { endWithUs, readCpuMs, readResidentMb } from "./executable.ts";
+import { readCpuMs, readResidentMb } from "./executable.ts";
 import type { Measured, Scene } from "./scenes.ts";
 import { percentile } from "./table.ts";
+import { Turns } from "./turns.ts";
 import { runLoad, startUpstream, writeRequests, type Load, type Upstream } from "./wire.ts";
 
-const STARTS = 5;
+const STARTS = 3;
 const WARM_UP_SECONDS = 1.5;
 const IDLE_SECONDS = 2;
 /** A contender's own way of writing down may collect rows for some seconds. */
@@ -44,14 +45,14 @@ export class Stand {
   readonly records: Record[] = [];
   readonly #contenders: readonly Contender[];
   readonly #upstream: Upstream;
-  readonly #lock: string | undefined;
+  readonly #turns: Turns;
   readonly #started = new Map<string, Started>();
   #tls: Awaited<ReturnType<typeof startTls>> | null = null;
 
   private constructor(contenders: readonly Contender[], upstream: Upstream, lock: string | undefined) {
     this.#contenders = contenders;
     this.#upstream = upstream;
-    this.#lock = lock;
+    this.#turns = new Turns(lock);
   }
 
   static async open(contenders: readonly Contender[], lock: string | undefined): Promise<Stand> {
@@ -63,7 +64,7 @@ export class Stand {
     const scene = { name: "start", about: "pinned to one core, an empty installation" };
     for (let round = 0; round < STARTS; round += 1) {
       for (const contender of this.#contenders) {
-        await this.#inTurn(async () => {
+        await this.#turns.take(async () => {
           const { running, sent } = await this.#start(contender, "plain");
           if (running.pid === null) return;
           this.#read(scene, "listening after, ms", contender, 0, running.listeningMs);
@@ -83,9 +84,9 @@ export class Stand {
       const seen = new Map<string, Measured>();
       for (const contender of this.#contenders) {
         if (out.has(contender)) continue;
-        const measured = await this.#inTurn(() => this.#measureOne(scene, contender, round)).catch(
-          (failure: unknown) => (failure instanceof Error ? failure.message : String(failure)),
-        );
+        const measured = await this.#turns
+          .take(() => this.#measureOne(scene, contender, round))
+          .catch((failure: unknown) => (failure instanceof Error ? failure.message : String(failure)));
         if (typeof measured === "string") {
           out.add(contender);
           for (const { name, digits } of scene.figures) this.#read(scene, name, contender, digits, measured);
@@ -105,6 +106,7 @@ export class Stand {
   }
 
   async close(): Promise<void> {
+    await this.#turns.leave();
     await this.#endAll("");
     await this.#tls?.stop();
     await this.#upstream.stop();
@@ -187,21 +189,6 @@ export class Stand {
     else {
       const { name, about } = scene;
       this.readings.push({ scene: name, about, figure, contender: contender.name, digits, values: [value] });
-    }
-  }
-
-  /** While nobody else measures. */
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#lock === undefined) return work();
-    const holder = endWithUs(
-      Bun.spawn(["flock", this.#lock, "sh", "-c", "echo; exec cat"], { stdio: ["pipe", "pipe", "inherit"] }),
-    );
-    await holder.stdout.getReader().read();
-    try {
-      return await work();
-    } finally {
-      await holder.stdin.end();
-      await holder.exited;
     }
   }
 

@@ -1,3 +1,4 @@
+/** Whether the writer keeps up with 20,000 events/s on a filled ledger: a part of `bun bench/stats.ts` (`--only sustain`). */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DAY_US, createSystemClock } from "#kernel/clock.ts";

@@ -1,3 +1,5 @@
+/** Figures, medians, and the Markdown tables of the benchmarks that look at several sizes. */
+
 /** What was seen of one size: its text, and the figure that growth is told by. */
 export interface Cell {
   readonly text: string;

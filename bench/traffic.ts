@@ -1,3 +1,4 @@
+/** When the requests of a filled folder arrive and how they end, for `bench/fill.ts`. */
 import type { InstantUs } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
