@@ -150,6 +150,30 @@ describe("cost", () => {
     );
   });
 
+  test("a cost on either side of the largest safe integer is exact", () => {
+    const price = 94_906_267;
+    const squared = BigInt(price) * BigInt(price);
+    for (const [input, output] of [
+      [price - 5, 0],
+      [price - 1, price - 2],
+      [price, 0],
+      [price, 1],
+      [price, price],
+    ] as const) {
+      const usage = usageOf("inclusive", { input_tokens: input, output_tokens: output });
+      expect(priceUsage(usage, { input_tokens: price, output_tokens: 1 }).costPico).toBe(
+        squared - BigInt(price - input) * BigInt(price) + BigInt(output),
+      );
+    }
+    const edge = Number.MAX_SAFE_INTEGER;
+    for (const output of [0, 1, 2, 3]) {
+      const usage = usageOf("inclusive", { input_tokens: edge, output_tokens: output });
+      expect(priceUsage(usage, { input_tokens: 1, output_tokens: 1 }).costPico).toBe(
+        BigInt(edge) + BigInt(output),
+      );
+    }
+  });
+
   test("any usage under any prices costs what exact arithmetic on its normalised quantities says", () => {
     const quantity = fc.oneof(
       fc.nat(50),
