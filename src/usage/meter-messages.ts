@@ -1,16 +1,20 @@
 import { type JsonObject, isJsonObject } from "./json.ts";
-import { type Meter, type MeterDialect, type MeterOptions, createMeter } from "./meter.ts";
+import { type Meter, type MeterDialect, type MeterOptions, createMeter, createTelling } from "./meter.ts";
+import type { UsageAccumulator } from "./usage-accumulator.ts";
+
+const LAST_EVENT_TYPE = "message_stop";
 
 /** The messages dialect: cache reads and cache writes are counted beside the input, never in it. */
 const MESSAGES: MeterDialect = {
-  findUsage: ({ usage }) => [usage],
-  findEventUsage: findMessageUsage,
-  isLastEvent: ({ type }) => type === "message_stop",
+  addUsage: ({ usage }, accumulator) => void accumulator.add(usage),
+  addEventUsage: addMessageUsage,
+  lastEventType: LAST_EVENT_TYPE,
   defaultsToExclusive: true,
+  telling: createTelling(LAST_EVENT_TYPE),
 };
 
 /** Counting tokens uses none, whatever its answer holds. */
-const COUNTING: MeterDialect = { ...MESSAGES, findUsage: () => [], findEventUsage: () => [] };
+const COUNTING: MeterDialect = { ...MESSAGES, addUsage: () => undefined, addEventUsage: () => undefined };
 
 export interface MessagesMeterOptions extends MeterOptions {
   /** Whether the request only counted tokens. */
@@ -23,8 +27,7 @@ export function createMessagesMeter(options: MessagesMeterOptions): Meter {
 }
 
 /** What a stream begins with, and what it says at its end; other events hold content. */
-function findMessageUsage(event: JsonObject): readonly unknown[] {
-  const { type, message, usage } = event;
-  if (type === "message_start") return [isJsonObject(message) ? message["usage"] : undefined];
-  return type === "message_delta" ? [usage] : [];
+function addMessageUsage({ type, message, usage }: JsonObject, accumulator: UsageAccumulator): void {
+  if (type === "message_start") accumulator.add(isJsonObject(message) ? message["usage"] : undefined);
+  else if (type === "message_delta") accumulator.add(usage);
 }

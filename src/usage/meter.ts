@@ -2,8 +2,9 @@ import { toErrorKind } from "./error-kind.ts";
 import type { ReportedUsage } from "./event.ts";
 import { type JsonPruner, createJsonPruner } from "./json-pruner.ts";
 import { type JsonObject, isJsonObject, parseJson } from "./json.ts";
-import { createSseParser } from "./sse.ts";
-import { createUsageAccumulator } from "./usage-accumulator.ts";
+import { type LongData, type SseEvent, type SseParser, type SseSink, createSseParser } from "./sse.ts";
+import { TellingSearch } from "./telling.ts";
+import { UsageAccumulator } from "./usage-accumulator.ts";
 
 /** What a response told of its usage and of its end. */
 export interface MeterReading {
@@ -32,13 +33,15 @@ export interface MeterOptions {
 
 /** Where the responses of one wire dialect say what. */
 export interface MeterDialect {
-  /** The usage objects of a unary body; the first that holds a quantity counts. */
-  findUsage(body: JsonObject): readonly unknown[];
+  /** Adds the usage of a unary body: of the places where it may stand, the first that holds a quantity. */
+  addUsage(body: JsonObject, accumulator: UsageAccumulator): void;
   /** The same of one event of a stream. */
-  findEventUsage(event: JsonObject): readonly unknown[];
-  /** Whether an event is the last of its stream, besides `[DONE]`. */
-  isLastEvent(event: JsonObject): boolean;
+  addEventUsage(event: JsonObject, accumulator: UsageAccumulator): void;
+  /** Of the event that is the last of its stream, besides `[DONE]`. */
+  readonly lastEventType: string | null;
   readonly defaultsToExclusive: boolean;
+  /** Finds out which events cannot tell anything; made by `createTelling`. */
+  readonly telling: TellingSearch;
 }
 
 /** A body that comes in one piece no longer than this is parsed as it is: 2 µs cheaper than pruning it (measured). */
@@ -51,79 +54,110 @@ export const SHORT_BODY_BYTES_MAX = 16 * 1024;
 const SHORT_EVENT_BYTES_MAX = 8 * 1024;
 
 const DONE = "[DONE]";
+/** Longer data is not `[DONE]`: a blank that is trimmed has up to three bytes. */
+const DONE_BYTES_MAX = 3 * (DONE.length + 1);
 const ERROR_STATUS_MIN = 400;
+/** One for all answers: it keeps nothing between two of them. */
+const decoder = new TextDecoder();
 
-export function createMeter(dialect: MeterDialect, options: MeterOptions): Meter {
-  return options.streamed
-    ? createStreamMeter(dialect, options.statusCode)
-    : createUnaryMeter(dialect, options.statusCode);
+export function createMeter(dialect: MeterDialect, { streamed, statusCode }: MeterOptions): Meter {
+  return streamed ? new StreamMeter(dialect, statusCode) : new UnaryMeter(dialect, statusCode);
 }
 
-/** Every event is read: a search for the word "usage" would find it in content. One that is no JSON is skipped. */
-function createStreamMeter(dialect: MeterDialect, statusCode: number): Meter {
-  const accumulator = createUsageAccumulator(dialect);
-  let errorKind: string | null = null;
-  let complete = false;
-  const take = (name: string | null, event: unknown) => {
+/** What an event must name to tell of usage, of an error or of the end, wherever in it. */
+export function createTelling(lastEventType: string | null): TellingSearch {
+  return new TellingSearch(["usage", "error", ...(lastEventType === null ? [] : [lastEventType])]);
+}
+
+/**
+ * Every event that may tell something is read as JSON: a search for the word "usage" alone would find it in content. One that
+ * is no JSON is skipped.
+ */
+class StreamMeter implements Meter, SseSink {
+  readonly #dialect: MeterDialect;
+  readonly #statusCode: number;
+  readonly #parser: SseParser;
+  readonly #accumulator: UsageAccumulator;
+  #errorKind: string | null = null;
+  #complete = false;
+
+  constructor(dialect: MeterDialect, statusCode: number) {
+    this.#dialect = dialect;
+    this.#statusCode = statusCode;
+    this.#accumulator = new UsageAccumulator(dialect);
+    this.#parser = createSseParser(this, SHORT_EVENT_BYTES_MAX);
+  }
+
+  push(bytes: Uint8Array): void {
+    this.#parser.push(bytes);
+    this.#dialect.telling.forget();
+  }
+
+  finish(): MeterReading {
+    this.#parser.finish();
+    if (this.#statusCode >= ERROR_STATUS_MIN) this.#errorKind ??= toErrorKind(this.#statusCode, undefined);
+    return { usage: this.#accumulator.total(), errorKind: this.#errorKind, complete: this.#complete };
+  }
+
+  isSilent(name: string | null, bytes: Uint8Array, from: number, to: number): boolean {
+    if (name === "error" || to - from <= DONE_BYTES_MAX) return false;
+    return !this.#dialect.telling.mayTell(bytes, from, to);
+  }
+
+  take({ name, data }: SseEvent): void {
+    if (data.length <= DONE.length + 1 && data.trim() === DONE) this.#complete = true;
+    else this.#read(name, parseJson(data));
+  }
+
+  openLong(): LongData {
+    const pruner = createJsonPruner();
+    return { push: (bytes) => pruner.push(bytes), finish: (name) => this.#read(name, pruner.finish()) };
+  }
+
+  #read(name: string | null, event: unknown): void {
     if (name === "error" || (isJsonObject(event) && isError(event)))
-      errorKind ??= toErrorKind(statusCode, event);
+      this.#errorKind ??= toErrorKind(this.#statusCode, event);
     if (!isJsonObject(event)) return;
-    addFirst(accumulator, dialect.findEventUsage(event));
-    complete ||= dialect.isLastEvent(event);
-  };
-  const parser = createSseParser(
-    ({ name, data }) => {
-      if (data.length <= DONE.length + 1 && data.trim() === DONE) complete = true;
-      else take(name, parseJson(data));
-    },
-    {
-      wholeBytesMax: SHORT_EVENT_BYTES_MAX,
-      openLong() {
-        const pruner = createJsonPruner();
-        return { push: (bytes) => pruner.push(bytes), finish: (name) => take(name, pruner.finish()) };
-      },
-    },
-  );
-  return {
-    push: (bytes) => parser.push(bytes),
-    finish() {
-      parser.finish();
-      if (statusCode >= ERROR_STATUS_MIN) errorKind ??= toErrorKind(statusCode, undefined);
-      return { usage: accumulator.total(), errorKind, complete };
-    },
-  };
+    this.#dialect.addEventUsage(event, this.#accumulator);
+    const { lastEventType } = this.#dialect;
+    if (lastEventType !== null && event["type"] === lastEventType) this.#complete = true;
+  }
 }
 
-function createUnaryMeter(dialect: MeterDialect, statusCode: number): Meter {
-  let only: Uint8Array | null = null;
-  let pruner: JsonPruner | null = null;
-  return {
-    push(bytes) {
-      if (only === null && pruner === null && bytes.length <= SHORT_BODY_BYTES_MAX) {
-        only = bytes;
-        return;
-      }
-      pruner ??= createJsonPruner();
-      if (only !== null) pruner.push(only);
-      only = null;
-      pruner.push(bytes);
-    },
-    finish() {
-      const body = pruner === null ? parseJson(new TextDecoder().decode(only ?? undefined)) : pruner.finish();
-      const accumulator = createUsageAccumulator(dialect);
-      if (isJsonObject(body)) addFirst(accumulator, dialect.findUsage(body));
-      const isFailure = statusCode >= ERROR_STATUS_MIN || isOnlyError(body);
-      return {
-        usage: accumulator.total(),
-        errorKind: isFailure ? toErrorKind(statusCode, body) : null,
-        complete: body !== undefined,
-      };
-    },
-  };
-}
+class UnaryMeter implements Meter {
+  readonly #dialect: MeterDialect;
+  readonly #statusCode: number;
+  #only: Uint8Array | null = null;
+  #pruner: JsonPruner | null = null;
 
-function addFirst(accumulator: ReturnType<typeof createUsageAccumulator>, usages: readonly unknown[]): void {
-  usages.some((usage) => isJsonObject(usage) && accumulator.add(usage));
+  constructor(dialect: MeterDialect, statusCode: number) {
+    this.#dialect = dialect;
+    this.#statusCode = statusCode;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.#only === null && this.#pruner === null && bytes.length <= SHORT_BODY_BYTES_MAX) {
+      this.#only = bytes;
+      return;
+    }
+    this.#pruner ??= createJsonPruner();
+    if (this.#only !== null) this.#pruner.push(this.#only);
+    this.#only = null;
+    this.#pruner.push(bytes);
+  }
+
+  finish(): MeterReading {
+    const body =
+      this.#pruner === null ? parseJson(decoder.decode(this.#only ?? undefined)) : this.#pruner.finish();
+    const accumulator = new UsageAccumulator(this.#dialect);
+    if (isJsonObject(body)) this.#dialect.addUsage(body, accumulator);
+    const isFailure = this.#statusCode >= ERROR_STATUS_MIN || isOnlyError(body);
+    return {
+      usage: accumulator.total(),
+      errorKind: isFailure ? toErrorKind(this.#statusCode, body) : null,
+      complete: body !== undefined,
+    };
+  }
 }
 
 /** An upstream's way of saying that it failed: an `error` that says something, or a message that names itself an error. */

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
-import { createUsageAccumulator } from "#usage/usage-accumulator.ts";
+import { UsageAccumulator } from "#usage/usage-accumulator.ts";
 import { countByteWork } from "./byte-work.ts";
 
 const encoder = new TextEncoder();
@@ -327,7 +327,7 @@ describe("merging", () => {
   });
 
   test("a dialect that is known to be exclusive is so without a cache count", () => {
-    const accumulator = createUsageAccumulator({ defaultsToExclusive: true });
+    const accumulator = new UsageAccumulator({ defaultsToExclusive: true });
     expect(accumulator.total()).toBeNull();
     expect(accumulator.add({ input_tokens: 3, output_tokens: 1 })).toBe(true);
     expect(accumulator.add({ output_tokens: 4 })).toBe(true);

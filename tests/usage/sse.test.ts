@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, mock, test } from "bun:test";
 import * as fc from "fast-check";
-import type { SseEvent } from "#usage/sse.ts";
+import type { SseEvent, SseSink } from "#usage/sse.ts";
 import { createSseParser, SSE_EVENT_BYTES_MAX } from "#usage/sse.ts";
 import { countByteWork } from "./byte-work.ts";
 
@@ -63,7 +63,7 @@ describe("server-sent events", () => {
   test("bytes that the caller uses again after a push are not read again", () => {
     const shared = encoder.encode("data: ab");
     const events: SseEvent[] = [];
-    const parser = createSseParser((event) => events.push(event));
+    const parser = createSseParser({ take: (event) => void events.push(event) });
     parser.push(shared);
     shared.fill(0x58);
     parser.push(encoder.encode("c\n\n"));
@@ -100,6 +100,80 @@ describe("server-sent events", () => {
   });
 });
 
+describe("events that are silent", () => {
+  const read = (parts: readonly Uint8Array[], isSilentText: (text: string) => boolean) => {
+    const events: SseEvent[] = [];
+    const asked: SseEvent[] = [];
+    const parser = createSseParser(
+      {
+        take: (event) => void events.push(event),
+        isSilent(name, bytes, from, to) {
+          const data = Buffer.from(bytes.subarray(from, to)).toString();
+          asked.push({ name, data });
+          return isSilentText(data);
+        },
+      },
+      16,
+    );
+    for (const part of parts) parser.push(part);
+    parser.finish();
+    return { events, asked };
+  };
+
+  test("are asked for with their name and their whole data, and passed over with both", () => {
+    const text = "event: a\ndata: one\n\ndata: two\r\n\r\ndata:three\r\revent: b\n\ndata: four\n\n";
+    const { events, asked } = read([encoder.encode(text)], (data) => data !== "two");
+    expect(asked).toEqual([
+      { name: "a", data: "one" },
+      { name: null, data: "two" },
+      { name: null, data: "three" },
+      { name: null, data: "four" },
+    ]);
+    expect(events).toEqual([{ name: null, data: "two" }]);
+  });
+
+  test("are not asked for where more of the event may come, where it has several lines, or where it is too long", () => {
+    const parts = ["data: a\n", "\ndata: b\ndata: c\n\ndata: d\nevent: e\n\n", `data: ${"f".repeat(10)}\n\n`];
+    const { events, asked } = read(
+      [...parts, `data:${"g".repeat(11)}\n\n`, "data: h"].map((part) => encoder.encode(part)),
+      () => true,
+    );
+    expect(asked.map(({ data }) => data)).toEqual(["f".repeat(10), "g".repeat(11)]);
+    expect(events).toEqual([
+      { name: null, data: "a" },
+      { name: null, data: "b\nc" },
+      { name: "e", data: "d" },
+      { name: null, data: "h" },
+    ]);
+  });
+
+  test("leave the others as they are, however the bytes are cut", () => {
+    const parts = fc.constantFrom(
+      "data",
+      "event",
+      ":",
+      " ",
+      "\r",
+      "\n",
+      "\r\n",
+      "data: ",
+      "\n\n",
+      "🙂",
+      "a",
+      "b",
+    );
+    const text = fc.array(parts, { maxLength: 60 }).map((some) => encoder.encode(some.join("")));
+    const hasA = ({ data }: SseEvent) => data.includes("a");
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(200)), (bytes, cuts) => {
+        const { events } = read(cutAt(bytes, cuts), (data) => !data.includes("a"));
+        expect(events.filter(hasA)).toEqual(read([bytes], () => false).events.filter(hasA));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
 describe("long lines", () => {
   afterEach(() => {
     mock.restore();
@@ -111,7 +185,7 @@ describe("long lines", () => {
     const sizeBytes = piece.length * pieceCount;
     const counted = countByteWork();
     const events: SseEvent[] = [];
-    const parser = createSseParser((event) => events.push(event));
+    const parser = createSseParser({ take: (event) => void events.push(event) });
     parser.push(encoder.encode("data: "));
     for (let index = 0; index < pieceCount; index += 1) parser.push(piece);
     parser.push(encoder.encode("\n\ndata: after\n\n"));
@@ -125,7 +199,7 @@ describe("long lines", () => {
     const piece = new Uint8Array(1024 * 1024).fill(0x61);
     const counted = countByteWork();
     const events: SseEvent[] = [];
-    const parser = createSseParser((event) => events.push(event));
+    const parser = createSseParser({ take: (event) => void events.push(event) });
     parser.push(encoder.encode("data: {}\ndata: "));
     for (let sent = 0; sent <= SSE_EVENT_BYTES_MAX; sent += piece.length) parser.push(piece);
     const copiedUpToLimit = counted.copiedBytes;
@@ -157,7 +231,7 @@ describe("long lines", () => {
   test("many lines that make one event past the limit together are not an event either", () => {
     const line = encoder.encode(`data: ${"a".repeat(1024 * 1024)}\n`);
     const events: SseEvent[] = [];
-    const parser = createSseParser((event) => events.push(event));
+    const parser = createSseParser({ take: (event) => void events.push(event) });
     for (let sent = 0; sent <= SSE_EVENT_BYTES_MAX; sent += line.length) parser.push(line);
     parser.push(encoder.encode("\ndata: after\n\n"));
     expect(events).toEqual([{ name: null, data: "after" }]);
@@ -175,8 +249,8 @@ describe("events that are too long to be kept", () => {
   const wholeBytesMax = 16;
   const read = (parts: readonly Uint8Array[]) => {
     const events: { name: string | null; data: string; isWhole: boolean }[] = [];
-    const parser = createSseParser((event) => events.push({ ...event, isWhole: true }), {
-      wholeBytesMax,
+    const sink: SseSink = {
+      take: (event) => void events.push({ ...event, isWhole: true }),
       openLong() {
         const pieces: Uint8Array[] = [];
         return {
@@ -185,7 +259,8 @@ describe("events that are too long to be kept", () => {
             events.push({ name, data: Buffer.concat(pieces).toString("utf8"), isWhole: false }),
         };
       },
-    });
+    };
+    const parser = createSseParser(sink, wholeBytesMax);
     for (const part of parts) parser.push(part);
     parser.finish();
     return events;
@@ -226,7 +301,7 @@ describe("events that are too long to be kept", () => {
 
 function eventsOf(parts: readonly Uint8Array[]): SseEvent[] {
   const events: SseEvent[] = [];
-  const parser = createSseParser((event) => events.push(event));
+  const parser = createSseParser({ take: (event) => void events.push(event) });
   for (const part of parts) parser.push(part);
   parser.finish();
   return events;

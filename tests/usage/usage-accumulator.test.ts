@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
 import type { JsonObject } from "#usage/json.ts";
-import { createUsageAccumulator } from "#usage/usage-accumulator.ts";
+import { UsageAccumulator } from "#usage/usage-accumulator.ts";
 
 const FIELDS = [
   "prompt_tokens",
@@ -43,7 +43,7 @@ describe("the shape of a usage", () => {
 
   test("the messages dialect is exclusive, unless prompt or completion tokens say otherwise", () => {
     const shapeOf = (usage: Fields) => {
-      const accumulator = createUsageAccumulator({ defaultsToExclusive: true });
+      const accumulator = new UsageAccumulator({ defaultsToExclusive: true });
       accumulator.add(usage);
       return accumulator.total()?.shape;
     };
@@ -53,7 +53,7 @@ describe("the shape of a usage", () => {
   });
 
   test("seconds of audio are read under either name, and alone they are usage", () => {
-    const accumulator = createUsageAccumulator({ defaultsToExclusive: false });
+    const accumulator = new UsageAccumulator({ defaultsToExclusive: false });
     expect(accumulator.add({ prompt_audio_seconds: 12.5 })).toBe(true);
     expect(accumulator.total()).toEqual({
       shape: "inclusive",
@@ -75,7 +75,7 @@ describe("the shape of a usage", () => {
 
   test("a zero under one name of the cached part does not hide what another name reports", () => {
     const cachedOf = (usage: JsonObject) => {
-      const accumulator = createUsageAccumulator({ defaultsToExclusive: false });
+      const accumulator = new UsageAccumulator({ defaultsToExclusive: false });
       accumulator.add(usage);
       return accumulator.total()?.quantities.cached_input_tokens;
     };
@@ -143,7 +143,7 @@ describe("the shape of a usage", () => {
 });
 
 function readAll(usages: readonly JsonObject[]): ReportedUsage | null {
-  const accumulator = createUsageAccumulator({ defaultsToExclusive: false });
+  const accumulator = new UsageAccumulator({ defaultsToExclusive: false });
   for (const usage of usages) accumulator.add(usage);
   return accumulator.total();
 }

@@ -45,7 +45,7 @@ export function createChatReader({ streamed, status, onDelta }: ChatReaderOption
   return streamed ? readStream() : readWhole();
 
   function readStream(): ChatReader {
-    const parser = createSseParser(({ data }) => readMessage(parseJson(data)));
+    const parser = createSseParser({ take: ({ data }) => readMessage(parseJson(data)) });
     return {
       push: (bytes) => parser.push(bytes),
       finish() {

@@ -1,0 +1,69 @@
+/** Where stands what is nowhere. */
+const NOWHERE = Number.MAX_SAFE_INTEGER;
+const QUOTE = 0x22;
+/** With an escape a string is spelled in other bytes. Those of `_` and of the lower-case letters go on with a 5, 6 or 7. */
+const ESCAPE = String.raw`\u00`;
+const DIGIT_MIN = 0x35;
+const DIGIT_MAX = 0x37;
+const COLON = 0x3a;
+const SPACE = 0x20;
+const NULL = Buffer.from("null");
+/** The search of a buffer, which is fast and works on any array of bytes. Making a buffer of each read would cost twice as much. */
+const BUFFERS: {
+  readonly indexOf: (this: Uint8Array, word: Uint8Array, from: number) => number;
+} = NULL;
+
+/**
+ * Searches JSON texts for strings of lower-case letters and `_`, as names or as values, without parsing: the runtime's own
+ * search takes 30 ns a word for a short event, where parsing takes 400 (measured).
+ */
+export class TellingSearch {
+  readonly #words: readonly Buffer[];
+  /** Where each word stands next in the bytes that were searched last: they are searched once for all of their texts. */
+  readonly #next: number[];
+  #bytes: Uint8Array | null = null;
+
+  constructor(strings: readonly string[]) {
+    this.#words = [...strings.map((text) => JSON.stringify(text)), ESCAPE].map((text) => Buffer.from(text));
+    this.#next = this.#words.map(() => -1);
+  }
+
+  /**
+   * Whether the text from `from` up to `to` may hold one of the strings. False means that no value in it is one of them, and
+   * that no member named so is more than null, if it is JSON at all. Texts of the same bytes are asked for in their order.
+   */
+  mayTell(bytes: Uint8Array, from: number, to: number): boolean {
+    if (bytes !== this.#bytes) this.#next.fill(-1);
+    this.#bytes = bytes;
+    for (let index = 0; index < this.#words.length; index += 1) {
+      const word = this.#words[index] ?? NULL;
+      let at = this.#next[index] ?? NOWHERE;
+      if (at < from) at = find(word, bytes, from);
+      while (at < to && !isTelling(bytes, at, at + word.length)) at = find(word, bytes, at + word.length);
+      this.#next[index] = at;
+      if (at < to) return true;
+    }
+    return false;
+  }
+
+  /** Lets go of the bytes, which may be others by the next time. */
+  forget(): void {
+    this.#bytes = null;
+  }
+}
+
+function find(word: Buffer, bytes: Uint8Array, from: number): number {
+  const at = BUFFERS.indexOf.call(bytes, word, from);
+  return at === -1 ? NOWHERE : at;
+}
+
+/** Whether a word that stands in `bytes` from `at` up to `end` may tell something. Some say of every event that it has no usage. */
+function isTelling(bytes: Uint8Array, at: number, end: number): boolean {
+  const next = bytes[end] ?? 0;
+  if (bytes[at] !== QUOTE) return next >= DIGIT_MIN && next <= DIGIT_MAX;
+  if (next !== COLON) return true;
+  const valueAt = bytes[end + 1] === SPACE ? end + 2 : end + 1;
+  for (let index = 0; index < NULL.length; index += 1)
+    if (bytes[valueAt + index] !== NULL[index]) return true;
+  return false;
+}
