@@ -2,7 +2,7 @@
  * What reading and splicing a request body costs: `bun bench/ingress.ts`. Bounded: a few seconds, one core, no sockets.
  * JSON.parse and JSON.stringify of the same body stand beside it.
  */
-import { parseRequestBody, spliceBody } from "../src/forward/request-body.ts";
+import { parseRequestBody, spliceBody, toJsonText } from "../src/forward/request-body.ts";
 
 const BODIES: readonly { readonly name: string; readonly body: Uint8Array; readonly rounds: number }[] = [
   { name: "1 KB chat", body: toChat(1_000), rounds: 200_000 },
@@ -15,7 +15,7 @@ const BODIES: readonly { readonly name: string; readonly body: Uint8Array; reado
 for (const { name, body, rounds } of BODIES) {
   const scan = measure(rounds, () => parseRequestBody(body, "chat"));
   const both = measure(rounds, () =>
-    spliceBody(parseRequestBody(body, "chat"), "meta-llama/Llama-3.3-70B-Instruct"),
+    spliceBody(parseRequestBody(body, "chat"), toJsonText("meta-llama/Llama-3.3-70B-Instruct")),
   );
   const parse = measure(rounds, () => JSON.stringify(JSON.parse(Buffer.from(body).toString())));
   console.log(`${name}: scan ${scan} µs, scan and splice ${both} µs (parse and stringify ${parse} µs)`);

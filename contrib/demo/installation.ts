@@ -3,7 +3,7 @@ import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
 import { loadSecretKey } from "#boot/secrets/secret-key.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
-import { createAccounts, type Accounts } from "#forward/account.ts";
+import { Accounts } from "#forward/account.ts";
 import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts";
 import { createKeyUse, type KeyUse } from "#identity/key-use.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
@@ -67,7 +67,7 @@ export async function openInstallation(
       relayTokens: createOwnedSecrets("relayTokens", identity),
       keyUse: createKeyUse(usage.keyUse, clock),
       ssoAccounts: createSsoAccounts({ ...identity, log }),
-      accounts: createAccounts({
+      accounts: new Accounts({
         catalog,
         ledger: usage.ledger,
         metrics: createUsageMetrics(),

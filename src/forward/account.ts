@@ -4,8 +4,8 @@ import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
-import type { UsageMetrics } from "#usage/metrics.ts";
+import type { UsageBeginning } from "#usage/event.ts";
+import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
 
@@ -15,8 +15,8 @@ export interface Account {
   answered(statusCode: number): void;
   /** The first byte of its body has come. */
   firstByte(): void;
-  /** Called when the event is written, before the response ends. Must not throw. */
-  whenSettled(callback: () => void): void;
+  /** Disposed of when the event is written, before the response ends. Must not throw. */
+  own(held: Disposable): void;
   /** Writes the event, once; later calls change nothing. Fulfilled when it is in the ledger; never rejects. */
   settle(ending: AccountEnding): Promise<void>;
 }
@@ -31,6 +31,8 @@ export interface AccountSubject {
   readonly subject: UsageBeginning;
   /** The provider's name in metrics. */
   readonly providerName: string;
+  /** Counts it in metrics; absent: one is found by its labels. */
+  readonly counter?: UsageCounter;
   readonly pricing: SubjectPricing;
 }
 
@@ -42,124 +44,169 @@ export interface SubjectPricing {
   readonly known: PriceSet;
 }
 
-export interface Accounts {
-  /** `arrivedAtMs` is monotonic. Throws `internal_error` when the ledger cannot take another event. */
-  open(arrivedAtMs: number, subject: AccountSubject): Account;
-  /** For a request whose subject comes with its body. `findSubject` is asked once. */
-  openLate(arrivedAtMs: number, findSubject: () => AccountSubject): LateAccount;
-  /** Fulfilled when every account that has begun would survive a kill. No upstream sees a request before. */
-  written(): Promise<void>;
-  openCount(): number;
-  /** Open accounts whose request asked for a stream. */
-  openStreamCount(): number;
-  /** Fulfilled as soon as no account is open. */
-  settled(): Promise<void>;
-}
-
 export interface AccountsDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
-  readonly metrics: Pick<UsageMetrics, "count">;
+  readonly metrics: Pick<UsageMetrics, "open">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createAccounts(deps: AccountsDeps): Accounts {
-  const { catalog, ledger, metrics, clock, log } = deps;
-  let openCount = 0;
-  let openStreamCount = 0;
-  let waiting: (() => void)[] = [];
-  return {
-    open(arrivedAtMs, subject) {
-      const begun = begin(subject);
-      return createAccount(arrivedAtMs, () => begun);
-    },
-    openLate(arrivedAtMs, findSubject) {
-      let begun: Begun | null = null;
-      const beginOnce = () => (begun ??= begin(findSubject()));
-      const account = createAccount(arrivedAtMs, beginOnce);
-      return { ...account, begin: () => void beginOnce() };
-    },
-    written: () => ledger.written(),
-    openCount: () => openCount,
-    openStreamCount: () => openStreamCount,
-    settled: () =>
-      openCount === 0 ? Promise.resolve() : new Promise((resolve) => void waiting.push(resolve)),
-  };
+/** Every account that is open. */
+export class Accounts {
+  readonly deps: AccountsDeps;
+  #openCount = 0;
+  #openStreamCount = 0;
+  #waiting: (() => void)[] = [];
 
-  function begin(subject: AccountSubject): Begun {
-    const usage = ledger.open(subject.subject);
-    if (subject.subject.streamed) openStreamCount += 1;
-    return { ...subject, usage };
+  constructor(deps: AccountsDeps) {
+    this.deps = deps;
   }
 
-  function createAccount(arrivedAtMs: number, getBegun: () => Begun): Account {
-    openCount += 1;
-    let upstreamStatus: number | null = null;
-    let timeToFirstByteUs: number | null = null;
-    let settling: Promise<void> | null = null;
-    const callbacks: (() => void)[] = [];
-    const sinceArrivalUs = () => Math.max(0, Math.round((clock.monotonicMs() - arrivedAtMs) * 1000));
+  /** `arrivedAtMs` is monotonic. Throws `internal_error` when the ledger cannot take another event. */
+  open(arrivedAtMs: number, subject: AccountSubject): Account {
+    const account = new RecordedAccount(this, arrivedAtMs, () => subject);
+    account.begin();
+    this.#openCount += 1;
+    return account;
+  }
 
-    const write = async ({ subject, providerName, pricing, usage }: Begun, ending: AccountEnding) => {
-      const durationUs = sinceArrivalUs();
-      const metered = ending.metered;
-      const prices = await pricesInForce(pricing);
-      const cost = priceUsage(metered?.usage ?? null, prices);
-      const ended: UsageEnding = {
-        ...classifyOutcome(ending, upstreamStatus),
+  /** For a request whose subject comes with its body. `findSubject` is asked once. */
+  openLate(arrivedAtMs: number, findSubject: () => AccountSubject): LateAccount {
+    this.#openCount += 1;
+    return new RecordedAccount(this, arrivedAtMs, findSubject);
+  }
+
+  /** Fulfilled when what has begun so far survives a kill: only then may it go upstream. */
+  written(): Promise<void> {
+    return this.deps.ledger.written();
+  }
+
+  openCount(): number {
+    return this.#openCount;
+  }
+
+  /** Open accounts whose request asked for a stream. */
+  openStreamCount(): number {
+    return this.#openStreamCount;
+  }
+
+  /** Fulfilled as soon as no account is open. */
+  settled(): Promise<void> {
+    if (this.#openCount === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#waiting.push(resolve));
+  }
+
+  begun(subject: UsageBeginning): void {
+    if (subject.streamed) this.#openStreamCount += 1;
+  }
+
+  /** Null: a subject that could not be begun. */
+  closed(subject: UsageBeginning | null): void {
+    this.#openCount -= 1;
+    if (subject?.streamed === true) this.#openStreamCount -= 1;
+    if (this.#openCount > 0) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+class RecordedAccount implements LateAccount {
+  readonly #accounts: Accounts;
+  readonly #arrivedAtMs: number;
+  readonly #findSubject: () => AccountSubject;
+  #begun: { readonly of: AccountSubject; readonly usage: OpenUsage } | null = null;
+  #upstreamStatus: number | null = null;
+  #timeToFirstByteUs: number | null = null;
+  #settling: Promise<void> | null = null;
+  #held: Disposable[] | null = null;
+
+  constructor(accounts: Accounts, arrivedAtMs: number, findSubject: () => AccountSubject) {
+    this.#accounts = accounts;
+    this.#arrivedAtMs = arrivedAtMs;
+    this.#findSubject = findSubject;
+  }
+
+  begin() {
+    if (this.#begun !== null) return this.#begun;
+    const of = this.#findSubject();
+    this.#begun = { of, usage: this.#accounts.deps.ledger.open(of.subject) };
+    this.#accounts.begun(of.subject);
+    return this.#begun;
+  }
+
+  answered(statusCode: number): void {
+    this.#upstreamStatus = statusCode;
+  }
+
+  firstByte(): void {
+    this.#timeToFirstByteUs ??= this.#sinceArrivalUs();
+  }
+
+  own(held: Disposable): void {
+    if (this.#held === null) this.#held = [held];
+    else this.#held.push(held);
+  }
+
+  settle(ending: AccountEnding): Promise<void> {
+    return (this.#settling ??= this.#close(ending));
+  }
+
+  async #close(ending: AccountEnding): Promise<void> {
+    try {
+      const { of, usage } = this.begin();
+      const { outcome, statusCode, errorKind } = classifyOutcome(ending, this.#upstreamStatus);
+      const durationUs = this.#sinceArrivalUs();
+      const reported = ending.metered?.usage ?? null;
+      const inForce = this.#findPrices(of.pricing);
+      const prices = inForce instanceof Promise ? await inForce : inForce;
+      const { costPico, unpriced } = priceUsage(reported, prices);
+      const ended = {
+        outcome,
+        statusCode,
+        errorKind,
         durationUs,
-        timeToFirstByteUs,
-        usage: metered?.usage ?? null,
+        timeToFirstByteUs: this.#timeToFirstByteUs,
+        usage: reported,
         prices,
-        costPico: cost.costPico,
-        unpriced: cost.unpriced,
+        costPico,
+        unpriced,
       };
       const written = usage.end(ended);
-      // Its line is in the journal by now, also when the disk does not confirm it.
-      metrics.count({ endpoint: subject.endpoint, provider: providerName, model: subject.model }, ended);
+      // Its line is in the journal soon, also when the disk does not confirm it.
+      (of.counter ?? this.#openCounter(of)).count(ended);
       await written;
-    };
-    const close = async (ending: AccountEnding) => {
-      let begun: Begun | null = null;
-      try {
-        begun = getBegun();
-        await write(begun, ending);
-      } catch (failure) {
-        // The answer has been paid for by then; taking it away from its caller would not bring the event back.
-        log.error("a usage event could not be written", {
-          ...(begun === null ? {} : { endpoint: begun.subject.endpoint }),
-          ...describeCause(failure),
-        });
-      }
-      openCount -= 1;
-      if (begun?.subject.streamed === true) openStreamCount -= 1;
-      for (const callback of callbacks) callback();
-      if (openCount > 0) return;
-      for (const resolve of waiting) resolve();
-      waiting = [];
-    };
-    return {
-      answered(statusCode) {
-        upstreamStatus = statusCode;
-      },
-      firstByte() {
-        timeToFirstByteUs ??= sinceArrivalUs();
-      },
-      whenSettled(callback) {
-        callbacks.push(callback);
-      },
-      settle: (ending) => (settling ??= close(ending)),
-    };
+    } catch (failure) {
+      // The answer has been paid for by then; taking it away from its caller would not bring the event back.
+      this.#accounts.deps.log.error("a usage event could not be written", {
+        ...(this.#begun === null ? {} : { endpoint: this.#begun.of.subject.endpoint }),
+        ...describeCause(failure),
+      });
+    }
+    this.#accounts.closed(this.#begun?.of.subject ?? null);
+    if (this.#held !== null) for (const held of this.#held) held[Symbol.dispose]();
   }
 
-  /** Reads the prices in force now, since a request may run for minutes after it came. */
-  async function pricesInForce({ findIn, known }: SubjectPricing): Promise<PriceSet> {
-    try {
-      return findIn(catalog.peek() ?? (await catalog.snapshot())) ?? known;
-    } catch (failure) {
+  #sinceArrivalUs(): number {
+    return Math.max(0, Math.round((this.#accounts.deps.clock.monotonicMs() - this.#arrivedAtMs) * 1000));
+  }
+
+  #openCounter({ subject: { endpoint, model }, providerName }: AccountSubject): UsageCounter {
+    return this.#accounts.deps.metrics.open({ endpoint, provider: providerName, model });
+  }
+
+  /** The prices in force now, since a request may run for minutes after it came. */
+  #findPrices({ findIn, known }: SubjectPricing): PriceSet | Promise<PriceSet> {
+    const { catalog, log } = this.#accounts.deps;
+    const toKnown = (failure: unknown): PriceSet => {
       log.warn("prices could not be read again", describeCause(failure));
       return known;
+    };
+    try {
+      const current = catalog.peek();
+      if (current !== null) return findIn(current) ?? known;
+      return catalog.snapshot().then((read) => findIn(read) ?? known, toKnown);
+    } catch (failure) {
+      return toKnown(failure);
     }
   }
 }
@@ -167,21 +214,16 @@ export function createAccounts(deps: AccountsDeps): Accounts {
 /** An account of a request that leaves no event. */
 export function createUnrecordedAccount(): LateAccount {
   let settled = false;
-  const callbacks: (() => void)[] = [];
+  const held: Disposable[] = [];
   return {
     begin: () => undefined,
     answered: () => undefined,
     firstByte: () => undefined,
-    whenSettled: (callback) => void callbacks.push(callback),
+    own: (one) => void held.push(one),
     settle() {
-      if (!settled) for (const callback of callbacks) callback();
+      if (!settled) for (const one of held) one[Symbol.dispose]();
       settled = true;
       return Promise.resolve();
     },
   };
-}
-
-/** An account whose begin line is in the ledger. */
-interface Begun extends AccountSubject {
-  readonly usage: OpenUsage;
 }

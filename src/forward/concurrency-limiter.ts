@@ -1,21 +1,7 @@
-/** The right to one connection to an upstream host. It is released once; releasing it again does nothing. */
-export interface Permit {
-  release(): void;
-}
-
-export interface PermitRequest {
-  /** Provider id and upstream host: permits are counted for each of these apart. */
-  readonly queueName: string;
-  /** The limit in force now; null is unlimited. A queue follows the newest limit that any request brings. */
-  readonly maxConcurrency: number | null;
-}
-
 /** Enforces `max_concurrency`: a queue hands out no more permits than its limit, in order of arrival. */
 export interface ConcurrencyLimiter {
-  /** A permit when one is free and no request waits for it, else null. */
-  tryAcquire(request: PermitRequest): Permit | null;
-  /** Waits in the queue. Null when the signal aborts first, and at once when the queue is full. */
-  acquire(request: PermitRequest, signal: AbortSignal): Promise<Permit | null>;
+  /** One queue for each name: provider id and upstream host. */
+  openQueue(name: string): PermitQueue;
   /** Requests that wait, over all queues. */
   waitingCount(): number;
 }
@@ -23,84 +9,100 @@ export interface ConcurrencyLimiter {
 /** Each waiting request keeps its body in memory. */
 export const QUEUE_LENGTH_MAX = 10_000;
 
-interface Queue {
-  permitsOut: number;
-  limit: number;
-  /** A Set keeps the order of arrival, and a request that gives up is deleted from its middle. */
-  readonly waiting: Set<(permit: Permit) => void>;
-}
-
 export function createConcurrencyLimiter(): ConcurrencyLimiter {
-  const queues = new Map<string, Queue>();
-
+  // A queue is never removed: there is one for each host that the catalog ever named.
+  const queues = new Map<string, PermitQueue>();
   return {
-    tryAcquire(request) {
-      const queue = openQueue(request);
-      const isFree = queue.permitsOut < queue.limit && queue.waiting.size === 0;
-      return isFree ? handOut(request.queueName, queue) : null;
-    },
-    acquire(request, signal) {
-      const queue = openQueue(request);
-      return new Promise((resolve) => {
-        const accept = (permit: Permit) => {
-          signal.removeEventListener("abort", giveUp);
-          resolve(permit);
-        };
-        const giveUp = () => {
-          queue.waiting.delete(accept);
-          removeIfIdle(request.queueName, queue);
-          resolve(null);
-        };
-        if (signal.aborted || queue.waiting.size >= QUEUE_LENGTH_MAX) return giveUp();
-        signal.addEventListener("abort", giveUp, { once: true });
-        queue.waiting.add(accept);
-        advance(request.queueName, queue);
-      });
+    openQueue(name) {
+      let queue = queues.get(name);
+      if (queue === undefined) {
+        queue = new PermitQueue();
+        queues.set(name, queue);
+      }
+      return queue;
     },
     waitingCount() {
       let count = 0;
-      for (const queue of queues.values()) count += queue.waiting.size;
+      for (const queue of queues.values()) count += queue.waitingCount;
       return count;
     },
   };
+}
+
+/** The requests to one host of one provider. A limit is the one in force now, null is unlimited; the newest that any request brings counts. */
+export class PermitQueue {
+  #permitsOut = 0;
+  #limit = Number.POSITIVE_INFINITY;
+  /** A Set keeps the order of arrival, and a request that gives up is deleted from its middle. */
+  readonly #waiting = new Set<(permit: Permit) => void>();
+
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  /** A permit when one is free and no request waits for it, else null. */
+  tryAcquire(maxConcurrency: number | null): Permit | null {
+    this.#follow(maxConcurrency);
+    return this.#permitsOut < this.#limit && this.#waiting.size === 0 ? this.#handOut() : null;
+  }
+
+  /** Waits in the queue. Null when the signal aborts first, and at once when the queue is full. */
+  acquire(maxConcurrency: number | null, signal: AbortSignal): Promise<Permit | null> {
+    this.#follow(maxConcurrency);
+    return new Promise((resolve) => {
+      const accept = (permit: Permit) => {
+        signal.removeEventListener("abort", giveUp);
+        resolve(permit);
+      };
+      const giveUp = () => {
+        this.#waiting.delete(accept);
+        resolve(null);
+      };
+      if (signal.aborted || this.#waiting.size >= QUEUE_LENGTH_MAX) return giveUp();
+      signal.addEventListener("abort", giveUp, { once: true });
+      this.#waiting.add(accept);
+      this.#advance();
+    });
+  }
+
+  /** Called once for each permit, when it is given back. */
+  takeBack(): void {
+    this.#permitsOut -= 1;
+    if (this.#waiting.size > 0) this.#advance();
+  }
 
   /** A raised limit lets waiting requests go at once; a lowered one is reached as permits come back. */
-  function openQueue({ queueName, maxConcurrency }: PermitRequest): Queue {
+  #follow(maxConcurrency: number | null): void {
     const limit = maxConcurrency ?? Number.POSITIVE_INFINITY;
-    let queue = queues.get(queueName);
-    if (queue === undefined) {
-      queue = { permitsOut: 0, limit, waiting: new Set() };
-      queues.set(queueName, queue);
-    } else if (queue.limit !== limit) {
-      queue.limit = limit;
-      advance(queueName, queue);
-    }
-    return queue;
+    if (limit === this.#limit) return;
+    this.#limit = limit;
+    this.#advance();
   }
 
-  function advance(queueName: string, queue: Queue): void {
-    for (const accept of queue.waiting) {
-      if (queue.permitsOut >= queue.limit) return;
-      queue.waiting.delete(accept);
-      accept(handOut(queueName, queue));
+  #advance(): void {
+    for (const accept of this.#waiting) {
+      if (this.#permitsOut >= this.#limit) return;
+      this.#waiting.delete(accept);
+      accept(this.#handOut());
     }
   }
 
-  function handOut(queueName: string, queue: Queue): Permit {
-    queue.permitsOut += 1;
-    let isOut = true;
-    return {
-      release() {
-        if (!isOut) return;
-        isOut = false;
-        queue.permitsOut -= 1;
-        advance(queueName, queue);
-        removeIfIdle(queueName, queue);
-      },
-    };
+  #handOut(): Permit {
+    this.#permitsOut += 1;
+    return new Permit(this);
+  }
+}
+
+/** The right to one connection to an upstream host. It is given back once; disposing of it again does nothing. */
+export class Permit implements Disposable {
+  #queue: PermitQueue | null;
+
+  constructor(queue: PermitQueue) {
+    this.#queue = queue;
   }
 
-  function removeIfIdle(queueName: string, queue: Queue): void {
-    if (queue.permitsOut === 0 && queue.waiting.size === 0) queues.delete(queueName);
+  [Symbol.dispose](): void {
+    this.#queue?.takeBack();
+    this.#queue = null;
   }
 }

@@ -1,6 +1,5 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { requireCapability, resolveModel } from "#catalog/resolve.ts";
-import type { ResolvedModel } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
@@ -9,11 +8,10 @@ import type { Log } from "#kernel/log.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import type { SubjectPricing } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp, respond } from "./respond.ts";
 import { toAttribution } from "./attribution.ts";
 import type { Caller } from "#kernel/cancellation.ts";
-import { type Permit, createConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import {
   type Reservation,
   createMemorySemaphore,
@@ -22,14 +20,14 @@ import {
 import { free } from "#kernel/bytes.ts";
 import { toUpstreamHeaders } from "./headers.ts";
 import { type ParsedRequestBody, cutBody, parseRequestBody, spliceBody } from "./request-body.ts";
-import { createRoutes } from "./route.ts";
+import { type Route, createRoutes } from "./route.ts";
 import { type Shared, createShared } from "./shared.ts";
 import { type Upload, createUpload } from "./upload.ts";
 
 export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
-  readonly metrics: Pick<UsageMetrics, "count">;
+  readonly metrics: Pick<UsageMetrics, "open">;
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly log: Log;
@@ -87,13 +85,14 @@ export interface Exchange {
 
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
+  const { secrets, metrics, clock } = deps;
   const { accounts, upstream, stalls } = shared;
   const limiter = createConcurrencyLimiter();
   const buffered = createMemorySemaphore({
     bytesMax: deps.maxResponseBytes,
     totalBytesMax: deps.bufferedBytesTotalMax ?? BUFFERED_BYTES_TOTAL_MAX,
   });
-  const routeTo = createRoutes(deps.secrets);
+  const routeTo = createRoutes({ secrets, limiter, metrics, upstream });
   return {
     run,
     activeCount: () => accounts.openCount(),
@@ -112,29 +111,28 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     requireCapability(resolved, input.endpoint, parsed.stream);
     refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
 
-    const { provider, upstreamName } = resolved;
+    const route = routeTo(resolved, input.endpoint);
     const account = accounts.open(input.arrivedAtMs, {
-      subject: toSubject(input, parsed, resolved),
-      providerName: provider.name,
-      pricing: toPricing(resolved),
+      subject: toSubject(input, parsed, route),
+      providerName: route.proxiedBy.providerName,
+      counter: route.counter,
+      pricing: route.pricing,
     });
-    const reservation = input.reservation ?? null;
     const cancellation = shared.openCancellation(input.connection);
+    const { reservation = null } = input;
     if (reservation !== null) {
-      account.whenSettled(() => {
-        // An upstream that answered early may still be taking it; a cancelled one takes no more.
-        if (cancellation.signal.aborted) free(input.body);
-        reservation.close();
+      account.own({
+        [Symbol.dispose]() {
+          // An upstream that answered early may still be taking it; a cancelled one takes no more.
+          if (cancellation.signal.aborted) free(input.body);
+          reservation.close();
+        },
       });
     }
     try {
-      return await forward(input, parsed, resolved, {
-        proxiedBy: { providerName: provider.name, upstreamName },
-        idleMs: provider.timeoutReadSeconds * 1000,
-        account,
-        cancellation,
-        stalls,
-      });
+      const idleMs = resolved.provider.timeoutReadSeconds * 1000;
+      const open = { proxiedBy: route.proxiedBy, idleMs, account, cancellation, stalls };
+      return await forward(input, parsed, { route, open });
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
       cancellation.cancel("cancelled");
@@ -146,50 +144,42 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
   async function forward(
     input: ExchangeInput,
     parsed: ParsedRequestBody,
-    { provider, upstreamName }: ResolvedModel,
-    open: OpenExchange,
+    { route, open }: { readonly route: Route; readonly open: OpenExchange },
   ): Promise<ExchangeResult> {
-    const { account, cancellation } = open;
-    const route = routeTo(provider, input.endpoint);
-    const readMs = provider.timeoutReadSeconds * 1000;
-    const deadlineMs = deps.clock.monotonicMs() + readMs;
-    const leftMs = () => deadlineMs - deps.clock.monotonicMs();
+    const { account, cancellation, idleMs } = open;
+    const { queue, target, authorization } = route;
+    const { maxConcurrency } = route.model.provider;
+    const untilMs = parsed.stream ? null : clock.monotonicMs() + idleMs;
 
-    const permit =
-      limiter.tryAcquire({ queueName: route.queueName, maxConcurrency: provider.maxConcurrency }) ??
-      (await waitForPermit());
+    let permit = queue.tryAcquire(maxConcurrency);
+    if (permit === null) {
+      // For as long as reading may take, or until the caller leaves.
+      cancellation.arm(idleMs);
+      permit = await queue.acquire(maxConcurrency, cancellation.signal);
+    }
     if (permit === null) return giveUp(open, "timeout");
-    account.whenSettled(() => permit.release());
+    account.own(permit);
 
+    const body = toUpstreamBody(input, parsed, route.upstreamName);
+    const headers = toUpstreamHeaders(input.headers, {
+      authorization,
+      bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
+    });
     await accounts.written();
-    const body = toUpstreamBody(input, parsed, upstreamName);
-    const answer = await upstream.call({
+    const head = await upstream.call({
       method: "POST",
-      url: route.url,
-      route,
-      provider,
-      headers: toUpstreamHeaders(input.headers, {
-        credential: route.credential,
-        bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
-      }),
+      target,
+      headers,
       body,
       cancellation,
-      headLimitMs: parsed.stream ? () => readMs : leftMs,
+      headMs: idleMs,
+      untilMs,
     });
-    if (answer.kind === "failed") {
+    if (head.kind === "failed") {
       free(input.body);
-      return giveUp(open, answer.error);
+      return giveUp(open, head.error);
     }
-    return respond(open, answer, { streamed: parsed.stream, buffered });
-
-    /** For as long as reading may take, or until the caller leaves. */
-    function waitForPermit(): Promise<Permit | null> {
-      cancellation.arm(readMs);
-      return limiter.acquire(
-        { queueName: route.queueName, maxConcurrency: provider.maxConcurrency },
-        cancellation.signal,
-      );
-    }
+    return respond(open, head, { streamed: parsed.stream, buffered });
   }
 }
 
@@ -197,7 +187,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
 function toUpstreamBody(
   { body, reservation = null }: ExchangeInput,
   parsed: ParsedRequestBody,
-  upstreamName: string,
+  upstreamName: Uint8Array,
 ): Uint8Array<ArrayBuffer> | Upload {
   if (reservation === null) {
     const spliced = spliceBody(parsed, upstreamName);
@@ -221,16 +211,9 @@ function refuseLargeBatch({ inputItemCount }: ParsedRequestBody, itemsMax: numbe
   );
 }
 
-/** A model that was deleted meanwhile is charged as it was. */
-function toPricing({ model, prices }: ResolvedModel): SubjectPricing {
-  return { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null };
-}
-
-function toSubject(
-  input: ExchangeInput,
-  parsed: ParsedRequestBody,
-  { model, provider, upstreamName }: ResolvedModel,
-): UsageBeginning {
+function toSubject(input: ExchangeInput, parsed: ParsedRequestBody, route: Route): UsageBeginning {
+  const { model, provider, upstreamName } = route.model;
+  const { client, tags } = toAttribution(input.headers);
   return {
     arrivedAtUs: input.arrivedAtUs,
     principalId: input.caller.principalId,
@@ -241,7 +224,8 @@ function toSubject(
     model: model.alias,
     upstreamName,
     endpoint: input.endpoint,
-    ...toAttribution(input.headers),
+    client,
+    tags,
     streamed: parsed.stream,
   };
 }

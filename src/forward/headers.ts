@@ -53,19 +53,19 @@ const RESPONSE_DROPPED_PREFIXES = ["access-control-", "x-proxy-", "proxy-"] as c
 export const USER_AGENT_DEFAULT = "lockport";
 
 /**
- * The headers of an upstream call. `credential` is the provider's, and the caller's own is not among the rest. Pairs, and
+ * The headers of an upstream call. `authorization` is the provider's, and the caller's own is not among the rest. Pairs, and
  * not an object: a header may be called `__proto__`.
  */
 export function toUpstreamHeaders(
   caller: Headers,
-  { credential, bodyBytes }: { readonly credential: string | null; readonly bodyBytes: number },
+  { authorization, bodyBytes }: { readonly authorization: string | null; readonly bodyBytes: number },
 ): [string, string][] {
-  const named = namedByConnection(caller);
+  const named = namedByConnection(caller.get("connection"));
   const headers: [string, string][] = [
     ["accept-encoding", "identity"],
     ["content-length", String(bodyBytes)],
   ];
-  if (credential !== null) headers.push(["authorization", `Bearer ${credential}`]);
+  if (authorization !== null) headers.push(["authorization", authorization]);
   if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);
   caller.forEach((value, name) => {
     if (REQUEST_DROPPED.has(name) || hasPrefix(name, REQUEST_DROPPED_PREFIXES) || named?.has(name) === true)
@@ -97,7 +97,7 @@ export function toRelayHeaders(
   caller: Headers,
   { token, bodyBytes }: { readonly token: string; readonly bodyBytes: number | null },
 ): [string, string][] {
-  const named = namedByConnection(caller);
+  const named = namedByConnection(caller.get("connection"));
   const headers: [string, string][] = [["accept-encoding", "identity"]];
   if (bodyBytes !== null) headers.push(["content-length", String(bodyBytes)]);
   if (!caller.has("user-agent")) headers.push(["user-agent", USER_AGENT_DEFAULT]);
@@ -109,38 +109,47 @@ export function toRelayHeaders(
   return headers;
 }
 
+/** Whether a header of the upstream's response, by its name in lower case, goes no further. Those that `Connection` names go no further either. */
+export function isResponseDropped(name: string): boolean {
+  return RESPONSE_DROPPED.has(name) || hasPrefix(name, RESPONSE_DROPPED_PREFIXES);
+}
+
 export interface ProxiedBy {
   readonly providerName: string;
   /** Null for a relayed request that names no model. */
   readonly upstreamName: string | null;
+  /** What it adds to each response. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** The headers of a proxied response (section 1, rule 4, and section 7). */
-export function toCallerHeaders(upstream: Response, { providerName, upstreamName }: ProxiedBy): Headers {
-  const named = namedByConnection(upstream.headers);
-  const headers = new Headers();
-  upstream.headers.forEach((value, name) => {
-    if (RESPONSE_DROPPED.has(name) || hasPrefix(name, RESPONSE_DROPPED_PREFIXES) || named?.has(name) === true)
-      return;
-    headers.append(name, value);
-  });
-  setProxiedBy(headers, { providerName, upstreamName });
-  if (upstream.status >= 400) headers.set("x-proxy-error-source", "upstream");
+export function toProxiedBy(providerName: string, upstreamName: string | null): ProxiedBy {
+  return {
+    providerName,
+    upstreamName,
+    headers: [
+      ["x-proxy-provider", providerName],
+      ...(upstreamName === null ? [] : [["x-proxy-model", toFieldValue(upstreamName)] as const]),
+    ],
+  };
+}
+
+/** Makes what an upstream's response passes on the headers of a proxied response (section 1, rule 4, and section 7). */
+export function toCallerHeaders(passed: Headers, status: number, proxiedBy: ProxiedBy): Headers {
+  setProxiedBy(passed, proxiedBy);
+  if (status >= 400) passed.set("x-proxy-error-source", "upstream");
   // Foreign content on our origin: no sniffing, no scripts, no origin of its own to act from.
-  headers.set("x-content-type-options", "nosniff");
-  headers.set("content-security-policy", "sandbox");
-  return headers;
+  passed.set("x-content-type-options", "nosniff");
+  passed.set("content-security-policy", "sandbox");
+  return passed;
 }
 
 /** `x-proxy-provider` and `x-proxy-model`; also for a 502 in place of an upstream's answer. */
-export function setProxiedBy(headers: Headers, { providerName, upstreamName }: ProxiedBy): void {
-  headers.set("x-proxy-provider", providerName);
-  if (upstreamName !== null) headers.set("x-proxy-model", toFieldValue(upstreamName));
+export function setProxiedBy(headers: Headers, proxiedBy: ProxiedBy): void {
+  for (const [name, value] of proxiedBy.headers) headers.set(name, value);
 }
 
 /** Names are lower case in a `Headers`. Null, the common case, when `Connection` names nothing that it does not always name. */
-function namedByConnection(headers: Headers): ReadonlySet<string> | null {
-  const connection = headers.get("connection");
+export function namedByConnection(connection: string | null): ReadonlySet<string> | null {
   if (connection === null || connection === "keep-alive" || connection === "close") return null;
   return new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
 }

@@ -2,45 +2,45 @@ import { createChatMeter } from "#usage/meter-chat.ts";
 import { createMessagesMeter } from "#usage/meter-messages.ts";
 import type { Meter, MeterReading } from "#usage/meter.ts";
 import { createDecoder, isPlain } from "./decode.ts";
+import type { UpstreamHead } from "./upstream-head.ts";
 
 /** Watches the bytes of one response, which go on as they are; of a compressed body the meter reads a decoded copy. */
 export interface Metering {
   /** Null, or a promise to await before the next chunk, when decoding lags behind. Of a chunk over 16 KiB nothing is read later. */
   push(chunk: Uint8Array): Promise<void> | null;
   /** Called once, when no chunk comes any more, however the response ended. Never rejects. */
-  finish(): Promise<MeterReading>;
+  finish(): MeterReading | Promise<MeterReading>;
 }
 
 /** Whether the response itself is a stream of events: its content type decides, not the request. */
-export function isEventStream(headers: Headers): boolean {
-  const contentType = headers.get("content-type");
+export function isEventStream({ contentType }: Pick<UpstreamHead, "contentType">): boolean {
   return contentType !== null && /^\s*text\/event-stream\s*(;|$)/i.test(contentType);
 }
 
 /** What tells nothing of usage: audio, or plain text passed on as it comes. It is not collected for a meter in vain. */
 const UNMETERED: Metering = {
   push: () => null,
-  finish: () => Promise.resolve({ usage: null, errorKind: null, complete: false }),
+  finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
 /** `passedOn`: the body is not buffered, so that only a stream of events is worth watching. */
-export function createMetering({ status, headers }: Response, passedOn: boolean): Metering {
-  if (passedOn && !isEventStream(headers)) return UNMETERED;
-  return watch(createChatMeter({ streamed: isEventStream(headers), statusCode: status }), headers);
+export function createMetering(head: UpstreamHead, passedOn: boolean): Metering {
+  const streamed = isEventStream(head);
+  if (passedOn && !streamed) return UNMETERED;
+  return watch(createChatMeter({ streamed, statusCode: head.response.status }), head);
 }
 
 /** Metering of a relayed response, which is never buffered: a stream of events, or JSON. `counting`: the call counts tokens and uses none. */
 export function createRelayMetering(
-  { status, headers }: Response,
+  head: UpstreamHead,
   { counting }: { readonly counting: boolean },
 ): Metering {
-  const streamed = isEventStream(headers);
-  if (!streamed && !/\bjson\b/i.test(headers.get("content-type") ?? "json")) return UNMETERED;
-  return watch(createMessagesMeter({ streamed, statusCode: status, counting }), headers);
+  const streamed = isEventStream(head);
+  if (!streamed && !/\bjson\b/i.test(head.contentType ?? "json")) return UNMETERED;
+  return watch(createMessagesMeter({ streamed, statusCode: head.response.status, counting }), head);
 }
 
-function watch(meter: Meter, headers: Headers): Metering {
-  const contentEncoding = headers.get("content-encoding");
+function watch(meter: Meter, { contentEncoding }: UpstreamHead): Metering {
   return contentEncoding === null || isPlain(contentEncoding)
     ? watchPlain(meter)
     : watchEncoded(meter, contentEncoding);
@@ -52,7 +52,7 @@ function watchPlain(meter: Meter): Metering {
       meter.push(chunk);
       return null;
     },
-    finish: () => Promise.resolve(meter.finish()),
+    finish: () => meter.finish(),
   };
 }
 

@@ -2,12 +2,14 @@ import { ProxyError } from "#kernel/errors.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type Account, createUnrecordedAccount } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp, passOn } from "./respond.ts";
-import { toRelayHeaders } from "./headers.ts";
+import { toProxiedBy, toRelayHeaders } from "./headers.ts";
 import { createRelayMetering } from "./metering.ts";
 import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
 import { type RelayInput, toAccountSubject } from "./relay-subject.ts";
 import type { Shared } from "./shared.ts";
-import type { BodySource, UpstreamBody } from "./upstream.ts";
+import type { BodySource } from "./upload.ts";
+import type { UpstreamBody } from "./upstream.ts";
+import type { UpstreamHead } from "./upstream-head.ts";
 
 export interface Relay {
   /**
@@ -40,8 +42,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   const { baseUrl, connectSeconds = CONNECT_SECONDS, silenceSeconds = SILENCE_SECONDS } = options;
   const idleMs = silenceSeconds * 1000;
   const provider = { verifyTls: true, caPem: null, timeoutConnectSeconds: connectSeconds };
-  // There is one host, and so one count of warm connections.
-  const route = {};
+  const target = upstream.openTarget(baseUrl, provider);
   const budget = createScanBudget(options.scannedBytesTotalMax);
 
   return {
@@ -74,7 +75,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const open = begin(input, account, () => passage.asked);
     const scan = createAskedScan(budget);
     // Runs as well when the upload is never read to its end.
-    account.whenSettled(() => scan.release());
+    account.own({ [Symbol.dispose]: () => scan.release() });
     const watched: BodySource = {
       sizeBytes: source.sizeBytes,
       async next() {
@@ -104,7 +105,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     return {
       // A getter, since the model of a streamed body becomes known while it is being sent.
       get proxiedBy() {
-        return { providerName: RELAY_PROVIDER, upstreamName: findAsked().model };
+        return toProxiedBy(RELAY_PROVIDER, findAsked().model);
       },
       idleMs,
       account,
@@ -120,19 +121,19 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       await accounts.written();
       const head = await upstream.call({
         method,
+        target,
         url: baseUrl + path + query,
-        route,
-        provider,
         headers: toRelayHeaders(headers, { token, bodyBytes: toSizeBytes(body) }),
         body,
         cancellation,
-        headLimitMs: () => idleMs,
+        headMs: idleMs,
+        untilMs: null,
       });
       if (head.kind === "failed") return await giveUp(open, head.error);
       account.answered(head.response.status);
       const counting = COUNTING_PATH.test(path);
-      const answer = await passOn(open, head, createRelayMetering(head.response, { counting }));
-      if (method === "HEAD" && answer.kind === "responded") keepLength(head.response, answer.response);
+      const answer = await passOn(open, head, createRelayMetering(head, { counting }));
+      if (method === "HEAD" && answer.kind === "responded") keepLength(head, answer.response);
       return answer;
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
@@ -159,7 +160,7 @@ function toSizeBytes(body: UpstreamBody): number | null {
 }
 
 /** A HEAD says how long the body would be (RFC 9110, section 9.3.2); there is none whose framing would be ours. */
-function keepLength(from: Response, to: Response): void {
-  const length = from.headers.get("content-length");
+function keepLength({ response }: UpstreamHead, to: Response): void {
+  const length = response.headers.get("content-length");
   if (length !== null) to.headers.set("content-length", length);
 }

@@ -42,8 +42,13 @@ export function parseRequestBody(body: Uint8Array, endpoint: ServedEndpoint): Pa
   return { body, model: alias, stream: stream !== null && isTrue(body, stream), inputItemCount, scanned };
 }
 
-/** The body that goes upstream. */
-export function spliceBody(parsed: ParsedRequestBody, upstreamName: string): Uint8Array<ArrayBuffer> {
+/** An upstream model name as a body holds it. */
+export function toJsonText(upstreamName: string): Uint8Array {
+  return Buffer.from(JSON.stringify(upstreamName));
+}
+
+/** The body that goes upstream. `upstreamName` is JSON. */
+export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Uint8Array<ArrayBuffer> {
   return Buffer.concat(cutBody(parsed, upstreamName));
 }
 
@@ -52,16 +57,15 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: string): Uin
  * which become the upstream model name, and on a streamed request `stream_options.include_usage`, which becomes true
  * (section 1, rule 2).
  */
-export function cutBody(parsed: ParsedRequestBody, upstreamName: string): Uint8Array[] {
+export function cutBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Uint8Array[] {
   const { body, scanned, stream } = parsed;
   const edits: Edit[] = [];
-  const name = Buffer.from(JSON.stringify(upstreamName));
   let lastStream: Edit | null = null;
   let lastOptions: Edit | null = null;
   for (const { name: field, start, end } of scanned.members) {
     // The last occurrence of a repeated field counts. The others are made equal to it, for an upstream that reads the first.
     if (field === "model") {
-      edits.push({ start, end, bytes: name });
+      edits.push({ start, end, bytes: upstreamName });
     } else if (field === "stream") {
       if (lastStream !== null) edits.push(lastStream);
       lastStream = { start, end, bytes: stream ? TRUE : FALSE };

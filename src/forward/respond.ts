@@ -1,15 +1,14 @@
 import type { TransportError } from "#usage/event.ts";
-import { SHORT_BODY_BYTES_MAX } from "#usage/meter.ts";
 import type { Account } from "./account.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import { type ProxiedBy, toCallerHeaders } from "./headers.ts";
 import { type MemorySemaphore, type Reservation, UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { free, joinPieces } from "#kernel/bytes.ts";
-import { bufferBody, readLength } from "./response-buffer.ts";
+import { bufferBody, SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import { type Metering, createMetering, isEventStream } from "./metering.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 import { type BodyReader, WRITE_STALL_MS_MAX, createTee, readChunk } from "./tee.ts";
-import type { UpstreamHead } from "./upstream.ts";
+import type { UpstreamHead } from "./upstream-head.ts";
 
 /** The end of an exchange, as the caller's connection is to be told. */
 export type ForwardResult =
@@ -48,8 +47,11 @@ export function respond(
   options: ResponseOptions,
 ): Promise<ForwardResult> {
   open.account.answered(head.response.status);
-  return isPassedOn(head.response, options.streamed)
-    ? passOn(open, head, createMetering(head.response, true))
+  if (isPassedOn(head, options.streamed)) return passOn(open, head, createMetering(head, true));
+  const { lengthBytes } = head;
+  const isShort = lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX;
+  return isShort && lengthBytes <= options.buffered.bytesMax
+    ? respondShort(open, head)
     : respondWhole(open, head, options.buffered);
 }
 
@@ -74,6 +76,30 @@ export async function giveUp(
   };
 }
 
+/** A short unary response comes with its head or shortly after it, and is read at once. */
+async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<ForwardResult> {
+  const { account, cancellation } = open;
+  let bytes: Uint8Array;
+  try {
+    bytes = await head.response.bytes();
+  } catch {
+    return giveUp(open, toBreak(cancellation));
+  }
+  if (bytes.length > 0) account.firstByte();
+  const metering = createMetering(head, false);
+  const lagging = metering.push(bytes);
+  if (lagging !== null) await lagging;
+  head.readToEnd();
+  cancellation.release();
+  await settleAnswered(account, metering);
+  return { kind: "responded", response: toResponse(head, open, bytes) };
+}
+
+async function settleAnswered(account: Account, metering: Metering): Promise<void> {
+  const metered = metering.finish();
+  await account.settle({ kind: "answered", metered: metered instanceof Promise ? await metered : metered });
+}
+
 /** A unary response is buffered until it is complete, so that any failure on the way is a clean 502. */
 async function respondWhole(
   open: OpenExchange,
@@ -81,8 +107,8 @@ async function respondWhole(
   semaphore: MemorySemaphore,
 ): Promise<ForwardResult> {
   const { account, cancellation } = open;
-  const metering = createMetering(head.response, false);
-  const lengthBytes = readLength(head.response);
+  const metering = createMetering(head, false);
+  const { lengthBytes } = head;
   const isShort = lengthBytes !== null && lengthBytes <= UNCOUNTED_BYTES_MAX;
   const reservation = isShort ? null : semaphore.reserve({ lengthBytes, signal: cancellation.signal });
   const held = await bufferBody(head.response, {
@@ -104,7 +130,7 @@ async function respondWhole(
     cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
     cancellation.letIdle();
   }
-  await account.settle({ kind: "answered", metered: await metering.finish() });
+  await settleAnswered(account, metering);
   const body = counted === null ? joinPieces(held.pieces) : handOut(held.pieces, counted, cancellation);
   return { kind: "responded", response: toResponse(head, open, body) };
 }
@@ -147,7 +173,7 @@ function handOut(
 }
 
 /** A meter may keep a shorter chunk; such ones are left to the collection of garbage. */
-const FREED_BYTES_MIN = 2 * SHORT_BODY_BYTES_MAX;
+const FREED_BYTES_MIN = 32 * 1024;
 
 /** Passes a body on from its first byte. Until then nothing was sent, and any failure is still a clean 502. */
 export async function passOn(
@@ -168,7 +194,7 @@ export async function passOn(
   if (reader === null || first === null) {
     head.readToEnd();
     cancellation.release();
-    await account.settle({ kind: "answered", metered: await metering.finish() });
+    await settleAnswered(account, metering);
     return { kind: "responded", response: toResponse(head, open, null) };
   }
   account.firstByte();
@@ -190,7 +216,7 @@ export async function passOn(
         await account.settle({ kind: "answered", metered });
       } else if (ending === "cancelled") {
         // A body that is no event stream has no last event: only its end tells that the caller had all of it.
-        const complete = metered.complete && isEventStream(response.headers);
+        const complete = metered.complete && isEventStream(head);
         await account.settle({ kind: "cancelled", metered: { ...metered, complete } });
       } else {
         await account.settle({ kind: "unreachable", error: toBreak(cancellation), metered });
@@ -205,25 +231,23 @@ function toBreak(cancellation: Cancellation): TransportError {
 }
 
 /** A stream is never buffered: an event stream, and what was asked for as a stream and is neither an error nor JSON. */
-function isPassedOn({ status, headers }: Response, streamed: boolean): boolean {
-  if (isEventStream(headers)) return true;
-  return streamed && status < 400 && !/\bjson\b/i.test(headers.get("content-type") ?? "json");
+function isPassedOn(head: UpstreamHead, streamed: boolean): boolean {
+  if (isEventStream(head)) return true;
+  return streamed && head.response.status < 400 && !/\bjson\b/i.test(head.contentType ?? "json");
 }
 
 /** Statuses without a body: a `Response` refuses one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5). */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
 function toResponse(
-  { response: upstream }: UpstreamHead,
+  head: UpstreamHead,
   { proxiedBy }: OpenExchange,
   body: Uint8Array | ReadableStream<Uint8Array> | null,
 ): Response {
-  const headers = toCallerHeaders(upstream, proxiedBy);
-  const sent = body instanceof Uint8Array && !headers.has("content-type") ? toUntyped(body) : body;
-  return new Response(NULL_BODY_STATUSES.has(upstream.status) ? null : sent, {
-    status: upstream.status,
-    headers,
-  });
+  const { status } = head.response;
+  const headers = toCallerHeaders(head.headers, status, proxiedBy);
+  const sent = body instanceof Uint8Array && head.contentType === null ? toUntyped(body) : body;
+  return new Response(NULL_BODY_STATUSES.has(status) ? null : sent, { status, headers });
 }
 
 /**

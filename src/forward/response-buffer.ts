@@ -1,5 +1,6 @@
 import type { Reservation } from "#kernel/memory-semaphore.ts";
 import { type BodyReader, readChunk } from "./tee.ts";
+import { toLength } from "./upstream-head.ts";
 
 export type BufferedBody =
   /** All of it, in the pieces in which it came. */
@@ -17,7 +18,7 @@ export interface BufferOptions {
 }
 
 /** A body known to be so short comes with its head or shortly after, and is read at once: 4 µs cheaper (measured). */
-const SHORT_BODY_BYTES_MAX = 16 * 1024;
+export const SHORT_BODY_BYTES_MAX = 16 * 1024;
 
 /** Reads a body to its end; one that is, or says that it is, larger than allowed is left where it stands. Never throws. */
 export async function bufferBody(response: Response, options: BufferOptions): Promise<BufferedBody> {
@@ -38,9 +39,7 @@ export async function bufferBody(response: Response, options: BufferOptions): Pr
  * (RFC 9112, section 6.3), and the runtime lets a repeated one pass, joined by a comma.
  */
 export function readLength({ headers }: Pick<Response, "headers">): number | null {
-  const length = headers.get("content-length");
-  if (length === null || headers.has("transfer-encoding") || !/^\d+$/.test(length)) return null;
-  return Number(length);
+  return headers.has("transfer-encoding") ? null : toLength(headers.get("content-length"));
 }
 
 async function bufferShortBody(

@@ -1,40 +1,73 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { openCredential, type Provider } from "#catalog/provider.ts";
+import { openCredential } from "#catalog/provider.ts";
 import { upstreamUrl } from "#catalog/resolve.ts";
+import type { ResolvedModel } from "#catalog/snapshot.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
+import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
+import type { SubjectPricing } from "./account.ts";
+import type { ConcurrencyLimiter, PermitQueue } from "./concurrency-limiter.ts";
+import { type ProxiedBy, toProxiedBy } from "./headers.ts";
+import { toJsonText } from "./request-body.ts";
+import type { Upstream, UpstreamTarget } from "./upstream.ts";
 
-/** Where a request goes and with which credential. Held in memory only, and never logged. */
-export interface UpstreamRoute {
-  readonly url: string;
-  /** The line that it waits in: `max_concurrency` counts per provider and host. */
-  readonly queueName: string;
-  readonly credential: string | null;
+/** What is the same for all requests to a model's endpoint. Held in memory only, and never logged: it holds the credential. */
+export interface Route {
+  readonly model: ResolvedModel;
+  readonly target: UpstreamTarget;
+  /** `max_concurrency` counts per provider and host. */
+  readonly queue: PermitQueue;
+  /** The provider's, as `Authorization` says it; null when it has none. */
+  readonly authorization: string | null;
+  /** The upstream model name as it stands in a body. */
+  readonly upstreamName: Uint8Array;
+  readonly proxiedBy: ProxiedBy;
+  readonly counter: UsageCounter;
+  readonly pricing: SubjectPricing;
 }
 
+export interface RouteDeps {
+  readonly secrets: SecretBox;
+  readonly limiter: ConcurrencyLimiter;
+  readonly metrics: Pick<UsageMetrics, "open">;
+  readonly upstream: Upstream;
+}
+
+type Routes = { [endpoint in ServedEndpoint]?: Route };
+
 /**
- * The routes to each provider, made once for each state of it: opening the credential and parsing the URL on every
- * request would cost more than reading its body. A change makes a new `Provider`, and the old one's routes go with it.
+ * The routes of each model, made once for each state of it: opening the credential and parsing the URL on every request
+ * would cost more than reading its body. A change of the catalog makes a new `ResolvedModel`, and the old one's routes go
+ * with it.
  */
-export function createRoutes(
-  secrets: SecretBox,
-): (provider: Provider, endpoint: ServedEndpoint) => UpstreamRoute {
-  const known = new WeakMap<Provider, Map<ServedEndpoint, UpstreamRoute>>();
-  return (provider, endpoint) => {
-    let routes = known.get(provider);
+export function createRoutes(deps: RouteDeps): (model: ResolvedModel, endpoint: ServedEndpoint) => Route {
+  const known = new WeakMap<ResolvedModel, Routes>();
+  return (model, endpoint) => {
+    let routes = known.get(model);
     if (routes === undefined) {
-      routes = new Map();
-      known.set(provider, routes);
+      routes = {};
+      known.set(model, routes);
     }
-    let route = routes.get(endpoint);
-    if (route === undefined) {
-      const url = upstreamUrl(provider, endpoint);
-      route = {
-        url,
-        queueName: `${provider.id} ${new URL(url).host}`,
-        credential: openCredential(secrets, provider),
-      };
-      routes.set(endpoint, route);
-    }
-    return route;
+    return (routes[endpoint] ??= makeRoute(model, endpoint, deps));
+  };
+}
+
+function makeRoute(
+  resolved: ResolvedModel,
+  endpoint: ServedEndpoint,
+  { secrets, limiter, metrics, upstream }: RouteDeps,
+): Route {
+  const { model, provider, upstreamName, prices } = resolved;
+  const url = upstreamUrl(provider, endpoint);
+  const credential = openCredential(secrets, provider);
+  return {
+    model: resolved,
+    target: upstream.openTarget(url, provider),
+    queue: limiter.openQueue(`${provider.id} ${new URL(url).host}`),
+    authorization: credential === null ? null : `Bearer ${credential}`,
+    upstreamName: toJsonText(upstreamName),
+    proxiedBy: toProxiedBy(provider.name, upstreamName),
+    counter: metrics.open({ endpoint, provider: provider.name, model: model.alias }),
+    // A model that is deleted while its request runs is charged as it was.
+    pricing: { known: prices, findIn: (catalog) => catalog.findModelById(model.id)?.prices ?? null },
   };
 }

@@ -1,8 +1,8 @@
 import { type Caller, Cancellation } from "#kernel/cancellation.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
-import { type Accounts, type AccountsDeps, createAccounts } from "./account.ts";
+import { Accounts, type AccountsDeps } from "./account.ts";
 import { type SlowConsumers, createSlowConsumers } from "./slow-consumers.ts";
-import { type Upstream, createUpstream } from "./upstream.ts";
+import { Upstream } from "./upstream.ts";
 
 /** What the data plane and the relay have in common. */
 export interface Shared {
@@ -25,8 +25,8 @@ export function createShared(deps: AccountsDeps): Shared {
     isHalting: () => halting,
   };
   return {
-    accounts: createAccounts(deps),
-    upstream: createUpstream(clock),
+    accounts: new Accounts(deps),
+    upstream: new Upstream(clock),
     stalls: createSlowConsumers({ monotonicMs }),
     openCancellation: (caller) => new Cancellation(caller, options),
     halt() {

@@ -1,4 +1,10 @@
-import type { BodySource } from "./upstream.ts";
+/** A body that is passed on as it comes. */
+export interface BodySource {
+  /** Null when it is not known beforehand. */
+  readonly sizeBytes: number | null;
+  /** The next bytes, asked for when those before have left; or null at the end. Throws when the body breaks off, or is refused after all. */
+  next(): Promise<Uint8Array | null>;
+}
 
 /** Limit of one write: the runtime keeps a second copy of the part that the connection does not take at once. */
 const WRITE_BYTES_MAX = 256 * 1024;
@@ -26,4 +32,46 @@ function* toWrites(pieces: readonly Uint8Array[]): Generator<Uint8Array, void> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += WRITE_BYTES_MAX) yield piece.subarray(at, at + WRITE_BYTES_MAX);
   }
+}
+
+/**
+ * A body that says when its connection stands (DNS, TCP and TLS are done): a direct stream is pulled only then. It is the
+ * one exact way to time connecting with `fetch`. Its length is known, so it is not sent in chunks.
+ */
+export function toConnectedBody(body: Uint8Array, onConnected: () => void): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    type: "direct",
+    pull(controller) {
+      onConnected();
+      void controller.write(body);
+      controller.close();
+    },
+  });
+}
+
+/** A body that is sent piece by piece. `onMoved` is called when its connection stands and for each piece. */
+export function toStreamedBody(source: BodySource, onMoved: () => void): ReadableStream<Uint8Array> {
+  let isTaken = true;
+  return new ReadableStream<Uint8Array>({
+    type: "direct",
+    async pull(controller) {
+      onMoved();
+      try {
+        for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
+          onMoved();
+          // An upstream that answers early takes no more of it. The caller is let finish, so that it comes to read.
+          if (!isTaken) continue;
+          await controller.write(chunk);
+          await controller.flush();
+        }
+        if (isTaken) controller.close();
+      } catch (failure) {
+        // Never a clean end: what was sent so far is no whole body.
+        if (isTaken) controller.close(failure instanceof Error ? failure : new Error("the body broke off"));
+      }
+    },
+    cancel() {
+      isTaken = false;
+    },
+  });
 }

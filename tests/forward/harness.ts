@@ -4,7 +4,7 @@ import type { Model } from "#catalog/model.ts";
 import type { PriceRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
 import { type Exchange, type ExchangeDeps, createExchange } from "#forward/exchange.ts";
-import { setProxiedBy } from "#forward/headers.ts";
+import { setProxiedBy, toProxiedBy } from "#forward/headers.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -98,7 +98,7 @@ export function startProxy(setup: Setup): Proxy {
         if (result.kind === "responded") return result.response;
         if (result.kind === "cancelled") return new Response(null, { status: 499 });
         const response = Response.json({ unreachable: result.error }, { status: 502 });
-        setProxiedBy(response.headers, { providerName: result.provider, upstreamName: result.upstreamName });
+        setProxiedBy(response.headers, toProxiedBy(result.provider, result.upstreamName));
         return response;
       } catch (failure) {
         if (failure instanceof ProxyError)

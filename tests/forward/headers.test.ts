@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { toCallerHeaders, toUpstreamHeaders } from "#forward/headers.ts";
+import { toCallerHeaders, toProxiedBy, toUpstreamHeaders } from "#forward/headers.ts";
 import type { UpstreamScript } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";
 import { CHAT, COMPLETION, CREDENTIAL } from "./harness.ts";
@@ -103,7 +103,7 @@ describe("request headers", () => {
     const headers = toUpstreamHeaders(
       new Headers({ expect: "100-continue", "content-length": "3", host: "x" }),
       {
-        credential: null,
+        authorization: null,
         bodyBytes: 77,
       },
     );
@@ -191,9 +191,7 @@ describe("response headers", () => {
 
   test("x-proxy-error-source is upstream for a status of 400 and above, and absent below", () => {
     const sourceOf = (status: number) =>
-      toCallerHeaders(new Response(null, { status }), { providerName: "p", upstreamName: "u" }).get(
-        "x-proxy-error-source",
-      );
+      toCallerHeaders(new Headers(), status, toProxiedBy("p", "u")).get("x-proxy-error-source");
     expect([200, 302, 399, 400, 404, 429, 500, 599].map(sourceOf)).toEqual([
       null,
       null,
@@ -204,7 +202,7 @@ describe("response headers", () => {
 
   test("an upstream name is percent-encoded where it is not printable ASCII", () => {
     const modelOf = (upstreamName: string) =>
-      toCallerHeaders(new Response(null), { providerName: "p", upstreamName }).get("x-proxy-model");
+      toCallerHeaders(new Headers(), 200, toProxiedBy("p", upstreamName)).get("x-proxy-model");
     expect(modelOf("org/model:7b@q4 x")).toBe("org/model:7b@q4 x");
     expect(modelOf("modèle-日本")).toBe("mod%C3%A8le-%E6%97%A5%E6%9C%AC");
     expect(modelOf("a\u007fb")).toBe("a%7Fb");
@@ -212,7 +210,7 @@ describe("response headers", () => {
 
   test("blanks at the ends of an upstream name are percent-encoded, since a field value has none there", () => {
     const modelOf = (upstreamName: string) =>
-      toCallerHeaders(new Response(null), { providerName: "p", upstreamName }).get("x-proxy-model");
+      toCallerHeaders(new Headers(), 200, toProxiedBy("p", upstreamName)).get("x-proxy-model");
     expect(modelOf(" lead")).toBe("%20lead");
     expect(modelOf("trail  ")).toBe("trail%20%20");
     expect(modelOf(" a b ")).toBe("%20a b%20");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { parseRequestBody, spliceBody } from "#forward/request-body.ts";
+import { parseRequestBody, spliceBody, toJsonText } from "#forward/request-body.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { NAMED_MEMBERS_MAX } from "#forward/json-scan.ts";
 
@@ -352,7 +352,7 @@ function parse(body: Uint8Array | string, endpoint: ServedEndpoint = "chat") {
 }
 
 function spliced(body: string, endpoint: ServedEndpoint = "chat"): string {
-  return Buffer.from(spliceBody(parse(body, endpoint), UPSTREAM)).toString();
+  return Buffer.from(spliceBody(parse(body, endpoint), toJsonText(UPSTREAM))).toString();
 }
 
 function refusal(body: Uint8Array | string): ProxyError | null {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { Cancellation } from "#kernel/cancellation.ts";
-import type { BodySource } from "#forward/upstream.ts";
-import { createUpstream } from "#forward/upstream.ts";
+import type { BodySource } from "#forward/upload.ts";
+import { Upstream } from "#forward/upstream.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { type ScriptedUpstream, startUpstream } from "../support/upstream.ts";
@@ -14,15 +14,19 @@ let upstream: ScriptedUpstream;
 afterEach(() => upstream.stop());
 
 function callWith(body: BodySource) {
-  return createUpstream(clock).call({
+  const caller = new Upstream(clock);
+  return caller.call({
     method: "POST",
-    url: `http://127.0.0.1:${upstream.port}/v1/messages`,
-    route: {},
-    provider: { verifyTls: true, caPem: null, timeoutConnectSeconds: 5 },
+    target: caller.openTarget(`http://127.0.0.1:${upstream.port}/v1/messages`, {
+      verifyTls: true,
+      caPem: null,
+      timeoutConnectSeconds: 5,
+    }),
     headers: [],
     body,
     cancellation: new Cancellation(new AbortController(), { limits: deadlines }),
-    headLimitMs: () => 5_000,
+    headMs: 5_000,
+    untilMs: null,
   });
 }
 

@@ -1,5 +1,5 @@
 import type { ForwardResult } from "#forward/respond.ts";
-import { setProxiedBy } from "#forward/headers.ts";
+import { setProxiedBy, toProxiedBy } from "#forward/headers.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { CALLER_GONE_STATUS, toErrorResponse } from "#http/door/envelope.ts";
 
@@ -9,6 +9,6 @@ export function toExchangeResponse(answer: ForwardResult, request: Request): Res
   if (answer.kind === "cancelled") return new Response(null, { status: CALLER_GONE_STATUS });
   const error = new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
   const response = toErrorResponse(error, request);
-  setProxiedBy(response.headers, { providerName: answer.provider, upstreamName: answer.upstreamName });
+  setProxiedBy(response.headers, toProxiedBy(answer.provider, answer.upstreamName));
   return response;
 }

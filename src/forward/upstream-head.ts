@@ -1,0 +1,76 @@
+import { isResponseDropped, namedByConnection } from "./headers.ts";
+import type { WarmConnections } from "./warm.ts";
+
+/** Limit of a response's header names and values together. The runtime itself lets 600 KB of one header pass. */
+export const RESPONSE_HEAD_BYTES_MAX = 64 * 1024;
+
+/** A response whose head has come and whose body has not been touched. Its headers are read once. */
+export class UpstreamHead {
+  readonly kind = "head";
+  readonly response: Response;
+  /** Those that go on to the caller. */
+  readonly headers: Headers;
+  readonly contentType: string | null;
+  readonly contentEncoding: string | null;
+  /** What the head says of the body's length; null when it says nothing that counts (`toLength`). */
+  readonly lengthBytes: number | null;
+  readonly isRelayable: boolean;
+  readonly #warm: WarmConnections | null;
+
+  /** `warm`: where the connection counts once it is idle; null when it is not kept. */
+  constructor(response: Response, warm: WarmConnections | null) {
+    const { status, headers } = response;
+    const passed = new Headers(headers);
+    const read: ReadHead = { ...UNREAD };
+    headers.forEach((value, name) => {
+      read.sizeBytes += name.length + value.length;
+      if (name === "content-type") read.contentType = value;
+      else if (name === "content-encoding") read.contentEncoding = value;
+      else if (isResponseDropped(name)) {
+        passed.delete(name);
+        if (name === "content-length") read.length = value;
+        else if (name === "connection") read.connection = value;
+        else if (name === "transfer-encoding") read.isInChunks = true;
+      }
+    });
+    const named = namedByConnection(read.connection);
+    // Asked for by the names that are there: `Connection` may name what is no name of a header.
+    if (named !== null) headers.forEach((_, name) => void (named.has(name) && passed.delete(name)));
+    this.response = response;
+    this.headers = passed;
+    this.contentType = read.contentType;
+    this.contentEncoding = read.contentEncoding;
+    this.lengthBytes = read.isInChunks ? null : toLength(read.length);
+    // A `Response` of ours cannot carry a status outside 200 to 599.
+    this.isRelayable = status >= 200 && status <= 599 && read.sizeBytes <= RESPONSE_HEAD_BYTES_MAX;
+    this.#warm = read.connection?.toLowerCase() === "close" ? null : warm;
+  }
+
+  /** Call it when the body was read to its end: the connection counts as idle from then on. */
+  readToEnd(): void {
+    this.#warm?.put();
+  }
+}
+
+/** The length that a `content-length` tells; the runtime lets a repeated one pass, joined by a comma, which tells none. */
+export function toLength(contentLength: string | null): number | null {
+  return contentLength === null || !/^\d+$/.test(contentLength) ? null : Number(contentLength);
+}
+
+interface ReadHead {
+  sizeBytes: number;
+  contentType: string | null;
+  contentEncoding: string | null;
+  connection: string | null;
+  length: string | null;
+  isInChunks: boolean;
+}
+
+const UNREAD: ReadHead = {
+  sizeBytes: 0,
+  contentType: null,
+  contentEncoding: null,
+  connection: null,
+  length: null,
+  isInChunks: false,
+};
