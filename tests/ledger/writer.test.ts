@@ -28,6 +28,20 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 let counter = 0;
 
+/** Counts each run and each look-up of the statements that are prepared from now on. */
+function countStatements(database: Database, statements: { count: number }): void {
+  const prepare = database.prepare.bind(database);
+  Object.assign(database, {
+    prepare(sql: string) {
+      const statement = prepare(sql);
+      const [run, get] = [statement.run.bind(statement), statement.get.bind(statement)];
+      statement.run = (...values) => ((statements.count += 1), run(...values));
+      statement.get = (...values) => ((statements.count += 1), get(...values));
+      return statement;
+    },
+  });
+}
+
 /** A journal and a writer on it, without threads: what the Worker does, step by step. */
 function createBench(readBytesMax?: number) {
   counter += 1;
@@ -37,8 +51,10 @@ function createBench(readBytesMax?: number) {
   const databasePath = join(directory, "usage.db");
   prepareUsageDatabase(databasePath);
   const damage: { lines: number; tornBytes: number }[] = [];
+  const statements = { count: 0 };
   const openWriter = () => {
     const database = openForWriting(databasePath);
+    countStatements(database, statements);
     // The tests are about what is written, not about when the disk has it.
     database.run("PRAGMA synchronous = OFF");
     return new UsageWriter({
@@ -50,6 +66,7 @@ function createBench(readBytesMax?: number) {
   };
   return {
     damage,
+    statements,
     databasePath,
     openWriter,
     append: (segment: number, bytes: Uint8Array) =>
@@ -168,6 +185,29 @@ describe("totals", () => {
 });
 
 describe("the journal", () => {
+  test("costs one statement for each event and one for each total, however many events a batch has", () => {
+    const bench = createBench();
+    const writer = bench.openWriter();
+    const encoder = new LineEncoder();
+    let sequence = 0;
+    const write = (count: number) => {
+      for (let index = 0; index < count; index += 1) {
+        sequence += 1;
+        const subject = { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + sequence };
+        bench.append(1, encoder.begin(1, sequence, subject));
+        bench.append(1, encoder.end(1, sequence, ENDING));
+      }
+      const before = bench.statements.count;
+      drain(writer);
+      return bench.statements.count - before;
+    };
+    write(1);
+    // The total of the hour, that of the day, and how far the journal is.
+    expect(write(1)).toBe(1 + 3);
+    expect(write(300)).toBe(300 + 3);
+    writer.close();
+  });
+
   test("events of one instant get ids that follow one another", () => {
     const bench = createBench();
     const writer = bench.openWriter();

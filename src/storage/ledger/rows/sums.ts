@@ -2,6 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { UnitTotals } from "#kernel/units.ts";
 import { REPORT_UNITS, UNIT_COLUMNS, UNIT_TABLE } from "#kernel/units.ts";
 import type { UsageFigures } from "#usage/journal-line.ts";
+import type { ReportedUsage } from "#usage/event.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 
 /** 10^9 pico: the seam of the two halves of an amount. */
@@ -33,6 +34,23 @@ export interface CountedEvent {
   readonly result: number;
   readonly ending: UsageFigures;
   readonly cost: SplitCost | null;
+  readonly amounts: Amounts;
+}
+
+/** What reports count of a usage, in the order of UNIT_COLUMNS and in their multiples; null for what was not reported. */
+export type Amounts = readonly (number | null)[];
+
+const NO_AMOUNTS: Amounts = UNIT_COLUMNS.map(() => null);
+
+export function toAmounts(usage: ReportedUsage | null): Amounts {
+  if (usage === null) return NO_AMOUNTS;
+  const quantities = normaliseUsage(usage);
+  return REPORT_UNITS.map((unit) => {
+    const quantity = quantities[unit];
+    const { scale } = UNIT_TABLE[unit];
+    if (quantity === undefined) return null;
+    return scale === 1 ? quantity : Math.round(quantity * scale);
+  });
 }
 
 export function splitCost(costPico: number | bigint | null): SplitCost | null {
@@ -71,7 +89,7 @@ export class Sum {
   #lastSeenUs = 0;
   readonly #bands = Array.from({ length: BAND_US.length + 1 }, () => 0);
 
-  add({ id, ending, cost }: CountedEvent): void {
+  add({ id, ending, cost, amounts }: CountedEvent): void {
     this.#requests += 1;
     if (ending.unpriced) this.#unpriced += 1;
     if (cost !== null) {
@@ -79,16 +97,8 @@ export class Sum {
       this.#costHi += cost.hi;
       this.#costLo += cost.lo;
     }
-    const { usage, durationUs } = ending;
-    if (usage !== null) {
-      const quantities = normaliseUsage(usage);
-      for (const [index, unit] of REPORT_UNITS.entries()) {
-        const quantity = quantities[unit];
-        const { scale } = UNIT_TABLE[unit];
-        if (quantity !== undefined)
-          this.#addUnit(index, scale === 1 ? quantity : Math.round(quantity * scale));
-      }
-    }
+    const { durationUs } = ending;
+    for (let index = 0; index < amounts.length; index += 1) this.#addUnit(index, amounts[index] ?? null);
     this.#durationUs += durationUs;
     this.#lastSeenUs = Math.max(this.#lastSeenUs, id);
     let band = 0;
@@ -106,22 +116,27 @@ export class Sum {
     for (const [index, column] of UNIT_COLUMNS.entries()) this.#addUnit(index, row[column]);
   }
 
-  /** In the order of HOUR_MEASURES. */
-  hourMeasures(): (number | null)[] {
+  /** In the order of HOUR_MEASURES, behind the values of the keys. */
+  hourMeasures<Key>(...keys: Key[]): (Key | number | null)[] {
     const carry = Math.floor(this.#costLo / COST_SEAM);
-    return [
+    const measures: (Key | number | null)[] = keys;
+    measures.push(
       this.#requests,
       this.#priced,
       this.#unpriced,
       this.#costHi + carry,
       this.#costLo - carry * COST_SEAM,
-      ...this.#units,
-    ];
+    );
+    for (let index = 0; index < this.#units.length; index += 1) measures.push(this.#units[index] ?? null);
+    return measures;
   }
 
-  /** In the order of DAY_MEASURES. */
-  dayMeasures(): (number | null)[] {
-    return [...this.hourMeasures(), this.#durationUs, this.#lastSeenUs, ...this.#bands];
+  /** In the order of DAY_MEASURES, behind the values of the keys. */
+  dayMeasures(...keys: number[]): (number | null)[] {
+    const measures = this.hourMeasures(...keys);
+    measures.push(this.#durationUs, this.#lastSeenUs);
+    for (let index = 0; index < this.#bands.length; index += 1) measures.push(this.#bands[index] ?? 0);
+    return measures;
   }
 
   /** Nothing reported and nothing reported stay nothing; a zero counts as reported. */

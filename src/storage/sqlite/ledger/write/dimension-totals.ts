@@ -58,7 +58,7 @@ export class DimensionTotals {
     for (const [dimension, byOutcome] of [...sums].sort(([a], [b]) => a - b)) {
       // In the order of the key, which is added to at its end then.
       for (const [outcome, sum] of [...byOutcome].sort(([a], [b]) => (a < b ? -1 : 1)))
-        this.#add.run(day, dimension, outcome, ...sum.hourMeasures());
+        this.#add.run(...sum.hourMeasures<Binding>(day, dimension, outcome));
     }
   }
 
@@ -66,7 +66,7 @@ export class DimensionTotals {
   addLate({ day, combination, outcome, sum }: LateSum): void {
     this.#dimensions.load([combination]);
     for (const dimension of this.#dimensions.idsOf(combination, day)) {
-      this.#add.run(day, dimension, outcome, ...sum.hourMeasures());
+      this.#add.run(...sum.hourMeasures<Binding>(day, dimension, outcome));
     }
   }
 

@@ -4,7 +4,7 @@ import { UNITS } from "#kernel/units.ts";
 import type { Begun } from "#usage/journal-decoder.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
 
-export interface EventRow extends Omit<CountedEvent, "id" | "result"> {
+export interface EventRow extends Omit<CountedEvent, "id" | "result" | "amounts"> {
   readonly begun: Begun;
   readonly manner: number;
 }
@@ -12,6 +12,8 @@ export interface EventRow extends Omit<CountedEvent, "id" | "result"> {
 /** The request log. Only within the writer's transaction. */
 export class EventRows {
   readonly #add: Statement<unknown, (number | null)[]>;
+  /** Of the event that is being added. */
+  readonly #row: (number | null)[] = [];
   #clash = { arrivedAtUs: -1, nextId: 0 };
 
   constructor(database: Database) {
@@ -25,18 +27,21 @@ export class EventRows {
   add({ begun, ending, combination, manner, cost }: EventRow): InstantUs {
     const { arrivedAtUs } = begun;
     const { usage } = ending;
-    const rest = [
-      combination,
-      manner,
-      ending.durationUs,
-      ending.timeToFirstByteUs,
-      cost?.hi ?? null,
-      cost?.lo ?? null,
-      ...UNITS.map((unit) => usage?.quantities[unit] ?? null),
-    ];
+    const row = this.#row;
+    row[1] = combination;
+    row[2] = manner;
+    row[3] = ending.durationUs;
+    row[4] = ending.timeToFirstByteUs;
+    row[5] = cost?.hi ?? null;
+    row[6] = cost?.lo ?? null;
+    for (let index = 0; index < UNITS.length; index += 1) {
+      const unit = UNITS[index];
+      row[7 + index] = unit === undefined ? null : (usage?.quantities[unit] ?? null);
+    }
     // Many at one instant (a coarse clock) start where the last of them ended.
     let id = this.#clash.arrivedAtUs === arrivedAtUs ? this.#clash.nextId : arrivedAtUs;
-    while (this.#add.run(id, ...rest).changes === 0) id += 1;
+    row[0] = id;
+    while (this.#add.run(...row).changes === 0) row[0] = id += 1;
     this.#clash = { arrivedAtUs, nextId: id + 1 };
     return id;
   }

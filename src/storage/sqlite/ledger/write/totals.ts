@@ -8,18 +8,16 @@ import { Sum } from "#storage/ledger/rows/sums.ts";
 import type { Binding } from "./total-columns.ts";
 import { DAY_MEASURES, HOUR_MEASURES, onConflict, prepareAdd } from "./total-columns.ts";
 
-interface HourSum {
-  readonly hour: number;
+/** A combination of one day mostly has one result. */
+interface ResultSum {
+  readonly result: number;
   readonly outcome: Outcome;
   readonly sum: Sum;
 }
 
-interface DaySum {
+interface LateSum extends ResultSum {
   readonly day: number;
   readonly combination: number;
-  readonly result: number;
-  readonly outcome: Outcome;
-  readonly sum: Sum;
 }
 
 const HOUR = { table: "hour_total", keys: ["hour", "outcome"], measures: HOUR_MEASURES };
@@ -44,8 +42,9 @@ export class Totals {
   readonly #sealMonth: Statement<unknown, [number, number]>;
   readonly #dropDay: Statement<unknown, [number]>;
   readonly #dimensions: DimensionTotals;
-  readonly #hours = new Map<string, HourSum>();
-  readonly #days = new Map<string, DaySum>();
+  readonly #hours = new Map<number, Map<Outcome, Sum>>();
+  /** By day and combination. */
+  readonly #days = new Map<number, Map<number, ResultSum[]>>();
 
   constructor(database: Database, limits?: DimensionLimits) {
     this.#addHour = prepareAdd(database, HOUR);
@@ -72,33 +71,27 @@ export class Totals {
     const { id, combination, result } = event;
     const { outcome } = event.ending;
     const hour = toHour(id);
-    const hourKey = `${hour} ${outcome}`;
-    let inHour = this.#hours.get(hourKey);
-    if (inHour === undefined) this.#hours.set(hourKey, (inHour = { hour, outcome, sum: new Sum() }));
-    inHour.sum.add(event);
+    const inHour = getOrMake(this.#hours, hour, () => new Map<Outcome, Sum>());
+    getOrMake(inHour, outcome, () => new Sum()).add(event);
 
-    const day = toDay(id);
-    const dayKey = `${day} ${combination} ${result}`;
-    let inDay = this.#days.get(dayKey);
-    if (inDay === undefined)
-      this.#days.set(dayKey, (inDay = { day, combination, result, outcome, sum: new Sum() }));
-    inDay.sum.add(event);
+    const inDay = getOrMake(this.#days, toDay(id), () => new Map<number, ResultSum[]>());
+    const results = getOrMake(inDay, combination, () => []);
+    let ofResult = results.find((known) => known.result === result);
+    if (ofResult === undefined) results.push((ofResult = { result, outcome, sum: new Sum() }));
+    ofResult.sum.add(event);
   }
 
   /** Writes down what was added since the last time. */
   store(sealedBeforeDay: number): void {
-    for (const { hour, outcome, sum } of this.#hours.values()) {
-      this.#addHour.run(hour, outcome, ...sum.hourMeasures());
+    for (const [hour, byOutcome] of this.#hours) {
+      for (const [outcome, sum] of byOutcome) this.#addHour.run(...sum.hourMeasures<Binding>(hour, outcome));
     }
-    for (const { day, combination, result, outcome, sum } of this.#days.values()) {
-      const measures = sum.dayMeasures();
-      if (day >= sealedBeforeDay) {
-        this.#addDay.run(day, combination, result, ...measures);
-      } else {
-        // Late ones: their day was moved already.
-        this.#addSealedDay.run(combination, day, result, ...measures);
-        this.#addMonth.run(combination, result, toMonth(day), ...measures);
-        this.#dimensions.addLate({ day, combination, outcome, sum });
+    for (const [day, byCombination] of this.#days) {
+      for (const [combination, results] of byCombination) {
+        for (const { result, outcome, sum } of results) {
+          if (day >= sealedBeforeDay) this.#addDay.run(...sum.dayMeasures(day, combination, result));
+          else this.#storeLate({ day, combination, result, outcome, sum });
+        }
       }
     }
     this.#clearSums();
@@ -118,8 +111,23 @@ export class Totals {
     this.#dropDay.run(day);
   }
 
+  /** Into a day that was moved already. */
+  #storeLate({ day, combination, result, outcome, sum }: LateSum): void {
+    this.#addSealedDay.run(...sum.dayMeasures(combination, day, result));
+    this.#addMonth.run(...sum.dayMeasures(combination, result, toMonth(day)));
+    this.#dimensions.addLate({ day, combination, outcome, sum });
+  }
+
   #clearSums(): void {
     this.#hours.clear();
     this.#days.clear();
   }
+}
+
+function getOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }

@@ -13,7 +13,7 @@ import { OpenRequests } from "./open-requests.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
-import { splitCost } from "#storage/ledger/rows/sums.ts";
+import { splitCost, toAmounts } from "#storage/ledger/rows/sums.ts";
 import { SealedHours } from "./sealed-hours.ts";
 import { Totals } from "./totals.ts";
 
@@ -156,6 +156,7 @@ export class UsageWriter {
     const combination = this.#interning.combination(begun.dimensions, manner.shape);
     const result = this.#interning.result(manner);
     const cost = splitCost(ending.costPico);
+    const amounts = toAmounts(ending.usage);
     const { arrivedAtUs } = begun;
     // What was pruned never comes back, also not by a late end; its totals do.
     const id =
@@ -169,7 +170,7 @@ export class UsageWriter {
             manner: this.#interning.manner(manner, begun.streamed),
           });
     if (id < this.#maintenance.sealedBeforeDay * DAY_US) this.#hours.dropHourOf(id);
-    this.#totals.add({ id, combination, result, cost, ending });
+    this.#totals.add({ id, combination, result, cost, ending, amounts });
     this.#eventCount += 1;
   }
 
