@@ -24,6 +24,8 @@ const BODIES = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 50_000_000];
 /** Of so many keys or models the requests are made; more would be a file of requests of more than 100 MB. */
 const SAMPLE_MAX = 20_000;
 const CALLS_AT_ONCE = 16;
+const UNARY: LoadOptions = { connections: 64, seconds: SECONDS };
+const PRICING = { input_tokens: 2.5, output_tokens: 10 };
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -106,8 +108,6 @@ async function report(
   table.report("resident, MB", { text: residentMb.toFixed(0), figure: residentMb });
 }
 
-const UNARY: LoadOptions = { connections: 64, seconds: SECONDS };
-
 function toChat(headers: string, model: string, sizeBytes = 1_000): string {
   const text = "Say something short, please. "
     .repeat(Math.ceil(sizeBytes / 29))
@@ -158,8 +158,6 @@ async function growModels(count: number): Promise<void> {
     );
   });
 }
-
-const PRICING = { input_tokens: 2.5, output_tokens: 10 };
 
 async function growBody(sizeBytes: number): Promise<void> {
   await withLockport(async (running) => {
