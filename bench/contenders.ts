@@ -1,9 +1,9 @@
-/** What stands side by side: no proxy at all, nginx, haproxy, a bare proxy on the same runtime, and Lockport. */
+/** What stands side by side. No proxy at all, nginx, haproxy and a bare proxy on the same runtime are here; Lockport and other gateways have files of their own. */
 import type { Subprocess } from "bun";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { BINARY, endWithUs, freePort, PROXY_CORE, untilListening } from "./executable.ts";
+import { endWithUs, freePort, PROXY_CORE, untilListening } from "./executable.ts";
 
 export interface Contender {
   readonly name: string;
@@ -87,7 +87,7 @@ export function makeFolder(name: string): string {
   return mkdtempSync(join(tmpdir(), `lockport-bench-${name}-`));
 }
 
-function readVersion(...command: readonly string[]): string {
+export function readVersion(...command: readonly string[]): string {
   const found = Bun.which(command[0] ?? "");
   if (found === null) throw new Absent(`${command[0]} is not installed`);
   const done = Bun.spawnSync([...command], { stderr: "pipe" });
@@ -226,80 +226,6 @@ export function toBare(): Contender {
   };
 }
 
-interface Launched extends Running {
+export interface Launched extends Running {
   readonly pid: number;
 }
-
-export interface RunningLockport extends Launched {
-  readonly dataDir: string;
-  /** The relay's path, which holds its token. */
-  readonly relayPath: string;
-  /** A JSON answer of its own routes; with a body it is a POST. */
-  ask(path: string, body?: unknown): Promise<unknown>;
-}
-
-interface Lockport extends Contender {
-  start(upstream: string, options?: StartOptions): Promise<RunningLockport>;
-}
-
-/** An executable with one provider, one priced model and one key; it has no way to record nothing. */
-export function toLockport(binary = BINARY, name = "Lockport"): Lockport {
-  return {
-    name,
-    version: readVersion(binary, "--version"),
-    records: "a row a request in its ledger, begun before the upstream is called",
-    async start(upstream, { dataDir: given }: StartOptions = {}) {
-      const dataDir = given ?? makeFolder("lockport");
-      const port = freePort();
-      const env = {
-        PATH: process.env["PATH"] ?? "",
-        PROXY_DATA_DIR: dataDir,
-        PROXY_PORT: String(port),
-        PROXY_LOG: "warn",
-        PROXY_MESSAGES_BASE_URL: upstream,
-      };
-      const command = (...words: string[]) => {
-        const done = Bun.spawnSync([binary, ...words], { env, stderr: "pipe" });
-        if (done.exitCode !== 0) throw new Error(`lockport ${words.join(" ")}: ${done.stderr.toString()}`);
-        return done.stdout.toString();
-      };
-      const { key } = JSON.parse(command("admin", "bootstrap", "--json")) as { key: string };
-      const origin = `http://127.0.0.1:${port}`;
-      const authorization = `Bearer ${key}`;
-      const ask = async (path: string, body?: unknown): Promise<unknown> => {
-        const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-        const headers = { authorization, "content-type": "application/json" };
-        const response = await fetch(origin + path, { ...init, headers });
-        if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-        return response.json();
-      };
-      const running = await launch({
-        command: [binary, "serve"],
-        port,
-        env,
-        headers: `authorization: ${authorization}\r\n`,
-        ...(given === undefined ? { folder: dataDir } : {}),
-        async countRecorded() {
-          return ((await ask("/admin/v1/requests?limit=1")) as { total: number }).total;
-        },
-      });
-      const provider = { name: "bench", base_url: `${upstream}/v1`, verify_tls: false };
-      const { pricing, capabilities } = MODEL;
-      await ask("/admin/v1/providers", provider);
-      await ask("/admin/v1/models", {
-        alias: "bench",
-        provider: "bench",
-        upstream_name: "bench-upstream",
-        pricing,
-        capabilities,
-      });
-      const { token } = (await ask("/my/relay-tokens", {})) as { token: string };
-      return { ...running, dataDir, relayPath: `/transparent/messages/${token}/v1/messages`, ask };
-    },
-  };
-}
-
-const MODEL = {
-  pricing: { input_tokens: 2.5, output_tokens: 10 },
-  capabilities: ["chat", "chat_stream", "embeddings"],
-};

@@ -11,7 +11,8 @@
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { Absent, toBare, toDirect, toHaproxy, toLockport, toNginx, type Contender } from "./contenders.ts";
+import { Absent, toBare, toDirect, toHaproxy, toNginx, type Contender } from "./contenders.ts";
+import { toLockport } from "./lockport.ts";
 import { toGomodel, toLitellm, toPortkey } from "./others.ts";
 import { SCENES } from "./scenes.ts";
 import { Stand } from "./stand.ts";

@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { toLockport, type RunningLockport } from "./contenders.ts";
+import { toLockport, type RunningLockport } from "./lockport.ts";
 import { readCpuMs, readResidentMb } from "./executable.ts";
 import { fill } from "./fill.ts";
 import { createTable, percentile, type Cell } from "./table.ts";

@@ -1,4 +1,4 @@
-/** Compiles and runs `wire.c`, the upstream and the load of the benchmarks; both stay off the core of what is measured. */
+/** Compiles and runs `upstream.c` and `load.c`, the two ends of the benchmarks; both stay off the core of what is measured. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -16,7 +16,7 @@ export interface Percentiles {
   readonly max: number;
 }
 
-/** What `wire load` prints. */
+/** What `load` prints. */
 export interface Load {
   readonly requests: number;
   readonly failures: number;
@@ -51,22 +51,22 @@ export interface Upstream {
 }
 
 /** The compiled program; a new source is a new file. */
-function compileWire(): string {
-  const source = join(import.meta.dir, "wire.c");
-  const mark = Bun.hash(readFileSync(source)).toString(36);
-  const program = join(CACHE, `wire-${mark}`);
+function compile(name: "upstream" | "load"): string {
+  const source = join(import.meta.dir, `${name}.c`);
+  const text = readFileSync(source, "utf8") + readFileSync(join(import.meta.dir, "wire.h"), "utf8");
+  const program = join(CACHE, `${name}-${Bun.hash(text).toString(36)}`);
   if (existsSync(program)) return program;
   if (Bun.which("gcc") === null) throw new Error("the upstream and the load are C: install gcc");
   mkdirSync(CACHE, { recursive: true });
   const done = Bun.spawnSync(["gcc", "-O2", "-Wall", "-o", program, source], { stderr: "inherit" });
-  if (done.exitCode !== 0) throw new Error("gcc refused bench/wire.c");
+  if (done.exitCode !== 0) throw new Error(`gcc refused ${source}`);
   return program;
 }
 
 export async function startUpstream(): Promise<Upstream> {
   const port = freePort();
   const child = endWithUs(
-    Bun.spawn([...LOAD_CORE, compileWire(), "upstream", String(port)], {
+    Bun.spawn([...LOAD_CORE, compile("upstream"), String(port)], {
       stdio: ["ignore", "ignore", "inherit"],
     }),
   );
@@ -95,7 +95,7 @@ export type LoadOptions = Readonly<
   Partial<Record<"connections" | "seconds" | "warm" | "rate" | "hold" | "ramp" | "hangup" | "first", number>>
 >;
 
-/** A file for `wire load`. */
+/** A file for `load`. */
 export function writeRequests(requests: readonly string[]): string {
   const parts = requests.flatMap((request) => {
     const bytes = Buffer.from(request);
@@ -117,7 +117,7 @@ export async function runLoad(
 ): Promise<Load> {
   const words = Object.entries({ ...options, port }).map(([name, value]) => `${name}=${value}`);
   const child = endWithUs(
-    Bun.spawn([...LOAD_CORE, compileWire(), "load", requestsPath, ...words], {
+    Bun.spawn([...LOAD_CORE, compile("load"), requestsPath, ...words], {
       stdio: ["ignore", "pipe", "inherit"],
     }),
   );
