@@ -138,11 +138,11 @@ function toRelayed({ headers, model, relayPath }: Target): string | null {
     : toRequest(relayPath, headers, JSON.stringify({ model, ...RELAYED }));
 }
 
-/** A mix: of 40, 27 unary answers, 10 streams, 2 relayed streams, and embeddings of 2,048 inputs once. */
+/** A mix: of 200, 50 streams, 10 relayed ones, embeddings of 2,048 inputs once, and unary answers. */
 export function toSoakRequests(target: Target): readonly string[] {
   const relayed = toRelayed(target);
-  return Array.from({ length: 40 }, (_, index) => {
-    if (index === 39) return toEmbeddings(target);
+  return Array.from({ length: 200 }, (_, index) => {
+    if (index === 199) return toEmbeddings(target);
     if (index % 20 === 18 && relayed !== null) return relayed;
     return index % 4 === 0 ? stream(target) : small(target);
   });
