@@ -10,7 +10,6 @@ import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, createLoginLinkSignIn, type LoginLinks } from "#identity/login-links.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
-import { createOpenIdProvider } from "#identity/oidc.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
@@ -136,7 +135,7 @@ export async function openServices(
       authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
       passwordSignIn: createPasswordSignIn({ ...sessions, password: toPasswordSource(adminPassword) }),
       loginLinkSignIn: createLoginLinkSignIn(sessions),
-      sso: openSingleSignOn(config, { ...sessions, log }, findOrigin),
+      sso: await openSingleSignOn(config, { ...sessions, log }, findOrigin),
       identity: storage.identity,
       audit: storage.audit,
       stats: storage.stats,
@@ -151,13 +150,15 @@ function toPasswordSource({ password, path }: AdminPassword): string | (() => st
 }
 
 /** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */
-function openSingleSignOn(
+async function openSingleSignOn(
   config: Config,
   deps: SessionsDeps & { readonly log: Log },
   findOrigin: () => string,
-): SingleSignOn | null {
+): Promise<SingleSignOn | null> {
   const { oidc, publicUrl } = config;
   if (oidc === null) return null;
+  // Loaded here and not above: most servers have no issuer.
+  const { createOpenIdProvider } = await import("#identity/oidc.ts");
   return createSingleSignOn({
     ...deps,
     ...oidc,

@@ -2,14 +2,14 @@ import type { ServedEndpoint } from "#catalog/capability.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import type { Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
-import { createDoor } from "#http/door/guard.ts";
+import { createDoor } from "#http/door/door.ts";
 import { createHostRule } from "#http/door/host.ts";
-import type { Route } from "#http/door/route.ts";
-import { ENDPOINT_ROUTES } from "#http/ingress/endpoints.ts";
+import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
 import { createTransparent, type Transparent } from "#http/ingress/transparent.ts";
 import { createIngress } from "#http/ingress/v1.ts";
+import { createOperation } from "#http/metrics/operation.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { createControllers } from "./controllers.ts";
+import type { Controllers } from "./controllers.ts";
 import type { AppDeps } from "./deps.ts";
 
 /** The whole interface, ready to be put behind a socket. */
@@ -20,11 +20,12 @@ export interface App {
   serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
   /** A request of the relay. Never throws. */
   readonly relay: Transparent["serve"];
-  /** Every route that is served, as it declares itself. */
-  readonly routes: readonly Route[];
 }
 
-/** Throws when a route does not declare itself. */
+/**
+ * The routes behind Elysia, their schemas and the page are loaded by the first request that needs them (40 ms, once): a server
+ * that passes requests on, and answers for its health and its metrics, never does.
+ */
 export function createApp(deps: AppDeps): App {
   const { config, clock, log } = deps;
   const hosts = createHostRule(config);
@@ -47,22 +48,32 @@ export function createApp(deps: AppDeps): App {
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  const { elysia, routes } = createControllers(deps, { door, memory });
-  const endpoints = new Map(ENDPOINT_ROUTES.map(({ path, endpoint }) => [path, endpoint]));
+  const operation = createOperation(deps.metrics, clock);
+  let loading: Promise<Controllers> | null = null;
+  const load = async () => {
+    const { createControllers } = await import("./controllers.ts");
+    return createControllers(deps, { door, memory, operation });
+  };
+  const answerWithElysia = async (request: Request): Promise<Response> => {
+    const { elysia } = await (loading ??= load());
+    return await elysia.fetch(request);
+  };
 
   const route = async (request: Request, connections: Connections | null): Promise<Response> => {
     if (transparent.matches(request.url)) return await transparent.serve(request, connections, null);
     hosts.check(request.headers);
     const url = toRoutableUrl(request.url);
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
-    const endpoint = request.method === "POST" ? endpoints.get(url.pathname) : undefined;
+    const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
     if (endpoint !== undefined) return await ingress.serve(endpoint, request, connections);
+    if (request.method === "GET" && url.pathname === "/healthz")
+      return withOwnHeaders(Response.json(operation.toHealth()));
+    if (request.method === "GET" && url.pathname === "/metrics") return withOwnHeaders(operation.toMetrics());
     const routable = url.href === request.url ? request : new Request(url.href, request);
-    return withOwnHeaders(await elysia.fetch(routable));
+    return withOwnHeaders(await answerWithElysia(routable));
   };
 
   return {
-    routes,
     serve: (endpoint, request, connections) => ingress.serve(endpoint, request, connections),
     relay: transparent.serve,
     async fetch(request, connections) {

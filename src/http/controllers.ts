@@ -1,4 +1,4 @@
-import { Elysia } from "elysia";
+import { Elysia, ValidationError } from "elysia";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
 import { authRoutes } from "#http/api/auth.ts";
 import { catalogRoutes } from "#http/api/catalog.ts";
@@ -17,11 +17,14 @@ import { ssoRoutes } from "#http/api/sso.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
 import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
-import { createGuard, type Door } from "#http/door/guard.ts";
+import { toInvalidRequest } from "#http/door/invalid-request.ts";
+import type { Door } from "#http/door/door.ts";
+import { createGuard } from "#http/door/guard.ts";
 import { inOrderOfTags, toRoutes, type ElysiaRoute, type Route } from "#http/door/route.ts";
 import { createPathIndex, type PathIndex } from "#http/door/unknown-endpoint.ts";
 import { ENDPOINT_ROUTES } from "#http/ingress/endpoints.ts";
 import { RELAY_ROUTES } from "#http/ingress/relay-routes.ts";
+import type { Operation } from "#http/metrics/operation.ts";
 import { opsRoutes } from "#http/metrics/ops.ts";
 import { openApiRoutes } from "#http/openapi/routes.ts";
 import { createPage } from "#http/page/page.ts";
@@ -43,6 +46,7 @@ export interface Controllers {
 export interface ControllerParts {
   readonly door: Door;
   readonly memory: BodyMemory;
+  readonly operation: Operation;
   /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }
@@ -66,8 +70,9 @@ interface ElysiaParts extends ControllerParts {
 }
 
 /** Its type says what every route takes and answers. */
-function createElysia(deps: AppDeps, { door, memory, onFailure, findRoutes, findPaths }: ElysiaParts) {
-  const { config, clock, log, catalog } = deps;
+function createElysia(deps: AppDeps, parts: ElysiaParts) {
+  const { config, log, catalog } = deps;
+  const { door, memory, operation, onFailure, findRoutes, findPaths } = parts;
   const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), memory);
   const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), memory);
   const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });
@@ -77,8 +82,11 @@ function createElysia(deps: AppDeps, { door, memory, onFailure, findRoutes, find
     new Elysia({ normalize: false, strictPath: true, handler: { standardHostname: false } })
       // First, since a hook applies only to the routes that come after it.
       .onError(({ error, code, request }) => {
-        const failure =
-          code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
+        const toFailure = () => {
+          if (error instanceof ValidationError) return toInvalidRequest(error);
+          return code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
+        };
+        const failure = toFailure();
         const response = toFailureResponse(failure, request, log);
         if (response.status === 500) onFailure?.(request, failure);
         return response;
@@ -100,7 +108,7 @@ function createElysia(deps: AppDeps, { door, memory, onFailure, findRoutes, find
       .use(secretRoutes(guard, deps))
       .use(eventRoutes(guard, deps.audit))
       .use(adminReportRoutes(guard, deps))
-      .use(opsRoutes(guard, clock, deps.metrics))
+      .use(opsRoutes(guard, operation))
       .use(openApiRoutes(guard, findRoutes))
       .use(uiRoutes(guard, { assets: deps.assets, page, findPaths }))
   );

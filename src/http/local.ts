@@ -1,8 +1,9 @@
 import { createBodyMemory } from "#http/door/body-memory.ts";
-import { LOCAL_DOOR } from "#http/door/guard.ts";
+import { LOCAL_DOOR } from "#http/door/door.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Route } from "#http/door/route.ts";
 import { createSystemClock } from "#kernel/clock.ts";
+import type { Operation } from "#http/metrics/operation.ts";
 import { createControllers, type ControllerParts } from "./controllers.ts";
 import type { AppDeps } from "./deps.ts";
 
@@ -21,6 +22,12 @@ const LOCAL_CONFIG: HttpConfig = {
   allowedHosts: [],
   maxBodyBytes: 64 * 1024 * 1024,
   adminPasswordEnabled: false,
+};
+
+/** A command asks no server how it is. */
+const NO_OPERATION: Operation = {
+  toHealth: () => ({ status: "ok" }),
+  toMetrics: () => new Response(),
 };
 
 export function createLocalApp(deps: LocalDeps): LocalApp {
@@ -49,6 +56,7 @@ function createLocalControllers(deps: Partial<AppDeps>, onFailure?: ControllerPa
   return createControllers(withAbsent<AppDeps>({ ...nothing, ...deps }), {
     door: LOCAL_DOOR,
     memory,
+    operation: NO_OPERATION,
     ...(onFailure !== undefined && { onFailure }),
   });
 }

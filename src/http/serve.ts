@@ -1,7 +1,7 @@
 import type { App } from "./app.ts";
 import { IDLE_TIMEOUT_SECONDS, type Connections } from "#http/door/connections.ts";
 import { toRelayRoutes } from "#http/ingress/transparent.ts";
-import { ENDPOINT_ROUTES } from "#http/ingress/endpoints.ts";
+import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
 
 export interface Binding {
   readonly hostname: string;
@@ -25,7 +25,7 @@ export function toServeOptions(app: App, { hostname, port }: Binding) {
     development: false,
     routes: {
       ...Object.fromEntries(
-        ENDPOINT_ROUTES.map(({ path, endpoint }) => [
+        Array.from(ENDPOINT_PATHS, ([path, endpoint]) => [
           path,
           { POST: (request: Request, server: Connections) => app.serve(endpoint, request, server) },
         ]),

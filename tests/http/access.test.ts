@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => harness.stop());
 
 const routesOf = (...accesses: readonly Access[]) =>
-  harness.app.routes.filter(({ access }) => accesses.includes(access));
+  harness.routes.filter(({ access }) => accesses.includes(access));
 
 /** Who may call what is the matter of auth-matrix.test.ts. */
 describe("the door", () => {

@@ -14,7 +14,7 @@ test("docs/api.md is what `npm run docs` makes, and has every route that is serv
   expect(page).toBe(toApiPage());
   const rows = page.split("\n").filter((line) => /^\| `[A-Z]+ \//.test(line));
   const told = rows.map((row) => row.split(" | ").slice(0, 2).join(" "));
-  const served = harness.app.routes.map(({ method, path, access }) => `| \`${method} ${path}\` ${access}`);
+  const served = harness.routes.map(({ method, path, access }) => `| \`${method} ${path}\` ${access}`);
   expect(told.sort()).toEqual(served.sort());
   // A bar in a cell would tear the table.
   for (const row of rows) expect(row.replaceAll("\\|", "").split("|")).toHaveLength(6);

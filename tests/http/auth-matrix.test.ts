@@ -288,7 +288,7 @@ async function expectCell(
 
 /** What ends a session comes last. */
 const inOrder = (): readonly Route[] =>
-  [...harness.app.routes].sort(
+  [...harness.routes].sort(
     (one, other) => Number(one.path === "/auth/logout") - Number(other.path === "/auth/logout"),
   );
 
@@ -303,15 +303,13 @@ describe("every route that is served", () => {
         cells += 1;
       }
     }
-    expect(cells).toBe(harness.app.routes.length * credentials.length);
+    expect(cells).toBe(harness.routes.length * credentials.length);
     expect(cells).toBeGreaterThan(2000);
   });
 
   test("takes two Authorization headers, each good, for no key", async () => {
     const key = harness.adminKey;
-    for (const route of harness.app.routes.filter(({ path }) =>
-      ["caller", "admin"].includes(audienceOf(path)),
-    )) {
+    for (const route of harness.routes.filter(({ path }) => ["caller", "admin"].includes(audienceOf(path)))) {
       const head = [
         `${route.method} ${toPath(route)} HTTP/1.1`,
         `Host: 127.0.0.1:${harness.port}`,
@@ -325,7 +323,7 @@ describe("every route that is served", () => {
   });
 
   test("declares the access that the specification gives it", () => {
-    for (const { path, access } of harness.app.routes) {
+    for (const { path, access } of harness.routes) {
       expect({ path, access }).toEqual({ path, access: audienceOf(path) });
     }
   });
@@ -334,7 +332,7 @@ describe("every route that is served", () => {
 describe("the relay's path", () => {
   test("takes no token but a relay token that lives, whatever good credential comes beside it", async () => {
     const admin = { authorization: `Bearer ${harness.adminKey}` };
-    for (const route of harness.app.routes.filter(({ access }) => access === "relay")) {
+    for (const route of harness.routes.filter(({ access }) => access === "relay")) {
       for (const [name, token] of badTokens) {
         for (const headers of [{}, admin]) {
           const cell = `${route.method} with ${name}`;

@@ -4,7 +4,7 @@ import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
 import { createBodyMemory, BODY_WAIT_MS_MAX, type BodyMemoryOptions } from "#http/door/body-memory.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
-import { createDoor } from "#http/door/guard.ts";
+import { createDoor } from "#http/door/door.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { readJsonBody } from "#http/door/json-body.ts";
 import { createIngress } from "#http/ingress/v1.ts";

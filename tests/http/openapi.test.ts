@@ -46,7 +46,7 @@ describe("the document", () => {
   });
 
   test("has every route that is served with the access that it asks for, no other, and every error code there is", () => {
-    const served = harness.app.routes.map((route) => `${nameOf(route)} ${route.access}`);
+    const served = harness.routes.map((route) => `${nameOf(route)} ${route.access}`);
     const told = ROUTES.map((operation) => `${nameOf(operation)} ${findOperation(operation)["x-access"]}`);
     expect(told).toEqual(served);
     const codes = new Set(ROUTES.flatMap(toErrorCodes));

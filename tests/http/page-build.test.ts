@@ -338,10 +338,10 @@ describe("a page that was built beside the source", () => {
       const asset = table.findAsset(file.path);
       expect(asset?.contentType).toBe(file.contentType);
       expect(asset?.variants).toEqual([
-        { coding: "identity", bytes: file.bytes, etag: expect.stringMatching(/^"[0-9a-f]{64}"$/) },
+        { coding: "identity", body: file.bytes, etag: expect.stringMatching(/^"[0-9a-f]{64}"$/) },
       ]);
     }
-    expect(table.getPage().variants[0]?.bytes).toEqual(first.files[0]!.bytes);
+    expect(table.getPage().variants[0]?.body).toEqual(first.files[0]!.bytes);
     expect(table.getStylesheets()).toEqual([find(first, "/assets/styles-").path]);
     expect(table.findAsset("/")).toBeNull();
 
@@ -349,7 +349,7 @@ describe("a page that was built beside the source", () => {
     writeBuiltPage(second, cached);
     // Two writes may fall into one tick of the file system's clock.
     utimesSync(cached, 1, 1);
-    expect(table.getPage().variants[0]?.bytes).toEqual(second.files[0]!.bytes);
+    expect(table.getPage().variants[0]?.body).toEqual(second.files[0]!.bytes);
     expect(readdirSync(dirname(cached))).toEqual(["page.json"]);
   });
 

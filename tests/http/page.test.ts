@@ -35,7 +35,7 @@ async function toAsset(path: string, contentType: string, text: string): Promise
   const [file] = await encodeFiles([{ path, contentType, bytes, isFirstLoad: true }]);
   const variants = CODINGS.map((coding) => ({
     coding,
-    bytes: new Uint8Array(file!.encoded[coding]),
+    body: new Uint8Array(file!.encoded[coding]),
     etag: `"${path}-${coding}"`,
   }));
   return { path, contentType, variants };

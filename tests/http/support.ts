@@ -8,6 +8,8 @@ import { createDiscovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
 import { createApp, type App } from "#http/app.ts";
 import type { AppDeps } from "#http/deps.ts";
+import type { Route } from "#http/door/route.ts";
+import { listRoutes } from "#http/local.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
@@ -30,6 +32,8 @@ export const PASSWORD = "correct horse battery";
 
 export interface Harness {
   readonly app: App;
+  /** Every route that is served, as it declares itself. */
+  readonly routes: readonly Route[];
   readonly deps: AppDeps;
   readonly secrets: SecretBox;
   readonly url: string;
@@ -143,6 +147,9 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const port = server.port!;
   return {
     app,
+    get routes() {
+      return listRoutes();
+    },
     deps,
     secrets,
     url: `http://127.0.0.1:${port}`,

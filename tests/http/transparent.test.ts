@@ -257,7 +257,7 @@ describe("refusals", () => {
 
 test("a relay token opens nothing but the relay", async () => {
   for (const headers of [{ authorization: `Bearer ${TOKEN}` }, { "x-api-key": TOKEN }]) {
-    for (const { method, path, access } of harness.app.routes) {
+    for (const { method, path, access } of harness.routes) {
       if (access !== "caller" && access !== "admin") continue;
       const response = await call(harness, method, path.replaceAll(/:[a-z]+/g, "x"), { headers });
       expect({ path, status: response.status }).toEqual({ path, status: 401 });
@@ -267,7 +267,7 @@ test("a relay token opens nothing but the relay", async () => {
 });
 
 test("the routes of the relay are in the table, each with its access", () => {
-  const routes = harness.app.routes.filter(({ access }) => access === "relay");
+  const routes = harness.routes.filter(({ access }) => access === "relay");
   expect(routes.map(({ method }) => method).sort()).toEqual([
     "DELETE",
     "GET",

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ExchangeInput, ExchangeResult } from "#forward/exchange.ts";
 import { createApp } from "#http/app.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
-import { ENDPOINT_ROUTES } from "#http/ingress/endpoints.ts";
+import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
 import { ProxyError, type ErrorCode } from "#kernel/errors.ts";
 import { call, createCaller, expectError, openSession, startHarness, type Harness } from "./support.ts";
 
@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => harness.stop());
 
 describe("a POST of the data plane", () => {
-  test.each(ENDPOINT_ROUTES.map(({ path, endpoint }) => [path, endpoint] as const))(
+  test.each([...ENDPOINT_PATHS])(
     "%s is the endpoint %s, with or without the prefix, and never a redirect",
     async (path, endpoint) => {
       const body = '{"model":"m",  "x":1.0}';

@@ -43,7 +43,11 @@ function readBuiltPage(builtPagePath: string): AssetTable {
 
 function toAsset({ path, contentType, base64 }: BuiltFile): Asset {
   const bytes = Uint8Array.fromBase64(base64);
-  return { path, contentType, variants: [{ coding: "identity", bytes, etag: `"${sha256Hex(bytes)}"` }] };
+  return {
+    path,
+    contentType,
+    variants: [{ coding: "identity", body: bytes, etag: `"${sha256Hex(bytes)}"` }],
+  };
 }
 
 function isBuiltFile(value: unknown): value is BuiltFile {

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { toAssetTable, type AssetTable } from "#http/page/assets.ts";
 import { openBuiltPage } from "./built-page.ts";
@@ -9,16 +8,16 @@ export const BUILT_PAGE_PATH = join(import.meta.dir, "../../../node_modules/.cac
 
 /** The page inside the executable; from source the one that was built last, while the server runs as well. Null: none was. */
 export function openPageAssets(): AssetTable | null {
-  return EMBEDDED_FILES.length > 0 ? readEmbedded() : openBuiltPage(BUILT_PAGE_PATH);
+  return EMBEDDED_FILES.length > 0 ? toEmbeddedTable() : openBuiltPage(BUILT_PAGE_PATH);
 }
 
-/** All of it is read at once (a few MB at most): what a request takes is in memory. */
-function readEmbedded(): AssetTable {
+/** Nothing is read before it is asked for, and nothing is copied then. */
+function toEmbeddedTable(): AssetTable {
   return toAssetTable(
     EMBEDDED_FILES.map(({ path, contentType, variants }) => ({
       path,
       contentType,
-      variants: variants.map(({ coding, file, etag }) => ({ coding, etag, bytes: readFileSync(file) })),
+      variants: variants.map(({ coding, file, etag }) => ({ coding, etag, body: Bun.file(file) })),
     })),
   );
 }

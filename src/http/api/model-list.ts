@@ -8,7 +8,8 @@ import { CAPABILITIES, isCapability, type Capability } from "#catalog/capability
 import type { Catalog } from "#catalog/catalog.ts";
 import { listModels } from "#catalog/snapshot.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Door, Guard } from "#http/door/guard.ts";
+import type { Door } from "#http/door/door.ts";
+import type { Guard } from "#http/door/guard.ts";
 import { isNavigation, type Page } from "#http/page/page.ts";
 import { toModelListEntry } from "#views/catalog.ts";
 

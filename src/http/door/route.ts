@@ -153,7 +153,7 @@ export interface ElysiaRoute {
   readonly hooks: unknown;
 }
 
-/** The live table of these routes. Throws when one has no declaration or tag, so that the server does not start. */
+/** The live table of these routes. Throws when one has no declaration or tag: then no route behind Elysia is served. */
 export function toRoutes(routes: readonly ElysiaRoute[]): readonly Route[] {
   return routes.map(({ method, path, hooks }) => {
     const detail = fieldOf(hooks, "detail");

@@ -1,4 +1,5 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
+import { ENDPOINT_PATHS } from "./endpoint-paths.ts";
 import type { Answer, Route, AnswerHeader, Content } from "#http/door/route.ts";
 import { MODEL } from "#http/schemas/examples.ts";
 import { ProxyRequestBody } from "#http/schemas/requests.ts";
@@ -26,13 +27,6 @@ export function toForeignAnswer(contents: Answer["contents"], headers?: readonly
   };
 }
 
-/** A POST route of the data plane. */
-export interface EndpointRoute extends Route {
-  readonly method: "POST";
-  readonly access: "caller";
-  readonly endpoint: ServedEndpoint;
-}
-
 const COMPLETION = {
   id: "chatcmpl-1",
   object: "chat.completion",
@@ -48,49 +42,40 @@ const EMBEDDING = {
   usage: { prompt_tokens: 4, total_tokens: 4 },
 };
 
-interface Endpoint {
-  readonly endpoint: ServedEndpoint;
-  /** Served under `/v1` and without it: both are the same route, not a redirect. */
-  readonly path: string;
+interface Told {
   readonly summary: string;
   readonly example: unknown;
   readonly contents: Answer["contents"];
   readonly errors?: readonly ErrorCode[];
 }
 
-const SERVED: readonly Endpoint[] = [
-  {
-    endpoint: "chat",
-    path: "/chat/completions",
+const TOLD: { readonly [endpoint in ServedEndpoint]: Told } = {
+  chat: {
     summary: "Chat",
     example: { model: MODEL.alias, messages: [{ role: "user", content: "Say hello." }] },
     contents: [toForeignJson(COMPLETION), EVENT_STREAM],
   },
-  {
-    endpoint: "completions",
-    path: "/completions",
+  completions: {
     summary: "Completions without messages",
     example: { model: MODEL.alias, prompt: "Once upon a time" },
     contents: [toForeignJson({ ...COMPLETION, object: "text_completion" }), EVENT_STREAM],
   },
-  {
-    endpoint: "embeddings",
-    path: "/embeddings",
+  embeddings: {
     summary: "Embeddings",
     example: { model: MODEL.alias, input: "The quick brown fox" },
     contents: [toForeignJson(EMBEDDING)],
     errors: ["embedding_batch_too_large"],
   },
-];
+};
 
 const FROM_PROVIDER = ["x-proxy-provider", "x-proxy-model"] as const;
 
-/** Served by the runtime's own router, without a framework in between. */
-export const ENDPOINT_ROUTES: readonly EndpointRoute[] = ["/v1", ""].flatMap((prefix) =>
-  SERVED.map(({ endpoint, path, summary, example, contents, errors = [] }): EndpointRoute => ({
+/** The POST routes of the data plane, as they are documented. */
+export const ENDPOINT_ROUTES: readonly Route[] = Array.from(ENDPOINT_PATHS, ([path, endpoint]): Route => {
+  const { summary, example, contents, errors = [] } = TOLD[endpoint];
+  return {
     method: "POST",
-    path: `${prefix}${path}`,
-    endpoint,
+    path,
     access: "caller",
     tag: "Models",
     summary,
@@ -107,5 +92,5 @@ export const ENDPOINT_ROUTES: readonly EndpointRoute[] = ["/v1", ""].flatMap((pr
       ...errors,
       "provider_unreachable",
     ],
-  })),
-);
+  };
+});

@@ -2,7 +2,7 @@ import type { Route } from "#http/door/route.ts";
 import { RELAY_TOKEN } from "#http/schemas/examples.ts";
 import { Foreign } from "#http/schemas/shared.ts";
 import { EVENT_STREAM, toForeignAnswer, toForeignJson } from "./endpoints.ts";
-import { RELAY_PREFIX } from "./relay-target.ts";
+import { RELAY_PREFIX, type RelayMethod } from "./relay-target.ts";
 
 const REQUEST = {
   model: "claude-sonnet-4-5",
@@ -19,8 +19,7 @@ const MESSAGE = {
   usage: { input_tokens: 9, output_tokens: 2 },
 };
 
-/** The methods that are relayed, with an example of a path; TRACE and CONNECT never are (RFC 9110, sections 9.3.6 and 9.3.8). */
-const EXAMPLE_PATHS = {
+const EXAMPLE_PATHS: { readonly [method in RelayMethod]: string } = {
   DELETE: "v1/files/file_1",
   GET: "v1/models",
   HEAD: "v1/models",
@@ -28,9 +27,7 @@ const EXAMPLE_PATHS = {
   PATCH: "v1/files/file_1",
   POST: "v1/messages",
   PUT: "v1/files/file_1",
-} as const;
-
-export const RELAY_METHODS: readonly string[] = Object.keys(EXAMPLE_PATHS);
+};
 
 /** Every method goes the same way; only HEAD and OPTIONS leave no usage behind. */
 export const RELAY_ROUTES: readonly Route[] = Object.entries(EXAMPLE_PATHS).map(([method, path]) =>

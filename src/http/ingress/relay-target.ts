@@ -3,6 +3,10 @@ import { ProxyError } from "#kernel/errors.ts";
 
 export const RELAY_PREFIX = "/transparent/messages/";
 
+/** The methods that are relayed; TRACE and CONNECT never are (RFC 9110, sections 9.3.6 and 9.3.8). */
+export const RELAY_METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
+export type RelayMethod = (typeof RELAY_METHODS)[number];
+
 /** Segments behind the token that the server's own router matches. Deeper than any path of the API. */
 export const DEPTH_MAX = 12;
 

@@ -8,8 +8,15 @@ import { openBody, toPassageLimits } from "#http/door/body.ts";
 import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import type { HostRule } from "#http/door/host.ts";
-import { RELAY_METHODS } from "./relay-routes.ts";
-import { DEPTH_MAX, isOfRouter, refusePath, RELAY_PREFIX, toTarget, unknownPath } from "./relay-target.ts";
+import {
+  DEPTH_MAX,
+  isOfRouter,
+  refusePath,
+  RELAY_METHODS,
+  RELAY_PREFIX,
+  toTarget,
+  unknownPath,
+} from "./relay-target.ts";
 
 /** A body up to this is read whole: waiting for it costs little, and its model is known before anything goes upstream. */
 const WHOLE_BODY_BYTES_MAX = 1024 * 1024;
@@ -55,7 +62,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
     const arrivedAtUs = clock.nowUs();
     const arrivedAtMs = clock.monotonicMs();
     hosts.check(request.headers);
-    if (!RELAY_METHODS.includes(request.method)) {
+    if (!RELAY_METHODS.some((method) => method === request.method)) {
       throw new ProxyError("unknown_endpoint", `This path answers ${RELAY_METHODS.join(", ")} only.`);
     }
     if (relay === null) {

@@ -9,7 +9,7 @@ import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
 import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
-import type { Door } from "#http/door/guard.ts";
+import type { Door } from "#http/door/door.ts";
 import type { HostRule } from "#http/door/host.ts";
 
 export interface IngressDeps {

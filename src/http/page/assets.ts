@@ -3,7 +3,8 @@ import { negotiateCoding, type Coding } from "./accept-encoding.ts";
 /** One representation of a file of the page. */
 export interface Variant {
   readonly coding: Coding;
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Bytes in memory, or a file of the executable, which the system maps: no copy of it is kept. */
+  readonly body: Uint8Array<ArrayBuffer> | Blob;
   /** A strong one (RFC 9110, section 8.8.3), with its quotes; each coding has its own. */
   readonly etag: string;
 }
@@ -61,12 +62,12 @@ export function toAssetResponse(
 ): Response {
   const kept = variants.map(({ coding }) => coding);
   const coding = negotiateCoding(request.headers, kept);
-  const { bytes, etag } = getVariant({ variants }, coding);
+  const { body, etag } = getVariant({ variants }, coding);
   const headers = { ...ownHeaders, etag, vary: "accept-encoding" };
   if (isKnown(request.headers.get("if-none-match"), etag))
     return new Response(null, { status: 304, headers });
   const encoding = coding === "identity" ? {} : { "content-encoding": coding };
-  return new Response(bytes, { headers: { ...headers, ...encoding, "content-type": contentType } });
+  return new Response(body, { headers: { ...headers, ...encoding, "content-type": contentType } });
 }
 
 function getVariant({ variants }: Pick<Asset, "variants">, coding: Coding): Variant {

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeFolder } from "../support/folder.ts";
+import { executable } from "../support/executable.ts";
+import { runProcess, startProcess } from "../support/process.ts";
+
+const root = join(import.meta.dir, "../..");
+const BUILD_MS_MAX = 120_000;
+const WORKER_THREAD = "Worker";
+
+/** What `serve` has loaded when it listens: these, each by an `import()`, and all that they import. */
+const SERVING = [
+  "main.ts",
+  "cli/program.ts",
+  "cli/screen/terminal.ts",
+  "cli/commands/serve.ts",
+  "boot/serve.ts",
+  "storage/sqlite/storage.ts",
+];
+
+/** Files of `src` that are loaded with these, and the packages that they need. Types are not loaded. */
+function loadedWith(entries: readonly string[]) {
+  const transpiler = new Bun.Transpiler({ loader: "ts" });
+  const files = new Set(entries);
+  const packages = new Set<string>();
+  for (const file of files) {
+    const imports = transpiler.scanImports(readFileSync(join(root, "src", file), "utf8"));
+    for (const { kind, path } of imports) {
+      if (kind !== "import-statement" || path.startsWith("node:") || path.startsWith("bun:")) continue;
+      if (path.startsWith("./")) files.add(join(file, "..", path));
+      else if (!path.startsWith("#")) packages.add(path);
+      else if (existsSync(join(root, "src", path.slice(1)))) files.add(path.slice(1));
+    }
+  }
+  return { files: [...files].toSorted(), packages: [...packages].toSorted() };
+}
+
+describe("a server that starts", () => {
+  test("replaces a process that has loaded three files", () => {
+    expect(loadedWith(["main.ts"])).toEqual({
+      files: ["boot/relaunch.ts", "boot/settings/environment.ts", "main.ts"],
+      packages: [],
+    });
+  });
+
+  test("listens without the routes behind Elysia, single sign-on, and the other commands", () => {
+    const { files, packages } = loadedWith(SERVING);
+    expect(packages).toEqual([
+      "commander",
+      "drizzle-orm",
+      "drizzle-orm/bun-sqlite",
+      "drizzle-orm/sqlite-core",
+    ]);
+    expect(files).not.toContain("http/controllers.ts");
+    expect(files.filter((file) => file.startsWith("http/api/") || file.startsWith("http/schemas/"))).toEqual(
+      [],
+    );
+    expect(files.filter((file) => /^cli\/commands\/(?!serve|next-step)/.test(file))).toEqual([]);
+  });
+
+  test.skipIf(process.platform !== "linux")(
+    "has one Worker until a report is asked for",
+    async () => {
+      const lockport = await executable();
+      const folder = makeFolder();
+      const env = { PROXY_DATA_DIR: folder.path };
+      try {
+        const { data: key } = await runProcess([lockport, "admin", "bootstrap"], { env });
+        const server = await startProcess([lockport], { env });
+        const ask = (path: string) =>
+          fetch(server.url + path, { headers: { authorization: `Bearer ${key.trim()}` } });
+        try {
+          expect((await ask("/healthz")).status).toBe(200);
+          expect((await ask("/admin/v1/providers")).status).toBe(200);
+          expect(countWorkers(server.pid)).toBe(1);
+          expect((await ask("/stats/summary")).status).toBe(200);
+          expect(countWorkers(server.pid)).toBe(2);
+        } finally {
+          await server.stop();
+        }
+      } finally {
+        folder.remove();
+      }
+    },
+    BUILD_MS_MAX,
+  );
+});
+
+function countWorkers(pid: number): number {
+  return readdirSync(`/proc/${pid}/task`).filter(
+    (thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").trim() === WORKER_THREAD,
+  ).length;
+}
