@@ -11,8 +11,9 @@ export function toAttribution(headers: Headers): Pick<UsageBeginning, "client" |
   const userAgent = headers.get("user-agent");
   // The whole of it is looked at: what is stored is cut, perhaps inside of a token.
   const isClean = userAgent === null || !containsOwnToken(userAgent);
+  const tags = parseTags(headers.get("x-proxy-tags"));
   return {
     client: isClean ? toClient(userAgent) : null,
-    tags: parseTags(headers.get("x-proxy-tags")).filter((tag) => !containsOwnToken(tag)),
+    tags: tags.some(containsOwnToken) ? tags.filter((tag) => !containsOwnToken(tag)) : tags,
   };
 }

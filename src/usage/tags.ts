@@ -1,9 +1,8 @@
-import { compareCodeUnits } from "#kernel/text.ts";
-
 /** Limits of one `x-proxy-tags` header (specification, sections 2.10 and 8). */
 export const TAG_PAIRS_MAX = 8;
 export const TAGS_BYTES_MAX = 256;
 
+const NO_TAGS: readonly string[] = [];
 const TAG_PATTERN = /^[a-z0-9][a-z0-9._-]*:[a-z0-9][a-z0-9._-]*$/;
 
 /**
@@ -12,29 +11,30 @@ const TAG_PATTERN = /^[a-z0-9][a-z0-9._-]*:[a-z0-9][a-z0-9._-]*$/;
  * that no longer fits the limits, commas counted; sorting comes after that.
  */
 export function parseTags(header: string | null): readonly string[] {
-  if (header === null) return [];
-  const pairsByKey = new Map<string, string>();
+  if (header === null) return NO_TAGS;
+  const pairs: string[] = [];
+  // In the order of the pairs.
+  const keys: string[] = [];
   let sizeBytes = 0;
   for (const text of header.split(",")) {
     const pair = normaliseTag(text);
     if (pair === null) continue;
-    const key = toKey(pair);
-    if (pairsByKey.has(key)) continue;
+    const key = pair.slice(0, pair.indexOf(":"));
+    if (keys.includes(key)) continue;
     // Normalised pairs are ASCII: a character is a byte.
-    sizeBytes += pair.length + (pairsByKey.size === 0 ? 0 : 1);
-    if (pairsByKey.size === TAG_PAIRS_MAX || sizeBytes > TAGS_BYTES_MAX) break;
-    pairsByKey.set(key, pair);
+    sizeBytes += pair.length + (pairs.length === 0 ? 0 : 1);
+    if (pairs.length === TAG_PAIRS_MAX || sizeBytes > TAGS_BYTES_MAX) break;
+    // By key, not by pair: `a:z` comes before `a-b:1`, although a colon comes after a hyphen.
+    const after = keys.findIndex((other) => other > key);
+    const at = after === -1 ? keys.length : after;
+    keys.splice(at, 0, key);
+    pairs.splice(at, 0, pair);
   }
-  // By key, not by pair: `a:z` comes before `a-b:1`, although a colon comes after a hyphen.
-  return [...pairsByKey].sort(([left], [right]) => compareCodeUnits(left, right)).map(([, pair]) => pair);
+  return pairs;
 }
 
 /** One pair, trimmed and in lower case; null when it is malformed. */
 export function normaliseTag(pair: string): string | null {
   const normalised = pair.trim().toLowerCase();
   return TAG_PATTERN.test(normalised) ? normalised : null;
-}
-
-function toKey(pair: string): string {
-  return pair.slice(0, pair.indexOf(":"));
 }
