@@ -53,11 +53,11 @@ describeInBrowser("every chart", () => {
   for (const theme of ["light", "dark"] as const) {
     test(`has no fault that axe finds, as a picture, while it is read, and as a table: ${theme}`, async () => {
       const page = await visit({ theme });
-      await checkAccessibility(page);
+      await checkAccessibility(page, theme);
       await chartOf(page, "Cost by model").press("End");
-      await checkAccessibility(page);
+      await checkAccessibility(page, theme);
       for (const button of await page.getByRole("button", { name: "Table" }).all()) await button.click();
-      await checkAccessibility(page);
+      await checkAccessibility(page, theme);
     });
   }
 

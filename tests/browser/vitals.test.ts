@@ -1,7 +1,8 @@
-import { test } from "bun:test";
+import { afterAll, test } from "bun:test";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { ADMIN_PATHS, MEMBER_PATHS, openAtRest } from "./support/rest.ts";
 import type { Site } from "./support/site.ts";
+import { startSlowLine, type SlowLine } from "./support/slow-line.ts";
 import { checkNoShift, readVitals } from "./support/vitals.ts";
 
 const browser = useBrowser();
@@ -14,16 +15,16 @@ const VIEWPORTS = [
   { width: 360, height: 740 },
 ] as const;
 
-async function visit(visited: Site, viewport: (typeof VIEWPORTS)[number], delayMs: number) {
-  const visitor = await browser.sharedVisitor(visited, { viewport });
-  // Answers come late and one by one, as over a slow line: what stands meanwhile must have the size of what comes.
-  let turn = 0;
-  await visitor.context.route(/\/(?:stats|my|admin|v1)\//, async (route) => {
-    turn += 1;
-    await new Promise((resolve) => setTimeout(resolve, delayMs * (1 + (turn % 4))));
-    await route.continue();
-  });
-  return visitor;
+const lines = new Map<Site, SlowLine>();
+afterAll(async () => {
+  for (const line of lines.values()) await line.stop();
+});
+
+/** Answers come late and one by one, as over a slow line: what stands meanwhile must have the size of what comes. */
+async function visit(visited: Site, viewport: (typeof VIEWPORTS)[number]) {
+  const line = lines.get(visited) ?? startSlowLine(visited.url);
+  lines.set(visited, line);
+  return await browser.sharedVisitor({ ...visited, url: line.url }, { viewport });
 }
 
 describeInBrowser("nothing moves that nobody touched", () => {
@@ -32,7 +33,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
     async (path) => {
       const site = await browser.sharedSite(DEMO);
       for (const viewport of VIEWPORTS) {
-        const { page } = await visit(site, viewport, 80);
+        const { page } = await visit(site, viewport);
         await openAtRest(page, path);
         await checkNoShift(page);
         const { longTasks } = await readVitals(page);
@@ -50,7 +51,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
     async (path) => {
       const emptySite = await browser.sharedSite(EMPTY);
       for (const viewport of VIEWPORTS) {
-        const { page } = await visit(emptySite, viewport, 80);
+        const { page } = await visit(emptySite, viewport);
         await openAtRest(page, path);
         await checkNoShift(page);
       }
@@ -60,7 +61,7 @@ describeInBrowser("nothing moves that nobody touched", () => {
   test.each(["/", "/requests", "/errors"])("on %s under a filter that nothing matches", async (path) => {
     const site = await browser.sharedSite(DEMO);
     for (const viewport of VIEWPORTS) {
-      const { page } = await visit(site, viewport, 80);
+      const { page } = await visit(site, viewport);
       await openAtRest(page, `${path}?range=7d&model=none-of-that-name`);
       await checkNoShift(page);
     }

@@ -24,16 +24,17 @@ const axeSource = readFileSync(join(import.meta.dir, "../../../node_modules/axe-
 
 /**
  * Throws, naming rule and place, when axe finds a violation of WCAG 2.0 to 2.2 A and AA or of its best practices in the
- * page as it is now. It runs in a world of its own, so the page keeps its policy and learns nothing of it.
+ * page as it is now. It runs in a world of its own, so the page keeps its policy and learns nothing of it. In the dark theme
+ * only what depends on colors is checked, for tests that check the same in the light one.
  */
-export async function checkAccessibility(page: Page): Promise<void> {
+export async function checkAccessibility(page: Page, theme: "light" | "dark" = "light"): Promise<void> {
   // Nothing is drawn before the part that holds it has come.
   await page.locator("h1").first().waitFor({ state: "attached" });
   // Half faded in, any text lacks contrast.
   await callInPage(page, "stillness");
   const session = await page.context().newCDPSession(page);
   try {
-    const violations = await runAxe(session, isOtherTheme(page) ? COLOR_RULES : TAGS);
+    const violations = await runAxe(session, isOtherTheme(page) || theme === "dark" ? COLOR_RULES : TAGS);
     if (violations.length > 0) {
       throw new Error([`axe finds fault with ${page.url()}`, ...violations.map(toText)].join("\n\n"));
     }
