@@ -24,6 +24,9 @@ async function findFetched(viewport: { readonly width: number; readonly height: 
   await openAtRest(visitor.page, "/");
   await visitor.page.getByRole("application").waitFor();
   await visitor.page.getByRole("rowheader").first().waitFor();
+  // A browser without a window has no place for the icon, and does not fetch it.
+  const icon = await visitor.page.locator("link[rel=icon]").getAttribute("href");
+  if (icon !== null) fetched.add(icon);
   return [...fetched].sort();
 }
 

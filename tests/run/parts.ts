@@ -10,23 +10,51 @@ export interface Part {
   readonly retries: number;
   /** Whether each file has a module graph of its own, which costs it a fifth of a second: pages leave things in the global object. */
   readonly isIsolated: boolean;
+  /** Files that take longest, the longest first: begun last, one of them would leave the other cores idle. */
+  readonly longest: readonly string[];
   has(path: string): boolean;
 }
 
 const inBrowser = (path: string) => path.startsWith("tests/browser/");
 const ofClients = (path: string) => path.startsWith("tests/clients/");
 
-/** In the order in which they run. */
+/** Those without the browser run one after the other, and beside them the browser's. */
 export const PARTS: readonly Part[] = [
   {
     name: "programs",
     workers: 2,
     retries: 0,
     isIsolated: false,
+    longest: [
+      "docs/commands",
+      "catalog/whole-catalog",
+      "ledger/writer",
+      "cli/reports",
+      "storage/sqlite",
+      "http/sso",
+      "cli/lost-output",
+      "demo/fill",
+    ],
     has: (path) => !inBrowser(path) && !ofClients(path),
   },
-  { name: "clients", workers: 2, retries: 0, isIsolated: true, has: ofClients },
-  { name: "browser", workers: 4, retries: 2, isIsolated: true, has: inBrowser },
+  { name: "clients", workers: 2, retries: 0, isIsolated: true, longest: [], has: ofClients },
+  {
+    name: "browser",
+    workers: 3,
+    retries: 2,
+    isIsolated: false,
+    longest: [
+      "hostile",
+      "member-day",
+      "admin-day",
+      "bad-days",
+      "models-admin",
+      "vitals",
+      "narrow",
+      "keys",
+    ].map((name) => `browser/${name}`),
+    has: inBrowser,
+  },
 ];
 
 /** The files of tests below the folders or files that are named, all of them when none is; relative to the root. */

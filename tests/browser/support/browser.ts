@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, setDefaultTimeout } from "bun:test";
-import { chromium, type Browser } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { findChromium, launchChromium } from "./chromium.ts";
 import { signInAsAdmin } from "./sign-in.ts";
 import { startSite, type Site, type SiteOptions } from "./site.ts";
@@ -39,9 +39,9 @@ export interface TestBrowser {
 }
 
 /**
- * The browser for the tests of a file, to be called once at its top: the one that all files of a run share, or, for a file
- * that runs alone, one that its first visitor starts. Tests may take two minutes from here on, which a loaded machine
- * needs.
+ * The browser for the tests of a file, to be called once at its top; its first visitor starts it. One browser for all files of
+ * a run would need a process between, which costs a fifth of a test's time. Tests may take two minutes from here on, which
+ * a loaded machine needs.
  */
 export function useBrowser(): TestBrowser {
   setDefaultTimeout(TEST_MS_MAX);
@@ -56,7 +56,7 @@ export function useBrowser(): TestBrowser {
   const open = async (options: VisitorOptions) => {
     if (chromiumPath === null) throw new Error("there is no Chromium on this machine");
     // A test that runs out of time is ended together with the processes around it.
-    if (launched === null || !(await launched).isConnected()) launched = openBrowser(chromiumPath);
+    if (launched === null || !(await launched).isConnected()) launched = launchChromium(chromiumPath);
     return await openVisitor(await launched, options);
   };
 
@@ -114,9 +114,4 @@ export function useBrowser(): TestBrowser {
       return visitor;
     },
   };
-}
-
-async function openBrowser(executablePath: string): Promise<Browser> {
-  const endpoint = process.env["LOCKPORT_TEST_BROWSER"];
-  return endpoint === undefined ? await launchChromium(executablePath) : await chromium.connect(endpoint);
 }

@@ -123,6 +123,8 @@ function toContextOptions(options: VisitorOptions, baseURL: string): BrowserCont
     viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
     deviceScaleFactor: zoom,
     reducedMotion: options.motion === "full" ? "no-preference" : "reduce",
+    // A browser with a window grants this to every secure origin at a click, the headless shell to none.
+    permissions: ["clipboard-write"],
   };
 }
 
