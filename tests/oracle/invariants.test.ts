@@ -110,6 +110,10 @@ const DAMAGE: readonly (readonly [what: string, sql: string])[] = [
   ["a month that is a pico off", "UPDATE month_total SET cost_lo = cost_lo + 1"],
   ["a month with a token too few", "UPDATE month_total SET output_tokens = output_tokens - 1"],
   [
+    "a month without cells that is marked to have them",
+    "UPDATE sealed_month SET cells = (SELECT cells FROM sealed_hour ORDER BY hour LIMIT 1)",
+  ],
+  [
     "a sealed hour with the cells of another",
     "UPDATE sealed_hour SET cells = (SELECT cells FROM sealed_hour ORDER BY hour LIMIT 1) WHERE hour > (SELECT min(hour) FROM sealed_hour)",
   ],

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { expect } from "bun:test";
-import { CELL_OUTCOMES, decodeHour } from "#storage/ledger/rows/hour-cells.ts";
+import { CELL_OUTCOMES, decodeCells } from "#storage/ledger/rows/cells.ts";
 
 /** 10^9 pico: where an amount is cut into its two columns. */
 export const SEAM = 1_000_000_000n;
@@ -30,7 +30,7 @@ export interface CheckedEvent {
   readonly cache_write_1h_tokens: number | null;
 }
 
-/** Invariant 2: hours, days, sealed days, months, dimensions and cells of hours against the rows, and against each other where rows were removed. */
+/** Invariant 2: hours, days, sealed days, months, dimensions and cells against the rows, and against each other where rows were removed. */
 export function checkTotals(database: Database, events: readonly CheckedEvent[]): void {
   const state = database
     .query<{ sealed: number; pruned: number }, []>(
@@ -85,7 +85,7 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
   expectSame("hours of days", sum(hours, dayOf, fromHourRow), daysByOutcome);
 
   const cells = database
-    .query<{ hour: number; cells: Uint8Array<ArrayBuffer> }, []>("SELECT * FROM sealed_hour")
+    .query<CellsRow, []>("SELECT hour AS period, cells FROM sealed_hour")
     .all()
     .flatMap(toCellRows);
   const summed = new Set(cells.map(({ fromUs }) => fromUs / HOUR_US));
@@ -104,7 +104,7 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
 
   const monthKey = "month || ' ' || combination || ' ' || result";
   const months = database
-    .query<DayRow, []>(`${select("month_total", monthKey, "0 AS fromUs, outcome")} ${byResult}`)
+    .query<MonthRow, []>(`${select("month_total", monthKey, "0 AS fromUs, outcome")} ${byResult}`)
     .all();
   const ofMonths = sum(months, (row) => row.key, fromDayRow);
   expectSame(
@@ -112,6 +112,16 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
     ofMonths,
     sum(sealedDays, (row) => row.key.replace(/^\d+/, String(toMonth(row.fromUs))), fromDayRow),
   );
+
+  const monthCells = database.query<CellsRow, []>("SELECT month AS period, cells FROM sealed_month").all();
+  const summedMonths = new Set(monthCells.map(({ period }) => period));
+  const ofCells = sum(monthCells.flatMap(toCellRows), (row) => row.key, fromHourRow);
+  const monthsOfCells = sum(
+    months.filter(({ month }) => summedMonths.has(month)),
+    ({ month, combination, outcome }) => `${month} ${combination} ${outcome}`,
+    fromHourRow,
+  );
+  expectSame("cells of months", ofCells, monthsOfCells);
 
   const dimensionKey = "day || ' ' || dimension || ' ' || outcome";
   const ofDimensions = database
@@ -134,14 +144,13 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
   expectSame("dimensions", sum(ofDimensions, byKey, fromHourRow), sum(membersByDay, byKey, fromHourRow));
 }
 
-function toCellRows({
-  hour,
-  cells,
-}: {
-  readonly hour: number;
+interface CellsRow {
+  readonly period: number;
   readonly cells: Uint8Array<ArrayBuffer>;
-}): TotalRow[] {
-  const { count, combinations, outcomes, measures } = decodeHour(cells);
+}
+
+function toCellRows({ period, cells }: CellsRow): TotalRow[] {
+  const { count, combinations, outcomes, measures } = decodeCells(cells);
   return Array.from({ length: count }, (_, cell) => {
     const outcome = CELL_OUTCOMES[outcomes[cell] ?? -1] ?? "none";
     const [requests = 0, priced_requests = 0, unpriced_requests = 0, cost_hi = 0, cost_lo = 0, ...units] =
@@ -149,8 +158,8 @@ function toCellRows({
     const [input_tokens = null, output_tokens = null, cached_input_tokens = null, audio_us = null] =
       units.map((quantity) => (quantity === -1 ? null : quantity));
     return {
-      key: `${hour} ${combinations[cell]} ${outcome}`,
-      fromUs: hour * HOUR_US,
+      key: `${period} ${combinations[cell]} ${outcome}`,
+      fromUs: period * HOUR_US,
       outcome,
       requests,
       priced_requests,
@@ -247,6 +256,11 @@ interface DayRow extends TotalRow {
   readonly band_under_60s: number;
   readonly band_under_120s: number;
   readonly band_over_120s: number;
+}
+
+interface MonthRow extends DayRow {
+  readonly month: number;
+  readonly combination: number;
 }
 
 const BAND_ENDS_US = [1, 5, 15, 30, 60, 120, Number.POSITIVE_INFINITY].map((seconds) => seconds * 1e6);

@@ -40,8 +40,9 @@ const DAY_MEASURES = `${HOUR_MEASURES},
  * `dimension` holds the values that a filter often asks for alone (a client, a model, a tag …), each with totals of every
  * sealed day from its `first_day` on, whatever it was combined with; before that day it is in the totals by combination only.
  * The value of a principal is its `[id, name]`, of a provider its id.
- * `sealed_hour` holds the sums of an hour's rows by combination and outcome (`encodeHour`), for hours of sealed days whose
- * rows are all there. It is made from rows and goes with them: an hour that has none is read row by row.
+ * `sealed_hour` holds the sums of an hour's rows by combination and outcome (`encodeCells`), for hours of sealed days whose
+ * rows are all there. It is made from rows and goes with them: an hour that has none is read row by row. `sealed_month`
+ * holds those of the sealed days of a month, made from `month_total`.
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */
 export const SCHEMA_SQL = `
@@ -167,6 +168,11 @@ CREATE TABLE dimension_total (
 
 CREATE TABLE sealed_hour (
   hour INTEGER PRIMARY KEY,
+  cells BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE sealed_month (
+  month INTEGER PRIMARY KEY,
   cells BLOB NOT NULL
 ) STRICT;
 

@@ -5,8 +5,12 @@ import type { Facets, StatsStore } from "#stats/store.ts";
 import type { MeasureSource } from "./measure-sources.ts";
 import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
+import { readSealedCells } from "./sealed-cells.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { cutLedger } from "./ledger-edges.ts";
+
+/** Combinations that may be in memory; with more of them the database adds up. */
+const CELLS_MAX = 150_000;
 
 type FacetsQuery = Parameters<StatsStore["readFacets"]>[0];
 
@@ -18,16 +22,28 @@ export function readFacets(database: Database, query: FacetsQuery): Facets {
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
     const cut = cutLedger(database, query.window, "months");
-    saveUses(database, toMeasureSources(database, cut, filter));
+    const sealed = readSealedCells(
+      database,
+      { cut, filter },
+      { outcomes: filter.outcomes, measuresMax: 1, combinationsMax: CELLS_MAX },
+    );
+    saveUses(database, toMeasureSources(database, sealed?.rest ?? cut, filter), sealed?.sums ?? []);
     const facets = toFacets(readUses(database), query.context);
     return { ...facets, snapped: cut.snapped, truncated: Object.values(facets.cut).includes(true) };
   });
 }
 
 /** How often each combination was used. */
-function saveUses(database: Database, sources: readonly MeasureSource[]): void {
+function saveUses(
+  database: Database,
+  sources: readonly MeasureSource[],
+  sums: readonly { readonly group_id: number; readonly requests: number }[],
+): void {
   database.run("CREATE TEMP TABLE IF NOT EXISTS combination_use (id INTEGER PRIMARY KEY, requests INTEGER)");
   database.run("DELETE FROM combination_use");
+  database
+    .query<unknown, [string]>("INSERT INTO combination_use SELECT value ->> 0, value ->> 1 FROM json_each(?)")
+    .run(JSON.stringify(sums.map(({ group_id: combination, requests }) => [combination, requests])));
   for (const { sql, bindings } of sources) {
     database
       .query<unknown, number[]>(

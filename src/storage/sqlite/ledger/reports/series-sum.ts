@@ -1,18 +1,10 @@
-import type { UnitTotals } from "#kernel/units.ts";
+import type { CellSum } from "./cell-sums.ts";
 
 /** What one period of a series adds up to. Within one bucket several are added. */
-export interface SeriesSum extends UnitTotals {
+export interface SeriesSum extends CellSum {
   readonly period: number;
   /** Which group of `combination_group`; 0 where there are none. */
   readonly group_id: number;
-  readonly requests: number;
-  readonly ok: number;
-  readonly cancelled: number;
-  readonly upstream_error: number;
-  readonly priced_requests: number;
-  readonly unpriced_requests: number;
-  readonly cost_hi: number;
-  readonly cost_lo: number;
 }
 
 /** `[from, to)` of one bucket: hours for `sumHours`, microseconds for `sumRows`. */

@@ -9,7 +9,10 @@ import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { createSumReader, SUMS_MAX } from "./report-sums.ts";
 import { findSubjects, getSubject } from "./report-subjects.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
+import { CELL_MEASURES } from "#storage/ledger/rows/cells.ts";
+import { type CellReading, readSealedCells } from "./sealed-cells.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
 import { cutLedger } from "./ledger-edges.ts";
 
@@ -24,13 +27,28 @@ export function readSummary(database: Database, query: SummaryQuery, sumsMax = S
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
     const cut = cutLedger(database, query.window, "months");
-    const sources = toMeasureSources(database, cut, filter);
-    const parts =
-      query.grouping === "team"
-        ? readByCombination(database, sources, sumsMax)
-        : readByKey(database, sources, { grouping: query.grouping, sumsMax });
+    const sealed = readSealedCells(database, { cut, filter }, toCellReading(filter, sumsMax));
+    const sources = toMeasureSources(database, sealed?.rest ?? cut, filter);
+    const sums = sealed?.sums ?? [];
+    const parts = [
+      ...toParts(
+        database,
+        sums.map((sum) => ({ ...sum, combination: sum.group_id })),
+      ),
+      ...(query.grouping === "team"
+        ? readByCombination(database, sources, sumsMax - sums.length)
+        : readByKey(database, sources, { grouping: query.grouping, sumsMax })),
+    ];
     return { ...encodeSummary(parts, query), snapped: cut.snapped };
   });
+}
+
+function toCellReading({ outcomes }: ResolvedFilter, combinationsMax: number): CellReading {
+  return {
+    outcomes: COUNTED.filter((outcome) => outcomes === null || outcomes.includes(outcome)),
+    measuresMax: CELL_MEASURES.length,
+    combinationsMax,
+  };
 }
 
 interface Sums extends UnitTotals {
@@ -45,7 +63,6 @@ interface CombinationSums extends Sums {
   readonly combination: number;
 }
 
-/** A relay call may name no model; it is no usage of one. */
 function readByCombination(
   database: Database,
   sources: readonly MeasureSource[],
@@ -53,6 +70,11 @@ function readByCombination(
 ): readonly SummaryPart[] {
   const { read } = createSumReader<CombinationSums>(database, sumsMax);
   const sums = sources.flatMap((source) => read(toCombinationSums(source.sql), source.bindings));
+  return toParts(database, sums);
+}
+
+/** A relay call may name no model; it is no usage of one. */
+function toParts(database: Database, sums: readonly CombinationSums[]): readonly SummaryPart[] {
   const subjects = findSubjects(
     database,
     sums.map(({ combination }) => combination),
@@ -106,10 +128,12 @@ function toKeyPart({ principal, model, endpoint, ...sums }: KeySums): SummaryPar
 }
 
 /** Failures are no usage; what a caller broke off is (decisions, "Reports"). */
+const COUNTED = ["ok", "cancelled"];
+
 function toCombinationSums(source: string): string {
   const cancelled = "SELECT id FROM result WHERE outcome = 'cancelled'";
   return `SELECT combination, ${toSums(`sum(iif(result IN (${cancelled}), requests, 0))`)}
-    FROM (${source}) WHERE result IN (SELECT id FROM result WHERE outcome IN ('ok', 'cancelled')) GROUP BY combination`;
+    FROM (${source}) WHERE result IN (SELECT id FROM result WHERE outcome IN (${COUNTED.map((outcome) => `'${outcome}'`).join(", ")})) GROUP BY combination`;
 }
 
 function toSums(cancelled: string): string {

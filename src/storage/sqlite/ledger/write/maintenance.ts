@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
 import type { SealedHours } from "./sealed-hours.ts";
+import type { SealedMonths } from "./sealed-months.ts";
 import type { Totals } from "./totals.ts";
 
 /** Rows removed in one transaction: every pause stays under 150 ms. */
@@ -12,23 +13,33 @@ export class Maintenance {
   readonly #database: Database;
   readonly #totals: Totals;
   readonly #hours: SealedHours;
+  readonly #months: SealedMonths;
   sealedBeforeDay = 0;
   /** What arrived before it never comes back, also not by a late end: readers rely on it. */
   prunedBeforeUs: InstantUs = 0;
 
   constructor(
     database: Database,
-    { totals, hours }: { readonly totals: Totals; readonly hours: SealedHours },
+    {
+      totals,
+      hours,
+      months,
+    }: { readonly totals: Totals; readonly hours: SealedHours; readonly months: SealedMonths },
   ) {
     this.#database = database;
     this.#totals = totals;
     this.#hours = hours;
+    this.#months = months;
   }
 
-  /** Moves the oldest day that is not sealed yet and lies before `beforeDay`, then sums hours of sealed days; true when there may be more. */
+  /**
+   * A step: moves the oldest day that is not sealed yet and lies before `beforeDay`, then sums hours and months of sealed
+   * days; true when there may be more.
+   */
   seal(beforeDay: number): boolean {
     if (beforeDay > this.sealedBeforeDay && this.#sealDay(beforeDay)) return true;
-    return this.#hours.sealNext({ fromUs: this.prunedBeforeUs, toUs: this.sealedBeforeDay * DAY_US });
+    const sealed = { fromUs: this.prunedBeforeUs, toUs: this.sealedBeforeDay * DAY_US };
+    return this.#hours.sealNext(sealed) || this.#months.sealNext(this.sealedBeforeDay);
   }
 
   #sealDay(beforeDay: number): boolean {
@@ -37,7 +48,10 @@ export class Maintenance {
       .get();
     const day = oldest?.day ?? null;
     const isLast = day === null || day >= beforeDay;
-    if (!isLast) this.#totals.seal(day);
+    if (!isLast) {
+      this.#totals.seal(day);
+      this.#months.dropMonthOf(day);
+    }
     this.sealedBeforeDay = isLast ? beforeDay : day + 1;
     return !isLast;
   }

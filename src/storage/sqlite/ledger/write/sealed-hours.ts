@@ -1,8 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
 import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
-import type { HourCell } from "#storage/ledger/rows/hour-cells.ts";
-import { encodeHour } from "#storage/ledger/rows/hour-cells.ts";
+import type { Cell } from "#storage/ledger/rows/cells.ts";
+import { encodeCells } from "#storage/ledger/rows/cells.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
 import { toHour } from "#storage/ledger/windows/calendar.ts";
 import { toEventMeasures, UNPRICED_UNITS } from "#storage/sqlite/ledger/file/event-measures.ts";
@@ -40,7 +40,7 @@ export class SealedHours {
     const next = this.#findNext.get(first, toHour(toUs));
     this.#nextHour = next === null ? Math.max(first, toHour(toUs)) : next.hour + 1;
     if (next === null) return false;
-    if (next.requests <= HOUR_ROWS_MAX) this.#add.run(next.hour, encodeHour(this.#sum(next.hour)));
+    if (next.requests <= HOUR_ROWS_MAX) this.#add.run(next.hour, encodeCells(this.#sum(next.hour)));
     return true;
   }
 
@@ -61,9 +61,9 @@ export class SealedHours {
     this.#nextHour = 0;
   }
 
-  #sum(hour: number): readonly HourCell[] {
+  #sum(hour: number): readonly Cell[] {
     this.#saveManners();
-    return this.#database.query<HourCell, [number, number]>(CELLS).all(hour * HOUR_US, (hour + 1) * HOUR_US);
+    return this.#database.query<Cell, [number, number]>(CELLS).all(hour * HOUR_US, (hour + 1) * HOUR_US);
   }
 
   // Some hundred rows: to read what prices leave unpriced for each event would take several times as long.

@@ -14,7 +14,9 @@ import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { splitCost, toAmounts } from "#storage/ledger/rows/sums.ts";
+import { toDay } from "#storage/ledger/windows/calendar.ts";
 import { SealedHours } from "./sealed-hours.ts";
+import { SealedMonths } from "./sealed-months.ts";
 import { Totals } from "./totals.ts";
 
 export interface WriterOptions {
@@ -44,6 +46,7 @@ export class UsageWriter {
   readonly #open: OpenRequests;
   readonly #rows: EventRows;
   readonly #hours: SealedHours;
+  readonly #months: SealedMonths;
   readonly #maintenance: Maintenance;
   readonly #saveState: Statement<unknown, number[]>;
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
@@ -62,7 +65,12 @@ export class UsageWriter {
     this.#open = new OpenRequests(database);
     this.#rows = new EventRows(database);
     this.#hours = new SealedHours(database);
-    this.#maintenance = new Maintenance(database, { totals: this.#totals, hours: this.#hours });
+    this.#months = new SealedMonths(database);
+    this.#maintenance = new Maintenance(database, {
+      totals: this.#totals,
+      hours: this.#hours,
+      months: this.#months,
+    });
     this.#saveState = database.prepare(
       "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ?",
     );
@@ -169,7 +177,10 @@ export class UsageWriter {
             cost,
             manner: this.#interning.manner(manner, begun.streamed),
           });
-    if (id < this.#maintenance.sealedBeforeDay * DAY_US) this.#hours.dropHourOf(id);
+    if (id < this.#maintenance.sealedBeforeDay * DAY_US) {
+      this.#hours.dropHourOf(id);
+      this.#months.dropMonthOf(toDay(id));
+    }
     this.#totals.add({ id, combination, result, cost, ending, amounts });
     this.#eventCount += 1;
   }
@@ -205,6 +216,7 @@ export class UsageWriter {
     this.#interning.clear();
     this.#totals.rollBack();
     this.#hours.rollBack();
+    this.#months.rollBack();
     this.#rows.clear();
     const state = this.#database.query<StateRow, []>("SELECT * FROM ledger_state").get();
     if (state === null) throw new Error("usage.db has no state row");

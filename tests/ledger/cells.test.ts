@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { HourCell } from "#storage/ledger/rows/hour-cells.ts";
-import { CELL_MEASURES, CELL_OUTCOMES, decodeHour, encodeHour } from "#storage/ledger/rows/hour-cells.ts";
+import type { Cell } from "#storage/ledger/rows/cells.ts";
+import { CELL_MEASURES, CELL_OUTCOMES, decodeCells, encodeCells } from "#storage/ledger/rows/cells.ts";
 
 const count = fc.oneof(
   fc.maxSafeNat(),
@@ -9,7 +9,7 @@ const count = fc.oneof(
   fc.nat({ max: 9 }).map((tens) => 10 ** tens),
 );
 const quantity = fc.option(fc.oneof(count, fc.double({ min: 0, max: 1e12, noNaN: true })));
-const arbitraryCell: fc.Arbitrary<HourCell> = fc.record({
+const arbitraryCell: fc.Arbitrary<Cell> = fc.record({
   combination: fc.integer({ min: 1, max: 2 ** 31 }),
   outcome: fc.constantFrom(...CELL_OUTCOMES),
   requests: count,
@@ -26,7 +26,7 @@ const arbitraryCell: fc.Arbitrary<HourCell> = fc.record({
 test("the cells of an hour are read back as they were written, in whatever order, fractions and nothing reported included", () => {
   fc.assert(
     fc.property(fc.array(arbitraryCell, { maxLength: 40 }), (cells) => {
-      const { count: read, combinations, outcomes, measures } = decodeHour(encodeHour(cells));
+      const { count: read, combinations, outcomes, measures } = decodeCells(encodeCells(cells));
       expect(read).toBe(cells.length);
       const back = cells.map((_, index) => [
         combinations[index],
@@ -45,7 +45,7 @@ test("the cells of an hour are read back as they were written, in whatever order
 
 test("an hour of requests with round prices takes less than one whose costs end anywhere", () => {
   const toCells = (pico: number) =>
-    Array.from({ length: 500 }, (_, index): HourCell => {
+    Array.from({ length: 500 }, (_, index): Cell => {
       const tokens = 100 + ((index * 7_919) % 5_003);
       return {
         combination: index * 3,
@@ -61,5 +61,5 @@ test("an hour of requests with round prices takes less than one whose costs end 
         audio_us: null,
       };
     });
-  expect(encodeHour(toCells(100_000)).length).toBeLessThan(encodeHour(toCells(100_003)).length * 0.8);
+  expect(encodeCells(toCells(100_000)).length).toBeLessThan(encodeCells(toCells(100_003)).length * 0.8);
 });

@@ -2,19 +2,19 @@ import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { Outcome } from "#usage/event.ts";
 import type { StoredMeasures } from "./sums.ts";
 
-/** What one combination used in one hour, of the requests with one outcome. */
-export interface HourCell extends StoredMeasures {
+/** What one combination used in an hour or a month, of the requests with one outcome. */
+export interface Cell extends StoredMeasures {
   readonly combination: number;
   readonly outcome: Outcome;
 }
 
-/** The cells of an hour, column by column. */
-export interface HourColumns {
+/** The cells of a period, column by column. */
+export interface CellColumns {
   readonly count: number;
   readonly combinations: Float64Array;
   /** Places in `CELL_OUTCOMES`. */
   readonly outcomes: Float64Array;
-  /** In the order of `CELL_MEASURES`; -1 where nothing reported a unit. */
+  /** The first of `CELL_MEASURES`; -1 where nothing reported a unit. */
   readonly measures: readonly Float64Array[];
 }
 
@@ -37,11 +37,11 @@ const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
 /**
- * The cells of one hour as bytes: the count, then each column with the power of ten that divides all of it, and its values
+ * The cells of one period as bytes: the count, then each column with the power of ten that divides all of it, and its values
  * as variable-length integers (LEB128) that begin with the lowest seven bits; compressed with Zstandard. Combinations are
  * the differences to the one before, so that cells sorted by combination are smallest.
  */
-export function encodeHour(cells: readonly HourCell[]): Uint8Array<ArrayBuffer> {
+export function encodeCells(cells: readonly Cell[]): Uint8Array<ArrayBuffer> {
   const bytes: number[] = [];
   pushInteger(bytes, cells.length);
   pushColumn(
@@ -61,7 +61,11 @@ export function encodeHour(cells: readonly HourCell[]): Uint8Array<ArrayBuffer> 
   return new Uint8Array(Bun.zstdCompressSync(Uint8Array.from(bytes)));
 }
 
-export function decodeHour(encoded: Uint8Array<ArrayBuffer>): HourColumns {
+/** With `measuresMax` only so many of the measures. */
+export function decodeCells(
+  encoded: Uint8Array<ArrayBuffer>,
+  measuresMax: number = CELL_MEASURES.length,
+): CellColumns {
   const reader = new ColumnReader(Bun.zstdDecompressSync(encoded));
   const count = reader.readInteger();
   const combinations = reader.readColumn(count);
@@ -71,7 +75,12 @@ export function decodeHour(encoded: Uint8Array<ArrayBuffer>): HourColumns {
     combinations[index] = combination;
   }
   const outcomes = reader.readColumn(count);
-  return { count, combinations, outcomes, measures: CELL_MEASURES.map(() => reader.readColumn(count)) };
+  return {
+    count,
+    combinations,
+    outcomes,
+    measures: CELL_MEASURES.slice(0, measuresMax).map(() => reader.readColumn(count)),
+  };
 }
 
 function pushColumn(bytes: number[], values: readonly (number | null)[]): void {
