@@ -45,7 +45,7 @@ export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
   let ending: Promise<void> | null = null;
   const end = (how: TeeEnding) => (ending ??= settle(how));
   const settle = async (how: TeeEnding) => {
-    cancellation.signal.removeEventListener("abort", onCut);
+    cancellation.notify(null);
     cancellation.release();
     stalls?.end(cancellation);
     if (how !== "complete") reader.cancel().catch(() => undefined);
@@ -56,8 +56,7 @@ export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
   // The runtime never pulls a response whose caller left early, so that only the signal ends it.
   const onCut = () => void end(cancellation.cause === "cancelled" ? "cancelled" : "broken");
 
-  if (cancellation.cause === null) cancellation.signal.addEventListener("abort", onCut, { once: true });
-  else onCut();
+  cancellation.notify(onCut);
 
   return new ReadableStream<Uint8Array>({
     type: "direct",
@@ -86,7 +85,7 @@ export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
         const lagging = watch(chunk);
         if (lagging !== null) await lagging;
         for (let at = 0; at < chunk.length && cancellation.cause === null; at += PIECE_BYTES_MAX) {
-          const written = controller.write(chunk.subarray(at, at + PIECE_BYTES_MAX));
+          const written = controller.write(toPiece(chunk, at));
           if (typeof written === "number") {
             cancellation.rearm();
           } else {
@@ -99,7 +98,11 @@ export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
           }
         }
         left?.(chunk);
-        chunk = await readChunk(reader);
+        // Read here, since a function in between would be another promise a chunk.
+        do {
+          const { done, value } = await reader.read();
+          chunk = done ? null : (value ?? EMPTY);
+        } while (chunk?.length === 0);
       }
     } catch {
       return cancellation.cause === "cancelled" ? "cancelled" : "broken";
@@ -110,6 +113,13 @@ export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
         ? "cancelled"
         : "broken";
   }
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** Most chunks are one piece. */
+function toPiece(chunk: Uint8Array, at: number): Uint8Array {
+  return chunk.length <= PIECE_BYTES_MAX ? chunk : chunk.subarray(at, at + PIECE_BYTES_MAX);
 }
 
 /** The next bytes of a body, or null at its end. Throws when it breaks off. */
