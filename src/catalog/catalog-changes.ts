@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "#audit/event.ts";
 import type { Unit } from "#kernel/units.ts";
 import type { ParsedCatalogDraft } from "./catalog-draft.ts";
@@ -52,12 +51,12 @@ export function compareCatalogs(
   const priced = new Set(prices.flatMap(({ name, owner }) => (owner === null ? [name] : [])));
   const toProvider = (name: string): readonly CatalogResourceChange[] => {
     const [before, after] = [current.findProvider(name), copy.findProvider(name)];
-    return isDeepStrictEqual(before, after) ? [] : [{ kind: "provider", name, before, after }];
+    return Bun.deepEquals(before, after, true) ? [] : [{ kind: "provider", name, before, after }];
   };
   const toModel = (name: string): readonly CatalogResourceChange[] => {
     const [before, after] = [current.findModel(name), copy.findModel(name)];
     const isPriced = priced.has(name);
-    const isSame = isDeepStrictEqual(before?.model, after?.model) && !isPriced;
+    const isSame = Bun.deepEquals(before?.model, after?.model, true) && !isPriced;
     return isSame ? [] : [{ kind: "model", name, before, after, isPriced }];
   };
   const ofKind = (wanted: "binding" | "name") =>

@@ -1,4 +1,3 @@
-import { X509Certificate } from "node:crypto";
 import { ProxyError } from "#kernel/errors.ts";
 
 /** A day: longer than any call, and far within what a timer can count (2³¹ ms). */
@@ -45,6 +44,8 @@ export function parseCaPem(text: string): string | null {
 function isCertificate(block: string, label: string | undefined): boolean {
   if (label !== "CERTIFICATE") return false;
   try {
+    // Loaded here and not above, as in `kernel/crypto`.
+    const { X509Certificate } = process.getBuiltinModule("node:crypto");
     return new X509Certificate(block).subject !== null;
   } catch {
     return false;

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { CatalogResourceChange } from "#catalog/catalog-changes.ts";
 import type { CatalogOutcome } from "#catalog/catalog-plan.ts";
 import type { Provider } from "#catalog/provider.ts";
@@ -39,7 +38,7 @@ function toDifference(change: CatalogResourceChange) {
 function pickChanged(before: FieldsView | null, after: FieldsView | null, isPriced = false) {
   if (before === null || after === null) return { before, after };
   const isChanged = (field: string) =>
-    (isPriced && field === "pricing") || !isDeepStrictEqual(before[field], after[field]);
+    (isPriced && field === "pricing") || !Bun.deepEquals(before[field], after[field], true);
   const pick = (fields: FieldsView) =>
     Object.fromEntries(Object.entries(fields).filter(([field]) => isChanged(field)));
   return { before: pick(before), after: pick(after) };

@@ -24,24 +24,32 @@ function loadedWith(entries: readonly string[]) {
   const transpiler = new Bun.Transpiler({ loader: "ts" });
   const files = new Set(entries);
   const packages = new Set<string>();
+  const modules = new Set<string>();
   for (const file of files) {
     const imports = transpiler.scanImports(readFileSync(join(root, "src", file), "utf8"));
     for (const { kind, path } of imports) {
-      if (kind !== "import-statement" || path.startsWith("node:") || path.startsWith("bun:")) continue;
-      if (path.startsWith("./")) files.add(join(file, "..", path));
+      if (kind !== "import-statement" || path.startsWith("bun:")) continue;
+      if (path.startsWith("node:")) modules.add(path);
+      else if (path.startsWith("./")) files.add(join(file, "..", path));
       else if (!path.startsWith("#")) packages.add(path);
       else if (existsSync(join(root, "src", path.slice(1)))) files.add(path.slice(1));
     }
   }
-  return { files: [...files].toSorted(), packages: [...packages].toSorted() };
+  return { files: [...files].toSorted(), packages: [...packages].toSorted(), modules };
 }
 
 describe("a server that starts", () => {
   test("replaces a process that has loaded three files", () => {
-    expect(loadedWith(["main.ts"])).toEqual({
+    expect(loadedWith(["main.ts"])).toMatchObject({
       files: ["boot/relaunch.ts", "boot/settings/environment.ts", "main.ts"],
       packages: [],
     });
+  });
+
+  test("loads none of the runtime's modules that bring Node's streams with them", () => {
+    const streams = ["crypto", "net", "readline", "stream", "tls", "tty", "util", "zlib"];
+    const { modules } = loadedWith(SERVING);
+    expect(streams.filter((name) => modules.has(`node:${name}`))).toEqual([]);
   });
 
   test("listens without the routes behind Elysia, single sign-on, and the other commands", () => {

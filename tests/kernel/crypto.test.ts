@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { hkdfSync } from "node:crypto";
 import { createSecretBox, equalsConstantTime } from "#kernel/crypto.ts";
 
 const secret = new Uint8Array(32).fill(7);
@@ -27,6 +28,11 @@ describe("secrets at rest", () => {
     const [first, second] = [box.seal("sk-upstream", "row"), box.seal("sk-upstream", "row")];
     expect(Buffer.from(first).equals(Buffer.from(second))).toBe(false);
     expect(Buffer.from(first).includes("sk-upstream")).toBe(false);
+  });
+
+  test("the keys are those that HKDF-SHA256 derives (RFC 5869), by another implementation of it", () => {
+    const derived = hkdfSync("sha256", secret, new Uint8Array(0), "lockport check value v1", 32);
+    expect(box.checkValue).toBe(Buffer.from(derived).toString("hex"));
   });
 
   test("a token's hash is keyed: another installation has another hash, and neither holds the token", () => {

@@ -1,5 +1,5 @@
-import { fstatSync, readFileSync, writeSync } from "node:fs";
-import { isatty } from "node:tty";
+import { fstatSync, readFileSync, statSync, writeSync } from "node:fs";
+import { devNull } from "node:os";
 import { systemCode } from "#kernel/system-code.ts";
 
 /** fcntl(2), as Linux numbers it. */
@@ -26,8 +26,24 @@ export function openStandardStream(descriptor: 1 | 2): StandardStream {
   return stream;
 }
 
+/** Whether stdin (0), stdout or stderr is a terminal. */
+export function isTerminal(descriptor: 0 | 1 | 2): boolean {
+  // node:tty brings the runtime's streams with it, 3 ms and 5 MB: what is no device, or the null device, is no terminal.
+  if (process.platform !== "win32" && !isDevice(descriptor)) return false;
+  return process.getBuiltinModule("node:tty").isatty(descriptor);
+}
+
+function isDevice(descriptor: number): boolean {
+  try {
+    const stat = fstatSync(descriptor);
+    return stat.isCharacterDevice() && stat.rdev !== statSync(devNull).rdev;
+  } catch {
+    return false;
+  }
+}
+
 function create(descriptor: 1 | 2): StandardStream {
-  const isScreen = isatty(descriptor);
+  const isScreen = isTerminal(descriptor);
   if (isScreen || isPipe(descriptor)) return createWaiting(descriptor, isScreen);
   return createImmediate(descriptor);
 }

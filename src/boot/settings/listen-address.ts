@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import type { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 
@@ -37,6 +36,7 @@ export async function findListenFault(cause: unknown, address: ListenAddress): P
 }
 
 async function resolves(host: string): Promise<boolean> {
+  const { lookup } = process.getBuiltinModule("node:dns/promises");
   return await lookup(host).then(
     () => true,
     () => false,

@@ -1,7 +1,5 @@
-import { createInterface } from "node:readline";
-import { Writable } from "node:stream";
 import { readEnvironment, type Environment } from "#boot/settings/environment.ts";
-import { openStandardStream } from "#boot/process/standard-stream.ts";
+import { isTerminal, openStandardStream } from "#boot/process/standard-stream.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { collectText } from "./text-limit.ts";
 
@@ -77,7 +75,7 @@ export function createProcessTerminal(): ProcessTerminal {
   };
   return {
     env: readEnvironment(),
-    interactive: process.stdin.isTTY && messages.isScreen,
+    interactive: messages.isScreen && isTerminal(0),
     screens: { data: data.isScreen, messages: messages.isScreen },
     writeData: (text) => void writeBytes(text).catch(() => undefined),
     writeMessage: tell,
@@ -89,10 +87,7 @@ export function createProcessTerminal(): ProcessTerminal {
     readStdin: (bytesMax) => collectText(Bun.stdin.stream(), { name: "stdin", bytesMax }),
     ask: (question) => askLine(question, process.stderr),
     // readline echoes to its output; this one swallows it.
-    askHidden: (question) =>
-      askLine(question, new Writable({ write: (_chunk, _encoding, done) => done() })).finally(() =>
-        process.stderr.write("\n"),
-      ),
+    askHidden: (question) => askLine(question, createSilentEcho()).finally(() => process.stderr.write("\n")),
     watchEnd({ withOutput } = { withOutput: true }) {
       const told = new AbortController();
       process.on("SIGINT", () => told.abort());
@@ -110,7 +105,14 @@ export function createProcessTerminal(): ProcessTerminal {
 /** The shell's code for a command that Ctrl-C ended. */
 const EXIT_INTERRUPTED = 130;
 
+function createSilentEcho(): NodeJS.WritableStream {
+  const { Writable } = process.getBuiltinModule("node:stream");
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
+
 function askLine(question: string, echo: NodeJS.WritableStream): Promise<string> {
+  // Loaded here and not above: few commands ask, and no server does.
+  const { createInterface } = process.getBuiltinModule("node:readline");
   const { promise, resolve } = Promise.withResolvers<string>();
   const lines = createInterface({ input: process.stdin, output: echo, terminal: true });
   // After the terminal's own echo was turned off: what is typed at once, or pasted, would be shown.

@@ -1,5 +1,4 @@
 import { close, closeSync, fdatasync, writeSync } from "node:fs";
-import { promisify } from "node:util";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log, LogFields } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
@@ -48,7 +47,12 @@ interface SyncWaiter {
   readonly reject: (cause: unknown) => void;
 }
 
-const syncData = promisify(fdatasync);
+/** Not by `promisify`: loading node:util takes 1 ms and 2 MB of each start. */
+function syncData(fd: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  fdatasync(fd, (cause) => (cause === null || cause === undefined ? resolve() : reject(cause)));
+  return promise;
+}
 
 const HANDED_OVER = Promise.resolve();
 
