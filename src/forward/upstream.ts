@@ -3,8 +3,7 @@ import type { Cancellation } from "#kernel/cancellation.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { TransportError } from "#usage/event.ts";
 import { type BodySource, toConnectedBody, toStreamedBody } from "./upload.ts";
-import { UpstreamHead } from "./upstream-head.ts";
-import { WarmConnections } from "./warm.ts";
+import { UpstreamHead, WarmConnections } from "./upstream-head.ts";
 
 export type UpstreamBody = Uint8Array<ArrayBuffer> | BodySource | null;
 

@@ -1,0 +1,108 @@
+import { afterEach, expect, test } from "bun:test";
+import { createBodyMemory } from "#http/door/body-memory.ts";
+import { createHostRule } from "#http/door/host.ts";
+import { createIngress } from "#http/ingress/v1.ts";
+import { createSystemClock } from "#kernel/clock.ts";
+import { CHAT, COMPLETION } from "../forward/harness.ts";
+import { startPair, stopPairs } from "../forward/pair.ts";
+
+const MIB = 1024 * 1024;
+const running: { stop(force: true): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.stop(true);
+  await stopPairs();
+});
+
+/** The data plane behind a socket, with a caller that is known, counting what it asks for. */
+async function startCounted() {
+  const { proxy } = await startPair((call) => call.reply({ body: COMPLETION }));
+  const asked: string[] = [];
+  const hosts = createHostRule({
+    host: "127.0.0.1",
+    publicUrl: null,
+    allowedHosts: [],
+    maxBodyBytes: MIB,
+    adminPasswordEnabled: false,
+  });
+  const silent = () => undefined;
+  const ingress = createIngress({
+    clock: createSystemClock(),
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    hosts,
+    door: {
+      admit: () => ({
+        principal: { id: "p", name: "ada", kind: "user", role: "member", enabled: true, createdAtUs: 0 },
+        credential: { kind: "key", keyId: "k" },
+      }),
+      checkBrowser: silent,
+    },
+    exchange: proxy.exchange,
+    maxBodyBytes: MIB,
+    memory: createBodyMemory({ bytesMax: MIB }),
+  });
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    development: false,
+    fetch(request) {
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      const counted = countAsked(request, asked);
+      const connections = { timeout: () => void asked.push("timeout") };
+      void ingress.serve("chat", counted, connections).then(resolve);
+      return promise;
+    },
+  });
+  running.push(server);
+  const post = async (): Promise<readonly string[]> => {
+    asked.length = 0;
+    const restore = countMade(asked);
+    const headers = { "content-type": "application/json" };
+    const url = `http://127.0.0.1:${server.port}/`;
+    const response = await fetch(url, { method: "POST", body: JSON.stringify(CHAT), headers });
+    expect(await response.text()).toBe(COMPLETION);
+    restore();
+    return [...asked];
+  };
+  return { post };
+}
+
+/** Notes each time that a request is asked for what the runtime makes only then. */
+function countAsked(request: Request, asked: string[]): Request {
+  for (const name of ["body", "signal"] as const) {
+    const found = Object.getOwnPropertyDescriptor(Request.prototype, name);
+    Object.defineProperty(request, name, {
+      get() {
+        asked.push(name);
+        return found?.get?.call(request);
+      },
+    });
+  }
+  return request;
+}
+
+function countMade(asked: string[]): () => void {
+  const { AbortController: Controller, ReadableStream: Stream } = globalThis;
+  const count = <Made extends object>(made: Made, name: string): Made =>
+    new Proxy(made, {
+      construct(target, args, newTarget) {
+        asked.push(name);
+        return Reflect.construct(target as never, args, newTarget);
+      },
+    });
+  globalThis.AbortController = count(Controller, "AbortController");
+  globalThis.ReadableStream = count(Stream, "ReadableStream");
+  return () => {
+    globalThis.AbortController = Controller;
+    globalThis.ReadableStream = Stream;
+  };
+}
+
+test("a short unary request on a kept connection makes one abort controller, no stream, and asks its caller for nothing", async () => {
+  const { post } = await startCounted();
+  // A new connection tells by a stream when it stands.
+  expect(await post()).toContain("ReadableStream");
+  // On a machine that is busy one may last, and asks for more.
+  const costs: string[] = [];
+  for (let count = 0; count < 20; count += 1) costs.push((await post()).join(" "));
+  expect(costs).toContain("AbortController");
+});
