@@ -1,4 +1,5 @@
 import { describe, expect, mock, test } from "bun:test";
+import { join } from "node:path";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
@@ -401,3 +402,24 @@ function readStream(parts: readonly string[], statusCode = 200): MeterReading {
   for (const part of parts) meter.push(encoder.encode(part));
   return meter.finish();
 }
+
+/** Run by a process of its own: modules keep what they found when they were read. */
+const METER_WITHOUT_BUFFERS = `
+  delete globalThis.Buffer;
+  const { createChatMeter } = await import("#usage/meter-chat.ts");
+  const meter = createChatMeter({ streamed: true, statusCode: 200 });
+  const events = ['{"choices":[{"delta":{"content":"hello"}}]}', '{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}', "[DONE]"];
+  meter.push(new TextEncoder().encode(events.map((data) => "data: " + data + "\\n\\n").join("")));
+  const { usage, complete } = meter.finish();
+  console.log(JSON.stringify([usage.quantities, complete]));
+`;
+
+test("a stream is metered where there are no buffers, as in the page of the playground", async () => {
+  const child = Bun.spawn([process.execPath, "-e", METER_WITHOUT_BUFFERS], {
+    cwd: join(import.meta.dir, "../.."),
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  expect(await new Response(child.stdout).json()).toEqual([{ input_tokens: 3, output_tokens: 2 }, true]);
+  expect(await child.exited).toBe(0);
+});
