@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { OpenedLedger } from "#storage/sqlite/ledger/ledger.ts";
@@ -112,6 +112,27 @@ describe("the ledger", () => {
     expect(await codeOf(open({ dataDir: damaged }))).toStartWith("configuration: ");
     expect(existsSync(join(damaged, "journal"))).toBe(false);
   });
+});
+
+describe.skipIf(process.platform !== "linux")("the threads of the ledger", () => {
+  test("stand behind the serving thread wherever both want one core", async () => {
+    const { ledger, stats } = await open();
+    await ledger.flush();
+    await stats.listRequests(EVERYTHING, PAGE);
+    const lower = readdirSync("/proc/self/task").map(Number).filter(isLower);
+    // The writer and the reader.
+    expect(lower.length).toBeGreaterThanOrEqual(2);
+    expect(lower).not.toContain(process.pid);
+  });
+
+  function isLower(id: number): boolean {
+    try {
+      return getPriority(id) === Math.min(getPriority(process.pid) + 10, 19);
+    } catch {
+      // A thread of the runtime's own that has just ended.
+      return false;
+    }
+  }
 });
 
 describe("a ledger that cannot be opened", () => {

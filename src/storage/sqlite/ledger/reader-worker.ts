@@ -2,11 +2,14 @@ import type { Database } from "bun:sqlite";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
+import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { ReaderCommand, ReaderReply } from "#storage/ledger/threads/messages.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { answerQuestion } from "#storage/sqlite/ledger/reports/reader-questions.ts";
 
 declare const self: Worker;
+
+lowerThreadPriority();
 
 let databasePath: string | null = null;
 let database: Database | null = null;

@@ -1,6 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { describeCause } from "#kernel/log.ts";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
+import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { WriterCommand, WriterReply } from "#storage/ledger/threads/messages.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
@@ -10,6 +11,8 @@ const RETRY_INTERVAL_MS = 100;
 const REPORT_INTERVAL_MS = 30_000;
 
 declare const self: Worker;
+
+lowerThreadPriority();
 
 type Job = { readonly id: number; readonly step: (writer: UsageWriter) => boolean };
 
