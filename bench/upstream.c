@@ -246,7 +246,8 @@ static void answer_request(struct stream *stream, const char *head, const char *
     stream->eventsLeft = eventCount;
     stream->dueNs = now_ns();
     send_answer(stream, STREAM_HEAD, sizeof STREAM_HEAD - 1);
-    enqueue(stream);
+    /* At once: behind those that wait for their next event it would be sent with them, and all would become one burst. */
+    send_event(stream);
   } else if (path && memmem(path, pathLength, "/embeddings", 11)) {
     send_answer(stream, embeddingsAnswer.bytes, embeddingsAnswer.length);
   } else {
