@@ -61,10 +61,11 @@ function readAll(meter: Meter, pieces: readonly Uint8Array[]) {
   return meter.finish();
 }
 
+const openUnary = () => createChatMeter({ streamed: false, statusCode: 200 });
 const counter = createUsageMetrics().open({ endpoint: "chat", provider: "up", model: "m" });
 
 function accountFor(answer: Uint8Array): void {
-  const read = readAll(createChatMeter({ streamed: false, statusCode: 200 }), [answer]);
+  const read = readAll(openUnary(), [answer]);
   counter.count({
     statusCode: 200,
     outcome: "ok",
@@ -81,12 +82,16 @@ const openChat = () => createChatMeter({ streamed: true, statusCode: 200 });
 const openMessages = () => createMessagesMeter({ streamed: true, statusCode: 200, counting: false });
 const short = toAnswer("Hello! How can I help you today?");
 const long = toAnswer(words.join(" ").repeat(140));
+const vector = Array.from({ length: 256 }, (_, index) => Math.sin(index) / 30);
+const data = Array.from({ length: 64 }, (_, index) => ({ object: "embedding", index, embedding: vector }));
+const embeddings = encode(JSON.stringify({ object: "list", data, usage }));
 const chatReads = inReads(chat);
 const headers = new Headers({ "user-agent": "OpenAI/Python 1.52.0", "x-proxy-tags": "app:search,team:core" });
 
 const scenes: readonly (readonly [name: string, each: number, run: () => unknown])[] = [
   ["answer of 400 bytes: meter, cost, metrics", 1, () => accountFor(short)],
   ["answer of 10 KB: meter, cost, metrics", 1, () => accountFor(long)],
+  ["answer of 350 KB: 64 embeddings", 1, () => readAll(openUnary(), [embeddings])],
   ["chat event", EVENTS, () => readAll(openChat(), chat)],
   ["chat event with a null usage", EVENTS, () => readAll(openChat(), chatWithNulls)],
   ["chat event, 1,460 bytes a read", EVENTS, () => readAll(openChat(), chatReads)],

@@ -32,8 +32,15 @@ const OBJECT_CLOSES = 0x7d;
 const BLANKS = [0x20, 0x0a, 0x0d, 0x09] as const;
 const BRACKETS = [ARRAY_OPENS, ARRAY_CLOSES, OBJECT_OPENS, OBJECT_CLOSES] as const;
 const STOPS_PRUNED = toTable([QUOTE, COMMA, ...BRACKETS, ...BLANKS]);
-const STOPS_SKIPPING = toTable([QUOTE, ...BRACKETS]);
+const SKIPPING_STOPS = [QUOTE, ...BRACKETS] as const;
+const STOPS_SKIPPING = toTable(SKIPPING_STOPS);
 const IS_BLANK = toTable(BLANKS);
+
+/**
+ * Past so many bytes without a stop the runtime's own search looks for each stop: over the numbers of an embedding it takes a
+ * tenth of the time (measured).
+ */
+const NEAR_BYTES = 64;
 
 /** A string that says something and names nothing. */
 const LONG_TEXT = new TextEncoder().encode('" "');
@@ -49,9 +56,12 @@ export function createJsonPruner(): JsonPruner {
   let isSkipping = false;
   /** Containers that are open inside what is left out. */
   let skippedDepth = 0;
+  /** Where each stop stands next in the bytes of this push, so that none is searched for twice. */
+  const nextStops = SKIPPING_STOPS.map(() => -1);
 
   return {
     push(bytes) {
+      nextStops.fill(-1);
       // Where that begins which is kept and not in the pruned text yet.
       let from = 0;
       let at = 0;
@@ -66,7 +76,7 @@ export function createJsonPruner(): JsonPruner {
           at = skip(bytes, at);
           from = at;
         } else {
-          at = findNext(bytes, at, STOPS_PRUNED);
+          at = findNext(bytes, at, bytes.length, STOPS_PRUNED);
           if (at < bytes.length) at = keep(at);
         }
       }
@@ -130,7 +140,7 @@ export function createJsonPruner(): JsonPruner {
 
   /** Goes on until the bracket that closes the container whose rest is left out. */
   function skip(bytes: Uint8Array, from: number): number {
-    const at = findNext(bytes, from, STOPS_SKIPPING);
+    const at = findSkippingStop(bytes, from);
     const byte = bytes[at];
     if (byte === undefined) return at;
     if (byte === QUOTE) inText = true;
@@ -138,6 +148,23 @@ export function createJsonPruner(): JsonPruner {
     else if (skippedDepth > 0) skippedDepth -= 1;
     else isSkipping = false;
     return isSkipping ? at + 1 : at;
+  }
+
+  function findSkippingStop(bytes: Uint8Array, from: number): number {
+    const nearEnd = Math.min(from + NEAR_BYTES, bytes.length);
+    const near = findNext(bytes, from, nearEnd, STOPS_SKIPPING);
+    if (near < nearEnd) return near;
+    let first = bytes.length;
+    for (const [index, stop] of SKIPPING_STOPS.entries()) {
+      let at = nextStops[index] ?? -1;
+      if (at < near) {
+        const found = bytes.indexOf(stop, near);
+        at = found === -1 ? bytes.length : found;
+        nextStops[index] = at;
+      }
+      first = Math.min(first, at);
+    }
+    return first;
   }
 
   function takeText(piece: Uint8Array, isWhole: boolean): void {
@@ -165,9 +192,10 @@ function endsEscaped(bytes: Uint8Array, start: number, end: number): boolean {
   return (end - at) % 2 === 1;
 }
 
-function findNext(bytes: Uint8Array, from: number, table: Uint8Array): number {
+/** The first place from `from` up to `to` whose byte is in the table, else `to`. */
+function findNext(bytes: Uint8Array, from: number, to: number, table: Uint8Array): number {
   let at = from;
-  while (at < bytes.length && table[bytes[at] ?? 0] === 0) at += 1;
+  while (at < to && table[bytes[at] ?? 0] === 0) at += 1;
   return at;
 }
 

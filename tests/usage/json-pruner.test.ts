@@ -22,6 +22,7 @@ describe("pruned JSON", () => {
         { maxDepth: DEPTH_MAX + 2 },
         fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null)),
         fc.array(tie("tree"), { maxLength: 4 }),
+        fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }), { maxLength: 20 }),
         fc.dictionary(fc.oneof(text, fc.constantFrom("usage", "choices")), tie("tree"), { maxKeys: 4 }),
       ),
     })).tree;

@@ -49,7 +49,7 @@ describe("a JSON text that cannot tell", () => {
         silent += 1;
         expect(holds(parse(written))).toBe(false);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
     expect(silent).toBeGreaterThan(100);
   });
@@ -119,7 +119,7 @@ test("a stream is metered as one whose every event is parsed, whatever its event
         expect(read(pieces, isChat)).toEqual(parsed);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: 700 },
   );
 });
 
