@@ -8,7 +8,7 @@ export interface Part {
   readonly workers: number;
   /** Only where time is the machine's affair. */
   readonly retries: number;
-  /** Whether each file has a module graph of its own, which costs it a fifth of a second: pages leave things in the global object. */
+  /** Whether each file has a module graph of its own, which costs it a fifth of a second: clients leave things in the global object. */
   readonly isIsolated: boolean;
   /** Files that take longest, the longest first: begun last, one of them would leave the other cores idle. */
   readonly longest: readonly string[];
