@@ -18,7 +18,7 @@ function serve(chunks: readonly Uint8Array<ArrayBuffer>[]) {
 
 test.each([0, 1, 4, 5, 8, 120])("a report of %d chunks arrives whole, and in order", async (count) => {
   const chunks = makeChunks(count);
-  await using server = serve(chunks);
+  using server = serve(chunks);
   const response = await fetch(server.url);
   const whole = Buffer.concat(chunks);
   expect(response.headers.get("x-a")).toBe("b");
@@ -27,7 +27,7 @@ test.each([0, 1, 4, 5, 8, 120])("a report of %d chunks arrives whole, and in ord
 
 test("a report that its caller leaves in the middle ends without a trace, and the next one is whole", async () => {
   const chunks = makeChunks(400);
-  await using server = serve(chunks);
+  using server = serve(chunks);
   const controller = new AbortController();
   const left = await fetch(server.url, { signal: controller.signal });
   const reader = left.body?.getReader();
