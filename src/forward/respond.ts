@@ -60,6 +60,7 @@ export async function giveUp(
   { proxiedBy, account, cancellation }: OpenExchange,
   error: TransportError,
 ): Promise<ForwardResult> {
+  cancellation.checkCaller();
   const { cause } = cancellation;
   const left = cause === "cancelled";
   const broke = cause === "halted" ? toBreak(cancellation) : error;
@@ -90,14 +91,21 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
   const lagging = metering.push(bytes);
   if (lagging !== null) await lagging;
   head.readToEnd();
+  cancellation.checkCaller();
   cancellation.release();
-  await settleAnswered(account, metering);
+  await settleWhole(open, metering);
   return { kind: "responded", response: toResponse(head, open, bytes) };
 }
 
-async function settleAnswered(account: Account, metering: Metering): Promise<void> {
-  const metered = metering.finish();
-  await account.settle({ kind: "answered", metered: metered instanceof Promise ? await metered : metered });
+/** The account of a response that has come whole, of which a caller that hung up meanwhile has had nothing. */
+async function settleWhole({ account, cancellation }: OpenExchange, metering: Metering): Promise<void> {
+  const finished = metering.finish();
+  const metered = finished instanceof Promise ? await finished : finished;
+  await account.settle(
+    cancellation.cause === "cancelled"
+      ? { kind: "cancelled", metered: { ...metered, complete: false } }
+      : { kind: "answered", metered },
+  );
 }
 
 /** A unary response is buffered until it is complete, so that any failure on the way is a clean 502. */
@@ -124,13 +132,14 @@ async function respondWhole(
   head.readToEnd();
   reservation?.complete();
   const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
+  cancellation.checkCaller();
   // A caller that reads nothing of it must not keep its memory reserved.
   if (counted === null) cancellation.release();
   else {
     cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
     cancellation.letIdle();
   }
-  await settleAnswered(account, metering);
+  await settleWhole(open, metering);
   const body = counted === null ? joinPieces(held.pieces) : handOut(held.pieces, counted, cancellation);
   return { kind: "responded", response: toResponse(head, open, body) };
 }
@@ -193,8 +202,9 @@ export async function passOn(
   }
   if (reader === null || first === null) {
     head.readToEnd();
+    cancellation.checkCaller();
     cancellation.release();
-    await settleAnswered(account, metering);
+    await settleWhole(open, metering);
     return { kind: "responded", response: toResponse(head, open, null) };
   }
   account.firstByte();

@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "#kernel/cancellation.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
 import { createTee, type TeeEnding } from "#forward/tee.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openBlackHole } from "../support/upstream.ts";
 import { openCaller, withinASecond } from "./caller.ts";
-import { CHAT, SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
+import { CHAT, COMPLETION, SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
 
 afterEach(stopPairs);
@@ -137,6 +138,43 @@ describe("a caller that hangs up closes the upstream within a second and leaves 
     while (proxy.exchange.activeCount() > 0) await proxy.drained();
     expect(proxy.events).toHaveLength(proxy.subjects.length);
     expect(proxy.logLines).toEqual([]);
+  });
+});
+
+describe("a caller that has left before a request lasts is noticed when the request ends", () => {
+  /** No limit is ever due by it, so that no request lasts. */
+  const clock: Clock = { nowUs: () => 1, monotonicMs: () => 0 };
+  const long = JSON.stringify({ ...JSON.parse(COMPLETION), pad: "x".repeat(1_000_000) });
+  const reported = { quantities: { input_tokens: 7, output_tokens: 3 } };
+  const answers: readonly [string, (call: UpstreamCall) => unknown, object][] = [
+    ["a short answer", (call) => call.reply({ body: COMPLETION }), { statusCode: 200, usage: reported }],
+    [
+      "an answer of no known length",
+      async (call) => (
+        await call.send(
+          "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
+        ),
+        await call.sendChunk(COMPLETION),
+        await call.endStream()
+      ),
+      { statusCode: 200, usage: reported },
+    ],
+    ["a long answer", (call) => call.reply({ body: long }), { statusCode: 200, usage: reported }],
+    [
+      "an empty stream",
+      async (call) => (await call.beginStream(), await call.endStream()),
+      { statusCode: 200, usage: null },
+    ],
+    ["no answer", (call) => call.reset(), { statusCode: 499, usage: null }],
+  ];
+  test.each(answers)("%s is cancelled, with the usage seen", async (_, answer, expected) => {
+    const { upstream, proxy } = await startPair(undefined, { exchange: { clock } });
+    const caller = await openCaller({ port: proxy.port, body: CHAT });
+    const call = await upstream.nextCall();
+    caller.hangUp();
+    await caller.ended;
+    await answer(call);
+    expect(await proxy.onlyEvent()).toMatchObject({ outcome: "cancelled", errorKind: null, ...expected });
   });
 });
 

@@ -203,9 +203,10 @@ export class UsageWriter {
       this.#database.run("COMMIT");
       return result;
     } catch (cause) {
+      // First, since the ROLLBACK may fail as well: a position ahead of the file would skip lines for good.
+      this.#isStale = true;
       // A full disk or an I/O error may have rolled back already.
       if (this.#database.inTransaction) this.#database.run("ROLLBACK");
-      this.#isStale = true;
       throw cause;
     }
   }
