@@ -51,7 +51,7 @@ try {
   const settled = samples.slice(Math.floor(samples.length * SETTLING_SHARE));
   const slope = toSlope(settled);
   const isSteady = slope <= SLOPE_MAX;
-  const isWhole = recorded === seen && load.failures + load.unsent === 0;
+  const isWhole = recorded === seen && load.failures === 0;
   const first = settled[0]?.residentMb ?? Number.NaN;
   console.log(
     [
