@@ -1,7 +1,7 @@
 import { constants, getPriority, setPriority } from "node:os";
 
-/** Steps behind the rest of the process. On a full core such a thread gets about a tenth beside one (sched(7)). */
-const NICENESS_STEPS = 10;
+/** Steps behind the rest of the process. On a full core such a thread gets about a third of what the other one gets (sched(7)). */
+const NICENESS_STEPS = 5;
 
 /**
  * Puts the calling thread behind the one that serves requests, wherever both want one core. Linux alone keeps a priority
