@@ -41,6 +41,8 @@ export interface Visitor {
   readonly leaving: Leaving;
   /** The page will say this, as `<kind>: <text>`; that it does not is a failure too. */
   expect(pattern: RegExp): void;
+  /** A browser with a window says this, one without may not. */
+  allow(pattern: RegExp): void;
   /** Throws, naming each, when the pages said what nobody expected, or not what was expected. */
   check(): Promise<void>;
   /**
@@ -64,12 +66,16 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
   await watch.attached(page);
 
   const expected: RegExp[] = [];
+  const allowed: RegExp[] = [];
   // A test that broke off may have left answers held back; what becomes of them then is nobody's fault.
   const letGo = () =>
     Promise.all([context, ...context.pages()].map((one) => one.unrouteAll({ behavior: "ignoreErrors" })));
   const check = async () => {
     await Promise.all(context.pages().map(settle));
-    judge(watch.problems, expected);
+    judge(
+      watch.problems.filter(({ kind, text }) => !allowed.some((pattern) => pattern.test(`${kind}: ${text}`))),
+      expected,
+    );
   };
   return {
     page,
@@ -80,6 +86,7 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
     },
     leaving: watch.leaving,
     expect: (pattern) => void expected.push(pattern),
+    allow: (pattern) => void allowed.push(pattern),
     check,
     async renew({ theme = "light", viewport = VIEWPORT }) {
       await letGo();
@@ -91,6 +98,7 @@ export async function openVisitor(browser: Browser, options: VisitorOptions): Pr
       await page.setViewportSize(viewport);
       watch.forget();
       expected.length = 0;
+      allowed.length = 0;
     },
     async close() {
       try {
