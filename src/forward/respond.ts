@@ -256,7 +256,7 @@ function toResponse(
 ): Response {
   const { status } = head.response;
   const headers = toCallerHeaders(head.headers, status, proxiedBy);
-  const sent = body instanceof Uint8Array && head.contentType === null ? toUntyped(body) : body;
+  const sent = body instanceof Uint8Array && !head.isTyped ? toUntyped(body) : body;
   return new Response(NULL_BODY_STATUSES.has(status) ? null : sent, { status, headers });
 }
 

@@ -11,6 +11,8 @@ export class UpstreamHead {
   /** Those that go on to the caller. */
   readonly headers: Headers;
   readonly contentType: string | null;
+  /** Whether a content type goes on to the caller. */
+  readonly isTyped: boolean;
   readonly contentEncoding: string | null;
   /** What the head says of the body's length; null when it says nothing that counts (`toLength`). */
   readonly lengthBytes: number | null;
@@ -39,6 +41,7 @@ export class UpstreamHead {
     this.response = response;
     this.headers = passed;
     this.contentType = read.contentType;
+    this.isTyped = read.contentType !== null && named?.has("content-type") !== true;
     this.contentEncoding = read.contentEncoding;
     this.lengthBytes = read.isInChunks ? null : toLength(read.length);
     // A `Response` of ours cannot carry a status outside 200 to 599.

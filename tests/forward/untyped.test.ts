@@ -30,6 +30,14 @@ describe("an answer without a content-type", () => {
     expect((await proxy.onlyEvent()).outcome).toBe(status === 200 ? "ok" : "upstream_error");
   });
 
+  test("gets none in place of a type that belonged to the upstream's connection", async () => {
+    const { proxy } = await startPair((call) =>
+      call.reply({ headers: ["connection: content-type", "content-type: text/x-own"], body: "hello" }),
+    );
+    const response = await proxy.post(CHAT);
+    expect([response.headers.get("content-type"), await response.text()]).toEqual([null, "hello"]);
+  });
+
   test("keeps the type that it has", async () => {
     const { proxy } = await startPair((call) =>
       call.reply({ headers: ["content-type: text/x-own"], body: "hello" }),
