@@ -172,7 +172,7 @@ class RecordedAccount implements LateAccount {
         unpriced,
       };
       const written = usage.end(ended);
-      // Its line is in the journal soon, also when the disk does not confirm it.
+      // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
       await written;
     } catch (failure) {

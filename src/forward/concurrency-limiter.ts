@@ -29,7 +29,7 @@ export function createConcurrencyLimiter(): ConcurrencyLimiter {
   };
 }
 
-/** The requests to one host of one provider. A limit is the one in force now, null is unlimited; the newest that any request brings counts. */
+/** The requests to one host of one provider. The newest limit that any request brings is in force; null is unlimited. */
 export class PermitQueue {
   #permitsOut = 0;
   #limit = Number.POSITIVE_INFINITY;

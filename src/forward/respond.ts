@@ -97,7 +97,7 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
   return { kind: "responded", response: toResponse(head, open, bytes) };
 }
 
-/** The account of a response that has come whole, of which a caller that hung up meanwhile has had nothing. */
+/** Settles the account of a response that has come whole. A caller that hung up meanwhile has had nothing of it. */
 async function settleWhole({ account, cancellation }: OpenExchange, metering: Metering): Promise<void> {
   const finished = metering.finish();
   const metered = finished instanceof Promise ? await finished : finished;

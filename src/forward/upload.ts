@@ -59,7 +59,7 @@ export function toStreamedBody(source: BodySource, onMoved: () => void): Readabl
       try {
         for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
           onMoved();
-          // An upstream that answers early takes no more of it. The caller is let finish, so that it comes to read.
+          // An upstream that answers early takes no more of it. The caller may send the rest, so that it comes to read the answer.
           if (!isTaken) continue;
           await controller.write(chunk);
           await controller.flush();

@@ -9,7 +9,7 @@ export type UpstreamBody = Uint8Array<ArrayBuffer> | BodySource | null;
 
 type TlsSettings = Pick<Provider, "verifyTls" | "caPem">;
 
-/** A host with one set of TLS settings, whose idle connections are counted, and what is called there. */
+/** A URL that is called, the TLS settings of the calls, and the count of idle connections to its host. */
 export interface UpstreamTarget {
   readonly url: string;
   readonly connectMs: number;

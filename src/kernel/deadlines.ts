@@ -24,7 +24,7 @@ export function createDeadlines(monotonicMs: () => number): Deadlines {
   return { create: () => new Limit(watch) };
 }
 
-/** The limits that run, as a list that they are links of: a Set keeps the memory of all that ever were in it for long. */
+/** The limits that run, in a linked list: a Set keeps the memory of all that ever were in it for long. */
 class Watch {
   readonly monotonicMs: () => number;
   first: Limit | null = null;

@@ -2,8 +2,8 @@ import type { LineBuffer } from "./line-buffer.ts";
 import { type JournalLine, CHECKSUM_BYTES } from "./journal-line.ts";
 
 /**
- * The lines of most begins and ends: a mark and whole numbers, each behind a space, the last ones left out when they are
- * none. They are written and read on their bytes, without texts and objects in between:
+ * The lines of most begins and ends: a mark and whole numbers, each behind a space. A number that is absent is a `-`, and is
+ * left out at the end of a line. They are written and read on their bytes, without texts and objects in between:
  * `b <sequence> <arrivedAtUs> <number of its dimensions> <streamed: 0 or 1>`
  * `e <sequence> <number of its manner> <durationUs> <timeToFirstByteUs> <costPico> <quantity>…`, in the order of UNITS.
  */

@@ -1,4 +1,4 @@
-/** Where stands what is nowhere. */
+/** The position of a word that does not occur. */
 const NOWHERE = Number.MAX_SAFE_INTEGER;
 const QUOTE = 0x22;
 /** With an escape a string is spelled in other bytes. Those of `_` and of the lower-case letters go on with a 5, 6 or 7. */

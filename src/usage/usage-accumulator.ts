@@ -5,7 +5,7 @@ import { isJsonObject } from "./json.ts";
 /** A member of a usage object, or a member of that member. */
 type Path = readonly [outer: string, inner?: string];
 
-/** Every path that is read; its place in here is what stands for it below. */
+/** Every path that is read. Below, a path is named by its index in here. */
 const PATHS: Path[] = [];
 
 /**
@@ -38,7 +38,7 @@ const AUDIO = toPlaces([["audio_seconds"], ["prompt_audio_seconds"]]);
 const CACHED_BESIDE = [...CACHE_READ, ...CACHED_INPUT];
 const CACHED_WITHIN = [...CACHED_INPUT, ...CACHE_READ];
 
-/** What stands at the place of a path that no usage object held. */
+/** The number of a path that no usage object held. */
 const UNTOLD = -1;
 const NOTHING_TOLD: readonly number[] = PATHS.map(() => UNTOLD);
 

@@ -8,7 +8,7 @@ export interface DoorDeps {
   readonly publicUrl: string | null;
 }
 
-/** The asking at the door, shared by the routes behind Elysia and the native ones of the data plane. */
+/** Admits callers, of the routes behind Elysia and of the native ones of the data plane alike. */
 export interface Door {
   /** The caller of a route; a promise only when memory does not tell. Throws `missing_api_key`, `invalid_api_key`, `admin_required` and what `checkBrowser` throws. */
   admit(request: Request, access: "caller" | "admin"): Caller | Promise<Caller>;

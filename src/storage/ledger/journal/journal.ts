@@ -12,7 +12,7 @@ import { segmentPath } from "./segments.ts";
 export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
 /** What may wait in memory while the disk refuses writes: some 100,000 requests. */
 export const PENDING_BYTES_MAX = 16 * 1024 * 1024;
-/** Begins and ends that one write takes at most, so that no more requests go upstream at one moment; what comes then begins a turn. */
+/** One write takes at most so many begins and ends, which bounds the requests that go upstream at one moment. The next line begins another turn. */
 const TURN_APPENDS_MAX = 64;
 /** Lines grow with the path of a request, 16 KiB at most. */
 const TURN_BYTES_MAX = 64 * 1024;
