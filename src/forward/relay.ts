@@ -160,7 +160,6 @@ function toSizeBytes(body: UpstreamBody): number | null {
 }
 
 /** A HEAD says how long the body would be (RFC 9110, section 9.3.2); there is none whose framing would be ours. */
-function keepLength({ response }: UpstreamHead, to: Response): void {
-  const length = response.headers.get("content-length");
-  if (length !== null) to.headers.set("content-length", length);
+function keepLength({ contentLength }: UpstreamHead, to: Response): void {
+  if (contentLength !== null) to.headers.set("content-length", contentLength);
 }

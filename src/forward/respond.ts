@@ -121,6 +121,7 @@ async function respondWhole(
   const reservation = isShort ? null : semaphore.reserve({ lengthBytes, signal: cancellation.signal });
   const held = await bufferBody(head.response, {
     bytesMax: semaphore.bytesMax,
+    lengthBytes,
     onFirstByte: () => account.firstByte(),
     watch: (piece) => metering.push(piece),
     reservation,

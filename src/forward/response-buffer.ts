@@ -10,6 +10,8 @@ export type BufferedBody =
 
 export interface BufferOptions {
   readonly bytesMax: number;
+  /** What the head said of the body's length; absent: its headers, which are all still there, are asked. */
+  readonly lengthBytes?: number | null;
   readonly onFirstByte?: () => void;
   /** Sees each piece; a promise holds back the next one. */
   readonly watch?: (piece: Uint8Array) => Promise<void> | null;
@@ -22,7 +24,7 @@ export const SHORT_BODY_BYTES_MAX = 16 * 1024;
 
 /** Reads a body to its end; one that is, or says that it is, larger than allowed is left where it stands. Never throws. */
 export async function bufferBody(response: Response, options: BufferOptions): Promise<BufferedBody> {
-  const lengthBytes = readLength(response);
+  const { lengthBytes = readLength(response) } = options;
   if (lengthBytes !== null && lengthBytes > options.bytesMax) return { kind: "too_large" };
   try {
     if (lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX)
