@@ -1,5 +1,6 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { requireCapability, resolveModel } from "#catalog/resolve.ts";
+import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
@@ -65,7 +66,8 @@ export type ExchangeResult = ForwardResult;
 export interface Exchange {
   /**
    * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
-   * before that: `invalid_json`, `model_required`, `model_not_found`, `endpoint_not_supported`, `embedding_batch_too_large`.
+   * before that, in its promise or before there is one: `invalid_json`, `model_required`, `model_not_found`,
+   * `endpoint_not_supported`, `embedding_batch_too_large`.
    */
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */
@@ -102,12 +104,23 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     halt: () => shared.halt(),
   };
 
-  async function run(input: ExchangeInput): Promise<ExchangeResult> {
+  function run(input: ExchangeInput): Promise<ExchangeResult> {
     if (input.headers.has("content-encoding")) {
       throw new ProxyError("invalid_json", "The request body must not be encoded.");
     }
     const parsed = parseRequestBody(input.body, input.endpoint);
-    const resolved = resolveModel(deps.catalog.peek() ?? (await deps.catalog.snapshot()), parsed.model);
+    const known = deps.catalog.peek();
+    return known === null
+      ? deps.catalog.snapshot().then((read) => begin(input, parsed, read))
+      : begin(input, parsed, known);
+  }
+
+  function begin(
+    input: ExchangeInput,
+    parsed: ParsedRequestBody,
+    catalog: CatalogSnapshot,
+  ): Promise<ExchangeResult> {
+    const resolved = resolveModel(catalog, parsed.model);
     requireCapability(resolved, input.endpoint, parsed.stream);
     refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
 
@@ -129,18 +142,12 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         },
       });
     }
-    try {
-      const idleMs = resolved.provider.timeoutReadSeconds * 1000;
-      const open = { proxiedBy: route.proxiedBy, idleMs, account, cancellation, stalls };
-      return await forward(input, parsed, { route, open });
-    } catch (failure) {
-      // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
-      cancellation.cancel("cancelled");
-      await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
-      throw failure;
-    }
+    const idleMs = resolved.provider.timeoutReadSeconds * 1000;
+    const open = { proxiedBy: route.proxiedBy, idleMs, account, cancellation, stalls };
+    return forward(input, parsed, { route, open });
   }
 
+  /** All of an exchange that waits is one function: each more that is left and entered again costs every request. */
   async function forward(
     input: ExchangeInput,
     parsed: ParsedRequestBody,
@@ -150,36 +157,42 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const { queue, target, authorization } = route;
     const { maxConcurrency } = route.model.provider;
     const untilMs = parsed.stream ? null : clock.monotonicMs() + idleMs;
+    try {
+      let permit = queue.tryAcquire(maxConcurrency);
+      if (permit === null) {
+        // For as long as reading may take, or until the caller leaves.
+        cancellation.arm(idleMs);
+        permit = await queue.acquire(maxConcurrency, cancellation.signal);
+      }
+      if (permit === null) return await giveUp(open, "timeout");
+      account.own(permit);
 
-    let permit = queue.tryAcquire(maxConcurrency);
-    if (permit === null) {
-      // For as long as reading may take, or until the caller leaves.
-      cancellation.arm(idleMs);
-      permit = await queue.acquire(maxConcurrency, cancellation.signal);
+      const body = toUpstreamBody(input, parsed, route.upstreamName);
+      const headers = toUpstreamHeaders(input.headers, {
+        authorization,
+        bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
+      });
+      await accounts.written();
+      const head = await upstream.call({
+        method: "POST",
+        target,
+        headers,
+        body,
+        cancellation,
+        headMs: idleMs,
+        untilMs,
+      });
+      if (head.kind === "failed") {
+        free(input.body);
+        return await giveUp(open, head.error);
+      }
+      return await respond(open, head, { streamed: parsed.stream, buffered });
+    } catch (failure) {
+      // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
+      cancellation.cancel("cancelled");
+      await account.settle({ kind: "unreachable", error: "connection_error", metered: null });
+      throw failure;
     }
-    if (permit === null) return giveUp(open, "timeout");
-    account.own(permit);
-
-    const body = toUpstreamBody(input, parsed, route.upstreamName);
-    const headers = toUpstreamHeaders(input.headers, {
-      authorization,
-      bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
-    });
-    await accounts.written();
-    const head = await upstream.call({
-      method: "POST",
-      target,
-      headers,
-      body,
-      cancellation,
-      headMs: idleMs,
-      untilMs,
-    });
-    if (head.kind === "failed") {
-      free(input.body);
-      return giveUp(open, head.error);
-    }
-    return respond(open, head, { streamed: parsed.stream, buffered });
   }
 }
 

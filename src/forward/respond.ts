@@ -1,4 +1,5 @@
 import type { TransportError } from "#usage/event.ts";
+import type { MeterReading } from "#usage/meter.ts";
 import type { Account } from "./account.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import { type ProxiedBy, toCallerHeaders } from "./headers.ts";
@@ -98,10 +99,15 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
 }
 
 /** Settles the account of a response that has come whole. A caller that hung up meanwhile has had nothing of it. */
-async function settleWhole({ account, cancellation }: OpenExchange, metering: Metering): Promise<void> {
-  const finished = metering.finish();
-  const metered = finished instanceof Promise ? await finished : finished;
-  await account.settle(
+function settleWhole(open: OpenExchange, metering: Metering): Promise<void> {
+  const metered = metering.finish();
+  return metered instanceof Promise
+    ? metered.then((reading) => settleMetered(open, reading))
+    : settleMetered(open, metered);
+}
+
+function settleMetered({ account, cancellation }: OpenExchange, metered: MeterReading): Promise<void> {
+  return account.settle(
     cancellation.cause === "cancelled"
       ? { kind: "cancelled", metered: { ...metered, complete: false } }
       : { kind: "answered", metered },

@@ -77,7 +77,7 @@ export class Upstream {
         method,
         headers,
         keepalive: isKept,
-        ...(body !== null && { body: this.#toBody(body, request, isWarm) }),
+        body: body === null ? null : this.#toBody(body, request, isWarm),
         // By default a compressed body is decoded while its headers stay, and a redirect resends the credential elsewhere.
         decompress: false,
         redirect: "manual",

@@ -100,7 +100,7 @@ describe("a large request body", () => {
     const { upstream, proxy } = await startPair();
     let isClosed = false;
     const input = toInput(toLarge("no/such"), () => (isClosed = true));
-    const refusal = await proxy.exchange.run(input).catch((failure: unknown) => failure);
+    const refusal = await Promise.try(() => proxy.exchange.run(input)).catch((failure: unknown) => failure);
     expect(refusal).toMatchObject({ code: "model_not_found" });
     expect(isClosed).toBe(false);
     expect(upstream.requests).toEqual([]);

@@ -49,17 +49,24 @@ export interface WholeBody {
  * The whole body. A large one waits for memory, and nothing is read from its connection meanwhile, nor does that time count
  * as its sender's. Throws `request_too_large` (at once when Content-Length says so, else as soon as the bytes do),
  * `invalid_json` when it is encoded, `invalid_request` when it comes too slowly, `internal_error` when there is no memory
- * within BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up.
+ * within BODY_WAIT_MS_MAX, and an `AbortError` when the caller hung up. What the head alone tells is thrown before there is
+ * a promise: `await` it where it is called.
  */
-export async function readBody(request: Request, limits: BodyLimits, memory: BodyMemory): Promise<WholeBody> {
-  const { headers } = request;
-  if (headers.has("content-encoding")) {
+export function readBody(request: Request, limits: BodyLimits, memory: BodyMemory): Promise<WholeBody> {
+  if (request.headers.has("content-encoding")) {
     throw new ProxyError("invalid_json", "Send the body without a content-encoding.");
   }
   const declaredBytes = readDeclared(request, limits);
-  if (isReadAtOnce(declaredBytes)) {
-    return { bytes: await readAtOnce(request, limits, declaredBytes), reservation: null };
-  }
+  return isReadAtOnce(declaredBytes)
+    ? readAtOnce(request, limits, declaredBytes)
+    : readCounted(request, limits, { declaredBytes, memory });
+}
+
+async function readCounted(
+  request: Request,
+  limits: BodyLimits,
+  { declaredBytes, memory }: { readonly declaredBytes: number | null; readonly memory: BodyMemory },
+): Promise<WholeBody> {
   if (request.body === null) return { bytes: new Uint8Array(0), reservation: null };
   const reservation = memory.reserve(request, declaredBytes);
   try {
@@ -92,7 +99,7 @@ export async function openBody(
 ): Promise<Uint8Array<ArrayBuffer> | CountedBody | null> {
   const sizeBytes = readDeclared(request, limits);
   if ((sizeBytes === null || sizeBytes === 0) && request.body === null) return null;
-  if (isReadAtOnce(sizeBytes)) return await readAtOnce(request, limits, sizeBytes);
+  if (isReadAtOnce(sizeBytes)) return (await readAtOnce(request, limits, sizeBytes)).bytes;
   if (sizeBytes !== null && sizeBytes <= wholeBytesMax)
     return await readPieces(request, limits, { declaredBytes: sizeBytes, reservation: null });
   if (request.body === null) return null;
@@ -107,20 +114,25 @@ function isReadAtOnce(declaredBytes: number | null): declaredBytes is number {
  * Reads a body of known length. `request.body` is not asked for: that alone makes a stream of it, which costs more than all
  * the rest of reading a short one.
  */
-async function readAtOnce(
+function readAtOnce(
   request: Request,
   { graceMs, msPerByte }: BodyLimits,
   declaredBytes: number,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const { promise, resolve, reject } = Promise.withResolvers<ArrayBuffer>();
-  const deadline = deadlines.create();
-  deadline.set(graceMs + declaredBytes * msPerByte, () => reject(tooSlow()));
-  request.arrayBuffer().then(resolve, reject);
-  try {
-    return new Uint8Array(await promise);
-  } finally {
-    deadline.lift();
-  }
+): Promise<WholeBody> {
+  // One promise and no function that is left and entered again: both cost each request.
+  return new Promise((resolve, reject) => {
+    const deadline = deadlines.create();
+    deadline.set(graceMs + declaredBytes * msPerByte, () => reject(tooSlow()));
+    const onRead = (buffer: ArrayBuffer) => {
+      deadline.lift();
+      resolve({ bytes: new Uint8Array(buffer), reservation: null });
+    };
+    const onBroken = (cause: unknown) => {
+      deadline.lift();
+      reject(cause);
+    };
+    request.arrayBuffer().then(onRead, onBroken);
+  });
 }
 
 async function readPieces(
