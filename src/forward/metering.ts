@@ -42,18 +42,25 @@ export function createRelayMetering(
 
 function watch(meter: Meter, { contentEncoding }: UpstreamHead): Metering {
   return contentEncoding === null || isPlain(contentEncoding)
-    ? watchPlain(meter)
+    ? new PlainMetering(meter)
     : watchEncoded(meter, contentEncoding);
 }
 
-function watchPlain(meter: Meter): Metering {
-  return {
-    push(chunk) {
-      meter.push(chunk);
-      return null;
-    },
-    finish: () => meter.finish(),
-  };
+class PlainMetering implements Metering {
+  readonly #meter: Meter;
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
+
+  push(chunk: Uint8Array): null {
+    this.#meter.push(chunk);
+    return null;
+  }
+
+  finish(): MeterReading {
+    return this.#meter.finish();
+  }
 }
 
 function watchEncoded(meter: Meter, contentEncoding: string): Metering {

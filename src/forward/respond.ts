@@ -8,8 +8,15 @@ import { free, joinPieces } from "#kernel/bytes.ts";
 import { bufferBody, SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import { type Metering, createMetering, isEventStream } from "./metering.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
-import { type BodyReader, WRITE_STALL_MS_MAX, createTee, readChunk } from "./tee.ts";
-import type { UpstreamHead } from "./upstream-head.ts";
+import {
+  type BodyReader,
+  type TeeEnding,
+  type TeeOptions,
+  WRITE_STALL_MS_MAX,
+  createTee,
+  readChunk,
+} from "./tee.ts";
+import type { UpstreamHead, WarmConnections } from "./upstream-head.ts";
 
 /** The end of an exchange, as the caller's connection is to be told. */
 export type ForwardResult =
@@ -197,10 +204,9 @@ export async function passOn(
   head: UpstreamHead,
   metering: Metering,
 ): Promise<ForwardResult> {
-  const { idleMs, account, cancellation, stalls } = open;
-  const { response } = head;
-  const reader = response.body?.getReader() ?? null;
-  cancellation.arm(idleMs);
+  const { account, cancellation } = open;
+  const reader = head.response.body?.getReader() ?? null;
+  cancellation.arm(open.idleMs);
   let first: Uint8Array | null;
   try {
     first = reader === null ? null : await readChunk(reader);
@@ -215,32 +221,69 @@ export async function passOn(
     return { kind: "responded", response: toResponse(head, open, null) };
   }
   account.firstByte();
-  const body = createTee({
-    reader,
-    first,
-    cancellation,
-    idleMs,
-    stallMs: WRITE_STALL_MS_MAX,
-    stalls,
-    watch: (chunk) => metering.push(chunk),
-    left(chunk) {
-      if (chunk.length > FREED_BYTES_MIN) free(chunk);
-    },
-    async finish(ending) {
-      const metered = await metering.finish();
-      if (ending === "complete") {
-        head.readToEnd();
-        await account.settle({ kind: "answered", metered });
-      } else if (ending === "cancelled") {
-        // A body that is no event stream has no last event: only its end tells that the caller had all of it.
-        const complete = metered.complete && isEventStream(head);
-        await account.settle({ kind: "cancelled", metered: { ...metered, complete } });
-      } else {
-        await account.settle({ kind: "unreachable", error: toBreak(cancellation), metered });
-      }
-    },
-  });
+  const body = createTee(new PassedOn(open, { reader, first, metering, head }));
   return { kind: "responded", response: toResponse(head, open, body) };
+}
+
+interface PassedBody {
+  readonly reader: BodyReader;
+  readonly first: Uint8Array;
+  readonly metering: Metering;
+  readonly head: UpstreamHead;
+}
+
+/**
+ * What an open stream keeps of its exchange. The head is not among it: the upstream's response and its headers can go as
+ * soon as they have been passed on, while the stream may last for hours.
+ */
+class PassedOn implements TeeOptions {
+  readonly reader: BodyReader;
+  readonly first: Uint8Array;
+  readonly cancellation: Cancellation;
+  readonly idleMs: number;
+  readonly stallMs = WRITE_STALL_MS_MAX;
+  readonly stalls: SlowConsumers;
+  readonly #account: Account;
+  readonly #metering: Metering;
+  readonly #warm: WarmConnections | null;
+  readonly #isEventStream: boolean;
+
+  constructor(
+    { cancellation, idleMs, stalls, account }: OpenExchange,
+    { reader, first, metering, head }: PassedBody,
+  ) {
+    this.reader = reader;
+    this.first = first;
+    this.cancellation = cancellation;
+    this.idleMs = idleMs;
+    this.stalls = stalls;
+    this.#account = account;
+    this.#metering = metering;
+    this.#warm = head.warm;
+    this.#isEventStream = isEventStream(head);
+  }
+
+  watch(chunk: Uint8Array): Promise<void> | null {
+    return this.#metering.push(chunk);
+  }
+
+  left(chunk: Uint8Array): void {
+    if (chunk.length > FREED_BYTES_MIN) free(chunk);
+  }
+
+  async finish(ending: TeeEnding): Promise<void> {
+    const metered = await this.#metering.finish();
+    if (ending === "complete") {
+      this.#warm?.put();
+      await this.#account.settle({ kind: "answered", metered });
+    } else if (ending === "cancelled") {
+      // A body that is no event stream has no last event: only its end tells that the caller had all of it.
+      const complete = metered.complete && this.#isEventStream;
+      await this.#account.settle({ kind: "cancelled", metered: { ...metered, complete } });
+    } else {
+      await this.#account.settle({ kind: "unreachable", error: toBreak(this.cancellation), metered });
+    }
+  }
 }
 
 function toBreak(cancellation: Cancellation): TransportError {

@@ -18,9 +18,9 @@ export class UpstreamHead {
   /** What the head says of the body's length; null when it says nothing that counts (`toLength`). */
   readonly lengthBytes: number | null;
   readonly isRelayable: boolean;
-  readonly #warm: WarmConnections | null;
+  /** Where the connection counts once it is idle; null when it is not kept. */
+  readonly warm: WarmConnections | null;
 
-  /** `warm`: where the connection counts once it is idle; null when it is not kept. */
   constructor(response: Response, warm: WarmConnections | null) {
     const { status, headers } = response;
     const read = new ReadHead();
@@ -49,12 +49,12 @@ export class UpstreamHead {
     this.lengthBytes = read.isInChunks ? null : toLength(read.length);
     // A `Response` of ours cannot carry a status outside 200 to 599.
     this.isRelayable = status >= 200 && status <= 599 && read.sizeBytes <= RESPONSE_HEAD_BYTES_MAX;
-    this.#warm = read.connection?.toLowerCase() === "close" ? null : warm;
+    this.warm = read.connection?.toLowerCase() === "close" ? null : warm;
   }
 
   /** Call it when the body was read to its end: the connection counts as idle from then on. */
   readToEnd(): void {
-    this.#warm?.put();
+    this.warm?.put();
   }
 }
 
