@@ -137,11 +137,17 @@ export class Journal implements UsageJournal {
 
   async #closeOnce(): Promise<void> {
     await this.stored();
+    // One that runs may have begun before the last lines, and would not confirm them.
+    await this.#syncsEnded();
     if (this.#syncTimer !== null) clearTimeout(this.#syncTimer);
     this.#startSync();
-    while (this.#syncing !== null) await this.#syncing;
+    await this.#syncsEnded();
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
     closeSync(this.#fd);
+  }
+
+  async #syncsEnded(): Promise<void> {
+    while (this.#syncing !== null) await this.#syncing;
   }
 
   #waitForSync(): Promise<void> {
