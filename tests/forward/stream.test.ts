@@ -31,6 +31,27 @@ describe("a streamed request", () => {
     });
   });
 
+  test("goes on to its end when the garbage of its beginning is collected meanwhile", async () => {
+    const { upstream, proxy } = await startPair();
+    const caller = await openCaller({ port: proxy.port, body: STREAMED_CHAT });
+    const call = await upstream.nextCall();
+    await call.beginStream();
+    for (let index = 0; index < 5; index += 1) {
+      await call.sendChunk(`data: {"n":${index}}\n\n`);
+      await caller.waitFor(`{"n":${index}}`);
+      // The upstream's response is held by nothing but its body by now.
+      Bun.gc(true);
+    }
+    await call.sendChunk(SSE_USAGE + SSE_DONE);
+    await call.endStream();
+    await caller.waitFor("\r\n0\r\n\r\n");
+    caller.hangUp();
+    expect(await proxy.onlyEvent()).toMatchObject({
+      outcome: "ok",
+      usage: { quantities: { input_tokens: 7, output_tokens: 3 } },
+    });
+  });
+
   test("bytes arrive equal however they are cut, and are metered alike", async () => {
     const { upstream, proxy } = await startPair();
     for (const size of [1, 2, 3, 7, 64, 1000]) {
