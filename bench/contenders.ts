@@ -17,13 +17,13 @@ export interface Contender {
 export interface StartOptions {
   /** False for those that can do without. */
   readonly isRecording?: boolean;
-  /** Of Lockport: one that has been made before. */
+  /** A data folder of Lockport that was made before. */
   readonly dataDir?: string;
 }
 
 export interface Running {
   readonly port: number;
-  /** Of the process that is measured; null: there is none. */
+  /** The process that is measured; null where there is none. */
   readonly pid: number | null;
   /** Whole lines, for each request. */
   readonly headers: string;

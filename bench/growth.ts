@@ -21,7 +21,7 @@ const SEED = 7;
 const KEYS = [10, 1_000, 100_000];
 const MODELS = [10, 1_000, 10_000];
 const BODIES = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 50_000_000];
-/** Of so many keys or models the requests are made; more would be a file of requests of more than 100 MB. */
+/** Requests are made with this many keys or models at most; more would be a file of over 100 MB. */
 const SAMPLE_MAX = 20_000;
 const CALLS_AT_ONCE = 16;
 const UNARY: LoadOptions = { connections: 64, seconds: SECONDS };
@@ -78,7 +78,7 @@ async function withLockport(
   }
 }
 
-/** Of `ROUNDS` measurements after one that is not counted. */
+/** Reports the median of `ROUNDS` measurements; one before them is not counted. */
 async function report(
   running: RunningLockport,
   requests: readonly string[],

@@ -11,7 +11,7 @@ struct client {
   size_t outLength;
   bool isBusy, isWaiting, sawHead, isChunked, isEndless, sawEvent, isHangup;
   u64 dueNs;
-  /* Of the body, or of the chunk that is being read. */
+  /* Bytes left of the body, or of the chunk that is being read. */
   size_t left;
   /* Where in a chunked body: 0 its size line, 1 its bytes, 2 the line end behind them, 3 the lines after the last one. */
   int part;

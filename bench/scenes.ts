@@ -3,7 +3,7 @@ import { toRequest, type Answers, type Load, type LoadOptions } from "./wire.ts"
 
 export interface Measured {
   readonly load: Load;
-  /** Of all threads of the process; null where there is none. */
+  /** CPU time of all threads of the process; null where there is no process. */
   readonly cpuMs: number | null;
   /** Resident, while streams are open; null elsewhere. */
   readonly residentMb: number | null;

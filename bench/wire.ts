@@ -33,9 +33,9 @@ export interface Load {
 }
 
 export interface Answers {
-  /** Of the text of a unary answer. */
+  /** Bytes of text in a unary answer. */
   readonly answer?: number;
-  /** Of a stream, before its usage. */
+  /** Events of a stream before the one with its usage. */
   readonly events?: number;
   /** Between the events of a stream, in microseconds; 0 sends as fast as they are taken. */
   readonly interval?: number;

@@ -25,7 +25,7 @@ import type { CatalogStore } from "./store.ts";
  */
 export interface Catalog {
   snapshot(): Promise<CatalogSnapshot>;
-  /** The same without a promise, when nothing has changed since it was last read; null: ask `snapshot`. */
+  /** Returns the snapshot that was read last while nothing has changed since, else null: then ask `snapshot`. */
   peek(): CatalogSnapshot | null;
   /** Throws `provider_exists` and the codes of `parseProviderDraft`. */
   createProvider(draft: ProviderDraft, actor: Actor): Promise<Provider>;

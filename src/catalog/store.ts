@@ -31,7 +31,7 @@ export type CatalogPlan<Result> = (current: CatalogPicture) => CatalogChange<Res
 export interface CatalogStore {
   /** The catalog as of now, including what another process committed just before. Cheap when nothing changed. */
   snapshot(): Promise<CatalogSnapshot>;
-  /** The same without a promise, when nothing has changed since it was last read; null: ask `snapshot`. Every request asks. */
+  /** Returns the snapshot that was read last while nothing has changed since, else null: then ask `snapshot`. Every request asks. */
   peek(): CatalogSnapshot | null;
   /**
    * One transaction: reads the catalog under the write lock, asks `plan` what to do, carries it out and commits it with

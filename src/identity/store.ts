@@ -19,8 +19,8 @@ export interface SecretStore {
   /** The secret and its owner, enabled or not; null when no such secret exists. */
   findByHash(hash: string): Promise<FoundSecret | null>;
   /**
-   * The same without a promise, when memory has it and it is what the file says at this moment; null: ask `findByHash`.
-   * Every request asks.
+   * Returns the secret that memory has while the file still says the same, else null: then ask `findByHash`. Every request
+   * asks.
    */
   peekByHash(hash: string): FoundSecret | null;
   /** By creation time, of one principal or of all. */

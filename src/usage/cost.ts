@@ -64,7 +64,7 @@ export function priceUsage(usage: ReportedUsage | null, prices: PriceSet): Cost 
   return { costPico: priced ? BigInt(sum) : null, unpriced };
 }
 
-/** Of any quantities: some fifteen times slower than numbers (measured). */
+/** Prices any quantities exactly, with BigInt: some fifteen times slower than numbers (measured). */
 function priceInMillionths(disjoint: Quantities, prices: PriceSet): Cost {
   let costPicoMicros: bigint | null = null;
   let unpriced = false;

@@ -45,7 +45,7 @@ export class JournalDecoder {
   readonly #dimensions = new Map<number, UsageDimensions>();
   readonly #prices = new Map<number, PriceSet>();
   readonly #manners = new Map<number, UsageManner>();
-  /** Of the line that is being read. */
+  /** Fields of the line that is being read; reused, so that a line makes no array. */
   readonly #numbers: (number | null)[] = [];
 
   /** Called before the first line of a segment: its numbers are its own. */

@@ -28,7 +28,7 @@ export class JournalEncoder {
   readonly #latestOfCaller = new Map<string, Numbered<UsageDimensions>[]>();
   /** By identity: a catalog hands out the same set until it changes, and an equal one only costs a line. */
   readonly #latestOfPrices = new Map<PriceSet, Numbered<UsageManner>[]>();
-  /** Of the line that is being written. */
+  /** Fields of the line that is being written; reused, so that a line makes no array. */
   readonly #begin: number[] = [0, 0, 0, 0];
   readonly #end: (number | null)[] = [0, 0, 0, null, null, ...UNITS.map(() => null)];
 

@@ -35,9 +35,9 @@ export interface MeterOptions {
 export interface MeterDialect {
   /** Adds the usage of a unary body: of the places where it may stand, the first that holds a quantity. */
   addUsage(body: JsonObject, accumulator: UsageAccumulator): void;
-  /** The same of one event of a stream. */
+  /** Adds the usage of one event of a stream, in the same way. */
   addEventUsage(event: JsonObject, accumulator: UsageAccumulator): void;
-  /** Of the event that is the last of its stream, besides `[DONE]`. */
+  /** The `type` of the event that ends a stream; `[DONE]` ends every stream. */
   readonly lastEventType: string | null;
   readonly defaultsToExclusive: boolean;
   /** Finds out which events cannot tell anything; made by `createTelling`. */

@@ -12,7 +12,7 @@ export interface EventRow extends Omit<CountedEvent, "id" | "result" | "amounts"
 /** The request log. Only within the writer's transaction. */
 export class EventRows {
   readonly #add: Statement<unknown, (number | null)[]>;
-  /** Of the event that is being added. */
+  /** Values of the row that is being added; reused, so that a row makes no array. */
   readonly #row: (number | null)[] = [];
   #clash = { arrivedAtUs: -1, nextId: 0 };
 

@@ -10,7 +10,7 @@ const FINGERPRINT_BYTES = 16;
 
 type Id = { readonly id: number };
 
-/** Of what endings have in common; `manner` by whether the request was streamed. */
+/** Ids of what endings have in common; `manner` is looked up by whether the request was streamed. */
 interface MannerIds {
   readonly result: number;
   readonly manner: Map<boolean, number>;
