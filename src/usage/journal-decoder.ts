@@ -68,13 +68,13 @@ export class JournalDecoder {
         this.startSegment();
         return entry;
       case "dimensions":
-        this.#dimensions.set(entry.number, entry.dimensions);
+        take(this.#dimensions, entry.number, entry.dimensions);
         return DEFINITION;
       case "prices":
-        this.#prices.set(entry.number, entry.prices);
+        take(this.#prices, entry.number, entry.prices);
         return DEFINITION;
       case "manner":
-        this.#manners.set(entry.number, entry.manner);
+        take(this.#manners, entry.number, entry.manner);
         return DEFINITION;
       case "begin":
         return this.#lookUpBegin(entry);
@@ -143,4 +143,9 @@ export class JournalDecoder {
     }
     return quantities;
   }
+}
+
+/** The first of equal copies stays: what is known of it goes by the object. */
+function take<Meaning>(known: Map<number, Meaning>, number: number, meaning: Meaning): void {
+  if (!known.has(number)) known.set(number, meaning);
 }

@@ -4,10 +4,12 @@ import { type UsageManner, encodeJournalLine } from "./journal-line.ts";
 import type { LineBuffer } from "./line-buffer.ts";
 import { appendPlainLine, BEGIN_MARK, END_MARK, isPlain } from "./plain-line.ts";
 
-/** Numbers kept per segment; beyond it all are forgotten and given again. A tag of its own on every request is no leak. */
+/** Numbers kept per stretch; beyond it all are forgotten and given again. A tag of its own on every request is no leak. */
 const NUMBERS_MAX = 10_000;
 /** So many of one caller, or of one price set, are compared field by field before a key is built. */
 const LATEST_MAX = 8;
+/** Lines that say the same of one number in one stretch, so that a damaged one is made up for. */
+const COPIES_MAX = 2;
 
 /** What has a number. */
 interface Numbered<Meaning> {
@@ -15,16 +17,22 @@ interface Numbered<Meaning> {
   readonly meaning: Meaning;
 }
 
+/** A number and how often its line was written in this stretch. */
+interface Given {
+  readonly number: number;
+  copies: number;
+}
+
 /**
  * Appends the lines of begins and ends, as short as they get: who asked for what, and what endings have in common, is
- * spelled out the first time it is met in a segment, and a number from then on. Each segment can be read without those
- * before it.
+ * spelled out the first two times it is met in a stretch of a segment, and a number from then on. One damaged line so costs
+ * one request at most, since the other copy stands behind another line, and each stretch can be read without those before it.
  */
 export class JournalEncoder {
   readonly #lines: LineBuffer;
-  #segment = -1;
+  #stretch = -1;
   #lastNumber = 0;
-  readonly #numbers = new Map<string, number>();
+  readonly #given = new Map<string, Given>();
   readonly #latestOfCaller = new Map<string, Numbered<UsageDimensions>[]>();
   /** By identity: a catalog hands out the same set until it changes, and an equal one only costs a line. */
   readonly #latestOfPrices = new Map<PriceSet, Numbered<UsageManner>[]>();
@@ -36,11 +44,11 @@ export class JournalEncoder {
     this.#lines = lines;
   }
 
-  /** Says which segment the next lines will be written to. */
-  enter(segment: number): void {
-    if (segment === this.#segment) return;
-    this.#segment = segment;
-    this.#numbers.clear();
+  /** Says which stretch of a segment the next lines will be written to. */
+  enter(stretch: number): void {
+    if (stretch === this.#stretch) return;
+    this.#stretch = stretch;
+    this.#given.clear();
     this.#latestOfCaller.clear();
     this.#latestOfPrices.clear();
   }
@@ -89,16 +97,12 @@ export class JournalEncoder {
     const caller = subject.keyId ?? subject.relayTokenId ?? subject.principalId;
     const latest = findLatest(this.#latestOfCaller, caller);
     for (const { number, meaning } of latest) if (isSame(subject, meaning)) return number;
-    const key = toKey(subject);
-    let number = this.#numbers.get(key);
-    if (number === undefined) {
-      number = this.#lastNumber += 1;
-      if (this.#numbers.size >= NUMBERS_MAX) this.#numbers.clear();
-      this.#numbers.set(key, number);
-      this.#lines.append(encodeJournalLine({ kind: "dimensions", number, dimensions: subject }));
-    }
-    keepLatest(latest, { number, meaning: subject });
-    return number;
+    const given = this.#give(toKey(subject), latest, subject);
+    if (given.copies <= COPIES_MAX)
+      this.#lines.append(
+        encodeJournalLine({ kind: "dimensions", number: given.number, dimensions: subject }),
+      );
+    return given.number;
   }
 
   #numberOfManner({ statusCode, outcome, errorKind, unpriced, usage, prices }: UsageEnding): number {
@@ -115,11 +119,24 @@ export class JournalEncoder {
         return number;
       }
     }
-    const number = (this.#lastNumber += 1);
-    const meaning: UsageManner = { statusCode, outcome, errorKind, unpriced, shape, prices };
-    this.#lines.append(encodeJournalLine({ kind: "manner", number, manner: meaning }));
-    keepLatest(latest, { number, meaning });
-    return number;
+    const manner: UsageManner = { statusCode, outcome, errorKind, unpriced, shape, prices };
+    const given = this.#give(JSON.stringify(manner), latest, manner);
+    if (given.copies <= COPIES_MAX)
+      this.#lines.append(encodeJournalLine({ kind: "manner", number: given.number, manner }));
+    return given.number;
+  }
+
+  /** Another copy is due as long as it is not among the latest: there it comes with the last of its copies. */
+  #give<Meaning>(key: string, latest: Numbered<Meaning>[], meaning: Meaning): Given {
+    let given = this.#given.get(key);
+    if (given === undefined) {
+      given = { number: (this.#lastNumber += 1), copies: 0 };
+      if (this.#given.size >= NUMBERS_MAX) this.#given.clear();
+      this.#given.set(key, given);
+    }
+    given.copies += 1;
+    if (given.copies >= COPIES_MAX) keepLatest(latest, { number: given.number, meaning });
+    return given;
   }
 }
 

@@ -9,8 +9,8 @@ import type { OpenUsage, UsageLedger } from "./store.ts";
 export interface UsageJournal {
   /** True when what could not be written has used up its buffer. */
   readonly isFull: boolean;
-  /** The number of the file that the next lines go to. */
-  readonly segment: number;
+  /** The stretch of a file that the next lines go to: what numbers mean is spelled out in each anew. */
+  readonly stretch: number;
   /** What this turn of the event loop has to write, and what the disk refused. Lines are put behind it. */
   readonly lines: LineBuffer;
   /** Called after each begin or end that was put there: the lines of a turn go to the file in one write. Never throws. */
@@ -50,7 +50,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
     }
     lastSequence += 1;
     const sequence = lastSequence;
-    encoder.enter(journal.segment);
+    encoder.enter(journal.stretch);
     encoder.begin(sequence, subject);
     journal.appended();
     let ended = false;
@@ -59,7 +59,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         if (ended) throw new Error("a usage event was ended twice");
         if (closed) throw new Error("a usage event was ended after its ledger was closed");
         ended = true;
-        encoder.enter(journal.segment);
+        encoder.enter(journal.stretch);
         encoder.end(sequence, ending);
         journal.appended();
         return options.sync === "request" ? journal.synced() : journal.written();

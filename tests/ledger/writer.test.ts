@@ -1,10 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
+import { SCHEMA_SQL } from "#storage/sqlite/ledger/file/schema.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageEvent } from "#usage/event.ts";
@@ -27,6 +28,9 @@ const folder = mkdtempSync(join(tmpdir(), "lockport-writer-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 let counter = 0;
+
+const EVENT_CLIENTS =
+  "SELECT event.id, client FROM event JOIN combination ON combination.id = event.combination ORDER BY event.id";
 
 /** Counts each run and each look-up of the statements that are prepared from now on. */
 function countStatements(database: Database, statements: { count: number }): void {
@@ -269,29 +273,64 @@ describe("the journal", () => {
     expect(bench.damage).toEqual([{ lines: 1, tornBytes: 0 }]);
   });
 
-  test("a damaged line that gives a number costs the requests that name it in its segment, is reported, and no other", () => {
+  test("a flipped bit costs one request at most, also in a line that gives a number, and two where it joins their lines", () => {
+    const encoder = new LineEncoder();
+    const clients = ["one", "two"];
+    const count = 30;
+    const lines = Array.from({ length: count }, (_, index) => {
+      const subject = { ...SUBJECT, client: clients[index % 2]!, arrivedAtUs: NEW_YEAR_US + index };
+      return Buffer.concat([encoder.begin(1, index, subject), encoder.end(1, index, ENDING)]);
+    });
+    const whole = Buffer.concat(lines);
+    const all = lines.map((_, index) => NEW_YEAR_US + index);
+    // Each end of a line, which makes one of two, and bytes within: those that give numbers are the longest.
+    const places = [...whole.keys()].slice(0, -1).filter((at) => whole[at] === 0x0a || at % 83 === 20);
+    const database = new Database(":memory:");
+    database.run(SCHEMA_SQL);
+    for (const at of places) {
+      counter += 1;
+      const journalDirectory = join(folder, String(counter));
+      mkdirSync(journalDirectory);
+      const damaged = Buffer.from(whole);
+      damaged[at]! ^= 1;
+      writeFileSync(segmentPath(journalDirectory, 1), damaged);
+      database.run("DELETE FROM event");
+      database.run("UPDATE ledger_state SET journal_offset = 0");
+      let skipped = 0;
+      const onDamage = (damage: { readonly lines: number }) => void (skipped += damage.lines);
+      drain(new UsageWriter({ database, journalDirectory, onDamage }));
+      const kept = database.query<{ id: number; client: string }, []>(EVENT_CLIENTS).all();
+      const right = kept.filter(({ id, client }) => client === clients[(id - NEW_YEAR_US) % 2]);
+      expect({ at, wrong: kept.length - right.length }).toEqual({ at, wrong: 0 });
+      const lost = all.length - kept.length;
+      expect({ at, lost }).toEqual({ at, lost: Math.min(lost, whole[at] === 0x0a ? 2 : 1) });
+      expect(skipped).toBeGreaterThan(0);
+    }
+    expect(places.length).toBeGreaterThan(100);
+  });
+
+  test("a damaged block costs the requests that name its numbers for a while, and no more of the segment", () => {
     const bench = createBench();
     const writer = bench.openWriter();
     const encoder = new LineEncoder();
-    const line = (segment: number, sequence: number, client: string) => {
+    const line = (stretch: number, sequence: number, client: string) => {
       const subject = { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + sequence };
       return Buffer.concat([
-        encoder.begin(segment, sequence, subject),
-        encoder.end(segment, sequence, ENDING),
+        encoder.begin(stretch, sequence, subject),
+        encoder.end(stretch, sequence, ENDING),
       ]);
     };
-    const first = line(1, 1, "one");
-    const damaged = line(1, 2, "two");
-    damaged[20]! ^= 1;
-    bench.append(1, Buffer.concat([first, damaged, line(1, 3, "two"), line(1, 4, "one")]));
-    bench.append(2, line(2, 5, "two"));
+    const first = Buffer.concat([line(1, 1, "one"), line(1, 2, "one")]);
+    const damaged = Buffer.concat([line(1, 3, "two"), line(1, 4, "two")]).fill(1);
+    const rest = [line(1, 5, "two"), line(1, 6, "one"), line(2, 7, "two")];
+    bench.append(1, Buffer.concat([first, damaged, ...rest]));
     drain(writer);
     writer.close();
     expect(bench.read("SELECT id FROM event ORDER BY id")).toEqual(
-      [1, 4, 5].map((index) => ({ id: NEW_YEAR_US + index })),
+      [1, 2, 6, 7].map((index) => ({ id: NEW_YEAR_US + index })),
     );
-    // The damaged line, and the begins and ends of two requests that nobody can place.
-    expect(bench.damage).toEqual([{ lines: 5, tornBytes: 0 }]);
+    // What was one line of the block with the begin that follows, and that request's end.
+    expect(bench.damage).toEqual([{ lines: 2, tornBytes: 0 }]);
   });
 
   test("of recorded requests gives back who, what and at which prices, in each segment and past the numbers that are kept", () => {

@@ -10,6 +10,8 @@ import { segmentPath } from "./segments.ts";
 
 /** A segment that has grown past this is followed by a new one. */
 export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
+/** Numbers of lines are given anew after so much, so that a damaged block of a disk costs no more of a segment than this. */
+const STRETCH_BYTES_MAX = 4 * 1024 * 1024;
 /** What may wait in memory while the disk refuses writes: some 100,000 requests. */
 export const PENDING_BYTES_MAX = 16 * 1024 * 1024;
 /** One write takes at most so many begins and ends, which bounds the requests that go upstream at one moment. The next line begins another turn. */
@@ -68,6 +70,8 @@ export class Journal implements UsageJournal {
   #segment: number;
   #fd: number;
   #segmentBytes = 0;
+  #stretch = 0;
+  #stretchEndBytes = STRETCH_BYTES_MAX;
   readonly lines = new LineBuffer(TURN_BYTES_MAX * 2);
   #turn: Turn | null = null;
   #failure: LogFields = {};
@@ -98,8 +102,8 @@ export class Journal implements UsageJournal {
     return this.#retryTimer === null ? 0 : this.lines.sizeBytes;
   }
 
-  get segment(): number {
-    return this.#segment;
+  get stretch(): number {
+    return this.#stretch;
   }
 
   appended(): void {
@@ -195,7 +199,13 @@ export class Journal implements UsageJournal {
     if (this.lines.sizeBytes > 0) return false;
     // Afterwards, so that the next lines are encoded for the segment that they go to.
     if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
+    else if (this.#segmentBytes >= this.#stretchEndBytes) this.#beginStretch();
     return true;
+  }
+
+  #beginStretch(): void {
+    this.#stretch += 1;
+    this.#stretchEndBytes = this.#segmentBytes + STRETCH_BYTES_MAX;
   }
 
   #tryWrite(bytes: Uint8Array): number {
@@ -239,6 +249,7 @@ export class Journal implements UsageJournal {
       this.#fd = fd;
       this.#segment += 1;
       this.#segmentBytes = 0;
+      this.#beginStretch();
       this.#directoryIsDirty = true;
     } catch (cause) {
       // The present segment goes on; asked again after as many bytes as a retry is worth.
