@@ -1,7 +1,8 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openCaller } from "../forward/caller.ts";
+import { isIn, readFiles } from "../invariants/planted.ts";
 import {
   callApi,
   makeInstallation,
@@ -391,13 +392,7 @@ async function administer(): Promise<void> {
   refusals.push(await metrics.text());
 }
 
-/** Every file of the data folder, by its path in there. */
-function readDataDir(): Map<string, Buffer> {
-  const files = readdirSync(installation.dataDir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name));
-  return new Map(files.map((path) => [path.slice(installation.dataDir.length + 1), readFileSync(path)]));
-}
+const readDataDir = () => readFiles(installation.dataDir);
 
 /** Where a secret may be nevertheless. */
 const PLACES: Record<string, RegExp> = {
@@ -432,18 +427,4 @@ function searchTexts(where: string, texts: readonly string[], allowed: readonly 
     }
   }
   expect([...found]).toEqual([]);
-}
-
-/** As it is, and in the forms that a careless writer would give it. */
-function isIn(bytes: Buffer, value: string): boolean {
-  const forms = [
-    value,
-    Buffer.from(value).toString("base64").replace(/=+$/, ""),
-    Buffer.from(value).toString("hex"),
-  ];
-  return (
-    forms.some((form) => bytes.includes(form)) ||
-    bytes.includes(Buffer.from(value, "utf16le")) ||
-    bytes.includes(Buffer.from(value).subarray(0, 24).toString("base64").slice(0, -4))
-  );
 }
