@@ -166,3 +166,46 @@ describe("the request log", () => {
     writer.close();
   });
 });
+
+describe("a clock that was ahead and made retention run early", () => {
+  test("leaves a log whose total is the number of its rows, for every filter, window and page", () => {
+    fc.assert(
+      fc.property(
+        usages,
+        fc.array(arbitraryQuery(instant), { minLength: 12, maxLength: 12 }),
+        fc.record({
+          sealDays: fc.constantFrom(0, 3, 32, 61, 120),
+          aheadDays: fc.constantFrom(3, 31, 60, 300),
+          presentDays: fc.constantFrom(0, 1, 30, 59),
+        }),
+        (events, questions, { sealDays, aheadDays, presentDays }) => {
+          const presentUs = NEW_YEAR_US + presentDays * DAY_US + 43_200_000_000;
+          const aheadUs = NEW_YEAR_US + aheadDays * DAY_US;
+          const [ahead, after] = [
+            events.filter((_, index) => index % 2 === 0),
+            events.filter((_, index) => index % 2 === 1),
+          ];
+          const written = write(ahead, {
+            sealBeforeUs: NEW_YEAR_US + sealDays * DAY_US,
+            pruneBeforeUs: aheadUs,
+          });
+          // The clock is set back.
+          written.writer.boundRetention({ nowUs: presentUs, ageUsMax: null });
+          const kept = after.filter(({ subject }) => subject.arrivedAtUs >= Math.min(presentUs, aheadUs));
+          written.append(after);
+          const left = [...ahead.filter(({ subject }) => subject.arrivedAtUs >= aheadUs), ...kept];
+          for (const asked of questions) {
+            const { rows, total } = listRequests(written.reader, asked, { limit: 500, offset: 0 });
+            const found = left.filter((usage) => matches(asked, usage)).length;
+            expect({ asked, total, rows: rows.length }).toEqual({ asked, total: found, rows: found });
+            const last = listRequests(written.reader, asked, { limit: 1, offset: Math.max(0, total - 1) });
+            expect(last.rows).toEqual(rows.slice(-1));
+          }
+          written.reader.close();
+          written.writer.close();
+        },
+      ),
+      { numRuns: 6 * scale },
+    );
+  }, 30_000);
+});

@@ -70,7 +70,8 @@ export function cutWindow(edges: LedgerEdges | null, window: Window, into: CutIn
 
 /**
  * Cuts a window for its rows: each part counts as many as there are rows in it. An end beyond the rows is widened to the
- * whole period, unless retention has cut into that one: its totals count more than there are rows.
+ * whole period. Periods that may have lost rows to retention are counted row by row: their totals count more. Those are the
+ * first row's, and more of them only where a clock was ahead.
  */
 export function cutRows(edges: LedgerEdges | null, window: Window, into: CutInto): WindowCut {
   if (edges === null || edges.rows === null) return NOTHING;
@@ -79,11 +80,16 @@ export function cutRows(edges: LedgerEdges | null, window: Window, into: CutInto
   const firstPeriodUs = toPeriodStart(firstUs, periodUs);
   const sinceUs = window.sinceUs ?? 0;
   const untilUs = window.untilUs ?? Number.MAX_SAFE_INTEGER;
+  const lossEndUs = toPeriodEnd(edges.prunedBeforeUs, periodUs);
   const wholeFromUs = edges.prunedBeforeUs > firstPeriodUs ? firstUs : firstPeriodUs;
   const fromUs = sinceUs > firstUs ? sinceUs : wholeFromUs;
   const toUs = untilUs <= lastUs ? untilUs : toPeriodStart(lastUs, periodUs) + periodUs;
   if (sinceUs >= untilUs || fromUs >= toUs) return NOTHING;
-  return cutRange({ fromUs, toUs, snapped: null }, into, edges);
+  if (fromUs >= lossEndUs) return cutRange({ fromUs, toUs, snapped: null }, into, edges);
+  const raw = { fromUs, toUs: Math.min(lossEndUs, toUs) };
+  if (raw.toUs === toUs) return { ...NOTHING, raw: [raw] };
+  const rest = cutRange({ fromUs: lossEndUs, toUs, snapped: null }, into, edges);
+  return { ...rest, raw: [raw, ...rest.raw] };
 }
 
 /** A part of a cut, with the instants that it reaches from and to. */

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
 import type { SealedHours } from "./sealed-hours.ts";
 import type { SealedMonths } from "./sealed-months.ts";
@@ -15,8 +15,10 @@ export class Maintenance {
   readonly #hours: SealedHours;
   readonly #months: SealedMonths;
   sealedBeforeDay = 0;
-  /** What arrived before it never comes back, also not by a late end: readers rely on it. */
+  /** Rows that arrived before it may have been removed: totals count them all the same, and readers rely on it. */
   prunedBeforeUs: InstantUs = 0;
+  /** What arrives before it gets no row, so that nothing comes back by a late end. At most `prunedBeforeUs`. */
+  #refusedBeforeUs: InstantUs = 0;
 
   constructor(
     database: Database,
@@ -56,17 +58,43 @@ export class Maintenance {
     return !isLast;
   }
 
+  /** To be called with the stored bound. A row before it tells that a look has taken the other one back. */
+  load(prunedBeforeUs: InstantUs): void {
+    this.prunedBeforeUs = prunedBeforeUs;
+    const { first } = this.#database
+      .query<{ first: number | null }, []>("SELECT min(id) AS first FROM event")
+      .get() ?? { first: null };
+    this.#refusedBeforeUs = Math.min(prunedBeforeUs, first ?? prunedBeforeUs);
+  }
+
+  /** Whether an event gets no row. */
+  isRefused(arrivedAtUs: InstantUs): boolean {
+    return arrivedAtUs < this.#refusedBeforeUs;
+  }
+
   /**
-   * A look at the clock: the instant before which rows go now. A stored bound ahead of the present goes back to the
-   * present, so that a clock that was ahead for a moment does not keep the log empty until that moment comes.
+   * A look at the clock: the instant before which rows go now. Bounds ahead of the present go back to the present, so that
+   * a clock that was ahead for a moment does not keep the log empty until that moment comes. What was recorded and removed
+   * while it was ahead still lies before `prunedBeforeUs`: its totals would be taken for rows.
    */
   boundRetention({ nowUs, ageUsMax }: Retention): InstantUs {
-    this.prunedBeforeUs = Math.min(this.prunedBeforeUs, nowUs);
-    return ageUsMax === null ? this.prunedBeforeUs : nowUs - ageUsMax;
+    if (this.prunedBeforeUs > nowUs)
+      this.prunedBeforeUs = Math.max(nowUs, Math.min(this.prunedBeforeUs, this.#findLossEnd()));
+    this.#refusedBeforeUs = Math.min(this.#refusedBeforeUs, nowUs);
+    return ageUsMax === null ? this.#refusedBeforeUs : nowUs - ageUsMax;
+  }
+
+  /** The end of the last hour with events that begins before the bound. */
+  #findLossEnd(): InstantUs {
+    const { hour } = this.#database
+      .query<{ hour: number | null }, [number]>("SELECT max(hour) AS hour FROM hour_total WHERE hour < ?")
+      .get(this.prunedBeforeUs / HOUR_US) ?? { hour: null };
+    return hour === null ? 0 : (hour + 1) * HOUR_US;
   }
 
   /** Removes the oldest rows that arrived before `beforeUs`, a slice of them; true when there may be more. */
   prune(beforeUs: InstantUs): boolean {
+    if (beforeUs <= this.#refusedBeforeUs) return false;
     const slice = this.#database
       .query<{ id: number }, [number, number]>(
         "SELECT id FROM event WHERE id < ? ORDER BY id LIMIT 1 OFFSET ?",
@@ -75,7 +103,8 @@ export class Maintenance {
     const untilUs = slice?.id ?? beforeUs;
     this.#database.query<unknown, [number]>("DELETE FROM event WHERE id < ?").run(untilUs);
     this.#hours.dropBefore(untilUs);
-    this.prunedBeforeUs = untilUs;
+    this.prunedBeforeUs = Math.max(this.prunedBeforeUs, untilUs);
+    this.#refusedBeforeUs = untilUs;
     return slice !== null;
   }
 }

@@ -126,7 +126,6 @@ export class UsageWriter {
   /** See `Maintenance.prune`. */
   prune(beforeUs: InstantUs): boolean {
     this.#refresh();
-    if (beforeUs <= this.#maintenance.prunedBeforeUs) return false;
     return this.#transact(() => this.#maintenance.prune(beforeUs));
   }
 
@@ -167,16 +166,15 @@ export class UsageWriter {
     const amounts = toAmounts(ending.usage);
     const { arrivedAtUs } = begun;
     // What was pruned never comes back, also not by a late end; its totals do.
-    const id =
-      arrivedAtUs < this.#maintenance.prunedBeforeUs
-        ? arrivedAtUs
-        : this.#rows.add({
-            begun,
-            ending,
-            combination,
-            cost,
-            manner: this.#interning.manner(manner, begun.streamed),
-          });
+    const id = this.#maintenance.isRefused(arrivedAtUs)
+      ? arrivedAtUs
+      : this.#rows.add({
+          begun,
+          ending,
+          combination,
+          cost,
+          manner: this.#interning.manner(manner, begun.streamed),
+        });
     if (id < this.#maintenance.sealedBeforeDay * DAY_US) {
       this.#hours.dropHourOf(id);
       this.#months.dropMonthOf(toDay(id));
@@ -223,7 +221,7 @@ export class UsageWriter {
     if (state === null) throw new Error("usage.db has no state row");
     this.#position = { segment: state.journal_segment, offsetBytes: state.journal_offset };
     this.#maintenance.sealedBeforeDay = state.sealed_before_day;
-    this.#maintenance.prunedBeforeUs = state.pruned_before_us;
+    this.#maintenance.load(state.pruned_before_us);
     this.#open.reload(this.#reader, this.#decoder, this.#position);
     this.#isStale = false;
   }
