@@ -1,10 +1,42 @@
 /** Longer than any real endpoint, short enough for every log and header limit upstream. */
 export const UPSTREAM_URL_LENGTH_MAX = 2048;
 
-/** The addresses at which clouds hand out machine credentials; nothing that serves models lives there. */
-const METADATA_HOSTS: ReadonlySet<string> = new Set(["169.254.169.254", "[fd00:ec2::254]"]);
-/** The IPv4 one inside an IPv6 address: mapped, compatible, translated or NAT64. */
-const METADATA_EMBEDDED_PATTERN = /:a9fe:a9fe\]$/;
+/**
+ * Where clouds hand out machine credentials and secrets of a machine's set-up; nothing that serves models lives there. By
+ * their own documentation: AWS, Azure, Google, Oracle, DigitalOcean, OpenStack and others at 169.254.169.254 (Google's
+ * names resolve to it), AWS also at fd00:ec2::254, with tasks' and pods' credentials at 169.254.170.2, 169.254.170.23 and
+ * fd00:ec2::23; Google over IPv6 at fd20:ce::254; Alibaba at 100.100.100.200; Oracle Classic at 192.0.0.192; Azure's wire
+ * server at 168.63.129.16; Scaleway at 169.254.42.42 and fd00:42::42; Tencent at 169.254.0.23; OpenStack over IPv6 at
+ * fe80::a9fe:a9fe.
+ */
+const METADATA_IPV4: readonly string[] = [
+  "169.254.169.254",
+  "169.254.170.2",
+  "169.254.170.23",
+  "100.100.100.200",
+  "192.0.0.192",
+  "168.63.129.16",
+  "169.254.42.42",
+  "169.254.0.23",
+];
+const METADATA_HOSTS: ReadonlySet<string> = new Set([
+  ...METADATA_IPV4,
+  "[fd00:ec2::254]",
+  "[fd00:ec2::23]",
+  "[fd20:ce::254]",
+  "[fd00:42::42]",
+  "[fe80::a9fe:a9fe]",
+  "metadata",
+  "metadata.google.internal",
+  "metadata.goog",
+  "metadata.tencentyun.com",
+  "instance-data",
+  "instance-data.ec2.internal",
+]);
+/** The IPv4 ones as the last 32 bits of an IPv6 address: mapped, compatible, translated or NAT64. */
+const METADATA_EMBEDDED: readonly string[] = METADATA_IPV4.map(toEmbedded);
+/** 6to4 (RFC 3056) has the IPv4 address behind its prefix. */
+const METADATA_6TO4: readonly string[] = METADATA_EMBEDDED.map((groups) => `[2002:${groups}:`);
 
 /** A scheme that `fetch` opens over the network, two slashes, and an authority without user info. */
 const FULL_URL_PATTERN = /^https?:\/\/[^/?#@]+(?:[/?#]|$)/i;
@@ -27,9 +59,22 @@ export function parseUpstreamUrl(text: string, options: UpstreamUrlOptions): str
   const url = URL.parse(text);
   // Port 0 and a host of dots parse, and can never be connected to.
   if (url === null || url.port === "0" || url.hostname.replaceAll(".", "") === "") return null;
-  const host = url.hostname;
-  if (METADATA_HOSTS.has(host) || METADATA_EMBEDDED_PATTERN.test(host)) return null;
-  return url.href;
+  return isMetadataHost(url.hostname) ? null : url.href;
+}
+
+/** In the spelling of the URL parser: one for each address. A name may end in a dot, which means the same. */
+function isMetadataHost(hostname: string): boolean {
+  return (
+    METADATA_HOSTS.has(hostname.replace(/\.$/, "")) ||
+    METADATA_EMBEDDED.some((groups) => hostname.endsWith(`:${groups}]`)) ||
+    METADATA_6TO4.some((prefix) => hostname.startsWith(prefix))
+  );
+}
+
+/** Two groups of an IPv6 address, such as `a9fe:a9fe`. */
+function toEmbedded(address: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 }
 
 /**
