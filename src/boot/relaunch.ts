@@ -8,31 +8,83 @@ import { readEnvironment, type Environment } from "#boot/settings/environment.ts
 const VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 const REQUESTS_MAX = "65336";
 
+/** Names of what was unset, from the process that was replaced to the one in its place. */
+const UNSET_VARIABLE = "LOCKPORT_UNSET_VARIABLES";
+
 /**
- * Replaces this process by itself with the cap on concurrent upstream requests lifted. Returns at once when it is lifted
- * already, or when this user may not start the program, which the server then tells. Where a process cannot replace
- * itself (Windows) a child takes its place and this one ends with the child's code. All that the first process loads is
- * loaded for nothing, so this imports next to nothing.
+ * What the runtime itself reads from its environment, and what weakens this program: other code runs in it or looks into it
+ * (inspector, options, caches of code), credentials reach a log or a crash report, certificates are not checked, the
+ * engine runs with other rules. Trust anchors (`NODE_EXTRA_CA_CERTS`, `SSL_CERT_FILE`) and tuning are the operator's.
  */
-export async function relaunchWithoutRequestCap(args: readonly string[]): Promise<void> {
+const WEAKENING = new Set([
+  "BUN_BE_BUN",
+  "BUN_CONFIG_VERBOSE_FETCH",
+  "BUN_CRASH_REPORT_URL",
+  "BUN_ENABLE_CRASH_REPORTING",
+  "BUN_FEATURE_FLAG_INTERNAL_FOR_TESTING",
+  "BUN_INSPECT",
+  "BUN_INSPECT_CONNECT_TO",
+  "BUN_INSPECT_NOTIFY",
+  "BUN_INSPECT_PRELOAD",
+  "BUN_OPTIONS",
+  "BUN_RUNTIME_TRANSPILER_CACHE_PATH",
+  "BUN_TCC_OPTIONS",
+  "BUN_TRACE",
+  "NODE_CHANNEL_FD",
+  "NODE_COMPILE_CACHE",
+  "NODE_DEBUG",
+  "NODE_DEBUG_NATIVE",
+  "NODE_OPTIONS",
+  "NODE_REDIRECT_WARNINGS",
+  "NODE_TLS_REJECT_UNAUTHORIZED",
+]);
+const ENGINE_PATTERN = /^(?:BUN_)?JSC_/;
+
+/**
+ * Replaces this process by itself, without what weakens it, and for a server with the cap on concurrent upstream requests
+ * lifted. Returns at once when nothing is to change, or when this user may not start the program, which the server then
+ * tells. Where a process cannot replace itself (Windows) a child takes its place and this one ends with the child's code.
+ * All that the first process loads is loaded for nothing, so this imports next to nothing.
+ */
+export async function relaunch(args: readonly string[]): Promise<void> {
   const env = readEnvironment();
-  if (isLifted(env) || !isExecutable(process.execPath)) return;
-  const lifted = { ...env, [VARIABLE]: REQUESTS_MAX };
+  const weakening = findWeakening(env);
+  const isServer = args[0] === "serve";
+  if ((weakening.length === 0 && (!isServer || isLifted(env))) || !isExecutable(process.execPath)) return;
+  const next = {
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !isWeakening(name))),
+    ...(isServer ? { [VARIABLE]: REQUESTS_MAX } : {}),
+    ...(weakening.length === 0 ? {} : { [UNSET_VARIABLE]: weakening.join(",") }),
+  };
   const command = Bun.isStandaloneExecutable
     ? [process.execPath, ...args]
     : [process.execPath, ...process.execArgv, Bun.main, ...args];
   if (process.platform !== "win32" && process.execve !== undefined)
-    process.execve(process.execPath, command, lifted);
+    process.execve(process.execPath, command, next);
 
   // The console sends Ctrl-C to both; the child drains, and this process waits for it.
   process.on("SIGINT", () => undefined);
-  const child = Bun.spawn({ cmd: command, env: lifted, stdio: ["inherit", "inherit", "inherit"] });
+  const child = Bun.spawn({ cmd: command, env: next, stdio: ["inherit", "inherit", "inherit"] });
   process.exit(await child.exited);
 }
 
 /** False when this process was handed to a user who may not start it again: its upstream requests would queue. */
-export function isRequestCapLifted(): boolean {
-  return isLifted(readEnvironment());
+export function isRelaunched(): boolean {
+  const env = readEnvironment();
+  return isLifted(env) && findWeakening(env).length === 0;
+}
+
+/** Names of the variables that the process before this one has unset. */
+export function listUnsetVariables(): readonly string[] {
+  return (readEnvironment()[UNSET_VARIABLE] ?? "").split(",").filter(isWeakening);
+}
+
+function findWeakening(env: Environment): readonly string[] {
+  return Object.keys(env).filter((name) => env[name] !== "" && isWeakening(name));
+}
+
+function isWeakening(name: string): boolean {
+  return WEAKENING.has(name) || ENGINE_PATTERN.test(name);
 }
 
 function isLifted(env: Environment): boolean {

@@ -3,7 +3,7 @@ import { describeCause, type Log } from "#kernel/log.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { openPageAssets } from "#boot/page/page-assets.ts";
 import { requireRight } from "#boot/folder/permission-problem.ts";
-import { isRequestCapLifted } from "./relaunch.ts";
+import { isRelaunched, listUnsetVariables } from "./relaunch.ts";
 import { startServer, type RunningServer } from "./server.ts";
 import { createSystem } from "#boot/process/system.ts";
 
@@ -15,9 +15,10 @@ export async function serve(
   config: Config,
   onStart: (server: RunningServer) => Promise<void>,
 ): Promise<void> {
-  if (!isRequestCapLifted()) requireRight(process.execPath, "run", "The server cannot be started");
+  if (!isRelaunched()) requireRight(process.execPath, "run", "The server cannot be started");
   const system = createSystem(config);
   keepServing(system.log);
+  tellIgnored(system.log, config);
   await startFetchThread();
   const signalled = Promise.withResolvers<string>();
   const hurry = new AbortController();
@@ -41,6 +42,18 @@ export async function serve(
   system.log.info("stopping", { signal });
   await server.stop(hurry.signal);
   system.log.info("stopped");
+}
+
+/** One line each: the environment is not what its writer takes it for. */
+function tellIgnored(log: Log, { ignoredVariables }: Config): void {
+  const unset = listUnsetVariables();
+  if (unset.length > 0)
+    log.warn("variables that weaken the runtime were unset: remove them", { variables: unset.join(" ") });
+  if (ignoredVariables.length > 0) {
+    log.warn("variables of other programs are ignored: they are no settings", {
+      variables: ignoredVariables.join(" "),
+    });
+  }
 }
 
 /**

@@ -41,6 +41,7 @@ describe("defaults", () => {
       drainTimeoutSeconds: 30,
       apiKey: null,
       logLevel: "info",
+      ignoredVariables: [],
     });
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError);
   });
@@ -186,6 +187,17 @@ describe("rules between variables", () => {
       "configuration: PROXY_SOMETHING_ELSE is not a setting: correct its name or unset it.",
     );
     expect(refusal({ HTTP_PROXY: "http://127.0.0.1:9", proxy_port: "x" })).toBe("accepted");
+  });
+
+  test("variables that other programs commonly set are ignored and listed, and every other unknown one is still refused", () => {
+    const names = ["PROXY_USER", "PROXY_PASS", "PROXY_PASSWORD", "PROXY_SERVER", "PROXY_URL"];
+    const foreign = Object.fromEntries(names.map((name) => [name, "x"]));
+    const { ignoredVariables, ...config } = parseConfig({ ...HOME, ...foreign });
+    expect(ignoredVariables).toEqual(names);
+    const { ignoredVariables: none, ...plain } = parseConfig({ ...HOME, PROXY_URL: "" });
+    expect(none).toEqual([]);
+    expect(config).toEqual(plain);
+    expect(refusal({ ...foreign, PROXY_USERNAME: "x" })).toContain("PROXY_USERNAME is not a setting");
   });
 
   test("an unknown PROXY_ variable that is empty counts as unset, as a known one does", () => {

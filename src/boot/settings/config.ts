@@ -41,6 +41,8 @@ export interface Config {
   readonly drainTimeoutSeconds: number;
   readonly apiKey: string | null;
   readonly logLevel: LogLevel;
+  /** Names that other programs give their variables, and that are set. */
+  readonly ignoredVariables: readonly string[];
 }
 
 export interface OidcConfig {
@@ -82,6 +84,7 @@ export function parseConfig(env: Environment): Config {
     drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),
     apiKey: read(env, SETTINGS.apiKey),
     logLevel: need(env, SETTINGS.log),
+    ignoredVariables: Object.freeze([...FOREIGN_NAMES].filter((name) => isSet(env, name))),
   };
   if (config.oidc !== null && config.publicUrl === null && !isLoopback(config.host)) {
     throw new SetupError(
@@ -142,11 +145,25 @@ function need<Value>(env: Environment, setting: Setting<Value>): Value {
   return value;
 }
 
-/** An empty one counts as unset, as any is. */
+/** What other programs commonly set for an outgoing proxy (decisions, amendments). */
+const FOREIGN_NAMES: ReadonlySet<string> = new Set([
+  "PROXY_USER",
+  "PROXY_PASS",
+  "PROXY_PASSWORD",
+  "PROXY_SERVER",
+  "PROXY_URL",
+]);
+
+/** An empty variable counts as unset. */
+function isSet(env: Environment, name: string): boolean {
+  return env[name] !== undefined && env[name] !== "";
+}
+
 function refuseUnknown(env: Environment): void {
   const known = new Set<string>(Object.values(SETTINGS).map((setting) => setting.name));
-  const set = Object.entries(env).filter(([, text]) => text !== undefined && text !== "");
-  const unknown = set.map(([name]) => name).find((name) => name.startsWith("PROXY_") && !known.has(name));
+  const unknown = Object.keys(env).find(
+    (name) => name.startsWith("PROXY_") && isSet(env, name) && !known.has(name) && !FOREIGN_NAMES.has(name),
+  );
   if (unknown === undefined) return;
   const near = findNearest(unknown, [...known]);
   throw new SetupError(

@@ -5,7 +5,7 @@ import type { Environment } from "#boot/settings/environment.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { SECRET_KEY_NAME, ADMIN_PASSWORD_NAME } from "#storage/files/data-files.ts";
-import { toFailure, toOk, type Check } from "./check.ts";
+import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 
 const SECRET_SETTINGS = new Set<string>([
   SETTINGS.secretKey.name,
@@ -40,7 +40,15 @@ export function checkSettings(env: Environment, flags: Environment): SettingsFou
     const config = parseConfig({ ...env, ...given });
     const sources = listSources(env, given, config.dataDir);
     const set = sources.filter(({ source }) => source === "environment" || source === "flag").length;
-    const check = toOk("settings", `${set} set, ${sources.length - set} by default`);
+    const { ignoredVariables } = config;
+    const check =
+      ignoredVariables.length === 0
+        ? toOk("settings", `${set} set, ${sources.length - set} by default`)
+        : toWarning(
+            "settings",
+            `ignored, since other programs use the name: ${ignoredVariables.join(", ")}`,
+            "None of them is a setting of Lockport: docs/configuration.md lists those.",
+          );
     return { check, sources, config };
   } catch (cause) {
     if (!(cause instanceof SetupError)) throw cause;
