@@ -25,7 +25,7 @@ export async function readJsonBody(request: Request, maxBytes: number, memory: B
 
 function parseShallow(bytes: Uint8Array): unknown {
   const value = parseJson(bytes);
-  if (!isDeep(value)) return value;
+  if (walk(value)) return value;
   throw new ProxyError("invalid_json", `The body is nested deeper than ${JSON_DEPTH_MAX} levels.`);
 }
 
@@ -38,14 +38,26 @@ export function emptyBody(): ProxyError {
   return new ProxyError("invalid_json", "The body is empty; send a JSON object.");
 }
 
-/** Level by level, without recursion. */
-function isDeep(value: unknown): boolean {
+/** Visits the objects of a value level by level, without recursion. False when there are too many levels. */
+function walk(value: unknown): boolean {
   let level: readonly unknown[] = [value];
   for (let depth = 0; depth <= JSON_DEPTH_MAX; depth += 1) {
-    level = level.flatMap((member): readonly unknown[] =>
-      typeof member === "object" && member !== null ? Object.values(member) : [],
-    );
-    if (level.length === 0) return false;
+    level = level.flatMap((member): readonly unknown[] => {
+      if (typeof member !== "object" || member === null) return [];
+      keepPrintable(member);
+      return Object.values(member);
+    });
+    if (level.length === 0) return true;
   }
-  return true;
+  return false;
+}
+
+/**
+ * Lets `${object}` work whatever the object's fields are called. What validates a body makes such a text of a value that it
+ * refuses, and a field `toString` or `valueOf` would make it throw a TypeError there. A symbol is no field: nothing that
+ * reads the body meets it.
+ */
+function keepPrintable(member: object): void {
+  if (!Object.hasOwn(member, "toString") && !Object.hasOwn(member, "valueOf")) return;
+  Object.defineProperty(member, Symbol.toPrimitive, { value: () => "[object Object]" });
 }
