@@ -61,8 +61,9 @@ export function createApp(deps: AppDeps): App {
 
   const route = async (request: Request, connections: Connections | null): Promise<Response> => {
     if (transparent.matches(request.url)) return await transparent.serve(request, connections, null);
-    hosts.check(request.headers);
     const url = toRoutableUrl(request.url);
+    if (url?.pathname === "/healthz") hosts.checkHealth(request.headers);
+    else hosts.check(request.headers);
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
     const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
     if (endpoint !== undefined) return await ingress.serve(endpoint, request, connections);

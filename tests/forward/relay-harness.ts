@@ -73,7 +73,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
     clock,
     log,
     hosts: createHostRule({
-      host: "127.0.0.1",
+      host: "0.0.0.0",
       publicUrl: null,
       allowedHosts: [],
       maxBodyBytes,

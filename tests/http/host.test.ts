@@ -53,9 +53,17 @@ describe("the Host of a request", () => {
   });
 
   test.each(["a", "example.com", "EXAMPLE.com.", "my_host:4000", "10.0.0.1", "[2001:db8::1]:80", "x-y.z:0"])(
-    "%j passes when no browser sent it, whatever it names",
+    "%j passes on a server for other machines when no browser sent it, and on loopback only is host_not_allowed whoever sent it",
     (host) => {
-      expect(verdict({}, { host })).toBe("passes");
+      for (const bound of ["0.0.0.0", "::", "10.1.2.3", "vm.example"]) {
+        expect(verdict({ host: bound }, { host })).toBe("passes");
+      }
+      for (const bound of ["127.0.0.1", "127.9.9.9", "localhost", "::1"]) {
+        expect(verdict({ host: bound }, { host })).toBe("host_not_allowed");
+      }
+      const url = `https://${host}`;
+      expect(verdict({ publicUrl: url }, { host })).toBe("passes");
+      expect(verdict({ allowedHosts: [new URL(url).hostname] }, { host })).toBe("passes");
     },
   );
 
@@ -134,10 +142,9 @@ describe("the Host of a request", () => {
 
   test("thousands of different names are judged alike and are not all remembered", () => {
     const rule = createHostRule(CONFIG);
-    for (let index = 0; index < 2000; index += 1) rule.check(new Headers({ host: `host-${index}.example` }));
-    expect(() =>
-      rule.check(new Headers({ host: "host-1.example", origin: "http://host-1.example" })),
-    ).toThrow(ProxyError);
+    for (let index = 0; index < 2000; index += 1) {
+      expect(() => rule.check(new Headers({ host: `host-${index}.example` }))).toThrow(ProxyError);
+    }
     expect(() => rule.check(new Headers({ host: "localhost", origin: "http://localhost" }))).not.toThrow();
   });
 });
@@ -149,13 +156,19 @@ describe("over a socket", () => {
   });
   afterAll(() => harness.stop());
 
-  const send = async (head: string, body = "") =>
+  const sendTo = async ({ port, adminKey }: Harness, head: string, body = "") =>
     toResponse(
       await sendRaw(
-        harness.port,
-        `${head}\r\nConnection: close\r\nAuthorization: Bearer ${harness.adminKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        port,
+        `${head}\r\nConnection: close\r\nAuthorization: Bearer ${adminKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
       ),
     );
+  const send = (head: string, body = "") => sendTo(harness, head, body);
+  /** A server that other machines reach by whatever name. */
+  const startOpen = async (): Promise<Harness & AsyncDisposable> => {
+    const open = await startHarness({ config: { host: "0.0.0.0" } });
+    return { ...open, routes: [], [Symbol.asyncDispose]: () => open.stop() };
+  };
 
   test.each(["/healthz", "/admin/v1/providers", "/v1/models", "/"])(
     "a Host that is no authority is 400 invalid_host on GET %s",
@@ -190,24 +203,49 @@ describe("over a socket", () => {
     },
   );
 
-  test("a page whose name was rebound to this address reads nothing, also of what is public", async () => {
-    for (const path of ["/v1/models", "/metrics", "/auth/me", "/admin/v1/keys", "/"]) {
-      await expectError(
-        await send(`GET ${path} HTTP/1.1\r\nHost: evil.example:4000\r\nSec-Fetch-Site: same-origin`),
-        {
+  // Browsers send neither Origin nor fetch metadata with a GET to plain http on another name than localhost.
+  test.each(["", "\r\nSec-Fetch-Site: same-origin"])(
+    "a page whose name was rebound to this address reads nothing, also of what is public: %j",
+    async (metadata) => {
+      for (const path of [
+        "/v1/models",
+        "/models",
+        "/metrics",
+        "/openapi.json",
+        "/auth/me",
+        "/auth/login",
+        "/auth/logout",
+        "/admin/v1/keys",
+        "/transparent/messages/token/v1/messages",
+        "/healthz/x",
+        "/",
+      ]) {
+        await expectError(await send(`GET ${path} HTTP/1.1\r\nHost: evil.example:4000${metadata}`), {
           status: 403,
           code: "host_not_allowed",
-        },
-      );
+        });
+      }
+    },
+  );
+
+  test("a health check may name any host, except from a browser's page", async () => {
+    for (const method of ["GET", "HEAD"]) {
+      expect((await send(`${method} /healthz HTTP/1.1\r\nHost: pod-7.example`)).status).toBe(200);
     }
+    await expectError(
+      await send("GET /healthz HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example"),
+      { status: 403, code: "host_not_allowed" },
+    );
   });
 
   test.each(["a", "ab", "a.b", "x.y:1"])(
     "the short host %j does not shift the path to another route",
     async (host) => {
-      const hidden = await send(`GET /pub/admin/v1/providers HTTP/1.1\r\nHost: ${host}`);
+      await using open = await startOpen();
+      const ask = (path: string) => sendTo(open, `GET ${path} HTTP/1.1\r\nHost: ${host}`);
+      const hidden = await ask("/pub/admin/v1/providers");
       expect(hidden.headers.get("content-type")).toContain("text/html");
-      const listed = await send(`GET /admin/v1/providers HTTP/1.1\r\nHost: ${host}`);
+      const listed = await ask("/admin/v1/providers");
       expect(await listed.json()).toEqual({ providers: [], limit: 100, offset: 0, total: 0 });
     },
   );

@@ -124,7 +124,7 @@ describe("GET /auth/login", () => {
     const { app } = await openPlace();
     const path = "/auth/login?next=https://evil.example&redirect_uri=https://evil.example&retry=true";
     const { location, response } = await createBrowser().visit(app.url + path, {
-      headers: { host: "evil.example", "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" },
+      headers: { host: "evil.localhost", "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" },
     });
     expect(location?.href).not.toContain("evil");
     expect(location?.searchParams.get("redirect_uri")).toBe(`${app.url}/auth/callback`);

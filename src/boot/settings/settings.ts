@@ -166,7 +166,7 @@ export const SETTINGS = {
     "PROXY_ALLOWED_HOSTS",
     null,
     "comma-separated host names",
-    "Further host names under which browsers may use this server (guard against DNS rebinding).",
+    "Further host names under which this server may be used (guard against DNS rebinding): by browsers, and on loopback by every client.",
     toHostNames,
   ),
   ledgerSync: setting(

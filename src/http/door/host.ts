@@ -1,4 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { isLoopback } from "#kernel/loopback.ts";
 
 /** The settings that this room reads; the process's whole configuration fits. */
 export interface HttpConfig {
@@ -17,9 +18,12 @@ export interface HostRule {
   /**
    * Throws `invalid_host` when `Host` is not an authority (RFC 9110, section 7.2), and `host_not_allowed` when a browser
    * names a host that is not ours: a page whose name was rebound to this address would else be same-origin with us.
+   * A server on loopback only refuses such a name to every client, since browsers do not mark each request of a page.
    * No `Host` at all passes: Bun refuses it on HTTP/1.1 itself, and health checks over HTTP/1.0 send none.
    */
   check(headers: Headers): void;
+  /** Throws as `check` does, but lets a client that is no browser name any host: probes ask by the name of a pod or a service. */
+  checkHealth(headers: Headers): void;
 }
 
 type Verdict = "own" | "foreign" | "invalid";
@@ -43,32 +47,39 @@ export function createHostRule(config: HttpConfig): HostRule {
   const judge = (host: string): Verdict => {
     const hostname = toHostname(host);
     if (hostname === null) return "invalid";
-    const own = isLoopbackName(hostname) || ownNames.has(hostname) || (anyAddress && isIpLiteral(hostname));
+    const own = isLoopback(hostname) || ownNames.has(hostname) || (anyAddress && isIpLiteral(hostname));
     return own ? "own" : "foreign";
   };
 
+  const refuse = (headers: Headers, whom: "browser" | "everyone"): void => {
+    const host = headers.get("host");
+    if (host === null) return;
+    let verdict = verdicts.get(host);
+    if (verdict === undefined) {
+      verdict = judge(host);
+      if (verdicts.size >= REMEMBERED_HOSTS_MAX) verdicts.clear();
+      verdicts.set(host, verdict);
+    }
+    if (verdict === "own") return;
+    if (verdict === "invalid") {
+      throw new ProxyError("invalid_host", "The Host header is not a valid host name and port.");
+    }
+    if (whom === "everyone" || isFromBrowser(headers)) {
+      throw new ProxyError("host_not_allowed", whom === "everyone" ? LOOPBACK_ONLY : BROWSER_ONLY);
+    }
+  };
+  const whom = isLoopback(boundName) ? "everyone" : "browser";
+
   return {
-    check(headers) {
-      const host = headers.get("host");
-      if (host === null) return;
-      let verdict = verdicts.get(host);
-      if (verdict === undefined) {
-        verdict = judge(host);
-        if (verdicts.size >= REMEMBERED_HOSTS_MAX) verdicts.clear();
-        verdicts.set(host, verdict);
-      }
-      if (verdict === "own") return;
-      if (verdict === "invalid")
-        throw new ProxyError("invalid_host", "The Host header is not a valid host name and port.");
-      if (isFromBrowser(headers)) {
-        throw new ProxyError(
-          "host_not_allowed",
-          "A browser may use this server only under its public URL, a loopback name, its own address, or a name in PROXY_ALLOWED_HOSTS.",
-        );
-      }
-    },
+    check: (headers) => refuse(headers, whom),
+    checkHealth: (headers) => refuse(headers, "browser"),
   };
 }
+
+const LOOPBACK_ONLY =
+  "This server listens on loopback only: use a loopback name, its public URL, or a name in PROXY_ALLOWED_HOSTS.";
+const BROWSER_ONLY =
+  "A browser may use this server only under its public URL, a loopback name, its own address, or a name in PROXY_ALLOWED_HOSTS.";
 
 /** The lower-case host name without port and final dot, or null when `host` is not an authority. */
 function toHostname(host: string): string | null {
@@ -81,11 +92,6 @@ function toHostname(host: string): string | null {
 /** A name from the settings in the one spelling that the Host of a request has here; IPv6 with or without brackets. */
 function toOwnName(name: string): string {
   return toHostname(name.includes(":") && !name.startsWith("[") ? `[${name}]` : name) ?? name;
-}
-
-function isLoopbackName(hostname: string): boolean {
-  if (hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]") return true;
-  return hostname.startsWith("127.") && IPV4.test(hostname);
 }
 
 function isIpLiteral(hostname: string): boolean {
