@@ -1,5 +1,7 @@
 /** A page that stayed open while the server was upgraded asks for files that are gone: it is reloaded, once. */
 
+import { OWN_SERVER } from "./api/client.ts";
+
 /** The builds that a reload was tried for, with spaces between; it lasts as long as the tab. */
 const STORAGE_KEY = "lockport.reloaded-for";
 /** Chromium, Firefox and WebKit, in this order. */
@@ -65,7 +67,7 @@ export function readOwnBuild(): string | null {
 /** The build that the server has now; null when it cannot be asked. */
 export async function findServedBuild(): Promise<string | null> {
   try {
-    const response = await fetch("/", { cache: "no-store", credentials: "omit" });
+    const response = await fetch("/", { ...OWN_SERVER, cache: "no-store", credentials: "omit" });
     return response.ok
       ? (/<meta name="build-id" content="([^"]+)"/.exec(await response.text())?.[1] ?? null)
       : null;

@@ -3,6 +3,7 @@ import { parseJson } from "#usage/json.ts";
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { toNetworkFailure } from "./answer.ts";
+import { OWN_SERVER } from "./client.ts";
 import { type ChatDelta, createChatReader, toUpstreamFailure } from "./chat-reader.ts";
 import { type ApiFailure, incompleteAnswer, isAbort, toApiFailure } from "./failure.ts";
 
@@ -92,8 +93,8 @@ function readUpstreamName(headers: Headers): string | null {
 async function send(body: string, { tags, signal }: Pick<ChatRequest, "tags" | "signal">): Promise<Response> {
   try {
     return await fetch("/v1/chat/completions", {
+      ...OWN_SERVER,
       method: "POST",
-      credentials: "same-origin",
       headers: {
         "content-type": "application/json",
         ...(tags !== undefined && { "x-proxy-tags": tags.join(",") }),

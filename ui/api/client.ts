@@ -1,6 +1,9 @@
 import { treaty } from "@elysiajs/eden/treaty2";
 import type { Api } from "#http/controllers.ts";
 
+/** Of every `fetch` of the page. A redirect would repeat a body, which may hold a key or a prompt, wherever it leads. */
+export const OWN_SERVER = { credentials: "same-origin", redirect: "error" } as const;
+
 /**
  * The server's routes with the types of the server's own source: `api.admin.v1.models({ alias }).patch(change)`. An answer
  * goes through `unwrap`. Addresses are relative, hence of the origin that the page came from.
@@ -9,7 +12,7 @@ export const api = treaty<Api>("", {
   keepDomain: true,
   // Else every instant becomes a `Date`, which ends at milliseconds.
   parseDate: false,
-  fetch: { credentials: "same-origin" },
+  fetch: OWN_SERVER,
 });
 
 /** A name as one part of a path: the client above joins what it gets as it is, and an alias may hold a slash. */

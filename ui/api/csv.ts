@@ -1,5 +1,5 @@
 import { isJson, toNetworkFailure } from "./answer.ts";
-import type { QueryParams } from "./client.ts";
+import { OWN_SERVER, type QueryParams } from "./client.ts";
 import { toApiFailure, unreadableAnswer } from "./failure.ts";
 
 /** Reports that come as CSV too; cells that a spreadsheet would run are defused by the server. */
@@ -53,7 +53,7 @@ async function askForCsv(
 
 async function ask(address: string, signal: AbortSignal | undefined): Promise<Response> {
   return await fetch(address, {
-    credentials: "same-origin",
+    ...OWN_SERVER,
     headers: { accept: "text/csv" },
     ...(signal !== undefined && { signal }),
   }).catch(refuse);

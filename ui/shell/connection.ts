@@ -1,4 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
+import { OWN_SERVER } from "../api/client.ts";
 import { ApiFailure } from "../api/failure.ts";
 
 /** Whether the server answered last; learned from the page's own questions, and asked for again while it does not. */
@@ -19,7 +20,7 @@ export function createConnection(queryClient: QueryClient): Connection {
     for (const listener of listeners) listener();
   };
   const ask = async () => {
-    const answers = await fetch("/healthz", { cache: "no-store" })
+    const answers = await fetch("/healthz", { ...OWN_SERVER, cache: "no-store" })
       .then((response) => response.ok)
       .catch(() => false);
     if (!answers) {
