@@ -39,7 +39,7 @@ async function run(): Promise<void> {
     secretCheckValue: secrets.checkValue,
     clock,
     log,
-    freshness: "turn",
+    isServing: true,
   });
   const store = database.identity;
   const keyUse = createKeyUse({ loadLastUsed: async () => new Map(), saveLastUsed: () => {} }, clock);

@@ -53,7 +53,7 @@ export async function openInstallation(
     secretCheckValue: secrets.checkValue,
     clock,
     log,
-    freshness: "turn",
+    isServing: true,
   });
   try {
     const usage = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });

@@ -18,6 +18,7 @@ import type { BodyMemory } from "#http/door/body-memory.ts";
 import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import { toInvalidRequest } from "#http/door/invalid-request.ts";
+import { limitChanges } from "#http/door/change-rate.ts";
 import type { Door } from "#http/door/door.ts";
 import { createGuard } from "#http/door/guard.ts";
 import { inOrderOfTags, toRoutes, type ElysiaRoute, type Route } from "#http/door/route.ts";
@@ -72,7 +73,8 @@ interface ElysiaParts extends ControllerParts {
 /** Its type says what every route takes and answers. */
 function createElysia(deps: AppDeps, parts: ElysiaParts) {
   const { config, log, catalog } = deps;
-  const { door, memory, operation, onFailure, findRoutes, findPaths } = parts;
+  const { memory, operation, onFailure, findRoutes, findPaths } = parts;
+  const door = limitChanges(parts.door, deps.clock);
   const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), memory);
   const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), memory);
   const page = createPage({ assets: deps.assets, publicUrl: config.publicUrl });

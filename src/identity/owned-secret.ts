@@ -52,7 +52,10 @@ export interface CreatedSecret {
 
 /** The secrets of one kind, both a caller's own and those of any principal. */
 export interface OwnedSecrets {
-  /** Resolves only once the secret is committed. Throws `invalid_label` and `principal_not_found`. */
+  /**
+   * Resolves only once the secret is committed. Throws `invalid_label`, `principal_not_found`, and `too_many_keys` or
+   * `too_many_relay_tokens`.
+   */
   create(draft: SecretDraft, actor: Actor): Promise<CreatedSecret>;
   /** By creation time, of one principal or of all. */
   list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<ListedSecret>>;

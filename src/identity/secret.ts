@@ -1,5 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 
 /** An API key or a relay token as it is kept (specification, section 2.7): its plaintext is shown once and never stored. */
 export interface OwnedSecret {
@@ -23,6 +24,9 @@ export interface ListedSecret extends OwnedSecret {
 
 /** What people tell a secret by. */
 export type SecretName = Pick<OwnedSecret, "label" | "suffix">;
+
+/** Keys of one principal, and as many relay tokens: what its own list shows, which has one page. */
+export const SECRETS_PER_PRINCIPAL_MAX = PAGE_LIMIT_MAX;
 
 export const API_KEY_PREFIX = "lp_";
 export const RELAY_TOKEN_PREFIX = "lpt_";

@@ -14,7 +14,10 @@ export interface OidcSubject {
 
 /** API keys, or relay tokens: two tables, so that neither is ever found as the other. */
 export interface SecretStore {
-  /** Throws `principal_not_found` when the owner is gone. */
+  /**
+   * Throws `principal_not_found` when the owner is gone, and `too_many_keys` or `too_many_relay_tokens` when it has
+   * `SECRETS_PER_PRINCIPAL_MAX` of them.
+   */
   create(secret: NewSecret, audit: AuditEntry | null): Promise<void>;
   /** The secret and its owner, enabled or not; null when no such secret exists. */
   findByHash(hash: string): Promise<FoundSecret | null>;

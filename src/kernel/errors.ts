@@ -47,7 +47,10 @@ export const ERROR_STATUS = {
   principal_exists: 409,
   model_in_use: 409,
   last_admin: 409,
+  too_many_keys: 409,
+  too_many_relay_tokens: 409,
   request_too_large: 413,
+  too_many_changes: 429,
   internal_error: 500,
   provider_unreachable: 502,
   discovery_failed: 502,
@@ -60,6 +63,8 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export interface ProxyErrorOptions {
   /** The offending request field, such as `model` or `capabilities[1]`. */
   readonly param?: string;
+  /** The header `Retry-After` (RFC 9110, section 10.2.3). */
+  readonly retryAfterSeconds?: number;
   /** For the log only: a cause never goes on the wire. */
   readonly cause?: unknown;
   /** The log says it already, or says it often enough: no line for each. */
@@ -74,12 +79,14 @@ export class ProxyError extends Error {
   override readonly name = "ProxyError";
   readonly code: ErrorCode;
   readonly param: string | null;
+  readonly retryAfterSeconds: number | null;
   readonly isLogged: boolean;
 
   constructor(code: ErrorCode, message: string, options: ProxyErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.param = options.param ?? null;
+    this.retryAfterSeconds = options.retryAfterSeconds ?? null;
     this.isLogged = options.isLogged ?? false;
   }
 

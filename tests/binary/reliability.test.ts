@@ -39,6 +39,8 @@ const COMPLETION = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens"
 const HELLO = 'data: {"choices":[{"index":0,"delta":{"content":"hello"}}]}\n\n';
 const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}\n\n';
 const FILES_MAX = 64;
+/** Of a laptop's disk under load; injected before each sync. */
+const SLOW_SYNC_US = 300_000;
 const DONE = "data: [DONE]\n\n";
 
 let lockport: string;
@@ -456,12 +458,9 @@ describe("a disk that confirms no write", () => {
   test(
     "costs no answer and no event, is told in the log, and is forgotten when it is well again",
     async () => {
-      const probe =
-        Bun.which("strace") === null ? null : await runProcess(["strace", "-f", "-o", "/dev/null", "true"]);
-      if (probe?.code !== 0) return console.log("skipped: strace is not here, or may not trace");
       const { server } = await startPair(replyWhole);
-      const fault = await failSyncs(server.pid);
-      if (fault === null) return console.log("skipped: strace may not attach");
+      const fault = await faultSyncs(server.pid, "error=EIO");
+      if (fault === null) return console.log("skipped: strace is not here, or may not attach");
       const told = () => server.output().includes("the disk did not confirm a write");
       let asked = 0;
       while (!told() || asked < 5) {
@@ -480,10 +479,70 @@ describe("a disk that confirms no write", () => {
   );
 });
 
-/** Makes every sync of this process fail with EIO until it is ended; null when it may not be traced. */
-async function failSyncs(pid: number): Promise<{ end(): Promise<void> } | null> {
+describe("a disk that syncs slowly", () => {
+  test(
+    "holds up the change that waits for it, and no other request",
+    async () => {
+      const { server } = await startPair(replyWhole);
+      const fault = await faultSyncs(server.pid, `delay_enter=${SLOW_SYNC_US}`);
+      if (fault === null) return console.log("skipped: strace is not here, or may not attach");
+      const answered: string[] = [];
+      const change = callApi(server.url, installation.adminKey, "POST", "/my/keys", {}).then((response) => {
+        answered.push("key");
+        return toKey(response);
+      });
+      while (!answered.includes("key")) {
+        expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+        answered.push("health");
+      }
+      // A thread that waited for the disk itself would have answered one of them, or two.
+      expect(answered.filter((name) => name === "health").length).toBeGreaterThan(10);
+      const key = await change;
+      await fault.end();
+      // What was answered is in the file, whatever happens to the process.
+      server.signal("SIGKILL");
+      await server.exited;
+      const again = await installation.start();
+      expect((await callApi(again.url, key, "GET", "/my/keys")).status).toBe(200);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("a disk that does not confirm a change", () => {
+  test(
+    "refuses it as internal_error and never as made, and takes changes again when it is well",
+    async () => {
+      const { server } = await startPair(replyWhole);
+      const fault = await faultSyncs(server.pid, "error=EIO");
+      if (fault === null) return console.log("skipped: strace is not here, or may not attach");
+      const make = () => callApi(server.url, installation.adminKey, "POST", "/my/keys", {});
+      const refused = await make();
+      expect([refused.status, await refused.text()]).toEqual([
+        500,
+        expect.stringContaining("internal_error"),
+      ]);
+      expect(await (await post(server)).text()).toBe(COMPLETION);
+      await fault.end();
+      const made = await make();
+      expect(made.status).toBe(201);
+      const key = await toKey(made);
+      expect((await callApi(server.url, key, "GET", "/my/keys")).status).toBe(200);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+async function toKey(response: Response): Promise<string> {
+  const made: any = await response.json();
+  return made.key;
+}
+
+/** Does this to every sync of the process until it is ended; null when it may not be traced. */
+async function faultSyncs(pid: number, what: string): Promise<{ end(): Promise<void> } | null> {
+  if (Bun.which("strace") === null) return null;
   const calls = "fdatasync,fsync";
-  const inject = ["-e", `trace=${calls}`, "-e", `inject=${calls}:error=EIO`];
+  const inject = ["-e", `trace=${calls}`, "-e", `inject=${calls}:${what}`];
   const child = Bun.spawn({
     cmd: ["strace", "-f", "-o", "/dev/null", ...inject, "-p", String(pid)],
     stdio: ["ignore", "ignore", "ignore"],

@@ -64,6 +64,26 @@ describe("POST /my/keys", () => {
     expect((await call(harness, "POST", "/my/keys", { headers: { cookie } })).status).toBe(201);
   });
 
+  test("past 500 keys is 409 too_many_keys, also by an admin, until one is deleted", async () => {
+    const { principal, keyId, key } = await createCaller(harness, "keeper");
+    for (let made = 1; made < 500; made += 1)
+      await harness.deps.keys.create({ principalId: principal.id }, null);
+    const headers = { authorization: `Bearer ${key}` };
+    const asAdmin = {
+      body: { principal: "keeper" },
+      headers: { authorization: `Bearer ${harness.adminKey}` },
+    };
+    const before = await auditCount();
+    const [own, byAdmin] = [
+      await call(harness, "POST", "/my/keys", { headers }),
+      await call(harness, "POST", "/admin/v1/keys", asAdmin),
+    ];
+    for (const refused of [own, byAdmin]) await expectError(refused, { status: 409, code: "too_many_keys" });
+    expect(await auditCount()).toBe(before);
+    await harness.deps.keys.delete({ id: keyId }, null);
+    expect((await call(harness, "POST", "/admin/v1/keys", asAdmin)).status).toBe(201);
+  });
+
   test.each([
     ["{", "invalid_json", null],
     ["label=x", "invalid_json", null],

@@ -37,6 +37,13 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     code: "range_too_large",
     file: "ledger/series-groups.test.ts",
   },
+  { of: () => true, code: "too_many_changes", file: "http/change-rate.test.ts" },
+  { of: ({ path }) => path.endsWith("/keys"), code: "too_many_keys", file: "http/my.test.ts" },
+  {
+    of: ({ path }) => path === "/my/relay-tokens",
+    code: "too_many_relay_tokens",
+    file: "storage/contract-keys.ts",
+  },
   { of: ({ path }) => path === "/auth/callback", code: "sso_group_required", file: "http/sso.test.ts" },
   {
     of: ({ path }) => path === "/auth/callback",

@@ -102,7 +102,7 @@ describe("a transaction", () => {
     expect(await attempt.catch((cause: unknown) => cause)).toBeInstanceOf(TypeError);
     expect(client.query("SELECT * FROM letters").all()).toEqual([]);
     expect(client.inTransaction).toBe(false);
-    connection.close();
+    await connection.close();
   });
 
   test("that a full disk ends is undone whole, and the connection works again once there is room", async () => {
@@ -130,7 +130,7 @@ describe("a transaction", () => {
     client.run("PRAGMA max_page_count = 100000");
     expect(await addBoth()).toBe(2);
     expect((await audit.listEvents(PAGE)).total).toBe(1);
-    connection.close();
+    await connection.close();
   });
 });
 
@@ -168,7 +168,7 @@ describe("remembered keys", () => {
 test("asked once per turn of the event loop, another's commit is seen in the next turn, and under the lock at once", async () => {
   using dir = createTempDir();
   const path = join(dir.path, "a.db");
-  const asked = createConnection(openSqlite(path), createFakeClock(), "turn");
+  const asked = createConnection(openSqlite(path), createFakeClock(), { freshness: "turn" });
   const client = openSqlite(path);
   const other = createConnection(client, createFakeClock());
   const before = asked.dataVersion();
@@ -179,6 +179,6 @@ test("asked once per turn of the event loop, another's commit is seen in the nex
   const beforeTurn = asked.dataVersion();
   await new Promise<void>((resolve) => void setImmediate(resolve));
   expect(asked.dataVersion()).not.toBe(beforeTurn);
-  asked.close();
-  other.close();
+  await asked.close();
+  await other.close();
 });

@@ -54,6 +54,29 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       expect(await left.identity.keys.findByHash("hash-one")).toBeNull();
     });
 
+    test("a principal has 500 keys and 500 relay tokens at most; one more is refused and not written, and one deleted makes room", async () => {
+      await using engine = createEngine();
+      const { identity, audit } = await engine.open();
+      await identity.createPrincipal(principal("ann"), null);
+      await identity.createPrincipal(principal("bob"), null);
+      for (const [store, code] of [
+        [identity.keys, "too_many_keys"],
+        [identity.relayTokens, "too_many_relay_tokens"],
+      ] as const) {
+        for (let made = 0; made < 500; made += 1) {
+          await store.create(apiKey(`${code}-${made}`, "principal-ann"), null);
+        }
+        expect(await codeOf(store.create(apiKey(`${code}-more`, "principal-ann"), AUDIT))).toBe(code);
+        expect(await store.findByHash(`hash-${code}-more`)).toBeNull();
+        expect((await store.list({ principalId: "principal-ann" }, PAGE)).total).toBe(500);
+        await store.create(apiKey(`${code}-bob`, "principal-bob"), null);
+        await store.delete({ id: `key-${code}-7` }, null);
+        await store.create(apiKey(`${code}-more`, "principal-ann"), null);
+        expect(await codeOf(store.create(apiKey(`${code}-again`, "principal-ann"), AUDIT))).toBe(code);
+      }
+      expect((await audit.listEvents(PAGE)).total).toBe(0);
+    });
+
     test("a principal deletes its own keys only; another's is key_not_found and stays", async () => {
       await using engine = createEngine();
       const { identity, audit } = await engine.open();

@@ -36,7 +36,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: KEY.label },
         isBodyOptional: true,
         answer: json(201, KeyCreated, { ...KEY, key: OWN_KEY }),
-        errors: ["invalid_label"],
+        errors: ["invalid_label", "too_many_keys"],
       }),
     )
     .get(
@@ -81,7 +81,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: TOKEN.label },
         isBodyOptional: true,
         answer: json(201, RelayTokenCreated, { ...TOKEN, token: RELAY_TOKEN }),
-        errors: ["invalid_label"],
+        errors: ["invalid_label", "too_many_relay_tokens"],
       }),
     )
     .get(

@@ -40,7 +40,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminKeyCreateRequest,
         example: { principal: ALICE.name, label: KEY.label },
         answer: json(201, AdminKeyCreated, { ...KEY, key: ALICE_KEY }),
-        errors: ["invalid_label", "principal_not_found"],
+        errors: ["invalid_label", "principal_not_found", "too_many_keys"],
       }),
     )
     .get(

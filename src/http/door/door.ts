@@ -53,6 +53,6 @@ export function createDoor(deps: DoorDeps): Door {
 /** Lets the owner of the data folder do everything an admin may, without asking for a credential. */
 export const LOCAL_DOOR: Door = { admit: () => LOCAL_CALLER, checkBrowser: () => undefined };
 
-function isMutation(method: string): boolean {
+export function isMutation(method: string): boolean {
   return method !== "GET" && method !== "HEAD";
 }

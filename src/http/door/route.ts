@@ -91,6 +91,7 @@ export const ANSWER_HEADERS = {
   "x-proxy-truncated": "`true`: rows beyond a limit were left out.",
   "x-proxy-relay": "`on`, or `off` without `PROXY_MESSAGES_BASE_URL`.",
   "www-authenticate": "`Bearer`.",
+  "retry-after": "The seconds after which it may be sent again.",
 } as const;
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
 

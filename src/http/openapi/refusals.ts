@@ -51,12 +51,15 @@ interface RefusalGroup {
 /** Every code that the route answers with: those of its host, access, method and body, then its own. */
 export function toErrorCodes(route: Route): readonly ErrorCode[] {
   const { method, access, body, errors = [] } = route;
+  const isEndpoint = route.upstreamErrorHeaders !== undefined;
   const codes = new Set<ErrorCode>(["invalid_host", "host_not_allowed"]);
   if (route.infallible !== true) codes.add("internal_error");
   if (access === "caller" || access === "admin") codes.add("missing_api_key").add("invalid_api_key");
   if (access === "admin") codes.add("admin_required");
   // A form that a browser sent is refused as `invalid_json`.
   if (access !== "relay" && method !== "GET") codes.add("cross_origin_rejected").add("invalid_json");
+  if ((access === "caller" || access === "admin") && method !== "GET" && !isEndpoint)
+    codes.add("too_many_changes");
   if (body !== undefined) codes.add("invalid_request").add("request_too_large");
   for (const code of errors) codes.add(code);
   return [...codes];
@@ -77,17 +80,20 @@ function toRefusalName({ codes, relaysOthers }: RefusalGroup): string {
   return [...codes, ...(relaysOthers ? ["upstream"] : [])].join(".");
 }
 
+const SOURCE = "x-proxy-error-source";
+const HEADERS_OF_STATUS: ReadonlyMap<number, readonly AnswerHeader[]> = new Map([
+  [401, ["www-authenticate"]],
+  [429, ["retry-after"]],
+  [503, ["retry-after"]],
+]);
+
 function toRefusal({ status, codes, relaysOthers }: RefusalGroup): Json {
   const code = { properties: { error: { properties: { code: { enum: codes } } } } };
   const own = { allOf: [{ $ref: "#/components/schemas/Error" }, code] };
   const sentences = codes.map((each) => `\`${each}\`: ${ERROR_CONDITIONS[each]}`);
   return {
     description: [...sentences, ...(relaysOthers ? ["Or the upstream's own error."] : [])].join("\n\n"),
-    headers: toHeaderReferences(
-      status === 401 && !relaysOthers
-        ? ["x-proxy-error-source", "www-authenticate"]
-        : ["x-proxy-error-source"],
-    ),
+    headers: toHeaderReferences(relaysOthers ? [SOURCE] : [SOURCE, ...(HEADERS_OF_STATUS.get(status) ?? [])]),
     content: {
       "application/json": {
         schema: relaysOthers ? { anyOf: [own, { description: "The upstream's own." }] } : own,

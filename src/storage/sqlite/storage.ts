@@ -12,7 +12,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
   // Before the catalog is brought up to date: another server may be at work on it, perhaps of an older version.
   lockDataFolder(dataDir).release();
   const wasServed = existsSync(join(dataDir, USAGE_NAME));
-  const database = await openCatalogDatabase({ ...options, path: options.databasePath, freshness: "turn" });
+  const database = await openCatalogDatabase({ ...options, path: options.databasePath, isServing: true });
   try {
     const usage = await openLedger({
       dataDir,

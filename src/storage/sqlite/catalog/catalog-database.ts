@@ -5,8 +5,9 @@ import type { Log } from "#kernel/log.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
-import { createConnection, type Freshness } from "./connection.ts";
+import { createConnection } from "./connection.ts";
 import { createIdentityStore } from "./identity.ts";
+import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
@@ -18,8 +19,11 @@ export interface CatalogDatabaseOptions {
   readonly secretCheckValue: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** How often another process's writes are looked for; each time unless said otherwise. */
-  readonly freshness?: Freshness;
+  /**
+   * For a server, on whose thread requests wait: another process's writes are looked for once per turn of the event loop,
+   * and commits are synced away from the thread.
+   */
+  readonly isServing?: boolean;
 }
 
 export interface CatalogDatabase extends CatalogStores {
@@ -51,20 +55,23 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
 /** The stores of a connection whose schema is current. Throws a SetupError for a damaged file and for a secret that is not its own. */
 export function toCatalogDatabase(
   client: Database,
-  { path, secretCheckValue, clock, freshness }: Omit<CatalogDatabaseOptions, "log">,
+  { path, secretCheckValue, clock, isServing = false }: Omit<CatalogDatabaseOptions, "log">,
 ): CatalogDatabase {
   withSetupErrors(path, () => {
     // The catalog is curated by hand and small: reading it whole costs less than meeting a damaged page under load.
     requireSound(client, path, "quick_check");
     requireOwnSecret(client, path, secretCheckValue);
   });
-  const connection = createConnection(client, clock, freshness);
+  const connection = createConnection(client, clock, {
+    freshness: isServing ? "turn" : "call",
+    logSync: isServing ? createLogSync(client, path) : null,
+  });
   const recordAudit = createRecordAudit(connection, clock);
   return {
     audit: createAuditStore(connection),
     identity: createIdentityStore(connection, recordAudit),
     catalog: createCatalogStore(connection, recordAudit),
-    close: async () => connection.close(),
+    close: () => connection.close(),
   };
 }
 

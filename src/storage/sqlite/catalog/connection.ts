@@ -3,6 +3,7 @@ import { drizzle } from "drizzle-orm/bun-sqlite";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { isBusy } from "#storage/sqlite/file/open.ts";
+import type { LogSync } from "./log-sync.ts";
 
 /** How long a step waits for a lock that another process holds, before it is refused. */
 export const BUSY_WAIT_MS_MAX = 5_000;
@@ -28,11 +29,12 @@ export interface Connection {
    * One transaction, under the write lock from its first statement on: what `step` reads stays true until its COMMIT.
    * What it throws is thrown after the ROLLBACK. It runs again only when it was rolled back because of a lock.
    * `committed` is called in the same turn of the event loop as the COMMIT: what is remembered of the file is never older than it.
+   * Fulfilled once the transaction is on the disk.
    */
   write<Result>(step: () => Result, committed?: (result: Result) => void): Promise<Result>;
   /** Differs when another connection has committed in between; own writes do not count. */
   dataVersion(): number;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /**
@@ -42,7 +44,17 @@ export interface Connection {
  */
 export type Freshness = "turn" | "call";
 
-export function createConnection(client: Database, clock: Clock, freshness: Freshness = "call"): Connection {
+export interface ConnectionOptions {
+  readonly freshness?: Freshness | undefined;
+  /** Syncs what is committed; null where SQLite does, within the COMMIT. */
+  readonly logSync?: LogSync | null;
+}
+
+export function createConnection(
+  client: Database,
+  clock: Clock,
+  { freshness = "call", logSync = null }: ConnectionOptions = {},
+): Connection {
   // From here on waiting is ours: SQLite's own stops the whole event loop.
   client.run("PRAGMA busy_timeout = 0");
   const dataVersion = client.prepare<{ data_version: number }, []>("PRAGMA data_version");
@@ -84,12 +96,15 @@ export function createConnection(client: Database, clock: Clock, freshness: Fres
       }
     },
     read: (step) => retryWhileBusy(clock, () => transact(begin, step)),
-    write: (step, committed) =>
-      retryWhileBusy(clock, () => {
+    async write(step, committed) {
+      const written = await retryWhileBusy(clock, () => {
         const result = transact(beginImmediate, step);
         committed?.(result);
         return result;
-      }),
+      });
+      await logSync?.synced();
+      return written;
+    },
     dataVersion() {
       if (versionOfTurn !== null) return versionOfTurn;
       const row = dataVersion.get();
@@ -100,7 +115,10 @@ export function createConnection(client: Database, clock: Clock, freshness: Fres
       }
       return row.data_version;
     },
-    close: () => client.close(true),
+    async close() {
+      await logSync?.close();
+      client.close(true);
+    },
   };
 }
 

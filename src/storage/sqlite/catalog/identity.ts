@@ -1,6 +1,7 @@
 import { and, asc, count, eq, inArray, lte, ne, sql } from "drizzle-orm";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
+import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
@@ -65,12 +66,18 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
 
   const steps = { write, requirePrincipal, recordAudit };
   const keys = createSecretStore(connection, apiKeys, steps, {
-    code: "key_not_found",
-    message: "No key has this id.",
+    missing: { code: "key_not_found", message: "No key has this id." },
+    full: {
+      code: "too_many_keys",
+      message: `A principal has ${SECRETS_PER_PRINCIPAL_MAX} keys at most: delete one that is not used.`,
+    },
   });
   const tokens = createSecretStore(connection, relayTokens, steps, {
-    code: "relay_token_not_found",
-    message: "No relay token has this id.",
+    missing: { code: "relay_token_not_found", message: "No relay token has this id." },
+    full: {
+      code: "too_many_relay_tokens",
+      message: `A principal has ${SECRETS_PER_PRINCIPAL_MAX} relay tokens at most: delete one that is not used.`,
+    },
   });
 
   return {

@@ -1,5 +1,6 @@
 import { and, asc, count, eq, type SQL } from "drizzle-orm";
 import type { AuditEntry } from "#audit/event.ts";
+import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretStore } from "#identity/store.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -17,17 +18,27 @@ export interface MutationSteps {
   readonly recordAudit: (entry: AuditEntry | null) => void;
 }
 
-/** API keys or relay tokens in catalog.db. `missing` is thrown for an id that is not there. */
+interface Refusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/**
+ * API keys or relay tokens in catalog.db. `missing` is thrown for an id that is not there, `full` for a principal that has
+ * `SECRETS_PER_PRINCIPAL_MAX` of them.
+ */
 export function createSecretStore(
   connection: Connection,
   table: SecretTable,
   { write, requirePrincipal, recordAudit }: MutationSteps,
-  missing: { readonly code: ErrorCode; readonly message: string },
+  { missing, full }: { readonly missing: Refusal; readonly full: Refusal },
 ): SecretStore & { readonly forget: () => void } {
   const { orm } = connection;
   const lookup = createSecretLookup(connection, table);
   const ownedBy = (principalId: string | undefined): SQL | undefined =>
     principalId === undefined ? undefined : eq(table.principalId, principalId);
+  const countOf = (owned: SQL | undefined): number =>
+    orm.select({ total: count() }).from(table).where(owned).get()?.total ?? 0;
   return {
     forget: () => lookup.forget(),
     findByHash: (hash) => lookup.find(hash),
@@ -36,6 +47,9 @@ export function createSecretStore(
     create: (secret, audit) =>
       write(() => {
         requirePrincipal(secret.principalId);
+        if (countOf(ownedBy(secret.principalId)) >= SECRETS_PER_PRINCIPAL_MAX) {
+          throw new ProxyError(full.code, full.message);
+        }
         orm.insert(table).values(secret).run();
         recordAudit(audit);
       }),
@@ -52,7 +66,7 @@ export function createSecretStore(
           .limit(page.limit)
           .offset(page.offset)
           .all();
-        return { rows, total: orm.select({ total: count() }).from(table).where(owned).get()?.total ?? 0 };
+        return { rows, total: countOf(owned) };
       }),
 
     delete: ({ id, principalId }, audit) =>

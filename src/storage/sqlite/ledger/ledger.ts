@@ -16,7 +16,7 @@ import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
 import { toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
 import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
-import { joinNext } from "#storage/ledger/threads/join-next.ts";
+import { joinNext } from "#kernel/join-next.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
 import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
