@@ -14,6 +14,10 @@ export interface RawCaller {
   readOn(): void;
   /** Closes the connection without waiting for anything. */
   hangUp(): void;
+  /** Closes the connection with RST. */
+  reset(): void;
+  /** Sends FIN and goes on reading. */
+  halfClose(): void;
   /** How the connection ended: `clean` when the last chunk or a whole content-length came before. */
   readonly ended: Promise<"clean" | "broken">;
 }
@@ -96,6 +100,8 @@ export async function openCaller({
     stopReading: () => void socket.pause(),
     readOn: () => void socket.resume(),
     hangUp: () => void socket.destroy(),
+    reset: () => void socket.resetAndDestroy(),
+    halfClose: () => void socket.end(),
     ended,
   };
 }
