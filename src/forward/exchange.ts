@@ -88,7 +88,7 @@ export interface Exchange {
 /** `shared` is what the relay has in common with it, whose requests then count among the active ones. */
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
   const { secrets, metrics, clock } = deps;
-  const { accounts, upstream, stalls } = shared;
+  const { accounts, upstream, stalls, ends } = shared;
   const limiter = createConcurrencyLimiter();
   const buffered = createMemorySemaphore({
     bytesMax: deps.maxResponseBytes,
@@ -143,7 +143,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       });
     }
     const idleMs = resolved.provider.timeoutReadSeconds * 1000;
-    const open = { proxiedBy: route.proxiedBy, idleMs, account, cancellation, stalls };
+    const open = { proxiedBy: route.proxiedBy, idleMs, account, cancellation, stalls, ends };
     return forward(input, parsed, { route, open });
   }
 

@@ -38,7 +38,7 @@ const COUNTING_PATH = /\/messages\/count_tokens\/?$/;
 
 /** The transparent relay to a messages API (specification, section 4.5). */
 export function createRelay(shared: Shared, options: RelayOptions): Relay {
-  const { accounts, upstream, stalls } = shared;
+  const { accounts, upstream, stalls, ends } = shared;
   const { baseUrl, connectSeconds = CONNECT_SECONDS, silenceSeconds = SILENCE_SECONDS } = options;
   const idleMs = silenceSeconds * 1000;
   const provider = { verifyTls: true, caPem: null, timeoutConnectSeconds: connectSeconds };
@@ -111,6 +111,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       account,
       cancellation: shared.openCancellation(input.connection),
       stalls,
+      ends,
     };
   }
 

@@ -7,6 +7,7 @@ import { type MemorySemaphore, type Reservation, UNCOUNTED_BYTES_MAX } from "#ke
 import { free, joinPieces } from "#kernel/bytes.ts";
 import { bufferBody, SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import { type Metering, createMetering, isEventStream } from "./metering.ts";
+import type { Turns } from "#kernel/turns.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 import {
   type BodyReader,
@@ -39,6 +40,8 @@ export interface OpenExchange {
   readonly account: Account;
   readonly cancellation: Cancellation;
   readonly stalls: SlowConsumers;
+  /** Answers that are at their end: they are metered and written down together. */
+  readonly ends: Turns;
 }
 
 export interface ResponseOptions {
@@ -98,6 +101,7 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
   const metering = createMetering(head, false);
   const lagging = metering.push(bytes);
   if (lagging !== null) await lagging;
+  await open.ends.next();
   head.readToEnd();
   cancellation.checkCaller();
   cancellation.release();
@@ -143,6 +147,7 @@ async function respondWhole(
     reservation?.close();
     return giveUp(open, held.kind === "too_large" ? "response_too_large" : toBreak(cancellation));
   }
+  await open.ends.next();
   head.readToEnd();
   reservation?.complete();
   const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
@@ -214,6 +219,7 @@ export async function passOn(
     return giveUp(open, toBreak(cancellation));
   }
   if (reader === null || first === null) {
+    await open.ends.next();
     head.readToEnd();
     cancellation.checkCaller();
     cancellation.release();
@@ -243,13 +249,14 @@ class PassedOn implements TeeOptions {
   readonly idleMs: number;
   readonly stallMs = WRITE_STALL_MS_MAX;
   readonly stalls: SlowConsumers;
+  readonly #ends: Turns;
   readonly #account: Account;
   readonly #metering: Metering;
   readonly #warm: WarmConnections | null;
   readonly #isEventStream: boolean;
 
   constructor(
-    { cancellation, idleMs, stalls, account }: OpenExchange,
+    { cancellation, idleMs, stalls, ends, account }: OpenExchange,
     { reader, first, metering, head }: PassedBody,
   ) {
     this.reader = reader;
@@ -257,6 +264,7 @@ class PassedOn implements TeeOptions {
     this.cancellation = cancellation;
     this.idleMs = idleMs;
     this.stalls = stalls;
+    this.#ends = ends;
     this.#account = account;
     this.#metering = metering;
     this.#warm = head.warm;
@@ -272,6 +280,7 @@ class PassedOn implements TeeOptions {
   }
 
   async finish(ending: TeeEnding): Promise<void> {
+    await this.#ends.next();
     const metered = await this.#metering.finish();
     if (ending === "complete") {
       this.#warm?.put();

@@ -1,5 +1,6 @@
 import { type Caller, Cancellation } from "#kernel/cancellation.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
+import { Turns } from "#kernel/turns.ts";
 import { Accounts, type AccountsDeps } from "./account.ts";
 import { type SlowConsumers, createSlowConsumers } from "./slow-consumers.ts";
 import { Upstream } from "./upstream.ts";
@@ -9,6 +10,8 @@ export interface Shared {
   readonly accounts: Accounts;
   readonly upstream: Upstream;
   readonly stalls: SlowConsumers;
+  /** Exchanges whose answer has come to its end. */
+  readonly ends: Turns;
   /** For one request; its caller is watched once it lasts. */
   openCancellation(caller: Caller): Cancellation;
   /** From now on a connection that ends was closed by the server, and its caller did not hang up. */
@@ -28,6 +31,7 @@ export function createShared(deps: AccountsDeps): Shared {
     accounts: new Accounts(deps),
     upstream: new Upstream(clock),
     stalls: createSlowConsumers({ monotonicMs }),
+    ends: new Turns(),
     openCancellation: (caller) => new Cancellation(caller, options),
     halt() {
       halting = true;

@@ -11,9 +11,9 @@ export interface UsageJournal {
   readonly isFull: boolean;
   /** The stretch of a file that the next lines go to: what numbers mean is spelled out in each anew. */
   readonly stretch: number;
-  /** What this turn of the event loop has to write, and what the disk refused. Lines are put behind it. */
+  /** What is to be written next, and what the disk refused. Lines are put behind it. */
   readonly lines: LineBuffer;
-  /** Called after each begin or end that was put there: the lines of a turn go to the file in one write. Never throws. */
+  /** Called after each begin or end that was put there: the lines of all that goes on together go to the file in one write. Never throws. */
   appended(): void;
   /** Fulfilled when everything appended so far was handed to the operating system, or waits for a disk that refuses it. */
   written(): Promise<void>;
@@ -31,7 +31,7 @@ export interface RecorderOptions {
 
 /**
  * The data plane's side of the ledger: one line before a request goes upstream, one before its response ends; what begins
- * and ends in one turn of the event loop is written together. Whoever reads the journal makes exactly one event of the
+ * and ends together is written together. Whoever reads the journal makes exactly one event of the
  * pair, also when the process is killed in between. While the disk refuses lines they wait in memory, and `open` refuses new requests when that is full.
  */
 export function createRecorder(options: RecorderOptions): UsageLedger {

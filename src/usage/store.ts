@@ -16,7 +16,7 @@ export interface UsageLedger {
    * its end. It goes upstream only when `written` is fulfilled. Throws `internal_error` when the ledger cannot take another event (disk full and buffer used up).
    */
   open(subject: UsageBeginning): OpenUsage;
-  /** Fulfilled when everything opened and ended so far survives a kill of the process: once a turn of the event loop. */
+  /** Fulfilled when everything opened and ended so far survives a kill of the process: once for all that goes on together. */
   written(): Promise<void>;
   /** Fulfilled when everything ended before this call can be read from the reports. */
   flush(): Promise<void>;

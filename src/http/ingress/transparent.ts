@@ -3,6 +3,7 @@ import type { RelayAuthenticator } from "#identity/relay-caller.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import { Turns } from "#kernel/turns.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
 import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
@@ -53,6 +54,7 @@ export interface Transparent {
 export function createTransparent(deps: TransparentDeps): Transparent {
   const { clock, log, hosts, relay } = deps;
   const limits = toPassageLimits(deps.maxBodyBytes);
+  const arrivals = new Turns();
 
   const send = async (
     request: Request,
@@ -61,6 +63,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
   ): Promise<Response> => {
     const arrivedAtUs = clock.nowUs();
     const arrivedAtMs = clock.monotonicMs();
+    await arrivals.next();
     hosts.check(request.headers);
     if (!RELAY_METHODS.some((method) => method === request.method)) {
       throw new ProxyError("unknown_endpoint", `This path answers ${RELAY_METHODS.join(", ")} only.`);

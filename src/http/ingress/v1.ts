@@ -4,6 +4,7 @@ import { free } from "#kernel/bytes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import { Turns } from "#kernel/turns.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
@@ -34,6 +35,7 @@ export interface Ingress {
 export function createIngress(deps: IngressDeps): Ingress {
   const { clock, log, hosts, door, exchange, memory } = deps;
   const limits = toBodyLimits(deps.maxBodyBytes);
+  const arrivals = new Turns();
 
   return {
     async serve(endpoint, request, connections) {
@@ -41,6 +43,7 @@ export function createIngress(deps: IngressDeps): Ingress {
       const arrivedAtMs = clock.monotonicMs();
       let body: WholeBody | null = null;
       try {
+        await arrivals.next();
         hosts.check(request.headers);
         const admitted = door.admit(request, "caller");
         const caller = admitted instanceof Promise ? await admitted : admitted;

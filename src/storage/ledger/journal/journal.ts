@@ -38,7 +38,6 @@ export interface JournalOptions {
 
 /** What has been appended since the last write. Its promises are made for the first that asks. */
 interface Turn {
-  readonly end: ReturnType<typeof setImmediate>;
   appendedCount: number;
   written: PromiseWithResolvers<void> | null;
   synced: Promise<void> | null;
@@ -59,8 +58,8 @@ function syncData(fd: number): Promise<void> {
 const HANDED_OVER = Promise.resolve();
 
 /**
- * The append side of the journal, on the data plane's thread. The lines of one turn of the event loop go to the file in one
- * synchronous write, behind the callbacks of the turn; what a full disk does not take waits in order and is retried, so
+ * The append side of the journal, on the data plane's thread. The lines of requests that take a step together
+ * (`kernel/turns`) go to the file in one synchronous write; what a full disk does not take waits in order and is retried, so
  * that the file is always a prefix of what was appended. No new segment begins while something waits: lines go to the
  * segment that was named when they were appended.
  */
@@ -173,15 +172,18 @@ export class Journal implements UsageJournal {
     });
   }
 
-  /** An immediate runs when the callbacks of one poll have run: microtasks and ticks run after each of them (measured). */
+  /** Its microtask runs behind those that were on their way already: behind the same step of all that go together. */
   #startTurn(): Turn {
-    return { end: setImmediate(() => this.#endTurn()), appendedCount: 0, written: null, synced: null };
+    const turn: Turn = { appendedCount: 0, written: null, synced: null };
+    queueMicrotask(() => {
+      if (this.#turn === turn) this.#endTurn();
+    });
+    return turn;
   }
 
   #endTurn(): void {
     const turn = this.#turn;
     if (turn === null) return;
-    clearImmediate(turn.end);
     this.#turn = null;
     if (!this.#flush()) {
       this.#options.log.error("usage journal: the disk refuses writes; events wait in memory", this.#failure);
