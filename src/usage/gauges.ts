@@ -2,6 +2,8 @@
 export interface LedgerGauges {
   /** What waits in memory because the disk refuses it. */
   readonly journalPendingBytes: number;
+  /** What the disk has promised to take: a megabyte at least, unless it is full. */
+  readonly journalReservedBytes: number;
   /** What is in the journal and not yet in the database, also of processes before this one. */
   readonly journalUncommittedBytes: number;
   /** False between a death of the writer and its restart. */

@@ -27,6 +27,7 @@ function startPage(lookMs: number) {
       exchange: { activeCount: () => 0, activeStreamCount: () => openStreams, waitingCount: () => 0 },
       ledger: () => ({
         journalPendingBytes: 0,
+        journalReservedBytes: 1_048_576,
         journalUncommittedBytes: 0,
         writerRunning: true,
         writerCommits: 0,

@@ -121,6 +121,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       exchange: { activeCount: () => 0, activeStreamCount: () => 0, waitingCount: () => 0 },
       ledger: () => ({
         journalPendingBytes: 0,
+        journalReservedBytes: 1_048_576,
         journalUncommittedBytes: 0,
         writerRunning: true,
         writerCommits: 0,

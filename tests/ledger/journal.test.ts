@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  fstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -11,11 +12,13 @@ import {
   writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { checkLedger } from "../support/invariants.ts";
 import { createRecorder } from "#usage/recorder.ts";
+import type { UsageLedger } from "#usage/store.ts";
 import {
   createManualClock,
   createTestLog,
@@ -33,8 +36,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 let counter = 0;
 
-/** A journal on a disk that takes `disk.roomBytes` and no more. */
-function createFailingBench(pendingBytesMax: number) {
+/**
+ * A journal on a disk that has `disk.roomBytes` for files to grow into; on one that gives each write a new place
+ * (`isCopying`), what replaces other bytes takes room as well.
+ */
+function createFailingBench({ isCopying = false } = {}) {
   counter += 1;
   const directory = join(folder, String(counter));
   mkdirSync(directory);
@@ -45,12 +51,14 @@ function createFailingBench(pendingBytesMax: number) {
     firstSegment: 1,
     log,
     onWritten: () => {},
-    pendingBytesMax,
-    write(fd, bytes) {
-      disk.writes += 1;
-      if (disk.roomBytes <= 0) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
-      const taken = writeSync(fd, bytes, 0, Math.min(bytes.length, disk.roomBytes));
-      disk.roomBytes -= taken;
+    write(fd, bytes, position) {
+      const { size } = fstatSync(fd);
+      if (bytes[0] !== 0) disk.writes += 1;
+      const free = isCopying ? 0 : Math.max(0, size - position);
+      const length = Math.min(bytes.length, free + disk.roomBytes);
+      if (length <= 0) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+      const taken = writeSync(fd, bytes, 0, length, position);
+      disk.roomBytes -= Math.max(0, taken - free);
       return taken;
     },
   });
@@ -63,9 +71,22 @@ function createFailingBench(pendingBytesMax: number) {
   const content = () =>
     readdirSync(directory)
       .sort()
-      .map((name) => readFileSync(join(directory, name), "utf8"))
+      .map((name) => readFileSync(join(directory, name), "utf8").replace(/\0+$/, ""))
       .join("");
   return { disk, journal, ledger, content, lines };
+}
+
+/** How many requests begin and end before one is refused. */
+async function recordUntilRefused(ledger: UsageLedger): Promise<number> {
+  for (let count = 0; count < 20_000; count += 1) {
+    try {
+      await ledger.open(SUBJECT).end(ENDING);
+    } catch (cause) {
+      expect(cause instanceof ProxyError && cause.code).toBe("internal_error");
+      return count;
+    }
+  }
+  throw new Error("no request was refused");
 }
 
 function append(journal: Journal, line: Uint8Array): void {
@@ -74,91 +95,136 @@ function append(journal: Journal, line: Uint8Array): void {
 }
 
 describe("a full disk", () => {
-  test("keeps events in memory up to a limit, then refuses new requests, and recovers by itself without losing a line", async () => {
-    const { disk, ledger, content, lines } = createFailingBench(1500);
+  test("has a place for everything that was acknowledged, refuses new requests while running ones need the rest, and recovers by itself", async () => {
+    const { disk, journal, ledger, content, lines } = createFailingBench();
+    await ledger.open(SUBJECT).end(ENDING);
+    const running = Array.from({ length: 4_000 }, () => ledger.open(SUBJECT));
+    await ledger.written();
+    disk.roomBytes = 0;
+    const count = await recordUntilRefused(ledger);
+    expect(count).toBeGreaterThan(1_000);
+    // Requests that are under way are never turned away at their end, and none of it is in memory alone.
+    for (const usage of running) await usage.end(ENDING);
+    expect(journal.pendingBytes).toBe(0);
+    const isSaid = (sentence: string) => lines.filter((line) => line.includes(sentence)).length;
+    expect(isSaid("the disk is full")).toBe(1);
+    expect(isSaid("refuses writes")).toBe(0);
+    expect(isSaid("has room again")).toBe(0);
+
+    disk.roomBytes = Number.POSITIVE_INFINITY;
+    await ledger.open(SUBJECT).end(ENDING);
+    expect(isSaid("has room again")).toBe(1);
+    const encoder = new LineEncoder();
+    const begin = (sequence: number) => encoder.begin(1, sequence, SUBJECT);
+    const both = (sequence: number) => Buffer.concat([begin(sequence), encoder.end(1, sequence, ENDING)]);
+    const sequences = (first: number, length: number) => Array.from({ length }, (_, index) => first + index);
+    const expected = [
+      RUN_LINE,
+      both(1),
+      ...sequences(2, 4_000).map(begin),
+      ...sequences(4_002, count).map(both),
+      ...sequences(2, 4_000).map((sequence) => encoder.end(1, sequence, ENDING)),
+      both(4_002 + count),
+    ];
+    expect(content() === Buffer.concat(expected).toString()).toBe(true);
+    await ledger.close();
+  });
+
+  test("that gives each write a new place keeps what is under way in memory, refuses new requests at once, and loses no line", async () => {
+    const { disk, ledger, content, lines } = createFailingBench({ isCopying: true });
     await ledger.open(SUBJECT).end(ENDING);
     const running = ledger.open(SUBJECT);
+    await ledger.written();
     // In the middle of a line.
     disk.roomBytes = 100;
-    let opened = 0;
-    let refusal: unknown = null;
-    for (; opened < 1000 && refusal === null; opened += 1) {
-      try {
-        ledger.open(SUBJECT);
-        await ledger.written();
-      } catch (cause) {
-        refusal = cause;
-      }
-    }
-    expect(refusal instanceof ProxyError && refusal.code).toBe("internal_error");
-    expect(opened).toBeLessThan(50);
-    // A request that is under way is never turned away at its end.
+    expect(await recordUntilRefused(ledger)).toBe(1);
     await running.end(ENDING);
 
     disk.roomBytes = Number.POSITIVE_INFINITY;
     await ledger.flush();
     ledger.open(SUBJECT);
     await ledger.close();
-    const written = content();
     const encoder = new LineEncoder();
     const expected = [
       RUN_LINE,
       encoder.begin(1, 1, SUBJECT),
       encoder.end(1, 1, ENDING),
       encoder.begin(1, 2, SUBJECT),
-      ...Array.from({ length: opened - 1 }, (_, index) => encoder.begin(1, 3 + index, SUBJECT)),
+      encoder.begin(1, 3, SUBJECT),
+      encoder.end(1, 3, ENDING),
       encoder.end(1, 2, ENDING),
-      encoder.begin(1, opened + 2, SUBJECT),
+      encoder.begin(1, 4, SUBJECT),
     ];
-    expect(written).toBe(Buffer.concat(expected).toString());
+    expect(content()).toBe(Buffer.concat(expected).toString());
     expect(lines.some((line) => line.includes("refuses writes"))).toBe(true);
     expect(lines.some((line) => line.includes("takes writes again"))).toBe(true);
   });
 
-  test("of a real file system is survived: nothing is lost, and requests are taken again when there is room", async () => {
+  test("of a real file system is survived, and so is a kill on it: nothing acknowledged is lost or counted twice", async () => {
     const mount = join(folder, `tmpfs-${(counter += 1)}`);
     mkdirSync(mount);
-    const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", mount], {
+    const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", mount], {
       stderr: "ignore",
     });
     if (mounted.exitCode !== 0) {
       console.log("skipped: a small file system cannot be mounted here");
       return;
     }
+    const script = join(import.meta.dir, "child.ts");
+    const child = Bun.spawn([process.execPath, "--no-env-file", script, mount, String(NEW_YEAR_US)], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
     try {
-      const { log } = createTestLog();
-      const opened = await openLedger({
-        dataDir: mount,
-        clock: createManualClock(),
-        log,
-        sync: "interval",
-        retentionDays: null,
-      });
-      await opened.ledger.open(SUBJECT).end(ENDING);
-      await opened.ledger.flush();
-      // Until not a byte is left.
+      const done: number[] = [];
       const ballast = join(mount, "ballast");
-      const { bavail, bsize } = statfsSync(mount);
-      try {
-        writeFileSync(ballast, new Uint8Array(bavail * bsize));
-      } catch {}
-      for (let index = 1; index <= 300; index += 1) {
-        const usage = opened.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index });
-        await usage.end(ENDING);
+      for await (const line of readLines(child.stdout)) {
+        const [word, at] = line.split(" ");
+        if (word === "done") done.push(Number(at));
+        if (done.length === 100 && word === "done") fillUp(ballast);
+        if (word === "refused") break;
       }
+      child.kill("SIGKILL");
+      await child.exited;
       rmSync(ballast);
+      const clock = createManualClock();
+      const { log } = createTestLog();
+      const opened = await openLedger({ dataDir: mount, clock, log, sync: "interval", retentionDays: null });
       await opened.ledger.flush();
-      expect((await opened.stats.listRequests(EVERYTHING, { limit: 1, offset: 0 })).total).toBe(301);
+      // Requests that the kill cut off have events too, and are not ok.
+      const ok = { ...EVERYTHING, filter: { ...EVERYTHING.filter, outcomes: ["ok"] as const } };
+      expect(done.length).toBeGreaterThan(1_000);
+      expect((await opened.stats.listRequests(ok, { limit: 1, offset: 0 })).total).toBe(done.length);
       await opened.close();
+      checkLedger(mount);
     } finally {
+      child.kill("SIGKILL");
       Bun.spawnSync(["umount", "--lazy", mount]);
     }
-  }, 30_000);
+  }, 60_000);
 });
+
+/** Until not a byte is left. */
+function fillUp(ballast: string): void {
+  const { bavail, bsize } = statfsSync(dirname(ballast));
+  try {
+    writeFileSync(ballast, new Uint8Array(bavail * bsize));
+  } catch {}
+}
+
+async function* readLines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
 
 describe("an open request", () => {
   test("ended twice is a bug that throws and writes nothing", async () => {
-    const { ledger, content } = createFailingBench(2000);
+    const { ledger, content } = createFailingBench();
     const usage = ledger.open(SUBJECT);
     await usage.end(ENDING);
     const before = content();
@@ -168,7 +234,7 @@ describe("an open request", () => {
   });
 
   test("is in the file when written is fulfilled, its end when its own promise is", async () => {
-    const { ledger, content } = createFailingBench(2000);
+    const { ledger, content } = createFailingBench();
     const encoder = new LineEncoder();
     const usage = ledger.open(SUBJECT);
     await ledger.written();
@@ -179,7 +245,7 @@ describe("an open request", () => {
   });
 
   test("cannot be opened after the ledger was closed", async () => {
-    const { ledger } = createFailingBench(2000);
+    const { ledger } = createFailingBench();
     await ledger.close();
     expect(() => ledger.open(SUBJECT)).toThrow(ProxyError);
   });
@@ -187,7 +253,7 @@ describe("an open request", () => {
 
 describe("a turn of the event loop", () => {
   test("is one write and one promise for all that begins and ends in it", async () => {
-    const { disk, ledger } = createFailingBench(2000);
+    const { disk, ledger } = createFailingBench();
     await ledger.open(SUBJECT).end(ENDING);
     const before = disk.writes;
     const usages = Array.from({ length: 30 }, () => ledger.open(SUBJECT));
@@ -200,7 +266,7 @@ describe("a turn of the event loop", () => {
   });
 
   test("lets no more than a limit of requests go upstream at once", async () => {
-    const { disk, ledger } = createFailingBench(2000);
+    const { disk, ledger } = createFailingBench();
     await ledger.written();
     const before = disk.writes;
     const promises = Array.from({ length: 130 }, () => {
@@ -213,7 +279,7 @@ describe("a turn of the event loop", () => {
   });
 
   test("that the strict setting confirms is one sync for all that ends in it", async () => {
-    const { journal } = createFailingBench(2000);
+    const { journal } = createFailingBench();
     append(journal, RUN_LINE);
     expect(journal.synced()).toBe(journal.synced());
     await journal.synced();
@@ -221,7 +287,7 @@ describe("a turn of the event loop", () => {
   });
 
   test("of which the disk took nothing counts as written, and waits in memory", async () => {
-    const { disk, journal, ledger } = createFailingBench(2000);
+    const { disk, journal, ledger } = createFailingBench({ isCopying: true });
     await ledger.written();
     disk.roomBytes = 0;
     ledger.open(SUBJECT);
@@ -280,7 +346,7 @@ describe("segments", () => {
   );
 
   test("in the strict setting the end of a request waits for the disk", async () => {
-    const { disk, journal } = createFailingBench(2000);
+    const { disk, journal } = createFailingBench({ isCopying: true });
     disk.roomBytes = 0;
     append(journal, RUN_LINE);
     let isSynced = false;

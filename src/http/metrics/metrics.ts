@@ -95,8 +95,13 @@ function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {
   return [
     toGauge(
       "proxy_journal_pending_bytes",
-      "Usage records in memory that the disk refuses; new requests are refused at 16 MiB.",
+      "Usage records in memory that the disk refuses; no new request is served meanwhile.",
       gauges.journalPendingBytes,
+    ),
+    toGauge(
+      "proxy_journal_reserved_bytes",
+      "Room on the disk reserved for usage records: a mebibyte or more unless the disk is full; below half of one, new requests are refused.",
+      gauges.journalReservedBytes,
     ),
     toGauge(
       "proxy_journal_uncommitted_bytes",

@@ -15,8 +15,8 @@ import { PRIVATE_FILE_MODE, PRIVATE_FOLDER_MODE } from "./data-files.ts";
 /** What systems answer that know no owners, or none of this number, and to a root that was denied the right. */
 const REFUSALS = new Set(["EPERM", "EINVAL", "ENOSYS", "ENOTSUP", "EROFS"]);
 
-/** What a file that must be new (`wx`, `ax` to append) or may be there (`w`) is opened for. */
-export type MakingFlags = "ax" | "w" | "wx";
+/** What a file that must be new (`wx`, `wx+` to be read as well) or may be there (`w`) is opened for. */
+export type MakingFlags = "w" | "wx" | "wx+";
 
 /**
  * Opens a file that is its owner's alone (mode 0600), and returns its descriptor. Made by root it belongs to the owner of

@@ -1,29 +1,22 @@
-import { close, closeSync, fdatasync, writeSync } from "node:fs";
-import { ProxyError } from "#kernel/errors.ts";
 import type { Log, LogFields } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
-import { syncFolder } from "#storage/files/sync-folder.ts";
 import { LineBuffer } from "#usage/line-buffer.ts";
 import type { UsageJournal } from "#usage/recorder.ts";
-import { openPrivateFile } from "#storage/files/private-file.ts";
+import { JournalSync } from "./journal-sync.ts";
+import { SegmentFile, type WriteAt } from "./segment-file.ts";
 import { segmentPath } from "./segments.ts";
 
 /** A segment that has grown past this is followed by a new one. */
 export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
 /** Numbers of lines are given anew after so much, so that a damaged block of a disk costs no more of a segment than this. */
 const STRETCH_BYTES_MAX = 4 * 1024 * 1024;
-/** What may wait in memory while the disk refuses writes: some 100,000 requests. */
-export const PENDING_BYTES_MAX = 16 * 1024 * 1024;
+/** Of what is reserved on the disk, so much is kept for the ends of requests that are under way: some 8,000. */
+const ENDS_BYTES_MIN = 512 * 1024;
 /** One write takes at most so many begins and ends, which bounds the requests that go upstream at one moment. The next line begins another turn. */
 const TURN_APPENDS_MAX = 64;
 /** Lines grow with the path of a request, 16 KiB at most. */
 const TURN_BYTES_MAX = 64 * 1024;
 const RETRY_INTERVAL_MS = 100;
-/** A loss of power costs at most this much of what the writer has not committed yet. */
-const SYNC_INTERVAL_MS = 50;
-/** How long an end waits for the disk in the strict setting before it is refused. */
-const SYNC_WAIT_MS_MAX = 10_000;
-
 export interface JournalOptions {
   readonly directory: string;
   readonly firstSegment: number;
@@ -31,9 +24,8 @@ export interface JournalOptions {
   /** Called after each write that reached the file, with the segment it is in and its size. */
   readonly onWritten: (segment: number, sizeBytes: number) => void;
   readonly segmentBytesMax?: number;
-  readonly pendingBytesMax?: number;
   /** Replaced by tests that need a disk that fails. */
-  readonly write?: (fd: number, bytes: Uint8Array) => number;
+  readonly write?: WriteAt | undefined;
 }
 
 /** What has been appended since the last write. Its promises are made for the first that asks. */
@@ -43,32 +35,21 @@ interface Turn {
   synced: Promise<void> | null;
 }
 
-interface SyncWaiter {
-  readonly resolve: () => void;
-  readonly reject: (cause: unknown) => void;
-}
-
-/** Not by `promisify`: loading node:util takes 1 ms and 2 MB of each start. */
-function syncData(fd: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  fdatasync(fd, (cause) => (cause === null || cause === undefined ? resolve() : reject(cause)));
-  return promise;
-}
-
 const HANDED_OVER = Promise.resolve();
 
 /**
  * The append side of the journal, on the data plane's thread. The lines of requests that take a step together
- * (`kernel/turns`) go to the file in one synchronous write; what a full disk does not take waits in order and is retried, so
- * that the file is always a prefix of what was appended. No new segment begins while something waits: lines go to the
- * segment that was named when they were appended.
+ * (`kernel/turns`) go to the file in one synchronous write, to room that is reserved ahead of them. While a disk has no more
+ * to reserve, new requests are refused before what is under way needs the rest. Lines that it does not take in spite of that
+ * wait in order and are retried, so that the file is always a prefix of what was appended. No new segment begins while
+ * something waits: lines go to the segment that was named when they were appended.
  */
 export class Journal implements UsageJournal {
   readonly #options: JournalOptions;
-  readonly #write: (fd: number, bytes: Uint8Array) => number;
+  readonly #sync: JournalSync;
   #segment: number;
-  #fd: number;
-  #segmentBytes = 0;
+  #file: SegmentFile;
+  #rotateAtBytes: number;
   #stretch = 0;
   #stretchEndBytes = STRETCH_BYTES_MAX;
   readonly lines = new LineBuffer(TURN_BYTES_MAX * 2);
@@ -77,28 +58,41 @@ export class Journal implements UsageJournal {
   /** Runs as long as the disk refuses lines. */
   #retryTimer: ReturnType<typeof setTimeout> | null = null;
   #storedWaiters: (() => void)[] = [];
-  #syncTimer: ReturnType<typeof setTimeout> | null = null;
-  #syncing: Promise<void> | null = null;
-  #isDirty = false;
-  #directoryIsDirty = true;
-  #retired: number[] = [];
-  #syncWaiters: SyncWaiter[] = [];
+  #hasNoRoom = false;
   #closing: Promise<void> | null = null;
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    this.#write = options.write ?? ((fd, bytes) => writeSync(fd, bytes));
     this.#segment = options.firstSegment;
-    this.#fd = openPrivateFile(segmentPath(options.directory, this.#segment), "ax");
+    this.#rotateAtBytes = this.#segmentBytesMax;
+    this.#file = new SegmentFile(segmentPath(options.directory, this.#segment), options.write);
+    this.#reserve();
+    this.#sync = new JournalSync({
+      directory: options.directory,
+      log: options.log,
+      findFile: () => this.#file,
+      hasPending: () => this.lines.sizeBytes > 0,
+      // A later success would not prove anything about these pages (the kernel may have dropped them), so a new file follows.
+      onRefused: () => {
+        if (this.#retryTimer === null && this.#flush()) this.#rotate();
+      },
+    });
   }
 
+  /** True while a request that began now might end without a place on the disk for its lines. */
   get isFull(): boolean {
-    return this.pendingBytes >= (this.#options.pendingBytesMax ?? PENDING_BYTES_MAX);
+    if (this.#retryTimer !== null) return true;
+    return this.#hasNoRoom && this.#file.reservedBytes < ENDS_BYTES_MIN && !this.#reserve();
   }
 
   /** What waits in memory because the disk refuses it. */
   get pendingBytes(): number {
     return this.#retryTimer === null ? 0 : this.lines.sizeBytes;
+  }
+
+  /** What the disk has promised to take. */
+  get reservedBytes(): number {
+    return this.#file.reservedBytes;
   }
 
   get stretch(): number {
@@ -126,9 +120,9 @@ export class Journal implements UsageJournal {
   }
 
   synced(): Promise<void> {
-    if (this.#turn !== null) return (this.#turn.synced ??= this.#waitForSync());
-    const synced = this.#waitForSync();
-    this.#startSync();
+    if (this.#turn !== null) return (this.#turn.synced ??= this.#sync.wait());
+    const synced = this.#sync.wait();
+    this.#sync.start();
     return synced;
   }
 
@@ -140,36 +134,14 @@ export class Journal implements UsageJournal {
 
   async #closeOnce(): Promise<void> {
     await this.stored();
-    // One that runs may have begun before the last lines, and would not confirm them.
-    await this.#syncsEnded();
-    if (this.#syncTimer !== null) clearTimeout(this.#syncTimer);
-    this.#startSync();
-    await this.#syncsEnded();
+    await this.#sync.close();
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
-    closeSync(this.#fd);
+    this.#file.trim();
+    this.#file.close();
   }
 
-  async #syncsEnded(): Promise<void> {
-    while (this.#syncing !== null) await this.#syncing;
-  }
-
-  #waitForSync(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => reject(new ProxyError("internal_error", "The disk did not confirm the usage event in time.")),
-        SYNC_WAIT_MS_MAX,
-      );
-      this.#syncWaiters.push({
-        resolve() {
-          clearTimeout(timer);
-          resolve();
-        },
-        reject(cause) {
-          clearTimeout(timer);
-          reject(new ProxyError("internal_error", "The disk did not confirm the usage event.", { cause }));
-        },
-      });
-    });
+  get #segmentBytesMax(): number {
+    return this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX;
   }
 
   /** Its microtask runs behind those that were on their way already: behind the same step of all that go together. */
@@ -190,7 +162,7 @@ export class Journal implements UsageJournal {
       this.#retryTimer = this.#startRetryTimer();
     }
     turn.written?.resolve();
-    if (this.#syncWaiters.length > 0) this.#startSync();
+    this.#sync.startForWaiters();
   }
 
   /** False when something still waits. */
@@ -200,25 +172,40 @@ export class Journal implements UsageJournal {
     this.lines.drop(this.#tryWrite(bytes.subarray(0, sizeBytes)));
     if (this.lines.sizeBytes > 0) return false;
     // Afterwards, so that the next lines are encoded for the segment that they go to.
-    if (this.#segmentBytes >= (this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX)) this.#rotate();
-    else if (this.#segmentBytes >= this.#stretchEndBytes) this.#beginStretch();
+    const { sizeBytes: writtenBytes } = this.#file;
+    if (writtenBytes >= this.#rotateAtBytes) this.#rotate();
+    else if (writtenBytes >= this.#stretchEndBytes) this.#beginStretch();
+    this.#reserve();
     return true;
+  }
+
+  /** Takes room ahead of the lines; false when the disk has none. */
+  #reserve(): boolean {
+    try {
+      this.#file.reserve();
+      if (this.#hasNoRoom) this.#options.log.info("usage journal: the disk has room again");
+      this.#hasNoRoom = false;
+    } catch (cause) {
+      const reserved_bytes = this.#file.reservedBytes;
+      if (!this.#hasNoRoom)
+        this.#options.log.error(
+          "usage journal: the disk is full; new requests are refused once the rest is needed for running ones",
+          { reserved_bytes, ...describeCause(cause) },
+        );
+      this.#hasNoRoom = true;
+    }
+    return !this.#hasNoRoom;
   }
 
   #beginStretch(): void {
     this.#stretch += 1;
-    this.#stretchEndBytes = this.#segmentBytes + STRETCH_BYTES_MAX;
+    this.#stretchEndBytes = this.#file.sizeBytes + STRETCH_BYTES_MAX;
   }
 
   #tryWrite(bytes: Uint8Array): number {
     try {
-      const taken = this.#write(this.#fd, bytes);
-      this.#segmentBytes += taken;
-      this.#isDirty = true;
-      this.#syncTimer ??= setTimeout(() => {
-        this.#syncTimer = null;
-        this.#startSync();
-      }, SYNC_INTERVAL_MS);
+      const taken = this.#file.append(bytes);
+      this.#sync.touch();
       this.#options.onWritten(this.#segment, taken);
       return taken;
     } catch (cause) {
@@ -240,57 +227,23 @@ export class Journal implements UsageJournal {
     }
     this.#options.log.info("usage journal: the disk takes writes again");
     for (const resolve of this.#storedWaiters.splice(0)) resolve();
-    if (this.#syncWaiters.length > 0) this.#startSync();
+    this.#sync.startForWaiters();
   }
 
   /** Only between two lines, and only when nothing waits: the reader takes a following segment as proof of that. */
   #rotate(): void {
     try {
-      const fd = openPrivateFile(segmentPath(this.#options.directory, this.#segment + 1), "ax");
-      this.#retired.push(this.#fd);
-      this.#fd = fd;
+      const path = segmentPath(this.#options.directory, this.#segment + 1);
+      const file = SegmentFile.makeWithRoom(path, this.#options.write);
+      this.#file.trim();
+      this.#sync.retire(this.#file);
+      this.#file = file;
       this.#segment += 1;
-      this.#segmentBytes = 0;
       this.#beginStretch();
-      this.#directoryIsDirty = true;
     } catch (cause) {
       // The present segment goes on; asked again after as many bytes as a retry is worth.
-      this.#segmentBytes = 0;
       this.#options.log.warn("usage journal: no new segment", describeCause(cause));
     }
-  }
-
-  #startSync(): void {
-    if (this.#syncing !== null) return;
-    this.#syncing = this.#sync().finally(() => {
-      this.#syncing = null;
-      // Requests that came meanwhile are covered by the next sync only.
-      if (this.lines.sizeBytes === 0 && this.#syncWaiters.length > 0) this.#startSync();
-    });
-  }
-
-  async #sync(): Promise<void> {
-    // While lines wait in memory a request's end may be among them.
-    const waiters = this.lines.sizeBytes === 0 ? this.#syncWaiters.splice(0) : [];
-    const retired = this.#retired.splice(0);
-    const fd = this.#fd;
-    const wasDirty = this.#isDirty;
-    const directoryWasDirty = this.#directoryIsDirty;
-    this.#isDirty = false;
-    this.#directoryIsDirty = false;
-    try {
-      // A file whose name is not on the disk is lost with all that is in it.
-      if (directoryWasDirty) await syncFolder(this.#options.directory);
-      for (const old of retired) await syncData(old);
-      if (wasDirty) await syncData(fd);
-      for (const waiter of waiters) waiter.resolve();
-    } catch (cause) {
-      // A later success would not prove anything about these pages (the kernel may have dropped them), so a new file follows.
-      this.#options.log.error("usage journal: the disk did not confirm a write", describeCause(cause));
-      this.#directoryIsDirty = true;
-      if (this.#retryTimer === null && this.#flush()) this.#rotate();
-      for (const waiter of waiters) waiter.reject(cause);
-    }
-    for (const old of retired) close(old, () => {});
+    this.#rotateAtBytes = this.#file.sizeBytes + this.#segmentBytesMax;
   }
 }

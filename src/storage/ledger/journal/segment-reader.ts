@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { JournalPosition } from "./segments.ts";
-import { listSegments, segmentPath } from "./segments.ts";
+import { countWritten, listSegments, RESERVED, segmentPath } from "./segments.ts";
 
 /**
  * One read, and so at most one transaction's worth of lines: some 2,500 events, which hold a core for about 10 ms. No line
@@ -36,29 +36,24 @@ export class SegmentReader {
     // Listed before the read: a following segment is made only after the last write to this one.
     const following = listSegments(this.#directory).filter((segment) => segment >= from.segment);
     const isPresent = following[0] === from.segment;
-    const bytes = isPresent ? this.#readBytes(from) : this.#buffer.subarray(0, 0);
-    const lines = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
-    const rest = bytes.length - lines.length;
     const nextSegment = following[isPresent ? 1 : 0];
-    if (lines.length === 0 && rest === this.#buffer.length) {
+    const read = isPresent ? this.#readBytes(from) : this.#buffer.subarray(0, 0);
+    // Where lines still come in, the rest may be a line that is being written. Elsewhere a gap is what a loss of power left.
+    const bytes = nextSegment === undefined ? untilReserved(read) : read;
+    const lines = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+    const rest = bytes.subarray(lines.length);
+    const isFilled = bytes.length === this.#buffer.length;
+    if (lines.length === 0 && isFilled) {
       // A buffer full without a line feed is no line of ours.
-      return {
-        lines,
-        next: { ...from, offsetBytes: from.offsetBytes + rest },
-        tornBytes: rest,
-        hasMore: true,
-      };
+      const offsetBytes = from.offsetBytes + rest.length;
+      return { lines, next: { ...from, offsetBytes }, tornBytes: countWritten(rest), hasMore: true };
     }
-    if (bytes.length < this.#buffer.length && nextSegment !== undefined) {
-      return { lines, next: { segment: nextSegment, offsetBytes: 0 }, tornBytes: rest, hasMore: true };
+    if (nextSegment !== undefined && !isFilled) {
+      const next = { segment: nextSegment, offsetBytes: 0 };
+      return { lines, next, tornBytes: countWritten(rest), hasMore: true };
     }
-    const offsetBytes = from.offsetBytes + bytes.length - rest;
-    return {
-      lines,
-      next: { ...from, offsetBytes },
-      tornBytes: 0,
-      hasMore: bytes.length === this.#buffer.length,
-    };
+    const offsetBytes = from.offsetBytes + lines.length;
+    return { lines, next: { ...from, offsetBytes }, tornBytes: 0, hasMore: isFilled };
   }
 
   close(): void {
@@ -85,4 +80,9 @@ export class SegmentReader {
     }
     return this.#buffer.subarray(0, length);
   }
+}
+
+function untilReserved(bytes: Buffer): Buffer {
+  const end = bytes.indexOf(RESERVED);
+  return end === -1 ? bytes : bytes.subarray(0, end);
 }

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { isRightsCode, systemCode } from "#kernel/system-code.ts";
 
@@ -8,6 +8,9 @@ export interface JournalPosition {
   readonly offsetBytes: number;
 }
 
+/** The byte of room that is reserved for lines to come (`SegmentFile`): no line holds one. */
+export const RESERVED = 0;
+const MEASURED_BYTES = 64 * 1024;
 const SEGMENT_PATTERN = /^(\d{12})\.journal$/;
 
 export function segmentPath(directory: string, segment: number): string {
@@ -35,9 +38,33 @@ export function findSegments(directory: string): readonly number[] {
   }
 }
 
-/** The sizes in bytes of the segments that exist, ascending. */
+/** How many bytes of lines are in the segments that exist, ascending: without what is reserved for more. */
 export function measureSegments(directory: string): ReadonlyMap<number, number> {
   return new Map(
-    listSegments(directory).map((segment) => [segment, statSync(segmentPath(directory, segment)).size]),
+    listSegments(directory).map((segment) => [segment, measureLines(segmentPath(directory, segment))]),
   );
+}
+
+/** Read from the end: what is reserved there is at most a megabyte and a quarter. */
+function measureLines(path: string): number {
+  const file = openSync(path, "r");
+  try {
+    const buffer = Buffer.alloc(MEASURED_BYTES);
+    for (let end = fstatSync(file).size; end > 0;) {
+      const begin = Math.max(0, end - MEASURED_BYTES);
+      const written = countWritten(buffer.subarray(0, readSync(file, buffer, 0, end - begin, begin)));
+      if (written > 0) return begin + written;
+      end = begin;
+    }
+    return 0;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Without what is reserved behind it. */
+export function countWritten(bytes: Uint8Array): number {
+  let length = bytes.length;
+  while (length > 0 && bytes[length - 1] === RESERVED) length -= 1;
+  return length;
 }

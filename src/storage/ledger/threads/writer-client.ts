@@ -13,7 +13,10 @@ const BATCH_INTERVAL_MS = 150;
 type Request = Extract<WriterCommand, { readonly id: number }>;
 type Maintenance = Omit<Extract<WriterCommand, { kind: "maintain" }>, "kind" | "id">;
 
-type WriterGauges = Omit<LedgerGauges, "journalPendingBytes" | "journalUncommittedBytes" | "readerWaiting">;
+type WriterGauges = Omit<
+  LedgerGauges,
+  "journalPendingBytes" | "journalReservedBytes" | "journalUncommittedBytes" | "readerWaiting"
+>;
 
 interface Waiting {
   readonly command: Request;

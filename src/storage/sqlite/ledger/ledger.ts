@@ -165,6 +165,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       gauges: () => ({
         ...writer.gauges(),
         journalPendingBytes: journal.pendingBytes,
+        journalReservedBytes: journal.reservedBytes,
         journalUncommittedBytes: backlog.bytes,
         readerWaiting: reader.waitingCount,
       }),
