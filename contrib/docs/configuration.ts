@@ -1,5 +1,6 @@
 /** Writes docs/configuration.md from the settings of the server: `npm run docs`. */
 import { join } from "node:path";
+import { FOREIGN_NAMES } from "../../src/boot/settings/config.ts";
 import { SETTINGS } from "../../src/boot/settings/settings.ts";
 
 /** From the root of the repository. */
@@ -7,7 +8,7 @@ export const CONFIGURATION_PAGE = "docs/configuration.md";
 
 const INTRODUCTION = `# Configuration
 
-Every setting is an environment variable. They are read once, at start: a malformed one, and a \`PROXY_*\` that is not in this table, is an error that names it. An empty variable counts as unset; \`PROXY_USER\`, \`PROXY_PASS\`, \`PROXY_PASSWORD\`, \`PROXY_SERVER\` and \`PROXY_URL\`, which other programs use, are ignored with a warning. Durations are written \`90s\`, \`15m\`, \`12h\` or \`7d\`.
+Every setting is an environment variable. They are read once, at start: a malformed one, and a \`PROXY_*\` that is not in this table, is an error that names it. An empty variable counts as unset; ${FOREIGN_NAMES.map((name) => `\`${name}\``).join(", ")}, which other programs use, are ignored with a warning. Durations are written \`90s\`, \`15m\`, \`12h\` or \`7d\`.
 
 This page is made from \`src/boot/settings/settings.ts\` by \`npm run docs\`.
 `;

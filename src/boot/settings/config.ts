@@ -84,7 +84,7 @@ export function parseConfig(env: Environment): Config {
     drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),
     apiKey: read(env, SETTINGS.apiKey),
     logLevel: need(env, SETTINGS.log),
-    ignoredVariables: Object.freeze([...FOREIGN_NAMES].filter((name) => isSet(env, name))),
+    ignoredVariables: Object.freeze(FOREIGN_NAMES.filter((name) => isSet(env, name))),
   };
   if (config.oidc !== null && config.publicUrl === null && !isLoopback(config.host)) {
     throw new SetupError(
@@ -146,13 +146,13 @@ function need<Value>(env: Environment, setting: Setting<Value>): Value {
 }
 
 /** What other programs commonly set for an outgoing proxy (decisions, amendments). */
-const FOREIGN_NAMES: ReadonlySet<string> = new Set([
+export const FOREIGN_NAMES: readonly string[] = [
   "PROXY_USER",
   "PROXY_PASS",
   "PROXY_PASSWORD",
   "PROXY_SERVER",
   "PROXY_URL",
-]);
+];
 
 /** An empty variable counts as unset. */
 function isSet(env: Environment, name: string): boolean {
@@ -162,7 +162,8 @@ function isSet(env: Environment, name: string): boolean {
 function refuseUnknown(env: Environment): void {
   const known = new Set<string>(Object.values(SETTINGS).map((setting) => setting.name));
   const unknown = Object.keys(env).find(
-    (name) => name.startsWith("PROXY_") && isSet(env, name) && !known.has(name) && !FOREIGN_NAMES.has(name),
+    (name) =>
+      name.startsWith("PROXY_") && isSet(env, name) && !known.has(name) && !FOREIGN_NAMES.includes(name),
   );
   if (unknown === undefined) return;
   const near = findNearest(unknown, [...known]);
