@@ -5,7 +5,8 @@ import { createCatalog } from "#catalog/catalog.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
-import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
+import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
+import { createKeyring } from "#kernel/keyring.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import type { PriceSet } from "#kernel/units.ts";
@@ -75,10 +76,10 @@ export async function makePopulation(
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const secret = ids.randomBytes(SECRET_KEY_BYTES);
   writeFileSync(join(dataDir, "secret.key"), `${Buffer.from(secret).toString("base64")}\n`, { mode: 0o600 });
-  const secrets = createSecretBox(secret);
+  const secrets = createKeyring(secret);
   const database = await openCatalogDatabase({
     path: join(dataDir, "catalog.db"),
-    secretCheckValue: secrets.checkValue,
+    secrets,
     clock,
     log: silentLog,
   });

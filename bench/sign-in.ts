@@ -8,7 +8,7 @@ import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
-import { createSecretBox } from "#kernel/crypto.ts";
+import { createKeyring } from "#kernel/keyring.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
@@ -32,11 +32,11 @@ try {
 async function run(): Promise<void> {
   const clock = createSystemClock();
   const ids = createSystemIds();
-  const secrets = createSecretBox(ids.randomBytes(32));
+  const secrets = createKeyring(ids.randomBytes(32));
   const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
   const database = await openCatalogDatabase({
     path: join(folder, "catalog.db"),
-    secretCheckValue: secrets.checkValue,
+    secrets,
     clock,
     log,
     isServing: true,

@@ -1,7 +1,7 @@
 import { parseConfig } from "#boot/settings/config.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
-import { loadSecretKey } from "#boot/secrets/secret-key.ts";
+import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { Accounts } from "#forward/account.ts";
 import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts";
@@ -9,7 +9,6 @@ import { createKeyUse, type KeyUse } from "#identity/key-use.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
 import { createSsoAccounts, type SsoAccounts } from "#identity/sso-account.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { createSecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
@@ -45,12 +44,12 @@ export async function openInstallation(
   // Only the folder: the settings of whoever runs this are for their own server.
   const config = parseConfig({ PROXY_DATA_DIR: dataDir });
   prepareDataDir(config);
-  const secrets = createSecretBox(loadSecretKey(config, ids));
+  const secrets = loadKeyring(config, ids);
   const { path: adminPasswordPath } = loadAdminPassword(config, ids);
   if (adminPasswordPath === null) throw new Error("the admin password has no file");
   const database = await openCatalogDatabase({
     path: config.databasePath,
-    secretCheckValue: secrets.checkValue,
+    secrets,
     clock,
     log,
     isServing: true,

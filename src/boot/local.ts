@@ -5,13 +5,13 @@ import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts
 import { createLoginLinks, type LoginLinks } from "#identity/login-links.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
 import type { IdentityStore } from "#identity/store.ts";
-import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
 import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { prepareDataDir, requireInstallation } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
-import { loadSecretKey } from "#boot/secrets/secret-key.ts";
+import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import type { System } from "#boot/process/system.ts";
 
 /** What a command on this machine works on: the catalog database, and the usage ledger for reading only. */
@@ -66,13 +66,13 @@ export async function makeLocal(config: Config, system: System): Promise<Local> 
 
 function prepareOpening(config: Config, system: System) {
   const { clock, ids, log } = system;
-  const secrets = createSecretBox(loadSecretKey(config, ids));
+  const secrets = loadKeyring(config, ids);
   const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: config.maxResponseBytes });
   return {
     storageOptions: {
       dataDir: config.dataDir,
       databasePath: config.databasePath,
-      secretCheckValue: secrets.checkValue,
+      secrets,
       clock,
       log,
     },

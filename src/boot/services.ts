@@ -15,7 +15,6 @@ import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
-import { createSecretBox } from "#kernel/crypto.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
@@ -24,7 +23,7 @@ import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
-import { loadSecretKey } from "#boot/secrets/secret-key.ts";
+import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
 
@@ -54,12 +53,12 @@ export async function openServices(
   const { clock, ids, log } = system;
   await goBackBeforeRestore(config, log);
   prepareDataDir(config);
-  const secrets = createSecretBox(loadSecretKey(config, ids));
+  const secrets = loadKeyring(config, ids);
   const adminPassword = loadAdminPassword(config, ids);
   const storage = await engine.serve({
     databasePath: config.databasePath,
     dataDir: config.dataDir,
-    secretCheckValue: secrets.checkValue,
+    secrets,
     ledgerSync: config.ledgerSync,
     usageRetentionDays: config.usageRetentionDays,
     clock,

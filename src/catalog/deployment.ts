@@ -3,7 +3,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { CAPABILITIES_DEFAULT } from "./capability.ts";
-import { openCredential, type Provider } from "./provider.ts";
+import { findCredential, type Provider } from "./provider.ts";
 import { type Deployment, type DeploymentDraft, parseDeployment } from "./deployment-draft.ts";
 import { planModelDelete, toModelEntry } from "./model-plan.ts";
 import type { Model } from "./model.ts";
@@ -89,7 +89,7 @@ function planProvider(
     const draft = { name: toFreeProviderName(current, baseUrl), baseUrl, apiKey: apiKey ?? "" };
     return planProviderCreate(draft, { ...birth, id: birth.providerId })(current);
   }
-  if (apiKey !== null && apiKey !== openCredential(birth.secrets, provider)) {
+  if (apiKey !== null && apiKey !== findCredential(birth.secrets, provider)) {
     return planProviderUpdate(provider.name, { apiKey }, birth)(current);
   }
   return { writes: [], audit: [], result: () => provider };

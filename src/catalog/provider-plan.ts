@@ -2,7 +2,7 @@ import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#au
 import type { InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { sealCredential, type Provider } from "./provider.ts";
+import { rebindCredential, sealCredential, type Provider } from "./provider.ts";
 import { toModelEntry } from "./model-plan.ts";
 import { planPriceRemoval } from "./price-plan.ts";
 import {
@@ -25,12 +25,13 @@ export interface ProviderBirth {
 export function planProviderCreate(draft: ProviderDraft, birth: ProviderBirth): CatalogPlan<Provider> {
   const { id, createdAtUs, secrets, actor } = birth;
   const { fields, apiKey } = parseProviderDraft(draft);
-  const sealedCredential = apiKey === null ? null : sealCredential(secrets, id, apiKey);
-  const provider: Provider = { ...fields, id, createdAtUs, sealedCredential };
   return (current) => {
-    if (current.findProvider(provider.name) !== null) {
+    if (current.findProvider(fields.name) !== null) {
       throw new ProxyError("provider_exists", "A provider of this name exists already.", { param: "name" });
     }
+    // Sealed under the write lock, by the secret that the catalog has then: a rotation may come in between.
+    const sealedCredential = apiKey === null ? null : sealCredential(secrets, { ...fields, id }, apiKey);
+    const provider: Provider = { ...fields, id, createdAtUs, sealedCredential };
     return {
       writes: [{ kind: "put_provider", provider }],
       audit: toProviderEntries(actor, "provider.create", provider.name),
@@ -48,13 +49,14 @@ export function planProviderUpdate(
   const { fields, apiKey } = parseProviderPatch(patch);
   return (current) => {
     const before = requireProvider(current, name);
+    const after = { ...before, ...fields };
     const sealedCredential =
       apiKey === undefined
-        ? before.sealedCredential
+        ? rebindCredential(secrets, { before, after })
         : apiKey === null
           ? null
-          : sealCredential(secrets, before.id, apiKey);
-    const provider: Provider = { ...before, ...fields, sealedCredential };
+          : sealCredential(secrets, after, apiKey);
+    const provider: Provider = { ...after, sealedCredential };
     return {
       writes: [{ kind: "put_provider", provider }],
       audit: toProviderEntries(actor, "provider.update", name),

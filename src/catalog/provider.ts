@@ -1,6 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Endpoint } from "./capability.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
+import { ProxyError } from "#kernel/errors.ts";
 
 export const TIMEOUT_CONNECT_SECONDS_DEFAULT = 10;
 export const TIMEOUT_READ_SECONDS_DEFAULT = 300;
@@ -16,7 +17,7 @@ export interface Provider {
   /** Including `/v1`, without a trailing slash, user info, query or fragment. */
   readonly baseUrl: string;
   readonly endpoints: EndpointOverrides;
-  /** AES-256-GCM, bound to this row by `credentialContext`. */
+  /** AES-256-GCM, made by `sealCredential`. */
   readonly sealedCredential: Uint8Array | null;
   readonly verifyTls: boolean;
   readonly caPem: string | null;
@@ -28,21 +29,73 @@ export interface Provider {
   readonly createdAtUs: InstantUs;
 }
 
-/** The additional data that binds a sealed credential to its provider's row. */
-export function credentialContext(providerId: string): string {
-  return `provider:${providerId}:credential`;
+/** What a sealed credential is bound to: with another row, another origin or other TLS settings it does not open. */
+type CredentialBinding = Pick<Provider, "id" | "baseUrl" | "endpoints" | "verifyTls" | "caPem">;
+
+/**
+ * The additional data of a sealed credential. Whoever can write the database, but has no secret key, cannot have the
+ * credential sent anywhere else: neither to another origin nor to a server whose certificate nobody checks.
+ */
+function credentialContext({ id, baseUrl, endpoints, verifyTls, caPem }: CredentialBinding): string {
+  const origins = [baseUrl, ...Object.values(endpoints)].map((url) => new URL(url).origin);
+  return JSON.stringify(["provider credential", id, [...new Set(origins)].toSorted(), verifyTls, caPem]);
 }
 
-/** The upstream credential as it is stored: AES-256-GCM, bound to the row of the provider with this id. */
-export function sealCredential(secrets: SecretBox, providerId: string, apiKey: string): Uint8Array {
-  return secrets.seal(apiKey, credentialContext(providerId));
+/** The upstream credential as it is stored: AES-256-GCM, bound to the provider's row, origins and TLS settings. */
+export function sealCredential(secrets: SecretBox, provider: CredentialBinding, apiKey: string): Uint8Array {
+  return secrets.seal(apiKey, credentialContext(provider));
 }
 
 /**
  * The upstream credential in the clear, or null when the provider has none. For the `Authorization` header of an upstream
- * call and nothing else. Throws (a plain Error, not a refusal) when the ciphertext was altered or moved to another row.
+ * call and nothing else. Throws `internal_error` when the ciphertext was altered, or anything that it is bound to was.
  */
 export function openCredential(secrets: SecretBox, provider: Provider): string | null {
-  if (provider.sealedCredential === null) return null;
-  return secrets.open(provider.sealedCredential, credentialContext(provider.id));
+  const { name, sealedCredential } = provider;
+  if (sealedCredential === null) return null;
+  try {
+    return secrets.open(sealedCredential, credentialContext(provider));
+  } catch (cause) {
+    throw new ProxyError(
+      "internal_error",
+      `The stored credential of the provider ${name} was not sealed for its present address: its row was changed by something other than Lockport, and nothing was sent. Look at its base URL and set its API key again.`,
+      { cause },
+    );
+  }
+}
+
+/** As `openCredential`; null also for one that does not open. */
+export function findCredential(secrets: SecretBox, provider: Provider): string | null {
+  try {
+    return openCredential(secrets, provider);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The stored credential for the provider as it will be. One that does not open stays as it is: it opens again when its
+ * provider gets back what it was sealed for, and never for anything else.
+ */
+export function rebindCredential(
+  secrets: SecretBox,
+  { before, after }: { readonly before: Provider; readonly after: CredentialBinding },
+): Uint8Array | null {
+  const apiKey = findCredential(secrets, before);
+  // What is the same stays the same to the byte: nothing was changed.
+  if (apiKey === null || credentialContext(before) === credentialContext(after))
+    return before.sealedCredential;
+  return sealCredential(secrets, after, apiKey);
+}
+
+/** A credential that an earlier executable sealed for its row alone, sealed anew; null when it does not open. */
+export function bindFormerCredential(secrets: SecretBox, provider: Provider): Uint8Array | null {
+  const { id, sealedCredential } = provider;
+  if (sealedCredential === null) return null;
+  try {
+    const apiKey = secrets.openFormer(sealedCredential, `provider:${id}:credential`);
+    return sealCredential(secrets, provider, apiKey);
+  } catch {
+    return null;
+  }
 }

@@ -2,53 +2,81 @@
 export interface SecretBox {
   /** Keyed HMAC-SHA256 of an API key or relay token, as lower-case hex: all that is stored of it. */
   hashToken(token: string): string;
+  /** What the token was stored as under the secrets before this one, the newest first; mostly none. */
+  formerHashes(token: string): readonly string[];
+  /** The keys behind both, the newest first, sealed by another box: what a rotation hands on. */
+  sealTokenKeys(by: SecretBox): readonly Uint8Array[];
+  /** This box with the former token keys that another one has sealed for it. Throws as `open` does. */
+  withFormer(sealedTokenKeys: readonly Uint8Array[]): SecretBox;
   /** AES-256-GCM; `context` is additional data, so that a ciphertext moved to another row does not open. */
   seal(plaintext: string, context: string): Uint8Array;
   /** Throws when the ciphertext was altered, moved or made with another key. */
   open(sealed: Uint8Array, context: string): string;
+  /** As `open`, for what begins with `FORMER_SEAL_FORMAT`. */
+  openFormer(sealed: Uint8Array, context: string): string;
   /** `<value>.<base64url HMAC>`, for cookies and state. `value` must not be secret. */
   sign(value: string): string;
   /** The value, or null when the signature does not hold. */
   verify(signed: string): string | null;
   /** Tells a database which secret it was made with, without telling the secret. */
   readonly checkValue: string;
+  /** Differs after a rotation: what was not found under a token's hashes is to be looked for once more. */
+  readonly generation: number;
 }
 
 export const SECRET_KEY_BYTES = 32;
-const KEY_VERSION = 1;
+/** The first byte of a sealed text. The format says what its context holds, so that one is never opened for the other. */
+export const SEAL_FORMAT = 2;
+export const FORMER_SEAL_FORMAT = 1;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + IV_BYTES + TAG_BYTES;
 
+const TOKEN_KEY_CONTEXT = "former token key";
+
 export function createSecretBox(secret: Uint8Array): SecretBox {
+  return createBox(secret, []);
+}
+
+function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): SecretBox {
   if (secret.byteLength !== SECRET_KEY_BYTES)
     throw new RangeError(`a secret key has ${SECRET_KEY_BYTES} bytes`);
   const tokenKey = deriveKey(secret, "lockport token hash v1");
   const sealKey = deriveKey(secret, "lockport credential seal v1");
   const signKey = deriveKey(secret, "lockport signed value v1");
+  const openAs = (format: number, sealed: Uint8Array, context: string): string => {
+    if (sealed.byteLength < HEADER_BYTES || sealed[0] !== format) throw new Error("unknown sealed format");
+    const decipher = loadCiphers()
+      .createDecipheriv("aes-256-gcm", sealKey, sealed.subarray(1, 1 + IV_BYTES), {
+        authTagLength: TAG_BYTES,
+      })
+      .setAAD(Buffer.from(context, "utf8"))
+      .setAuthTag(sealed.subarray(1 + IV_BYTES, HEADER_BYTES));
+    return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString("utf8");
+  };
+  const open = (sealed: Uint8Array, context: string) => openAs(SEAL_FORMAT, sealed, context);
   return {
     hashToken: (token) => hmacSha256(tokenKey, token).toString("hex"),
+    formerHashes: (token) => formerTokenKeys.map((key) => hmacSha256(key, token).toString("hex")),
+    sealTokenKeys: (by) =>
+      [tokenKey, ...formerTokenKeys].map((key) =>
+        by.seal(Buffer.from(key).toString("base64"), TOKEN_KEY_CONTEXT),
+      ),
+    withFormer: (sealed) =>
+      createBox(
+        secret,
+        sealed.map((key) => Buffer.from(open(key, TOKEN_KEY_CONTEXT), "base64")),
+      ),
     seal(plaintext, context) {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
       const cipher = loadCiphers()
         .createCipheriv("aes-256-gcm", sealKey, iv)
         .setAAD(Buffer.from(context, "utf8"));
       const body = Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final()]);
-      return Buffer.concat([Uint8Array.of(KEY_VERSION), iv, cipher.getAuthTag(), body]);
+      return Buffer.concat([Uint8Array.of(SEAL_FORMAT), iv, cipher.getAuthTag(), body]);
     },
-    open(sealed, context) {
-      if (sealed.byteLength < HEADER_BYTES || sealed[0] !== KEY_VERSION)
-        throw new Error("unknown sealed format");
-      const decipher = loadCiphers()
-        .createDecipheriv("aes-256-gcm", sealKey, sealed.subarray(1, 1 + IV_BYTES), {
-          authTagLength: TAG_BYTES,
-        })
-        .setAAD(Buffer.from(context, "utf8"))
-        .setAuthTag(sealed.subarray(1 + IV_BYTES, HEADER_BYTES));
-      return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString(
-        "utf8",
-      );
-    },
+    open,
+    openFormer: (sealed, context) => openAs(FORMER_SEAL_FORMAT, sealed, context),
     sign: (value) => `${value}.${hmacSha256(signKey, value).toString("base64url")}`,
     verify(signed) {
       const dot = signed.lastIndexOf(".");
@@ -58,6 +86,7 @@ export function createSecretBox(secret: Uint8Array): SecretBox {
       return equalsConstantTime(signed.slice(dot + 1), expected) ? value : null;
     },
     checkValue: deriveKey(secret, "lockport check value v1").toString("hex"),
+    generation: 0,
   };
 }
 

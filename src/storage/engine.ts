@@ -2,6 +2,7 @@ import type { AuditStore } from "#audit/store.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
+import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
@@ -27,7 +28,7 @@ export interface StorageEngine {
    * Opens an installation for a command on this machine, also while a server runs on it. No file is made or changed until
    * `forWriting` is called, no lock is taken, and the ledger's files are first touched when a report is asked for.
    *
-   *     const local = await engine.openLocal({ dataDir, databasePath, secretCheckValue, clock, log });
+   *     const local = await engine.openLocal({ dataDir, databasePath, secrets, clock, log });
    *     await local.reading.catalog.snapshot();                        // a step that writes fails here
    *     await (await local.forWriting()).identity.createPrincipal(…);  // the running server sees it at its next request
    *     await local.ledger.stats.readSummary(…);                       // all five reports, from a reader Worker
@@ -58,8 +59,8 @@ export interface DataPlace {
 }
 
 export interface OpenOptions extends DataPlace {
-  /** `SecretBox.checkValue`: remembered by a new catalog, compared with by an existing one. */
-  readonly secretCheckValue: string;
+  /** Its check value is remembered by a new catalog, and compared with by an existing one. It follows the catalog's secrets. */
+  readonly secrets: Keyring;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { openCredential } from "#catalog/provider.ts";
+import { openCredential, type Provider } from "#catalog/provider.ts";
 import type { ProviderDraft, ProviderPatch } from "#catalog/provider-draft.ts";
 import { TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { ADMIN, expectRefused, openTestCatalog, type TestCatalog } from "./support.ts";
 
 const ROOT_PEM = readFileSync(join(import.meta.dir, "root.pem"), "utf8");
@@ -176,6 +177,56 @@ describe("a provider's credential", () => {
     expect(JSON.stringify(await fixture.state())).not.toContain("sk-sesame");
   });
 
+  test("opens only for the origins and TLS settings that it was sealed for, and says so without telling anything of it", async () => {
+    const provider = await create({ apiKey: "sk-sesame", endpoints: { chat: "https://b.example/chat" } });
+    const altered: readonly Partial<Provider>[] = [
+      { baseUrl: "https://evil.example/v1" },
+      { baseUrl: provider.baseUrl.replace("https:", "http:") },
+      { baseUrl: `${new URL(provider.baseUrl).origin}:8443/v1` },
+      { baseUrl: "no URL" },
+      { endpoints: { chat: "https://evil.example/chat" } },
+      { endpoints: { ...provider.endpoints, embeddings: "https://evil.example/e" } },
+      { verifyTls: false },
+      { caPem: "another authority" },
+    ];
+    for (const change of altered) {
+      let thrown: unknown = null;
+      try {
+        openCredential(fixture.secrets, { ...provider, ...change });
+      } catch (cause) {
+        thrown = cause;
+      }
+      expect(thrown).toBeInstanceOf(ProxyError);
+      expect(String(thrown)).toContain(provider.name);
+      expect(String(thrown)).not.toContain("sesame");
+    }
+    const samePlace = { baseUrl: `${new URL(provider.baseUrl).origin}/v2`, maxConcurrency: 3 };
+    expect(openCredential(fixture.secrets, { ...provider, ...samePlace })).toBe("sk-sesame");
+  });
+
+  test("goes with its provider where an admin moves it, and one that was tampered with opens again only at its own address", async () => {
+    const first = await create({ apiKey: "sk-sesame" });
+    for (const patch of [
+      { baseUrl: "https://b.example/v1" },
+      { endpoints: { chat: "https://c.example/chat" } },
+      { verifyTls: false },
+    ]) {
+      expect(openCredential(fixture.secrets, await update(patch))).toBe("sk-sesame");
+    }
+    const { baseUrl, endpoints, verifyTls } = first;
+    const back = await update({ baseUrl, endpoints: { ...endpoints }, verifyTls });
+    await fixture.store.change(() => ({
+      writes: [{ kind: "put_provider", provider: { ...back, baseUrl: "https://evil.example/v1" } }],
+      audit: [],
+      result: () => null,
+    }));
+    const stillEvil = await update({ enabled: true });
+    expect(() => openCredential(fixture.secrets, stillEvil)).toThrow("API key again");
+    const moved = await update({ baseUrl: "https://other.example/v1" });
+    expect(() => openCredential(fixture.secrets, moved)).toThrow("API key again");
+    expect(openCredential(fixture.secrets, await update({ baseUrl }))).toBe("sk-sesame");
+  });
+
   test("is none when api_key is empty", async () => {
     expect((await create({ apiKey: "" })).sealedCredential).toBeNull();
   });
@@ -223,7 +274,10 @@ describe("changing a provider", () => {
       baseUrl: "http://b.example/v1",
       timeoutReadSeconds: 0.5,
       verifyTls: false,
+      // Sealed anew for where it goes now.
+      sealedCredential: after.sealedCredential,
     });
+    expect(openCredential(fixture.secrets, after)).toBe("sk-one");
     expect(await stored()).toEqual(after);
   });
 

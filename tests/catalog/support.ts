@@ -8,7 +8,7 @@ import { createCatalog } from "#catalog/catalog.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
-import { createSecretBox } from "#kernel/crypto.ts";
+import { createKeyring } from "#kernel/keyring.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
@@ -30,10 +30,10 @@ export interface TestCatalog {
 /** The real store in a folder of its own; only the clock and the ids are fakes. */
 export async function openTestCatalog(): Promise<TestCatalog> {
   const folder = mkdtempSync(join(tmpdir(), "catalog-test-"));
-  const secrets = createSecretBox(new Uint8Array(32).fill(1));
+  const secrets = createKeyring(new Uint8Array(32).fill(1));
   const clock = createTestClock();
   const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
-  const options = { path: join(folder, "catalog.db"), secretCheckValue: secrets.checkValue, clock, log };
+  const options = { path: join(folder, "catalog.db"), secrets, clock, log };
   const database = await openCatalogDatabase(options);
   const audited = async () => {
     const { rows } = await database.audit.listEvents({ limit: 500, offset: 0 });

@@ -154,13 +154,13 @@ export function startProxy(setup: Setup): Proxy {
 }
 
 export function toSnapshot(setup: Setup): CatalogSnapshot {
-  const provider: Provider = {
+  const unsealed: Provider = {
     id: "provider-1",
     name: "acme",
     wireFormat: "openai",
     baseUrl: setup.baseUrl,
     endpoints: {},
-    sealedCredential: sealCredential(secrets, "provider-1", CREDENTIAL),
+    sealedCredential: null,
     verifyTls: true,
     caPem: null,
     timeoutConnectSeconds: 5,
@@ -170,6 +170,9 @@ export function toSnapshot(setup: Setup): CatalogSnapshot {
     createdAtUs: 1,
     ...setup.provider,
   };
+  const isWithout = setup.provider?.sealedCredential === null;
+  const sealedCredential = isWithout ? null : sealCredential(secrets, unsealed, CREDENTIAL);
+  const provider: Provider = { ...unsealed, sealedCredential };
   const model: Model = {
     id: "model-1",
     alias: ALIAS,

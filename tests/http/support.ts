@@ -20,7 +20,8 @@ import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
-import { createSecretBox, type SecretBox } from "#kernel/crypto.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
+import { createKeyring } from "#kernel/keyring.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
@@ -56,7 +57,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const folder = mkdtempSync(join(tmpdir(), "lockport-http-"));
   const clock = createSystemClock();
   const ids = createSystemIds();
-  const secrets = createSecretBox(ids.randomBytes(32));
+  const secrets = createKeyring(ids.randomBytes(32));
   const logLines: string[] = [];
   const log = createLog({
     level: "debug",
@@ -65,7 +66,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     timestamp: () => "",
   });
   const path = join(folder, "catalog.db");
-  const database = await openCatalogDatabase({ path, secretCheckValue: secrets.checkValue, clock, log });
+  const database = await openCatalogDatabase({ path, secrets, clock, log });
   const lastUsed = new Map<string, number>();
   const keyUse = createKeyUse(
     {

@@ -15,7 +15,7 @@ import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/rel
 import type { SessionsDeps } from "#identity/sessions.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
-import { createSecretBox } from "#kernel/crypto.ts";
+import { createKeyring } from "#kernel/keyring.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
@@ -75,11 +75,11 @@ export interface TestIdentity {
 export async function openTestIdentity(): Promise<TestIdentity> {
   const folder = mkdtempSync(join(tmpdir(), "identity-test-"));
   const path = join(folder, "catalog.db");
-  const secrets = createSecretBox(new Uint8Array(32).fill(1));
+  const secrets = createKeyring(new Uint8Array(32).fill(1));
   const clock = createTestClock();
   const ids = createSystemIds();
   const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
-  const database = await openCatalogDatabase({ path, secretCheckValue: secrets.checkValue, clock, log });
+  const database = await openCatalogDatabase({ path, secrets, clock, log });
   const store = database.identity;
   const keyUseStore = createRecordedKeyUse();
   const keyUse = createKeyUse(keyUseStore, clock);

@@ -2,16 +2,17 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { createKeyring } from "#kernel/keyring.ts";
 import { readCatalogDatabase } from "#storage/sqlite/catalog/local-catalog.ts";
 import { findCatalogAge } from "#storage/sqlite/catalog/inspect.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
-import { createFakeClock, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
+import { createFakeClock, principal, toSecrets, silentLog } from "./support.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
 
 const read = (path: string) =>
   readCatalogDatabase({
     path,
-    secretCheckValue: SECRET_CHECK_VALUE,
+    secrets: toSecrets(),
     clock: createFakeClock(),
     log: silentLog,
   });
@@ -59,7 +60,7 @@ describe("a catalog that is opened to be read", () => {
     await (await engine.open()).close();
     const foreign = {
       path: engine.path,
-      secretCheckValue: "another",
+      secrets: createKeyring(new Uint8Array(32).fill(2)),
       clock: createFakeClock(),
       log: silentLog,
     };

@@ -1,13 +1,5 @@
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
-import {
-  apiKey,
-  boundModel,
-  createFakeClock,
-  principal,
-  provider,
-  SECRET_CHECK_VALUE,
-  silentLog,
-} from "./support.ts";
+import { apiKey, boundModel, createFakeClock, principal, provider, toSecrets, silentLog } from "./support.ts";
 
 /**
  * Another process that works on the same file, as a local command does. `open` waits for a line on stdin first, so that
@@ -23,7 +15,7 @@ if (command === "as-nobody") process.setuid?.(65_534);
 try {
   const database = await openCatalogDatabase({
     path,
-    secretCheckValue: SECRET_CHECK_VALUE,
+    secrets: toSecrets(),
     clock: createFakeClock(),
     log: silentLog,
   });

@@ -7,13 +7,13 @@ import { SetupError } from "#kernel/errors.ts";
 import { openStorage } from "#storage/sqlite/storage.ts";
 import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
 import { makeSchemaLater } from "../support/later-schema.ts";
-import { createTempDir, PAGE, principal, SECRET_CHECK_VALUE, silentLog } from "./support.ts";
+import { createTempDir, PAGE, principal, toSecrets, silentLog } from "./support.ts";
 
 const open = (folder: string) =>
   openStorage({
     databasePath: join(folder, "catalog.db"),
     dataDir: folder,
-    secretCheckValue: SECRET_CHECK_VALUE,
+    secrets: toSecrets(),
     ledgerSync: "interval",
     usageRetentionDays: null,
     clock: createSystemClock(),

@@ -7,13 +7,15 @@ import type { Provider } from "#catalog/provider.ts";
 import type { NewSecret } from "#identity/secret.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { createKeyring } from "#kernel/keyring.ts";
 import { createLog } from "#kernel/log.ts";
 import type { CatalogStores, LedgerReader, ServeOptions, Storage } from "#storage/engine.ts";
 import type { Attempts } from "../support/invariants.ts";
 
 export const START_US = 1_700_000_000_000_000;
 export const PAGE = { limit: 500, offset: 0 };
-export const SECRET_CHECK_VALUE = "check-value-of-the-tests";
+/** A keyring of its own for each opening, as processes have. */
+export const toSecrets = () => createKeyring(new Uint8Array(32).fill(1));
 
 export const silentLog = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
 

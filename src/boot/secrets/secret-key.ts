@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
+import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
-import { SECRET_KEY_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
+import { createKeyring, type Keyring } from "#kernel/keyring.ts";
+import { NEXT_SECRET_KEY_NAME, SECRET_KEY_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { createSecret, readSecret } from "./secret-file.ts";
 import { decodeSecretKey } from "#boot/settings/setting-values.ts";
@@ -38,6 +39,29 @@ export function findSecretKey(config: Config): Uint8Array | null {
   const path = join(config.dataDir, SECRET_KEY_NAME);
   const text = readSecret(path);
   return text === null ? null : requireSecretKey(text, path);
+}
+
+/**
+ * The keyring of a process that opens the catalog, with the secret of `loadSecretKey`. When another process rotates the
+ * secret, it is looked for where that process puts it.
+ */
+export function loadKeyring(config: Config, ids: Ids): Keyring {
+  return createKeyring(loadSecretKey(config, ids), (checkValue) => findSecretKeyOf(config, checkValue));
+}
+
+/** The secret key with this check value among those that there are; null when it is none of them. */
+function findSecretKeyOf(config: Config, checkValue: string): Uint8Array | null {
+  const path = join(config.dataDir, SECRET_KEY_NAME);
+  const texts = [readSecret(path), readSecret(toNextPath(config))];
+  const secrets = [config.secretKey, ...texts.map((text) => (text === null ? null : decodeSecretKey(text)))];
+  const isIt = (secret: Uint8Array | null) =>
+    secret !== null && createSecretBox(secret).checkValue === checkValue;
+  return secrets.find(isIt) ?? null;
+}
+
+/** Where a rotation keeps the next secret key until the catalog has it. */
+function toNextPath({ dataDir }: Pick<Config, "dataDir">): string {
+  return join(dataDir, NEXT_SECRET_KEY_NAME);
 }
 
 /** The 32 bytes of a key file's text. Throws a `SetupError` that names the file when it holds anything else. */

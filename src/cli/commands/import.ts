@@ -1,5 +1,4 @@
-import { openCredential, type Provider } from "#catalog/provider.ts";
-import type { SecretBox } from "#kernel/crypto.ts";
+import { findCredential } from "#catalog/provider.ts";
 import type { MatchKey } from "#interchange/litellm-providers.ts";
 import { type Installation, ask } from "#cli/installation/client.ts";
 import type { Command } from "commander";
@@ -84,13 +83,4 @@ async function openKeyMatch({ local }: Installation): Promise<MatchKey> {
     const stored = provider === null ? null : findCredential(secrets, provider);
     return stored === null ? null : stored === apiKey;
   };
-}
-
-/** Null also for one that does not open: `doctor` says that. */
-function findCredential(secrets: SecretBox, provider: Provider): string | null {
-  try {
-    return openCredential(secrets, provider);
-  } catch {
-    return null;
-  }
 }

@@ -3,6 +3,8 @@ export const CATALOG_NAME = "catalog.db";
 export const USAGE_NAME = "usage.db";
 export const JOURNAL_NAME = "journal";
 export const SECRET_KEY_NAME = "secret.key";
+/** The next one, while it is rotated. */
+export const NEXT_SECRET_KEY_NAME = "secret.key.next";
 export const ADMIN_PASSWORD_NAME = "admin-password";
 
 /** A database and what SQLite keeps beside it, which belongs to the file of its name and goes where that goes. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { sqliteEngine } from "#storage/sqlite/engine.ts";
 import { checkLedger } from "../../support/invariants.ts";
-import { createFakeClock, createTempDir, SECRET_CHECK_VALUE, silentLog, type Engine } from "../support.ts";
+import { createFakeClock, createTempDir, toSecrets, silentLog, type Engine } from "../support.ts";
 
 export interface SqliteEngine extends Engine {
   /** The catalog's file. */
@@ -19,7 +19,7 @@ export function createSqliteEngine(): SqliteEngine {
   const path = join(dir.path, "catalog.db");
   const clock = createFakeClock();
   const opened: { close(): void | Promise<void> }[] = [];
-  const options = { secretCheckValue: SECRET_CHECK_VALUE, clock, log: silentLog };
+  const options = { secrets: toSecrets(), clock, log: silentLog };
   const keep = <One extends { close(): void | Promise<void> }>(one: One): One => {
     opened.push(one);
     return one;

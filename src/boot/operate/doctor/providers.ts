@@ -59,8 +59,8 @@ async function toCheck(provider: Provider, outcome: ProbeOutcome, look: Provider
   if (outcome.kind === "sealed") {
     return toFailure(
       name,
-      "its credential does not open with the secret key",
-      `Set it again: ${set} --api-key-file FILE`,
+      "its credential was sealed for another address or with another secret key: something else than Lockport changed its row",
+      `Look at its base URL and set the key again: ${set} --base-url URL --api-key-file FILE`,
     );
   }
   if (outcome.kind === "failed") return toFailedStep(name, outcome, set);

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Clock } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
+import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
@@ -9,14 +10,16 @@ import { createConnection } from "./connection.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
+import { bindFormerCredentials } from "./former-credentials.ts";
+import { readSecretState, writeSecretState } from "./secret-state.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
 import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
 import { requireSound } from "#storage/sqlite/file/soundness.ts";
 
 export interface CatalogDatabaseOptions {
   readonly path: string;
-  /** `SecretBox.checkValue`: remembered by a new database, compared with by an existing one. */
-  readonly secretCheckValue: string;
+  /** Its check value is remembered by a new database, and compared with by an existing one. It follows the file's secrets. */
+  readonly secrets: Keyring;
   readonly clock: Clock;
   readonly log: Log;
   /**
@@ -35,13 +38,13 @@ export interface CatalogDatabase extends CatalogStores {
  * others commit at its next call. Throws SetupError for a file that cannot be used and for a secret that is not its own.
  */
 export async function openCatalogDatabase(options: CatalogDatabaseOptions): Promise<CatalogDatabase> {
-  const { path, secretCheckValue, clock, log } = options;
+  const { path, secrets, clock, log } = options;
   const client = openSqlite(path);
   try {
     const { applied, backupPath } = migrate(client, CATALOG_MIGRATIONS, {
       path,
       nowUs: clock.nowUs(),
-      seed: () => client.prepare(INSERT_CHECK_VALUE).run(SECRET_CHECK_KEY, secretCheckValue),
+      seed: () => writeSecretState(client, { checkValue: secrets.checkValue, sealedTokenKeys: [] }),
     });
     if (applied.length > 0)
       log.info("catalog schema brought up to date", { to: applied.at(-1) ?? "", backup: backupPath });
@@ -55,12 +58,13 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
 /** The stores of a connection whose schema is current. Throws a SetupError for a damaged file and for a secret that is not its own. */
 export function toCatalogDatabase(
   client: Database,
-  { path, secretCheckValue, clock, isServing = false }: Omit<CatalogDatabaseOptions, "log">,
+  { path, secrets, clock, isServing = false }: Omit<CatalogDatabaseOptions, "log">,
 ): CatalogDatabase {
   withSetupErrors(path, () => {
     // The catalog is curated by hand and small: reading it whole costs less than meeting a damaged page under load.
     requireSound(client, path, "quick_check");
-    requireOwnSecret(client, path, secretCheckValue);
+    requireOwnSecret(client, path, secrets);
+    bindFormerCredentials(client, secrets);
   });
   const connection = createConnection(client, clock, {
     freshness: isServing ? "turn" : "call",
@@ -75,20 +79,9 @@ export function toCatalogDatabase(
   };
 }
 
-/** The row of `meta` that remembers `SecretBox.checkValue`. */
-const SECRET_CHECK_KEY = "secret_check";
-const INSERT_CHECK_VALUE = "INSERT INTO meta (key, value) VALUES (?, ?)";
-
-/** The check value of the secret key that the catalog was made with; null when it has none. */
-export function readSecretCheckValue(client: Database): string | null {
-  const row = client
-    .query<{ value: string }, [string]>("SELECT value FROM meta WHERE key = ?")
-    .get(SECRET_CHECK_KEY);
-  return row?.value ?? null;
-}
-
-function requireOwnSecret(client: Database, path: string, secretCheckValue: string): void {
-  if (readSecretCheckValue(client) === secretCheckValue) return;
+function requireOwnSecret(client: Database, path: string, secrets: Keyring): void {
+  const state = readSecretState(client);
+  if (state?.checkValue === secrets.checkValue && secrets.follow(state)) return;
   throw new SetupError(
     "configuration",
     `The secret key is not the one that the database ${path} was made with: put the original secret.key or PROXY_SECRET_KEY back.`,

@@ -2,15 +2,16 @@ import { SetupError } from "#kernel/errors.ts";
 import { findPending } from "#storage/sqlite/file/migrate.ts";
 import type { CatalogFacts, DatabaseAge } from "#storage/engine.ts";
 import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
-import { readSecretCheckValue } from "./catalog-database.ts";
+import { hasFormerCredentials } from "./former-credentials.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
+import { readSecretState } from "./secret-state.ts";
 
 /** Whether there is a catalog, and of which age. Changes nothing. Throws a SetupError for a file that is damaged, foreign or newer. */
 export function findCatalogAge(path: string): DatabaseAge {
   if (!hasFile(path)) return "none";
   return withReader(path, (database) => {
     const pending = findPending(database, CATALOG_MIGRATIONS, path).length;
-    if (pending === 0) return "current";
+    if (pending === 0) return hasFormerCredentials(database) ? "older" : "current";
     return pending === CATALOG_MIGRATIONS.length ? "none" : "older";
   });
 }
@@ -21,8 +22,9 @@ export function inspectCatalog(path: string): CatalogFacts {
     const pending = findPending(database, CATALOG_MIGRATIONS, path);
     const last = CATALOG_MIGRATIONS.at(-1 - pending.length);
     if (last === undefined) throw toEmptyError(path);
-    const secretCheckValue = readSecretCheckValue(database);
-    return { schema: last.name, isCurrent: pending.length === 0, secretCheckValue };
+    const secretCheckValue = readSecretState(database)?.checkValue ?? null;
+    const isCurrent = pending.length === 0 && !hasFormerCredentials(database);
+    return { schema: last.name, isCurrent, secretCheckValue };
   });
 }
 

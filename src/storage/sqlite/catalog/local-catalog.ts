@@ -6,6 +6,7 @@ import {
   type CatalogDatabase,
   type CatalogDatabaseOptions,
 } from "./catalog-database.ts";
+import { hasFormerCredentials } from "./former-credentials.ts";
 import { findCatalogAge, toEmptyError } from "./inspect.ts";
 import { findPending, migrate } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
@@ -27,14 +28,14 @@ export async function readCatalogDatabase(options: CatalogDatabaseOptions): Prom
   try {
     const pending = withSetupErrors(path, () => findPending(client, CATALOG_MIGRATIONS, path));
     if (pending.length === CATALOG_MIGRATIONS.length) throw toEmptyError(path);
-    if (pending.length > 0) {
-      const copy = copyToMemory(client, path);
-      client.close(true);
-      client = copy;
-      migrate(client, CATALOG_MIGRATIONS, { path, nowUs: options.clock.nowUs(), isBackedUp: false });
-      client.run("PRAGMA query_only = ON");
-    }
-    return toCatalogDatabase(client, options);
+    if (pending.length === 0 && !hasFormerCredentials(client)) return toCatalogDatabase(client, options);
+    const copy = copyToMemory(client, path);
+    client.close(true);
+    client = copy;
+    migrate(client, CATALOG_MIGRATIONS, { path, nowUs: options.clock.nowUs(), isBackedUp: false });
+    const database = toCatalogDatabase(client, options);
+    client.run("PRAGMA query_only = ON");
+    return database;
   } catch (cause) {
     client.close(true);
     throw cause;
