@@ -56,6 +56,7 @@ export const ERROR_STATUS = {
   discovery_failed: 502,
   sso_exchange_failed: 502,
   sso_userinfo_failed: 502,
+  reports_busy: 503,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;

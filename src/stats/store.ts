@@ -127,6 +127,8 @@ export interface MissingPrices extends ReportNotes {
 /** Aborting drops a question that is still waiting, and the answer of one that is under way. */
 export interface ReportOptions {
   readonly signal?: AbortSignal;
+  /** The principal that asks: reports are read in turn by principals. */
+  readonly askerId?: string;
 }
 
 export interface RequestListOptions extends ReportOptions {
@@ -135,9 +137,9 @@ export interface RequestListOptions extends ReportOptions {
 }
 
 /**
- * Reports over the ledger, read away from the data plane on a read-only connection, one after the other. Each is bounded
- * before it starts; refusals are `range_too_large` (more than 1000 buckets, or more rows or sums to look at than a named limit) and
- * `internal_error` (too many questions waiting). An aborted one rejects with the signal's reason.
+ * Reports over the ledger, read away from the data plane on read-only connections, those of one principal one after the
+ * other. Each is bounded before it starts; refusals are `range_too_large` (more than 1000 buckets, or more rows or sums to look
+ * at than a named limit) and `reports_busy` (too many questions wait, or this one has waited too long). An aborted one rejects with the signal's reason.
  */
 export interface StatsStore {
   /** Newest first, with the exact total. A page may be longer than those of the interface. */

@@ -37,6 +37,7 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     code: "range_too_large",
     file: "ledger/series-groups.test.ts",
   },
+  { of: () => true, code: "reports_busy", file: "ledger/reader.test.ts" },
   { of: () => true, code: "too_many_changes", file: "http/change-rate.test.ts" },
   { of: ({ path }) => path.endsWith("/keys"), code: "too_many_keys", file: "http/my.test.ts" },
   {

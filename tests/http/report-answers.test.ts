@@ -43,6 +43,41 @@ const get = (path: string, headers: Record<string, string> = {}, init: RequestIn
 
 const encode = (...texts: string[]) => texts.map((text) => new TextEncoder().encode(text));
 
+test("every report is asked for in its caller's name, and one that waits too long is 503 reports_busy with retry-after", async () => {
+  const askers: (string | undefined)[] = [];
+  const busy = (...given: readonly unknown[]) => {
+    const options = given.at(-1) as ReportOptions;
+    askers.push(options.askerId);
+    return Promise.reject(new ProxyError("reports_busy", "Try again.", { retryAfterSeconds: 5 }));
+  };
+  await start({
+    listRequests: busy,
+    readSeries: busy,
+    readGroupedSeries: busy,
+    readSummary: busy,
+    readFacets: busy,
+    readErrors: busy,
+    readMissingPrices: busy,
+  });
+  const reports = harness.routes.filter(({ path }) =>
+    /^\/(stats|my\/usage|admin\/v1\/(usage|requests))/.test(path),
+  );
+  for (const { path } of reports) {
+    for (const [query, headers] of [
+      ["", {}],
+      ["?group_by=model", {}],
+      ["", CSV],
+    ] as const) {
+      const refused = await get(path + query, headers);
+      expect(refused.headers.get("retry-after")).toBe("5");
+      await expectError(refused, { status: 503, code: "reports_busy" });
+    }
+  }
+  expect(reports.length).toBe(11);
+  expect(new Set(askers)).toEqual(new Set([harness.adminId]));
+  expect(askers).toHaveLength(3 * reports.length);
+});
+
 describe("a report for another window than was asked for, or without all of its rows", () => {
   test.each([
     ["/stats/series"],

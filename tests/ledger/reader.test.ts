@@ -10,7 +10,8 @@ import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeU
 
 const READER_WORKER = new URL("../../src/storage/sqlite/ledger/reader-worker.ts", import.meta.url);
 const PAGE = { limit: 10, offset: 0 };
-const QUERIES_WAITING_MAX = 1000;
+const REPORTS_WAITING_MAX = 1000;
+const REPORTS_WAITING_PER_ASKER_MAX = 50;
 const LOOKUPS_WAITING_MAX = 1000;
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-reader-"));
@@ -32,22 +33,29 @@ afterEach(async () => {
   globalThis.Worker = RealWorker;
 });
 
-/** A client whose Worker notes what it is asked. */
-function createClient(path = databasePath) {
+/** A client whose Workers note what they are asked. */
+function createClient(path = databasePath, waitMsMax: number | null = null) {
   const asked: string[] = [];
+  const limits: number[] = [];
   globalThis.Worker = class extends RealWorker {
     override postMessage(...message: [any, any?]): void {
-      if (message[0].kind === "ask") asked.push(message[0].asked.kind);
+      if (message[0].kind === "ask") {
+        const { kind, question } = message[0].asked;
+        asked.push(kind);
+        limits.push(question.page?.limit);
+      }
       super.postMessage(...message);
     }
   };
   const { log, lines } = createTestLog();
-  const client = new ReaderClient({ workerUrl: READER_WORKER, databasePath: path, log });
+  const client = new ReaderClient({ workerUrl: READER_WORKER, databasePath: path, log, waitMsMax });
   open.push(client);
-  return { client, asked, lines };
+  return { client, asked, limits, lines };
 }
 
 const LIST = { kind: "listRequests", question: { query: EVERYTHING, page: PAGE } } as const;
+const list = (limit: number) =>
+  ({ kind: "listRequests", question: { query: EVERYTHING, page: { limit, offset: 0 } } }) as const;
 const LAST_USED = { kind: "loadLastUsed", question: { ids: [] } } as const;
 
 function askSeries(query: StatsQuery) {
@@ -62,14 +70,14 @@ async function causeOf(promise: Promise<unknown>): Promise<unknown> {
 }
 
 describe("the reader", () => {
-  test("answers each question with its own answer, one at a time and in the order of asking", async () => {
+  test("answers each question with its own answer, an asker's reports one at a time and in the order of asking", async () => {
     const { client, asked } = createClient();
     const [page, uses, series] = await Promise.all([
       client.ask(LIST),
       client.ask(LAST_USED),
       client.ask(askSeries(EVERYTHING)),
-      // Asked by now is the first question alone.
-      Promise.resolve().then(() => expect(asked).toEqual(["listRequests"])),
+      // Asked by now is the first report alone; a look-up does not wait for it.
+      Promise.resolve().then(() => expect(asked).toEqual(["listRequests", "loadLastUsed"])),
     ]);
     expect(page).toMatchObject({ total: 1, snapped: null, truncated: false });
     expect(uses).toEqual(new Map());
@@ -112,33 +120,99 @@ describe("the reader", () => {
     expect(lines[0]).toContain("SQLITE_CANTOPEN");
   });
 
-  test("refuses questions past the limit of those that wait, and takes them again when some were answered", async () => {
-    const { client } = createClient();
-    const waiting = Array.from({ length: QUERIES_WAITING_MAX }, () => client.ask(LIST));
-    expect(client.waitingCount).toBe(QUERIES_WAITING_MAX);
-    expect(await causeOf(client.ask(LIST))).toMatchObject({ code: "internal_error" });
+  test("refuses reports past the limit of those that wait as reports_busy, and takes them again when some were answered", async () => {
+    const { client, lines } = createClient();
+    const ask = (asker: number) => client.ask(LIST, { askerId: `${asker}` });
+    const waiting = Array.from({ length: REPORTS_WAITING_MAX }, (_, asker) => ask(asker));
+    expect(client.waitingCount).toBe(REPORTS_WAITING_MAX);
+    for (let round = 0; round < 3; round += 1) {
+      const cause = await causeOf(ask(REPORTS_WAITING_MAX));
+      expect(cause).toMatchObject({ code: "reports_busy", status: 503, retryAfterSeconds: 5 });
+    }
+    expect(lines).toEqual([expect.stringContaining("too many questions are waiting")]);
     await Promise.all(waiting);
     expect((await client.ask(LIST)).total).toBe(1);
   });
 
-  test("says refusals past the limit once in a while only, as a warning", async () => {
-    const { client, lines } = createClient();
-    const waiting = Array.from({ length: QUERIES_WAITING_MAX }, () => client.ask(LIST));
-    for (let round = 0; round < 3; round += 1) {
-      expect(await causeOf(client.ask(LIST))).toMatchObject({ code: "internal_error", isLogged: true });
-    }
-    expect(lines).toEqual([expect.stringContaining("too many questions are waiting")]);
+  test("refuses one asker's reports past its own limit, and takes another's", async () => {
+    const { client } = createClient();
+    const waiting = Array.from({ length: REPORTS_WAITING_PER_ASKER_MAX }, (_, index) =>
+      client.ask(list(index + 1)),
+    );
+    expect(await causeOf(client.ask(LIST))).toMatchObject({ code: "reports_busy" });
+    expect((await client.ask(LIST, { askerId: "other" })).total).toBe(1);
     await Promise.all(waiting);
+  });
+
+  test("takes reports in turn by asker: one that asks many holds up nobody else", async () => {
+    const { client, limits } = createClient();
+    const loop = Array.from({ length: 20 }, (_, index) => client.ask(list(index + 1), { askerId: "loop" }));
+    const others = ["ann", "bob", "cid"].map((askerId, index) => client.ask(list(101 + index), { askerId }));
+    await Promise.all(others);
+    // Two are read at a time, and those of "loop" one at a time.
+    expect(limits.slice(0, 2)).toEqual([1, 101]);
+    expect(limits.indexOf(102)).toBeLessThanOrEqual(3);
+    expect(limits.indexOf(103)).toBeLessThanOrEqual(5);
+    await Promise.all(loop);
+    expect(limits.filter((limit) => limit <= 20)).toEqual(
+      Array.from({ length: 20 }, (_, index) => index + 1),
+    );
+  });
+
+  test("asks equal questions that wait once, for all of their askers, and never shares one that is being read", async () => {
+    const { client, limits } = createClient();
+    const ask = (askerId: string) => client.ask(list(7), { askerId });
+    const first = [client.ask(list(1), { askerId: "x" }), client.ask(list(2), { askerId: "y" })];
+    const abort = new AbortController();
+    const gone = causeOf(client.ask(list(7), { askerId: "ann", signal: abort.signal }));
+    const shared = ["ann", "bob", "cid", "bob"].map(ask);
+    abort.abort(new Error("gone"));
+    expect(await gone).toMatchObject({ message: "gone" });
+    await Promise.all(first);
+    // It is being read now: what has ended since is not in it.
+    expect(limits).toEqual([1, 2, 7]);
+    const later = ask("dan");
+    expect((await Promise.all([...shared, later])).map(({ total }) => total)).toEqual([1, 1, 1, 1, 1]);
+    expect(limits).toEqual([1, 2, 7, 7]);
+  });
+
+  test("tells questions apart by their windows, and not by the moment of asking", async () => {
+    const { client, asked } = createClient();
+    const ask = (nowUs: number, sinceUs: number) =>
+      client.ask({
+        kind: "readSeries",
+        question: { ...EVERYTHING, window: { sinceUs, untilUs: null }, bucket: "day", nowUs },
+      });
+    const blocking = client.ask(LIST);
+    const answers = await Promise.all([
+      ask(NEW_YEAR_US, NEW_YEAR_US),
+      ask(NEW_YEAR_US + DAY_US, NEW_YEAR_US),
+      ask(NEW_YEAR_US, NEW_YEAR_US - DAY_US),
+    ]);
+    await blocking;
+    // The newest moment counts for both.
+    expect(answers.map(({ buckets }) => buckets.length)).toEqual([2, 2, 2]);
+    expect(asked).toEqual(["listRequests", "readSeries", "readSeries"]);
+  });
+
+  test("gives up after the longest wait as reports_busy, wherever the question is by then", async () => {
+    const { client, asked } = createClient(databasePath, 5);
+    const before = () => new Promise<void>(() => {});
+    expect(await causeOf(client.ask(LIST, { before }))).toMatchObject({ code: "reports_busy", status: 503 });
+    expect(client.waitingCount).toBe(0);
+    expect(asked).toEqual([]);
   });
 
   test("answers look-ups before the reports that wait, and also when those are too many", async () => {
     const { client, asked } = createClient();
-    const waiting = Array.from({ length: QUERIES_WAITING_MAX }, () => client.ask(LIST));
+    const waiting = Array.from({ length: REPORTS_WAITING_MAX }, (_, asker) =>
+      client.ask(LIST, { askerId: `${asker}` }),
+    );
     expect(await client.ask(LAST_USED)).toEqual(new Map());
-    expect(asked.slice(0, 2)).toEqual(["listRequests", "loadLastUsed"]);
+    expect(asked.slice(0, 3)).toEqual(["listRequests", "listRequests", "loadLastUsed"]);
     await Promise.all(waiting);
-    const lookups = Array.from({ length: LOOKUPS_WAITING_MAX + 1 }, () => client.ask(LAST_USED));
-    expect(await causeOf(client.ask(LAST_USED))).toMatchObject({ code: "internal_error" });
+    const lookups = Array.from({ length: LOOKUPS_WAITING_MAX }, () => client.ask(LAST_USED));
+    expect(await causeOf(client.ask(LAST_USED))).toMatchObject({ code: "reports_busy" });
     await Promise.all(lookups);
   });
 
@@ -146,14 +220,13 @@ describe("the reader", () => {
     const { client, asked } = createClient();
     const gate = Promise.withResolvers<void>();
     const before = () => gate.promise;
-    const waiting = Array.from({ length: QUERIES_WAITING_MAX }, () => client.ask(LIST, { before }));
-    expect(client.waitingCount).toBe(QUERIES_WAITING_MAX);
-    expect(await causeOf(client.ask(LIST, { before }))).toMatchObject({ code: "internal_error" });
+    const waiting = Array.from({ length: REPORTS_WAITING_PER_ASKER_MAX }, () => client.ask(LIST, { before }));
+    expect(client.waitingCount).toBe(REPORTS_WAITING_PER_ASKER_MAX);
+    expect(await causeOf(client.ask(LIST, { before }))).toMatchObject({ code: "reports_busy" });
     expect(await client.ask(LAST_USED)).toEqual(new Map());
     expect(asked).toEqual(["loadLastUsed"]);
     gate.resolve();
     await Promise.all(waiting);
-    expect(asked.length).toBe(QUERIES_WAITING_MAX + 1);
   });
 
   test("refuses a question that cannot be put to a Worker, and asks the next one", async () => {

@@ -49,6 +49,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         access: "caller",
         summary: "One's own keys",
         answer: json(200, listOf("keys", KeyView), { keys: [KEY] }),
+        errors: ["reports_busy"],
       }),
     )
     .delete(
@@ -98,6 +99,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         answer: json(200, listOf("relay_tokens", RelayTokenView), { relay_tokens: [TOKEN] }, [
           "x-proxy-relay",
         ]),
+        errors: ["reports_busy"],
       }),
     )
     .delete(

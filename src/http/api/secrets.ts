@@ -54,6 +54,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         summary: "Everybody's keys",
         query: OWNER_QUERY,
         answer: json(200, pageOf("keys", AdminKeyView), { keys: [KEY], ...PAGE }),
+        errors: ["reports_busy"],
       }),
     )
     .delete(
@@ -81,6 +82,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         summary: "Everybody's relay tokens",
         query: OWNER_QUERY,
         answer: json(200, pageOf("relay_tokens", AdminRelayTokenView), { relay_tokens: [TOKEN], ...PAGE }),
+        errors: ["reports_busy"],
       }),
     )
     .delete(

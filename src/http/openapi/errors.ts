@@ -57,4 +57,6 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   discovery_failed: "The provider answered an error, or no list of models.",
   sso_exchange_failed: "The identity provider did not redeem the code, or cannot be asked.",
   sso_userinfo_failed: "The identity provider did not give user information.",
+  reports_busy:
+    "Too many reports are being made, or this one takes too long; `retry-after` says when to ask again.",
 };

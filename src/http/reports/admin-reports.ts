@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Guard } from "#http/door/guard.ts";
-import { parseTeamQuery, queryOf, toJsonReport } from "./report.ts";
+import { parseTeamQuery, queryOf, toJsonReport, toReportOptions } from "./report.ts";
 import { MissingPrices, UsageByPrincipal } from "#http/schemas/reports.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
 import { FILTER_ERRORS, FILTER_QUERY, REQUEST_LOG, reportAnswer, SERIES, tableAnswer } from "./declared.ts";
@@ -23,8 +23,8 @@ export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestL
     .use(guard)
     .get(
       "/usage/summary",
-      async ({ request }) =>
-        await reports.summary(request, await parse(request), {
+      async ({ request, caller }) =>
+        await reports.summary({ request, caller }, await parse(request), {
           grouping: "admin",
           filename: "usage-by-principal.csv",
         }),
@@ -50,15 +50,15 @@ export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestL
     )
     .get(
       "/usage/series",
-      async ({ request }) => await reports.series(request, await parse(request)),
+      async ({ request, caller }) => await reports.series({ request, caller }, await parse(request)),
       route({ access: "admin", ...SERIES }),
     )
     .get(
       "/usage/missing-prices",
-      async ({ request }) => {
+      async ({ request, caller }) => {
         const snapshot = await deps.catalog.snapshot();
         const asked = parseTeamQuery(queryOf(request), snapshot);
-        const found = await deps.stats.readMissingPrices(asked, { signal: request.signal });
+        const found = await deps.stats.readMissingPrices(asked, toReportOptions({ request, caller }));
         return toJsonReport(toMissingPricesView(found, snapshot), found);
       },
       route({
@@ -85,7 +85,7 @@ export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestL
     )
     .get(
       "/requests",
-      ({ request }) => requestLog.answer(request),
+      ({ request, caller }) => requestLog.answer({ request, caller }),
       route({ access: "admin", ...REQUEST_LOG }),
     );
 }

@@ -148,7 +148,7 @@ function toJson<Schema extends TSchema>(schema: Schema, example: unknown): Conte
   return { type: "application/json", schema, example };
 }
 
-export const FILTER_ERRORS = ["invalid_date", "invalid_outcome", "invalid_request"] as const;
+export const FILTER_ERRORS = ["invalid_date", "invalid_outcome", "invalid_request", "reports_busy"] as const;
 export const BUCKET_ERRORS = ["invalid_bucket", "range_too_large"] as const;
 
 /** The series of the whole team, without groups. */

@@ -16,7 +16,7 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
     .get(
       "/usage",
       ({ request, caller }) =>
-        reports.summary(request, parseOwnQuery(queryOf(request), caller.principal.id), {
+        reports.summary({ request, caller }, parseOwnQuery(queryOf(request), caller.principal.id), {
           grouping: "own",
           filename: "my-usage.csv",
         }),
@@ -36,14 +36,14 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
             },
           ],
         }),
-        errors: ["invalid_date"],
+        errors: ["invalid_date", "reports_busy"],
       }),
     )
     .get(
       "/usage/series",
       ({ request, caller }) =>
         reports.groupedSeries(
-          request,
+          { request, caller },
           parseOwnQuery(queryOf(request), caller.principal.id),
           OWN_GROUP_FIELDS,
         ),
@@ -51,7 +51,7 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
         access: "caller",
         summary: "One's own usage over time",
         ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),
-        errors: ["invalid_request", "invalid_date", ...BUCKET_ERRORS],
+        errors: ["invalid_request", "invalid_date", "reports_busy", ...BUCKET_ERRORS],
       }),
     );
 }

@@ -1,9 +1,27 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { Caller } from "#identity/caller.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { parseBucket, planBuckets, type Bucket } from "#stats/bucket.ts";
 import { EVERY_PROVIDER, NO_FILTER, parseUsageFilter, toProviderIds, type Window } from "#stats/filter.ts";
-import type { EncodedReport, ReportContext, ReportFormat, ReportNotes, StatsQuery } from "#stats/store.ts";
+import type {
+  EncodedReport,
+  ReportContext,
+  ReportFormat,
+  ReportNotes,
+  ReportOptions,
+  StatsQuery,
+} from "#stats/store.ts";
 import { parseWindow } from "#stats/window.ts";
+
+/** What a handler knows of the one that asks for a report. */
+export interface Asking {
+  readonly request: Request;
+  readonly caller: Caller;
+}
+
+export function toReportOptions({ request, caller }: Asking): ReportOptions {
+  return { signal: request.signal, askerId: caller.principal.id };
+}
 
 /** The query string of a report, as it was sent: a `tag` may occur more than once. */
 export function queryOf(request: Request): URLSearchParams {

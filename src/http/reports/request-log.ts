@@ -8,7 +8,14 @@ import { toProviderName } from "#stats/grouping.ts";
 import type { ReportContext, ReportNotes, RequestLogRow, StatsStore } from "#stats/store.ts";
 import { negotiateFormat } from "./accept.ts";
 import { pageView } from "#http/door/paging.ts";
-import { parseTeamQuery, queryOf, toReportContext, toReportHeaders } from "./report.ts";
+import {
+  type Asking,
+  parseTeamQuery,
+  queryOf,
+  toReportContext,
+  toReportHeaders,
+  toReportOptions,
+} from "./report.ts";
 import { toRequestView, type NamedRequestRow } from "#views/reports.ts";
 import { toRequestCsv } from "./request-csv.ts";
 import { streamRequestCsv } from "./request-stream.ts";
@@ -23,7 +30,7 @@ export interface RequestLogDeps {
 
 export interface RequestLog {
   /** Throws `invalid_outcome`, `invalid_date` and `invalid_request`. */
-  answer(request: Request): Promise<Response>;
+  answer(asking: Asking): Promise<Response>;
 }
 
 const NO_NOTES: ReportNotes = { snapped: null, truncated: false };
@@ -37,7 +44,8 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
   const deadlines = createDeadlines(() => clock.monotonicMs());
 
   return {
-    async answer(request) {
+    async answer(asking) {
+      const { request } = asking;
       const query = queryOf(request);
       const snapshot = await catalog.snapshot();
       const asked = parseTeamQuery(query, snapshot);
@@ -55,14 +63,17 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
           stats,
           join: (rows) => joinNames(rows, context, identity),
           caller: request,
+          askerId: asking.caller.principal.id,
           deadlines,
           log,
         });
         return new Response(body, { headers: toHeaders(notes) });
       }
-      const report: Paged<RequestLogRow> & ReportNotes = await stats.listRequests(asked, page, {
-        signal: request.signal,
-      });
+      const report: Paged<RequestLogRow> & ReportNotes = await stats.listRequests(
+        asked,
+        page,
+        toReportOptions(asking),
+      );
       const rows = await joinNames(report.rows, context, identity);
       const body =
         format === "csv"

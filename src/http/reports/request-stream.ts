@@ -17,6 +17,8 @@ export interface RequestCsvOptions {
   readonly join: (rows: readonly RequestLogRow[]) => Promise<readonly NamedRequestRow[]>;
   /** Nothing more is read once it hangs up. */
   readonly caller: Caller;
+  /** The principal that asks. */
+  readonly askerId: string;
   readonly deadlines: Deadlines;
   readonly log: Log;
 }
@@ -29,7 +31,7 @@ export interface RequestCsvOptions {
 export async function streamRequestCsv(
   options: RequestCsvOptions,
 ): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly notes: ReportNotes }> {
-  const { asked, stats, join, caller, deadlines, log } = options;
+  const { asked, stats, join, caller, askerId, deadlines, log } = options;
   const cancellation = new Cancellation(caller, { limits: deadlines });
   const { signal } = cancellation;
   const encoder = new TextEncoder();
@@ -41,7 +43,7 @@ export async function streamRequestCsv(
     const report = await stats.listRequests(
       { ...asked, window },
       { limit: SLICE_ROWS, offset: 0 },
-      { signal, isTotalWanted: false },
+      { signal, askerId, isTotalWanted: false },
     );
     const last = report.rows.at(-1);
     hasMore = report.rows.length === SLICE_ROWS;

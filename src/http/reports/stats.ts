@@ -24,6 +24,7 @@ import {
   toJsonHeaders,
   toJsonReport,
   toReportContext,
+  toReportOptions,
 } from "./report.ts";
 import { toFacetsView } from "#views/reports.ts";
 import { ErrorsReport, Facets, TeamUsage } from "#http/schemas/reports.ts";
@@ -104,9 +105,9 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
     .use(guard)
     .get(
       "/series",
-      async ({ request }) =>
+      async ({ request, caller }) =>
         reports.groupedSeries(
-          request,
+          { request, caller },
           parseTeamQuery(queryOf(request), await catalog.snapshot()),
           GROUP_FIELDS,
         ),
@@ -114,8 +115,8 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
     )
     .get(
       "/summary",
-      async ({ request }) =>
-        reports.summary(request, parseTeamQuery(queryOf(request), await catalog.snapshot()), {
+      async ({ request, caller }) =>
+        reports.summary({ request, caller }, parseTeamQuery(queryOf(request), await catalog.snapshot()), {
           grouping: "team",
           filename: "usage-summary.csv",
         }),
@@ -129,17 +130,17 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
     )
     .get(
       "/requests",
-      ({ request }) => requestLog.answer(request),
+      ({ request, caller }) => requestLog.answer({ request, caller }),
       route({ access: "caller", ...REQUEST_LOG }),
     )
     .get(
       "/requests/facets",
-      async ({ request }) => {
+      async ({ request, caller }) => {
         const query = queryOf(request);
         const snapshot = await catalog.snapshot();
         const asked = parseTeamQuery(query, snapshot);
         const context = toReportContext(snapshot, clock.nowUs());
-        const facets = await stats.readFacets({ ...asked, context }, { signal: request.signal });
+        const facets = await stats.readFacets({ ...asked, context }, toReportOptions({ request, caller }));
         const keyNames = await identity.keys.findNames(facets.keyIds.map(({ id }) => id));
         const includeCounts = query.get("counts") === "1";
         return toJsonReport(toFacetsView(facets, { keyNames, includeCounts }), facets);
@@ -154,13 +155,16 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
     )
     .get(
       "/errors",
-      async ({ request }) => {
+      async ({ request, caller }) => {
         const query = queryOf(request);
         const snapshot = await catalog.snapshot();
         const asked = parseTeamQuery(query, snapshot);
         const context = toReportContext(snapshot, clock.nowUs());
         const bucket = parseSeriesBucket(query, asked.window, context.nowUs);
-        const report = await stats.readErrors({ ...asked, bucket, context }, { signal: request.signal });
+        const report = await stats.readErrors(
+          { ...asked, bucket, context },
+          toReportOptions({ request, caller }),
+        );
         return toEncodedResponse(report, toJsonHeaders(report));
       },
       route({

@@ -1,208 +1,210 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { Log } from "#kernel/log.ts";
-import { describeCause } from "#kernel/log.ts";
-import type { AnswerOf, Asked, AskedAs, QuestionKind, ReaderCommand, ReaderReply } from "./messages.ts";
-import { hasRoomForWorker, WorkerThread } from "./worker-thread.ts";
+import type { AnswerOf, Asked, AskedAs, QuestionKind } from "./messages.ts";
+import { type Question, QuestionQueue } from "./question-queue.ts";
+import { type Answered, ReaderThread, type ReaderThreadOptions } from "./reader-thread.ts";
 
-/** Reports run one after the other; more than this waiting are refused. */
-const QUERIES_WAITING_MAX = 1000;
-/** Look-ups go before reports and take about a millisecond; more than this waiting are refused. */
+/**
+ * One reads a long report while the other answers everybody else: a principal has one report read at a time. The second is
+ * started when it is needed.
+ */
+const THREADS_MAX = 2;
+/** Reports that may wait, of all principals. */
+const REPORTS_WAITING_MAX = 1000;
+/** Reports of one principal that may wait. A page asks fewer than ten at once. */
+const REPORTS_WAITING_PER_ASKER_MAX = 50;
+/** Look-ups go before reports and take about a millisecond. */
 const LOOKUPS_WAITING_MAX = 1000;
 /** Refusals come in crowds: one line in the log stands for those of this long. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
+const RETRY_AFTER_SECONDS = 5;
 
-interface Waiting {
-  readonly id: number;
-  readonly asked: Asked<QuestionKind>;
+/** One that waits for an answer. */
+interface Asker {
+  readonly askerId: string;
   // A method, so that one that takes only the answer of its own question fits: the Worker answers what it was asked.
   resolve(answer: AnswerOf<QuestionKind>): void;
   readonly reject: (cause: unknown) => void;
 }
 
-export interface ReaderClientOptions {
-  /** The file of the engine's reader Worker. */
-  readonly workerUrl: URL;
-  readonly databasePath: string;
-  readonly log: Log;
+export interface ReaderClientOptions extends ReaderThreadOptions {
+  /** How long an answer may take, the wait for its turn included; null for ever. */
+  readonly waitMsMax: number | null;
 }
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
+  /** The principal that asks; those without one are one. */
+  readonly askerId?: string | undefined;
   /** Waited for before the question takes its place in the queue; counted and abortable like the rest of the wait. */
   readonly before?: () => Promise<unknown>;
 }
 
 /**
- * Asks the reader Worker, which is started at the first question, one question at a time: look-ups first, reports in the
- * order in which they came. Its refusals arrive as they were thrown; whatever else goes wrong is `internal_error`.
+ * Asks the reader Workers: look-ups first, reports in turn by the principals that ask. Equal questions that wait are asked
+ * once; one that is being read may be older than what its next asker has seen end, so that it is not shared any more. Throws
+ * `reports_busy` for one that is too many or waits too long. The Workers' refusals arrive as they were thrown; whatever else
+ * goes wrong is `internal_error`.
  */
 export class ReaderClient {
   readonly #options: ReaderClientOptions;
+  readonly #threads: readonly ReaderThread<Asker>[];
   /** What waits for something else before it is queued. */
-  readonly #arriving = new Set<Waiting>();
-  readonly #reports: Waiting[] = [];
-  readonly #lookups: Waiting[] = [];
-  /** What the Worker is reading; it stays until the answer comes, even when the caller has gone. */
-  #current: Waiting | null = null;
-  #thread: WorkerThread<ReaderCommand, ReaderReply> | null = null;
-  #lastId = 0;
+  readonly #arriving = new Set<Asker>();
+  readonly #reports: Waiting = { queue: new QuestionQueue(), askers: new Set() };
+  readonly #lookups: Waiting = { queue: new QuestionQueue(), askers: new Set() };
   #isStopped = false;
   #refusalLoggedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ReaderClientOptions) {
     this.#options = options;
+    this.#threads = Array.from(
+      { length: THREADS_MAX },
+      () =>
+        new ReaderThread<Asker>(options, {
+          onAnswer: (question, reply) => this.#settle(question, reply),
+          onFree: () => this.#askNext(),
+        }),
+    );
   }
 
   /**
    * Aborting rejects at once with the signal's reason: a question that waits is never asked, the answer of one that is being
-   * read is dropped.
+   * read is dropped, unless others wait for it.
    */
   async ask<Kind extends QuestionKind>(
     asked: AskedAs<Kind>,
-    { signal, before }: AskOptions = {},
+    { signal, before, askerId = "" }: AskOptions = {},
   ): Promise<AnswerOf<Kind>> {
     signal?.throwIfAborted();
-    this.#refuseTooMany(asked.kind);
-    this.#lastId += 1;
+    const waiting = asked.kind === "loadLastUsed" ? this.#lookups : this.#reports;
+    this.#refuseTooMany(waiting, askerId);
     const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<Kind>>();
-    const waiting: Waiting = { id: this.#lastId, asked, resolve, reject };
-    const onAbort = () => {
-      reject(signal?.reason);
-      this.#drop(waiting);
+    const asker: Asker = { askerId, resolve, reject };
+    waiting.askers.add(asker);
+    const leave = (reason: unknown) => {
+      reject(reason);
+      waiting.askers.delete(asker);
+      this.#arriving.delete(asker);
+      waiting.queue.drop(asker);
     };
+    const onAbort = () => leave(signal?.reason);
     signal?.addEventListener("abort", onAbort);
-    if (before === undefined) this.#enqueue(waiting);
-    else void this.#enqueueAfter(before, waiting);
+    const { waitMsMax } = this.#options;
+    const timer = waitMsMax === null ? null : setTimeout(() => leave(toBusy()), waitMsMax);
+    const enqueue = () => this.#enqueue(waiting.queue, asker, asked);
+    if (before === undefined) enqueue();
+    else void this.#enqueueAfter(before, asker, enqueue);
     try {
       return await promise;
     } finally {
+      if (timer !== null) clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
+      waiting.askers.delete(asker);
     }
   }
 
-  /** Questions that were not answered yet, the one that is being read included. */
+  /** Askers that were not answered yet. */
   get waitingCount(): number {
-    const queued = this.#reports.length + this.#lookups.length;
-    return this.#arriving.size + queued + (this.#current === null ? 0 : 1);
+    return this.#reports.askers.size + this.#lookups.askers.size;
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.#thread?.stop({ kind: "close" });
-    this.#refuseAll();
+    await Promise.all(this.#threads.map((thread) => thread.stop()));
+    for (const { askers, queue } of [this.#reports, this.#lookups]) {
+      queue.clear();
+      for (const { reject } of askers) reject(toRefusal("The report could not be read. Try again."));
+      askers.clear();
+    }
+    this.#arriving.clear();
   }
 
-  /** The question that is being read counts as a report, whatever it is. */
-  #refuseTooMany(kind: QuestionKind): void {
-    const isLookup = isLookupKind(kind);
-    const waiting = isLookup ? this.#lookups.length : this.waitingCount - this.#lookups.length;
-    if (waiting < (isLookup ? LOOKUPS_WAITING_MAX : QUERIES_WAITING_MAX)) return;
+  #refuseTooMany({ askers }: Waiting, askerId: string): void {
+    const isLookup = askers === this.#lookups.askers;
+    const isFull = askers.size >= (isLookup ? LOOKUPS_WAITING_MAX : REPORTS_WAITING_MAX);
+    const countOfAsker = () => [...askers].filter((one) => one.askerId === askerId).length;
+    if (!isFull && (isLookup || countOfAsker() < REPORTS_WAITING_PER_ASKER_MAX)) return;
     const nowMs = performance.now();
     if (nowMs - this.#refusalLoggedMs >= REFUSAL_LOG_INTERVAL_MS) {
       this.#refusalLoggedMs = nowMs;
-      this.#options.log.warn("usage reader: too many questions are waiting, more are refused", { waiting });
+      this.#options.log.warn("usage reader: too many questions are waiting, more are refused", {
+        waiting: askers.size,
+      });
     }
-    throw new ProxyError("internal_error", "Too many reports are being made. Try again.", { isLogged: true });
+    throw toBusy();
   }
 
-  async #enqueueAfter(before: () => Promise<unknown>, waiting: Waiting): Promise<void> {
-    this.#arriving.add(waiting);
+  async #enqueueAfter(before: () => Promise<unknown>, asker: Asker, enqueue: () => void): Promise<void> {
+    this.#arriving.add(asker);
     try {
       await before();
-      if (this.#arriving.has(waiting)) this.#enqueue(waiting);
+      if (this.#arriving.has(asker)) enqueue();
     } catch (cause) {
-      waiting.reject(cause);
+      asker.reject(cause);
     } finally {
-      this.#arriving.delete(waiting);
+      this.#arriving.delete(asker);
     }
   }
 
-  #enqueue(waiting: Waiting): void {
-    if (this.#isStopped || this.#thread?.isRunning === false) {
-      waiting.reject(toRefusal("The report could not be read. Try again."));
-    } else if (this.#thread === null && !hasRoomForWorker()) {
-      waiting.reject(toRefusal("Too many files are open. Try again later."));
-    } else {
-      (isLookupKind(waiting.asked.kind) ? this.#lookups : this.#reports).push(waiting);
-      this.#askNext();
+  #enqueue(queue: QuestionQueue<Asker>, asker: Asker, asked: Asked<QuestionKind>): void {
+    if (this.#isStopped) return asker.reject(toRefusal("The report could not be read. Try again."));
+    if (this.#threads.every((thread) => !thread.isUsable)) {
+      return asker.reject(toRefusal("The report could not be read. Try again later."));
     }
+    queue.add(asker, asked);
+    this.#askNext();
   }
 
-  #drop(waiting: Waiting): void {
-    this.#arriving.delete(waiting);
-    for (const queue of [this.#reports, this.#lookups]) {
-      const index = queue.indexOf(waiting);
-      if (index !== -1) queue.splice(index, 1);
-    }
-  }
-
+  /** A second thread is not started for a principal that has a report read by the first. */
   #askNext(): void {
-    while (this.#current === null) {
-      const next = this.#lookups.shift() ?? this.#reports.shift();
-      if (next === undefined) return;
-      try {
-        this.#thread ??= this.#startThread();
-        this.#thread.post({ kind: "ask", id: next.id, asked: next.asked });
-        this.#current = next;
-      } catch (cause) {
-        this.#options.log.error("usage reader: a question could not be asked", describeCause(cause));
-        next.reject(toRefusal("The report could not be read."));
+    if (this.#isStopped) return;
+    const isAllowed = (askerId: string) =>
+      this.#threads.every(({ reading }) => reading?.isLookup !== false || reading.askerId !== askerId);
+    for (const thread of this.#threads) {
+      while (thread.reading === null) {
+        const isLookup = !this.#lookups.queue.isEmpty;
+        const { queue } = isLookup ? this.#lookups : this.#reports;
+        const next = queue.next(isLookup ? () => true : isAllowed);
+        if (next === null || !thread.isUsable) break;
+        queue.take(next);
+        if (!thread.ask({ ...next, isLookup })) {
+          for (const { reject } of next.question.askers) reject(toRefusal("The report could not be read."));
+        }
       }
     }
   }
 
-  #startThread(): WorkerThread<ReaderCommand, ReaderReply> {
-    const { workerUrl, databasePath, log } = this.#options;
-    const thread = new WorkerThread<ReaderCommand, ReaderReply>({
-      name: "usage reader",
-      url: workerUrl,
-      log,
-      start: { kind: "start", databasePath },
-      onReply: (reply) => this.#settle(reply),
-      onEnded: (willRestart) => {
-        if (!willRestart) this.#thread = null;
-        // What killed it may have been the question: only the caller asks it again.
-        this.#refuseAll();
-      },
-      onRestart: () => {},
-    });
-    return thread;
-  }
-
-  #settle(reply: ReaderReply): void {
-    if (reply.kind === "ready" || reply.kind === "closed") return;
-    const current = this.#current;
-    if (current === null || current.id !== reply.id) return;
-    this.#current = null;
-    if (reply.kind === "answer") {
-      current.resolve(reply.answer);
-    } else if (reply.kind === "refused") {
-      const { code, message, param } = reply;
-      current.reject(new ProxyError(code, message, param === null ? {} : { param }));
-    } else {
-      this.#options.log.error("usage reader: a query failed", reply.fields);
-      current.reject(toRefusal("The report could not be read."));
+  #settle({ askers }: Question<Asker>, reply: Answered | null): void {
+    for (const asker of askers) {
+      if (reply === null) {
+        asker.reject(toRefusal("The report could not be read. Try again."));
+      } else if (reply.kind === "answer") {
+        asker.resolve(reply.answer);
+      } else if (reply.kind === "refused") {
+        const { code, message, param } = reply;
+        asker.reject(new ProxyError(code, message, param === null ? {} : { param }));
+      } else {
+        asker.reject(toRefusal("The report could not be read."));
+      }
     }
-    this.#askNext();
-  }
-
-  #refuseAll(): void {
-    const refused = [this.#current ?? [], ...this.#lookups, ...this.#reports].flat();
-    this.#current = null;
-    this.#lookups.length = 0;
-    this.#reports.length = 0;
-    if (this.#isStopped) {
-      refused.push(...this.#arriving);
-      this.#arriving.clear();
-    }
-    for (const { reject } of refused) reject(toRefusal("The report could not be read. Try again."));
+    if (reply?.kind === "failed") this.#options.log.error("usage reader: a query failed", reply.fields);
   }
 }
 
-function isLookupKind(kind: QuestionKind): boolean {
-  return kind === "loadLastUsed";
+/** The questions of one kind that wait, and all that were asked and not answered. */
+interface Waiting {
+  readonly queue: QuestionQueue<Asker>;
+  readonly askers: Set<Asker>;
 }
 
 function toRefusal(message: string): ProxyError {
   return new ProxyError("internal_error", message);
+}
+
+function toBusy(): ProxyError {
+  return new ProxyError(
+    "reports_busy",
+    "Too many reports are being made, or this one takes too long: try again, or narrow its window.",
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
 }

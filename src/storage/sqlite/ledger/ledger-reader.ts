@@ -53,6 +53,7 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
       workerUrl: new URL("./reader-worker.ts", import.meta.url),
       databasePath,
       log,
+      waitMsMax: null,
     });
     return reader.ask<Kind>(asked, { signal });
   };

@@ -26,6 +26,8 @@ import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
 
 /** Sealing and retention are looked at this often. */
 const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
+/** How long a report may take, its wait included: a connection on which nothing moves is closed after 75 s. */
+const REPORT_WAIT_MS_MAX = 60_000;
 /** Reports first wait for what has just ended; not longer than this when the writer cannot commit. */
 const READ_FLUSH_WAIT_MS_MAX = 500;
 /** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
@@ -93,14 +95,16 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       workerUrl: new URL("./reader-worker.ts", import.meta.url),
       databasePath,
       log,
+      waitMsMax: REPORT_WAIT_MS_MAX,
     });
 
     const report = <Kind extends QuestionKind>(
       asked: AskedAs<Kind>,
-      { signal }: ReportOptions = {},
+      { signal, askerId }: ReportOptions = {},
     ): Promise<AnswerOf<Kind>> =>
       reader.ask<Kind>(asked, {
         signal,
+        askerId,
         // Answered in any case, if need be with what is committed.
         before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
       });
