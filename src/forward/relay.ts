@@ -1,7 +1,8 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type Account, createUnrecordedAccount } from "./account.ts";
-import { type ForwardResult, type OpenExchange, giveUp, passOn } from "./respond.ts";
+import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
+import { passOn } from "./pass-on.ts";
 import { toProxiedBy, toRelayHeaders } from "./headers.ts";
 import { createRelayMetering } from "./metering.ts";
 import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";

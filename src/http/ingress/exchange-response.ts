@@ -1,4 +1,4 @@
-import type { ForwardResult } from "#forward/respond.ts";
+import type { ForwardResult } from "#forward/open-exchange.ts";
 import { setProxiedBy, toProxiedBy } from "#forward/headers.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { CALLER_GONE_STATUS, toErrorResponse } from "#http/door/envelope.ts";

@@ -1,0 +1,76 @@
+import type { TransportError } from "#usage/event.ts";
+import type { MeterReading } from "#usage/meter.ts";
+import type { Cancellation } from "#kernel/cancellation.ts";
+import type { Turns } from "#kernel/turns.ts";
+import type { Account } from "./account.ts";
+import type { ProxiedBy } from "./headers.ts";
+import type { Metering } from "./metering.ts";
+import type { SlowConsumers } from "./slow-consumers.ts";
+
+/** The end of an exchange, as the caller's connection is to be told. */
+export type ForwardResult =
+  | { readonly kind: "responded"; readonly response: Response }
+  /** The upstream gave no answer that could be relayed: a 502 that names `error`. */
+  | {
+      readonly kind: "unreachable";
+      readonly error: TransportError;
+      readonly provider: string;
+      readonly upstreamName: string | null;
+    }
+  /** The caller has gone: there is no one left to answer. */
+  | { readonly kind: "cancelled" };
+
+/** One exchange between its checks and its end. */
+export interface OpenExchange {
+  readonly proxiedBy: ProxiedBy;
+  /** The longest silence of an upstream whose response is passed on. */
+  readonly idleMs: number;
+  readonly account: Account;
+  readonly cancellation: Cancellation;
+  readonly stalls: SlowConsumers;
+  /** Answers that are at their end: they are metered and written down together. */
+  readonly ends: Turns;
+}
+
+/** Ends an exchange of which nothing was answered: its caller left, or its upstream failed. */
+export async function giveUp(
+  { proxiedBy, account, cancellation }: OpenExchange,
+  error: TransportError,
+): Promise<ForwardResult> {
+  cancellation.checkCaller();
+  const { cause } = cancellation;
+  const left = cause === "cancelled";
+  const broke = cause === "halted" ? toBreak(cancellation) : error;
+  cancellation.cancel("cancelled");
+  await account.settle(
+    left ? { kind: "cancelled", metered: null } : { kind: "unreachable", error: broke, metered: null },
+  );
+  if (left) return { kind: "cancelled" };
+  return {
+    kind: "unreachable",
+    error: broke,
+    provider: proxiedBy.providerName,
+    upstreamName: proxiedBy.upstreamName,
+  };
+}
+
+/** Settles the account of a response that has come whole. A caller that hung up meanwhile has had nothing of it. */
+export function settleWhole(open: OpenExchange, metering: Metering): Promise<void> {
+  const metered = metering.finish();
+  return metered instanceof Promise
+    ? metered.then((reading) => settleMetered(open, reading))
+    : settleMetered(open, metered);
+}
+
+function settleMetered({ account, cancellation }: OpenExchange, metered: MeterReading): Promise<void> {
+  return account.settle(
+    cancellation.cause === "cancelled"
+      ? { kind: "cancelled", metered: { ...metered, complete: false } }
+      : { kind: "answered", metered },
+  );
+}
+
+/** The transport class of an exchange that was broken off. */
+export function toBreak(cancellation: Cancellation): TransportError {
+  return cancellation.cause === "timeout" ? "timeout" : "connection_error";
+}

@@ -1,0 +1,112 @@
+import type { Account } from "./account.ts";
+import type { Cancellation } from "#kernel/cancellation.ts";
+import { free } from "#kernel/bytes.ts";
+import type { Turns } from "#kernel/turns.ts";
+import { toCallerResponse } from "./caller-response.ts";
+import { type Metering, isEventStream } from "./metering.ts";
+import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreak } from "./open-exchange.ts";
+import type { SlowConsumers } from "./slow-consumers.ts";
+import {
+  type BodyReader,
+  type TeeEnding,
+  type TeeOptions,
+  WRITE_STALL_MS_MAX,
+  createTee,
+  readChunk,
+} from "./tee.ts";
+import type { UpstreamHead, WarmConnections } from "./upstream-head.ts";
+
+/** A meter may keep a shorter chunk; such ones are left to the collection of garbage. */
+const FREED_BYTES_MIN = 32 * 1024;
+
+/** Passes a body on from its first byte. Until then nothing was sent, and any failure is still a clean 502. */
+export async function passOn(
+  open: OpenExchange,
+  head: UpstreamHead,
+  metering: Metering,
+): Promise<ForwardResult> {
+  const { account, cancellation } = open;
+  const reader = head.response.body?.getReader() ?? null;
+  cancellation.arm(open.idleMs);
+  let first: Uint8Array | null;
+  try {
+    first = reader === null ? null : await readChunk(reader);
+  } catch {
+    return giveUp(open, toBreak(cancellation));
+  }
+  if (reader === null || first === null) {
+    await open.ends.next();
+    head.readToEnd();
+    cancellation.checkCaller();
+    cancellation.release();
+    await settleWhole(open, metering);
+    return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, null) };
+  }
+  account.firstByte();
+  const body = createTee(new PassedOn(open, { reader, first, metering, head }));
+  return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, body) };
+}
+
+interface PassedBody {
+  readonly reader: BodyReader;
+  readonly first: Uint8Array;
+  readonly metering: Metering;
+  readonly head: UpstreamHead;
+}
+
+/**
+ * What an open stream keeps of its exchange. The head is not among it: the upstream's response and its headers can go as
+ * soon as they have been passed on, while the stream may last for hours.
+ */
+class PassedOn implements TeeOptions {
+  readonly reader: BodyReader;
+  readonly first: Uint8Array;
+  readonly cancellation: Cancellation;
+  readonly idleMs: number;
+  readonly stallMs = WRITE_STALL_MS_MAX;
+  readonly stalls: SlowConsumers;
+  readonly #ends: Turns;
+  readonly #account: Account;
+  readonly #metering: Metering;
+  readonly #warm: WarmConnections | null;
+  readonly #isEventStream: boolean;
+
+  constructor(
+    { cancellation, idleMs, stalls, ends, account }: OpenExchange,
+    { reader, first, metering, head }: PassedBody,
+  ) {
+    this.reader = reader;
+    this.first = first;
+    this.cancellation = cancellation;
+    this.idleMs = idleMs;
+    this.stalls = stalls;
+    this.#ends = ends;
+    this.#account = account;
+    this.#metering = metering;
+    this.#warm = head.warm;
+    this.#isEventStream = isEventStream(head);
+  }
+
+  watch(chunk: Uint8Array): Promise<void> | null {
+    return this.#metering.push(chunk);
+  }
+
+  left(chunk: Uint8Array): void {
+    if (chunk.length > FREED_BYTES_MIN) free(chunk);
+  }
+
+  async finish(ending: TeeEnding): Promise<void> {
+    await this.#ends.next();
+    const metered = await this.#metering.finish();
+    if (ending === "complete") {
+      this.#warm?.put();
+      await this.#account.settle({ kind: "answered", metered });
+    } else if (ending === "cancelled") {
+      // A body that is no event stream has no last event: only its end tells that the caller had all of it.
+      const complete = metered.complete && this.#isEventStream;
+      await this.#account.settle({ kind: "cancelled", metered: { ...metered, complete } });
+    } else {
+      await this.#account.settle({ kind: "unreachable", error: toBreak(this.cancellation), metered });
+    }
+  }
+}
