@@ -35,8 +35,6 @@ export interface UnitSeries<Labels> {
 
 /** What the process has accounted for since it started (specification, section 6). Never by principal. */
 export interface UsageMetrics {
-  /** Called once per usage event, when its end is written. Takes a fraction of a microsecond; never throws. */
-  count(request: CountedRequest, ending: UsageEnding): void;
   /** Counts many requests of the same labels. Until the first is counted, it makes no series and takes nobody's place. */
   open(request: CountedRequest): UsageCounter;
   requests(): readonly RequestSeries[];
@@ -46,7 +44,7 @@ export interface UsageMetrics {
 }
 
 export interface UsageCounter {
-  /** As `UsageMetrics.count`, without a look-up. */
+  /** Called once per usage event, when its end is written. Takes a fraction of a microsecond; never throws. */
   count(ending: UsageEnding): void;
 }
 
@@ -152,7 +150,6 @@ export function createUsageMetrics(): UsageMetrics {
   };
 
   return {
-    count: (request, ending) => countEnding(getSeries(request), ending),
     open(request) {
       let series: Requests | null = null;
       return { count: (ending) => countEnding((series ??= getSeries(request)), ending) };

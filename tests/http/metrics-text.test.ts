@@ -44,7 +44,7 @@ function startPage(lookMs: number) {
   const read = (name: string, labels: Record<string, string>) =>
     findValue(parseExposition(text()), name, labels);
   return {
-    count: () => usage.count(REQUEST, ENDING),
+    count: () => usage.open(REQUEST).count(ENDING),
     countedThere: () => read("proxy_requests_total", { ...REQUEST, outcome: "ok" }),
     openStreams: () => read("proxy_open_streams", {}),
     openStream: () => void (openStreams += 1),

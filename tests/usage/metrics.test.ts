@@ -4,7 +4,7 @@ import type { Quantities } from "#kernel/units.ts";
 import { UNITS } from "#kernel/units.ts";
 import type { Outcome, UsageEnding } from "#usage/event.ts";
 import { OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
-import type { UsageMetrics } from "#usage/metrics.ts";
+import type { CountedRequest, UsageMetrics } from "#usage/metrics.ts";
 import {
   CATALOG_LABEL_SETS_MAX,
   createUsageMetrics,
@@ -38,6 +38,10 @@ function countRequests(metrics: UsageMetrics): number {
     .reduce((sum, { requests }) => sum + OUTCOMES.reduce((of, outcome) => of + requests[outcome], 0), 0);
 }
 
+function count(metrics: UsageMetrics, request: CountedRequest, ending: UsageEnding): void {
+  metrics.open(request).count(ending);
+}
+
 function seriesCount(metrics: UsageMetrics): number {
   return metrics.requests().length;
 }
@@ -45,8 +49,8 @@ function seriesCount(metrics: UsageMetrics): number {
 describe("what a request adds", () => {
   test("one request counts once, under its endpoint, provider, model and outcome, with its duration", () => {
     const metrics = createUsageMetrics();
-    for (const outcome of ["ok", "ok", "cancelled"] as const) metrics.count(CHAT, { ...OK, outcome });
-    metrics.count({ ...CHAT, endpoint: "embeddings" }, { ...OK, outcome: "unreachable" });
+    for (const outcome of ["ok", "ok", "cancelled"] as const) count(metrics, CHAT, { ...OK, outcome });
+    count(metrics, { ...CHAT, endpoint: "embeddings" }, { ...OK, outcome: "unreachable" });
     expect(metrics.requests()).toMatchObject([
       {
         labels: CHAT,
@@ -64,7 +68,7 @@ describe("what a request adds", () => {
 
   test('a relayed call without a model has the model label "", not that of another', () => {
     const metrics = createUsageMetrics();
-    metrics.count({ endpoint: "/v1/messages", provider: RELAY_PROVIDER, model: null }, OK);
+    count(metrics, { endpoint: "/v1/messages", provider: RELAY_PROVIDER, model: null }, OK);
     expect(metrics.requests()[0]?.labels).toEqual({
       endpoint: "/v1/messages",
       provider: RELAY_PROVIDER,
@@ -75,8 +79,8 @@ describe("what a request adds", () => {
   test("units are those of the reports: what was read from a cache is not input as well", () => {
     const metrics = createUsageMetrics();
     const usage = inclusive({ input_tokens: 100, cached_input_tokens: 30, output_tokens: 7 });
-    metrics.count(CHAT, { ...OK, usage });
-    metrics.count(CHAT, {
+    count(metrics, CHAT, { ...OK, usage });
+    count(metrics, CHAT, {
       ...OK,
       usage: {
         shape: "exclusive",
@@ -104,7 +108,7 @@ describe("what a request adds", () => {
       cached_input_tokens: 0,
       audio_seconds: 1.5,
     });
-    metrics.count(CHAT, { ...OK, usage, prices: { input_tokens: 0, output_tokens: null } });
+    count(metrics, CHAT, { ...OK, usage, prices: { input_tokens: 0, output_tokens: null } });
     expect(metrics.unpricedUnits()).toEqual([
       { labels: { model: "m" }, quantities: { output_tokens: 20, audio_seconds: 1.5 } },
     ]);
@@ -118,9 +122,9 @@ describe("what a request adds", () => {
   test("units are summed over endpoints, unpriced ones over providers too", () => {
     const metrics = createUsageMetrics();
     const ending = { ...OK, usage: inclusive({ output_tokens: 1 }) };
-    metrics.count(CHAT, ending);
-    metrics.count({ ...CHAT, endpoint: "completions" }, ending);
-    metrics.count({ ...CHAT, provider: "moved" }, ending);
+    count(metrics, CHAT, ending);
+    count(metrics, { ...CHAT, endpoint: "completions" }, ending);
+    count(metrics, { ...CHAT, provider: "moved" }, ending);
     expect(metrics.units()).toEqual([
       { labels: { provider: "up", model: "m" }, quantities: { output_tokens: 2 } },
       { labels: { provider: "moved", model: "m" }, quantities: { output_tokens: 1 } },
@@ -136,7 +140,7 @@ describe("what bounds it", () => {
       metrics.open({ ...CHAT, model: `m${index}` }),
     );
     expect(seriesCount(metrics)).toBe(0);
-    metrics.count(CHAT, OK);
+    count(metrics, CHAT, OK);
     for (const counter of kept) for (let times = 0; times < 2; times += 1) counter.count(OK);
     expect(seriesCount(metrics)).toBe(CATALOG_LABEL_SETS_MAX + 1);
     expect(metrics.requests().at(-1)?.labels).toEqual({ endpoint: OTHER, provider: OTHER, model: OTHER });
@@ -148,7 +152,7 @@ describe("what bounds it", () => {
   test("10,000 models make no more series than the limit, and none of their requests is lost", () => {
     const metrics = createUsageMetrics();
     for (let index = 0; index < 10_000; index += 1) {
-      metrics.count({ ...CHAT, model: `m${index}` }, { ...OK, usage: inclusive({ output_tokens: 1 }) });
+      count(metrics, { ...CHAT, model: `m${index}` }, { ...OK, usage: inclusive({ output_tokens: 1 }) });
     }
     expect(seriesCount(metrics)).toBe(CATALOG_LABEL_SETS_MAX + 1);
     expect(metrics.units()).toHaveLength(CATALOG_LABEL_SETS_MAX + 1);
@@ -158,7 +162,7 @@ describe("what bounds it", () => {
     expect(overflow?.labels).toEqual({ endpoint: OTHER, provider: OTHER, model: OTHER });
     expect(overflow?.requests.ok).toBe(10_000 - CATALOG_LABEL_SETS_MAX);
     // Who was there before goes on under its own name.
-    metrics.count({ ...CHAT, model: "m0" }, OK);
+    count(metrics, { ...CHAT, model: "m0" }, OK);
     expect(metrics.requests()[0]?.requests.ok).toBe(2);
   });
 
@@ -166,13 +170,13 @@ describe("what bounds it", () => {
     const metrics = createUsageMetrics();
     for (let index = 0; index < 10_000; index += 1) {
       const endpoint = index % 3 === 0 ? "/v1/messages" : `/v1/${index}`;
-      metrics.count({ endpoint, provider: RELAY_PROVIDER, model: `m${index}` }, OK);
+      count(metrics, { endpoint, provider: RELAY_PROVIDER, model: `m${index}` }, OK);
     }
     const endpoints = new Set(metrics.requests().map(({ labels }) => labels.endpoint));
     expect([...endpoints].sort()).toEqual([OTHER, "/v1/messages"]);
     expect(seriesCount(metrics)).toBeLessThanOrEqual(RELAY_LABEL_SETS_MAX + endpoints.size);
     expect(countRequests(metrics)).toBe(10_000);
-    metrics.count(CHAT, OK);
+    count(metrics, CHAT, OK);
     expect(metrics.requests().at(-1)?.labels).toEqual(CHAT);
   });
 
@@ -185,7 +189,7 @@ describe("what bounds it", () => {
       "x\ud800",
       "x\ud800",
     ]) {
-      metrics.count({ ...relayed, model }, OK);
+      count(metrics, { ...relayed, model }, OK);
     }
     expect(metrics.requests().map(({ labels, requests }) => [labels.model, requests.ok])).toEqual([
       ["\u{1f600}".repeat(LABEL_VALUE_LENGTH_MAX), 2],
@@ -212,7 +216,7 @@ describe("what bounds it", () => {
         for (const { endpoint, provider, model, outcome, tokens, isPriced } of given) {
           const usage = inclusive({ output_tokens: tokens });
           const prices = isPriced ? { output_tokens: 1 } : {};
-          metrics.count({ endpoint, provider, model }, { ...OK, outcome, usage, prices });
+          count(metrics, { endpoint, provider, model }, { ...OK, outcome, usage, prices });
         }
         expect(countRequests(metrics)).toBe(given.length);
         for (const outcome of OUTCOMES) {

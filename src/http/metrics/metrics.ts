@@ -9,7 +9,7 @@ import { readProcessFamilies } from "./process-figures.ts";
 
 /** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */
 export interface MetricsSources {
-  readonly usage: Omit<UsageMetrics, "count" | "open">;
+  readonly usage: Omit<UsageMetrics, "open">;
   readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
   readonly ledger: () => LedgerGauges;
   readonly loopLag: Pick<LoopLag, "histogram" | "maxMs">;
