@@ -36,18 +36,46 @@ const REQUEST_DROPPED: ReadonlySet<string> = new Set([
   "openai-organization",
   "openai-project",
 ]);
-const REQUEST_DROPPED_PREFIXES = ["x-forwarded-", "x-proxy-", "sec-", "proxy-"] as const;
+const REQUEST_DROPPED_PREFIXES = toPrefixTable(["x-forwarded-", "x-proxy-", "sec-", "proxy-"]);
 
+/** What an upstream may say of its own origin only, and never of ours, or what a proxy in front of us would obey. */
 const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
-  // What an upstream may say of its own origin only, and never of ours.
   "set-cookie",
   "set-cookie2",
   "alt-svc",
   "strict-transport-security",
   "clear-site-data",
+  // A client that follows it sends its prompt and its key to that address; a 3xx keeps its status and its body.
+  "location",
+  "content-location",
+  "refresh",
+  // Makes a browser ask for a password in our name.
+  "www-authenticate",
+  "link",
+  "nel",
+  "report-to",
+  "reporting-endpoints",
+  "permissions-policy",
+  "origin-agent-cluster",
+  "service-worker-allowed",
+  "speculation-rules",
+  "accept-ch",
+  "critical-ch",
+  "sourcemap",
+  "x-sourcemap",
+  // nginx and lighttpd serve a file of their own in place of an answer that names one so.
+  "x-sendfile",
+  "x-lighttpd-send-file",
 ]);
-const RESPONSE_DROPPED_PREFIXES = ["access-control-", "x-proxy-", "proxy-"] as const;
+const RESPONSE_DROPPED_PREFIXES = toPrefixTable([
+  "access-control-",
+  "x-proxy-",
+  "proxy-",
+  "content-security-policy",
+  "cross-origin-",
+  "x-accel-",
+]);
 
 /** Without one, `fetch` would name its own runtime and version; an empty one is refused by some firewalls. */
 export const USER_AGENT_DEFAULT = "lockport";
@@ -154,8 +182,15 @@ export function namedByConnection(connection: string | null): ReadonlySet<string
   return new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-function hasPrefix(name: string, prefixes: readonly string[]): boolean {
-  for (const prefix of prefixes) {
+type PrefixTable = ReadonlyMap<string | undefined, readonly string[]>;
+
+/** Prefixes by their first letter: most names share it with none of them, and each name of each answer is asked for. */
+function toPrefixTable(prefixes: readonly string[]): PrefixTable {
+  return Map.groupBy(prefixes, (prefix) => prefix[0]);
+}
+
+function hasPrefix(name: string, prefixes: PrefixTable): boolean {
+  for (const prefix of prefixes.get(name[0]) ?? []) {
     if (name.startsWith(prefix)) return true;
   }
   return false;

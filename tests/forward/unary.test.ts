@@ -253,7 +253,8 @@ describe("whatever an upstream answers comes back as it is", () => {
     expect(response.headers.get("x-proxy-error-source")).toBe(status >= 400 ? "upstream" : null);
     for (const line of answer.headers ?? []) {
       const [name = "", value = ""] = line.split(/: /);
-      expect(response.headers.get(name)).toBe(value);
+      const passes = name !== "location" && name !== "www-authenticate";
+      expect(response.headers.get(name)).toBe(passes ? value : null);
     }
     // One request in, one request out: nothing is followed or tried again.
     expect(upstream.requests).toHaveLength(1);
