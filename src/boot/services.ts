@@ -13,6 +13,7 @@ import { createPasswordSignIn } from "#identity/password.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
+import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
@@ -91,6 +92,7 @@ export async function openServices(
   const loopLag = startLoopLag(clock);
   const { sessionTtlSeconds } = config;
   const sessions: SessionsDeps = { store: storage.identity, secrets, clock, ids, sessionTtlSeconds };
+  const signIns = createSignInLog(log, clock);
   return {
     exchange,
     adminPasswordPath: adminPassword.path,
@@ -132,9 +134,13 @@ export async function openServices(
       keys: createOwnedSecrets("keys", { store: storage.identity, secrets, clock, ids }),
       relayTokens: createOwnedSecrets("relayTokens", { store: storage.identity, secrets, clock, ids }),
       authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
-      passwordSignIn: createPasswordSignIn({ ...sessions, password: toPasswordSource(adminPassword) }),
-      loginLinkSignIn: createLoginLinkSignIn(sessions),
-      sso: await openSingleSignOn(config, { ...sessions, log }, findOrigin),
+      passwordSignIn: createPasswordSignIn({
+        ...sessions,
+        signIns,
+        password: toPasswordSource(adminPassword),
+      }),
+      loginLinkSignIn: createLoginLinkSignIn({ ...sessions, signIns }),
+      sso: await openSingleSignOn(config, { ...sessions, log, signIns }, findOrigin),
       identity: storage.identity,
       audit: storage.audit,
       stats: storage.stats,
@@ -151,7 +157,7 @@ function toPasswordSource({ password, path }: AdminPassword): string | (() => st
 /** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */
 async function openSingleSignOn(
   config: Config,
-  deps: SessionsDeps & { readonly log: Log },
+  deps: SessionsDeps & { readonly log: Log; readonly signIns: SignInLog },
   findOrigin: () => string,
 ): Promise<SingleSignOn | null> {
   const { oidc, publicUrl } = config;

@@ -1,6 +1,6 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
-import type { Connections } from "#http/door/connections.ts";
+import { createPeers, type Connections, type ListeningServer } from "#http/door/connections.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import { createDoor } from "#http/door/door.ts";
 import { createHostRule } from "#http/door/host.ts";
@@ -15,7 +15,7 @@ import type { AppDeps } from "./deps.ts";
 /** The whole interface, ready to be put behind a socket. */
 export interface App {
   /** Any request. Never throws. */
-  fetch(request: Request, connections: Connections | null): Promise<Response>;
+  fetch(request: Request, server: ListeningServer | null): Promise<Response>;
   /** A POST of the data plane, by the shortest way. Never throws. */
   serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
   /** A request of the relay. Never throws. */
@@ -49,37 +49,39 @@ export function createApp(deps: AppDeps): App {
   });
 
   const operation = createOperation(deps.metrics, clock);
+  const peers = createPeers();
   let loading: Promise<Controllers> | null = null;
   const load = async () => {
     const { createControllers } = await import("./controllers.ts");
-    return createControllers(deps, { door, memory, operation });
+    return createControllers(deps, { door, memory, operation, peers });
   };
   const answerWithElysia = async (request: Request): Promise<Response> => {
     const { elysia } = await (loading ??= load());
     return await elysia.fetch(request);
   };
 
-  const route = async (request: Request, connections: Connections | null): Promise<Response> => {
-    if (transparent.matches(request.url)) return await transparent.serve(request, connections, null);
+  const route = async (request: Request, server: ListeningServer | null): Promise<Response> => {
+    if (transparent.matches(request.url)) return await transparent.serve(request, server, null);
     const url = toRoutableUrl(request.url);
     if (url?.pathname === "/healthz") hosts.checkHealth(request.headers);
     else hosts.check(request.headers);
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
     const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
-    if (endpoint !== undefined) return await ingress.serve(endpoint, request, connections);
+    if (endpoint !== undefined) return await ingress.serve(endpoint, request, server);
     if (request.method === "GET" && url.pathname === "/healthz")
       return withOwnHeaders(Response.json(operation.toHealth()));
     if (request.method === "GET" && url.pathname === "/metrics") return withOwnHeaders(operation.toMetrics());
     const routable = url.href === request.url ? request : new Request(url.href, request);
+    peers.note(routable, () => server?.requestIP(request)?.address ?? null);
     return withOwnHeaders(await answerWithElysia(routable));
   };
 
   return {
     serve: (endpoint, request, connections) => ingress.serve(endpoint, request, connections),
     relay: transparent.serve,
-    async fetch(request, connections) {
+    async fetch(request, server) {
       try {
-        return await route(request, connections);
+        return await route(request, server);
       } catch (failure) {
         return toFailureResponse(failure, request, log);
       }

@@ -19,6 +19,7 @@ import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
 import { toFailureResponse } from "#http/door/envelope.ts";
 import { toInvalidRequest } from "#http/door/invalid-request.ts";
 import { limitChanges } from "#http/door/change-rate.ts";
+import type { Peers } from "#http/door/connections.ts";
 import type { Door } from "#http/door/door.ts";
 import { createGuard } from "#http/door/guard.ts";
 import { inOrderOfTags, toRoutes, type ElysiaRoute, type Route } from "#http/door/route.ts";
@@ -48,6 +49,7 @@ export interface ControllerParts {
   readonly door: Door;
   readonly memory: BodyMemory;
   readonly operation: Operation;
+  readonly peers: Pick<Peers, "find">;
   /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }
@@ -73,7 +75,7 @@ interface ElysiaParts extends ControllerParts {
 /** Its type says what every route takes and answers. */
 function createElysia(deps: AppDeps, parts: ElysiaParts) {
   const { config, log, catalog } = deps;
-  const { memory, operation, onFailure, findRoutes, findPaths } = parts;
+  const { memory, operation, peers, onFailure, findRoutes, findPaths } = parts;
   const door = limitChanges(parts.door, deps.clock);
   const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), memory);
   const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), memory);
@@ -94,8 +96,8 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
         return response;
       })
       .use(modelListRoutes(guard, { door, catalog, page }))
-      .use(authRoutes(guard, deps))
-      .use(ssoRoutes(guard, deps))
+      .use(authRoutes(guard, { ...deps, peers }))
+      .use(ssoRoutes(guard, { ...deps, peers }))
       .use(ownSecretRoutes(guard, deps))
       .use(myUsageRoutes(guard, deps))
       .use(statsRoutes(guard, deps))

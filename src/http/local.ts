@@ -1,4 +1,5 @@
 import { createBodyMemory } from "#http/door/body-memory.ts";
+import { createPeers } from "#http/door/connections.ts";
 import { LOCAL_DOOR } from "#http/door/door.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Route } from "#http/door/route.ts";
@@ -57,6 +58,7 @@ function createLocalControllers(deps: Partial<AppDeps>, onFailure?: ControllerPa
     door: LOCAL_DOOR,
     memory,
     operation: NO_OPERATION,
+    peers: createPeers(),
     ...(onFailure !== undefined && { onFailure }),
   });
 }

@@ -1,25 +1,66 @@
 import type { Clock } from "#kernel/clock.ts";
+import { createFairQueue } from "./fair-queue.ts";
+import type { Peer } from "./peer.ts";
 
 /** Specification, section 8. */
 export const FAILURE_DELAY_MS = 400;
 /** The delay does not stop parallel guessing; these do, over the whole process (decisions, "Sign-in"). */
 export const ATTEMPTS_PER_SECOND = 10;
 export const ATTEMPTS_BURST = 20;
+/** Two seconds' worth: more of one network would only make each other wait. */
+export const WAITING_OF_PEER_MAX = 20;
+/** Each of so many networks has a turn within the time that one may wait. */
+export const WAITING_MAX = 300;
+const WAIT_MS_MAX = 30_000;
 
-/** A token bucket: true when an attempt at signing in may be looked at now. */
-export function createAttemptLimit(clock: Clock): () => boolean {
+/** Attempts at signing in that are looked at: few enough that guessing is hopeless, and each network has its turn. */
+export interface AttemptLimit {
+  /** True when this attempt is to be looked at now; false when too many wait already. */
+  admit(peer: Peer): Promise<boolean>;
+}
+
+/** A token bucket; who finds none waits in a fair queue. */
+export function createAttemptLimit(clock: Clock, pause: Pause = sleepFor): AttemptLimit {
+  const queue = createFairQueue(clock, {
+    waitingOfPeerMax: WAITING_OF_PEER_MAX,
+    waitingMax: WAITING_MAX,
+    waitMsMax: WAIT_MS_MAX,
+  });
   let available = ATTEMPTS_BURST;
   let filledAtMs = clock.monotonicMs();
-  return () => {
+  let isCalling = false;
+
+  const refill = (): void => {
     const nowMs = clock.monotonicMs();
     const refilled = available + ((nowMs - filledAtMs) / 1000) * ATTEMPTS_PER_SECOND;
     available = Math.min(ATTEMPTS_BURST, refilled);
     filledAtMs = nowMs;
-    if (available < 1) return false;
-    available -= 1;
-    return true;
+  };
+  const callUp = async (): Promise<void> => {
+    isCalling = true;
+    while (!queue.isEmpty) {
+      await pause(((1 - available) / ATTEMPTS_PER_SECOND) * 1000);
+      refill();
+      while (available >= 1 && queue.callNext() !== null) available -= 1;
+    }
+    isCalling = false;
+  };
+
+  return {
+    async admit({ network }) {
+      refill();
+      if (queue.isEmpty && available >= 1) {
+        available -= 1;
+        return true;
+      }
+      const turn = queue.join(network);
+      if (!isCalling) void callUp();
+      return await turn;
+    },
   };
 }
+
+export type Pause = (durationMs: number) => Promise<void>;
 
 export function sleepFor(durationMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, durationMs));

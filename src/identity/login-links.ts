@@ -1,9 +1,11 @@
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { createAttemptLimit, FAILURE_DELAY_MS, sleepFor } from "./attempts.ts";
+import { createAttemptLimit, FAILURE_DELAY_MS, type Pause, sleepFor } from "./attempts.ts";
+import type { Peer } from "./peer.ts";
 import type { Principal } from "./principal.ts";
 import { createSecretText } from "./secret.ts";
 import { issueSession, type IssuedSession, type SessionsDeps } from "./sessions.ts";
+import type { SignInLog } from "./sign-in-log.ts";
 
 /** Prefix of a login link's token; no other secret begins so. */
 export const LOGIN_LINK_PREFIX = "lpl_";
@@ -28,7 +30,7 @@ export interface LoginLinkSignIn {
    * A new session of the link's principal; the link is used up by it. Throws `invalid_login_link` 400 ms after a failed
    * attempt, whatever made it fail: an unknown token, one that was used or has expired, a disabled principal.
    */
-  signIn(token: string): Promise<IssuedSession>;
+  signIn(token: string, peer: Peer): Promise<IssuedSession>;
 }
 
 /** Made only by a process that may write to the database itself, which is more than any sign-in gives. */
@@ -54,8 +56,10 @@ export function createLoginLinks({
 }
 
 export interface LoginLinkSignInDeps extends SessionsDeps {
-  /** For tests, which do not wait. */
-  readonly sleep?: (durationMs: number) => Promise<void>;
+  readonly signIns: SignInLog;
+  /** For tests, which do not wait: after a failure, and for a turn. */
+  readonly sleep?: Pause;
+  readonly pause?: Pause;
 }
 
 /**
@@ -63,13 +67,18 @@ export interface LoginLinkSignInDeps extends SessionsDeps {
  * exist; attempts are limited like those of the password, by a limit of their own.
  */
 export function createLoginLinkSignIn(deps: LoginLinkSignInDeps): LoginLinkSignIn {
-  const { secrets, clock, sleep = sleepFor } = deps;
-  const takeAttempt = createAttemptLimit(clock);
+  const { secrets, clock, signIns, sleep = sleepFor } = deps;
+  const attempts = createAttemptLimit(clock, deps.pause);
   return {
-    async signIn(token) {
-      const isTried = token.length <= TOKEN_LENGTH_MAX && takeAttempt();
-      const principal = isTried ? await takePrincipal(deps, secrets.hashToken(token)) : null;
-      if (principal !== null) return issueSession(deps, principal);
+    async signIn(token, peer) {
+      const isLookedAt = token.length <= TOKEN_LENGTH_MAX && (await attempts.admit(peer));
+      const principal = isLookedAt ? await takePrincipal(deps, secrets.hashToken(token)) : null;
+      if (principal !== null) {
+        const session = await issueSession(deps, principal);
+        signIns.signedIn("login_link", principal, peer);
+        return session;
+      }
+      signIns.failed("login_link", { code: "invalid_login_link", peer, isUnseen: !isLookedAt });
       await sleep(FAILURE_DELAY_MS);
       throw new ProxyError(
         "invalid_login_link",

@@ -16,13 +16,13 @@ import {
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import { createExchangeSlots } from "./exchange-slots.ts";
 import { describeProviderFailure } from "./oidc-failure.ts";
 import { checkProviderUrl, createBoundedFetch, PROVIDER_REQUEST_MS_MAX } from "./oidc-fetch.ts";
+import type { Peer } from "./peer.ts";
 
 /** How long the provider's metadata is cached; after a failure it is read again at once. */
 export const DISCOVERY_AGE_MS_MAX = 3_600_000;
-/** Each waits for the provider, which may hang. */
-export const EXCHANGES_MAX = 32;
 /** OpenID Connect Core 1.0, section 2: no longer than 255 ASCII characters. */
 export const SUBJECT_LENGTH_MAX = 255;
 /** An ID token from the future is refused; clocks that differ a little are not. */
@@ -54,7 +54,7 @@ export interface OpenIdProvider {
    * Redeems the code of a callback whose `state` was found good. The ID token is verified (signature, `iss`, `aud`, `exp`,
    * `nonce`), and user info has to have the same `sub`. Throws `sso_exchange_failed` and `sso_userinfo_failed`.
    */
-  redeem(request: AuthorizationRequest, callback: URLSearchParams): Promise<ProvenIdentity>;
+  redeem(request: AuthorizationRequest, callback: URLSearchParams, peer: Peer): Promise<ProvenIdentity>;
 }
 
 export interface OpenIdProviderDeps {
@@ -84,7 +84,7 @@ export function createOpenIdProvider(deps: OpenIdProviderDeps): OpenIdProvider {
     requestMsMax: deps.requestMsMax ?? PROVIDER_REQUEST_MS_MAX,
   });
   let discovered: Discovered | null = null;
-  let exchanges = 0;
+  const slots = createExchangeSlots(clock);
 
   const discover = () =>
     discovery(issuer, deps.clientId, undefined, toClientAuth(deps.clientSecret), {
@@ -117,7 +117,10 @@ export function createOpenIdProvider(deps: OpenIdProviderDeps): OpenIdProvider {
     return refuse(step, cause);
   };
 
-  const redeem: OpenIdProvider["redeem"] = async (request, callback) => {
+  const redeem = async (
+    request: AuthorizationRequest,
+    callback: URLSearchParams,
+  ): Promise<ProvenIdentity> => {
     const configuration = await configure();
     const { accessToken, idClaims } = await exchange(configuration, request, callback).catch((cause) => {
       throw refuseAndForget("exchange", cause);
@@ -174,16 +177,10 @@ export function createOpenIdProvider(deps: OpenIdProviderDeps): OpenIdProvider {
         throw refuse("discovery", cause);
       }
     },
-    async redeem(request, callback) {
-      if (exchanges >= EXCHANGES_MAX) {
-        throw new ProxyError("sso_exchange_failed", "Too many people are signing in: try again in a moment.");
-      }
-      exchanges += 1;
-      try {
-        return await redeem(request, callback);
-      } finally {
-        exchanges -= 1;
-      }
+    async redeem(request, callback, peer) {
+      const identity = await slots.run(peer, () => redeem(request, callback));
+      if (identity !== null) return identity;
+      throw new ProxyError("sso_exchange_failed", "Too many people are signing in: try again in a moment.");
     },
   };
 }

@@ -1,36 +1,46 @@
 import { equalsConstantTime } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { createAttemptLimit, FAILURE_DELAY_MS, sleepFor } from "./attempts.ts";
+import { createAttemptLimit, FAILURE_DELAY_MS, type Pause, sleepFor } from "./attempts.ts";
+import type { Peer } from "./peer.ts";
 import { ADMIN_PRINCIPAL_NAME } from "./principal.ts";
 import { type IssuedSession, type SessionsDeps, issueSession } from "./sessions.ts";
+import type { SignInLog } from "./sign-in-log.ts";
 
 export interface PasswordSignIn {
   /**
    * A new session of the principal `admin`. Throws `wrong_password` 400 ms after a failed attempt, whatever made it fail,
    * and `password_login_disabled` when this installation has no password.
    */
-  signIn(password: string): Promise<IssuedSession>;
+  signIn(password: string, peer: Peer): Promise<IssuedSession>;
 }
 
 export interface PasswordSignInDeps extends SessionsDeps {
   /** Null when sign-in by password is switched off. One that may change while the process runs is asked for at each attempt. */
   readonly password: string | (() => string) | null;
-  /** For tests, which do not wait. */
-  readonly sleep?: (durationMs: number) => Promise<void>;
+  readonly signIns: SignInLog;
+  /** For tests, which do not wait: after a failure, and for a turn. */
+  readonly sleep?: Pause;
+  readonly pause?: Pause;
 }
 
 export function createPasswordSignIn(deps: PasswordSignInDeps): PasswordSignIn {
-  const { password: expected, store, clock, sleep = sleepFor } = deps;
-  const takeEvaluation = createAttemptLimit(clock);
+  const { password: expected, store, signIns, sleep = sleepFor } = deps;
+  const attempts = createAttemptLimit(deps.clock, deps.pause);
   return {
-    async signIn(given) {
+    async signIn(given, peer) {
       if (expected === null) {
         throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
       }
-      if (takeEvaluation() && equalsConstantTime(given, toText(expected))) {
+      const isLookedAt = await attempts.admit(peer);
+      if (isLookedAt && equalsConstantTime(given, toText(expected))) {
         const principal = await store.findPrincipalByName(ADMIN_PRINCIPAL_NAME);
-        if (principal?.enabled === true) return issueSession(deps, principal);
+        if (principal?.enabled === true) {
+          const session = await issueSession(deps, principal);
+          signIns.signedIn("password", principal, peer);
+          return session;
+        }
       }
+      signIns.failed("password", { code: "wrong_password", peer, isUnseen: !isLookedAt });
       await sleep(FAILURE_DELAY_MS);
       throw new ProxyError("wrong_password", "The password is wrong.");
     },

@@ -13,7 +13,9 @@ import {
   toSignInAttempt,
   type SignInAttempt,
 } from "./sso-state.ts";
+import type { Peer } from "./peer.ts";
 import { issueSession, type IssuedSession, type SessionsDeps } from "./sessions.ts";
+import type { SignInLog } from "./sign-in-log.ts";
 
 /** Sign-in with an OpenID provider (specification, section 5, point 6). */
 export interface SingleSignOn {
@@ -36,6 +38,7 @@ export interface SsoCallback {
   readonly query: URLSearchParams;
   /** The cookie as the browser sent it; null when it sent none. */
   readonly stateCookie: string | null;
+  readonly peer: Peer;
 }
 
 export type SsoOutcome =
@@ -51,10 +54,11 @@ export interface SingleSignOnDeps extends SessionsDeps {
   /** The claim that lists the groups. */
   readonly groupsClaim: string;
   readonly log: Log;
+  readonly signIns: SignInLog;
 }
 
 export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
-  const { provider, secrets, clock, ids, requiredGroup, adminGroup, log } = deps;
+  const { provider, secrets, clock, ids, requiredGroup, adminGroup, log, signIns } = deps;
   const accounts = createSsoAccounts(deps);
   const usedStates = createUsedStates(clock);
 
@@ -75,6 +79,36 @@ export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
     }
   };
 
+  const end = async ({ query, stateCookie, peer }: SsoCallback): Promise<SsoOutcome> => {
+    const brought = stateCookie === null ? null : readStateCookie(secrets, stateCookie);
+    const states = query.getAll("state");
+    const attempt = takeAttempt(brought, states);
+    if (attempt === null) {
+      // Blocked cookies must not loop: then the mark in the signed state is the one that is left.
+      const wasRetry = brought?.isRetry === true || states.some((state) => isRetryState(secrets, state));
+      if (!wasRetry) return { kind: "retry" };
+      throw new ProxyError(
+        "sso_state_mismatch",
+        "This browser did not bring back what the sign-in began with: allow cookies for this site, and sign in again.",
+      );
+    }
+    checkAnswer(query);
+    const identity = await provider.redeem({ ...attempt, redirectUri: deps.redirectUri() }, query, peer);
+    const groups = toGroups(identity.claim(deps.groupsClaim));
+    if (requiredGroup !== null && !groups.has(requiredGroup)) {
+      log.info("a sign-in was refused: the account is not in PROXY_OIDC_REQUIRED_GROUP");
+      throw new ProxyError(
+        "sso_group_required",
+        "This account is not in the group that may use this server.",
+      );
+    }
+    const role = adminGroup === null ? null : groups.has(adminGroup) ? "admin" : "member";
+    const principal = await accounts.settle(identity, role);
+    const session = await issueSession(deps, principal);
+    signIns.signedIn("sso", principal, peer);
+    return { kind: "signed_in", session };
+  };
+
   return {
     async begin({ isRetry }) {
       const secret = Buffer.from(ids.randomBytes(STATE_SECRET_BYTES)).toString("base64url");
@@ -87,32 +121,15 @@ export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
       return { authorizationUrl, cookieValue: attempt.cookieValue };
     },
 
-    async finish({ query, stateCookie }) {
-      const brought = stateCookie === null ? null : readStateCookie(secrets, stateCookie);
-      const states = query.getAll("state");
-      const attempt = takeAttempt(brought, states);
-      if (attempt === null) {
-        // Blocked cookies must not loop: then the mark in the signed state is the one that is left.
-        const wasRetry = brought?.isRetry === true || states.some((state) => isRetryState(secrets, state));
-        if (!wasRetry) return { kind: "retry" };
-        throw new ProxyError(
-          "sso_state_mismatch",
-          "This browser did not bring back what the sign-in began with: allow cookies for this site, and sign in again.",
-        );
+    async finish(callback) {
+      try {
+        return await end(callback);
+      } catch (refusal) {
+        if (refusal instanceof ProxyError) {
+          signIns.failed("sso", { code: refusal.code, peer: callback.peer });
+        }
+        throw refusal;
       }
-      checkAnswer(query);
-      const identity = await provider.redeem({ ...attempt, redirectUri: deps.redirectUri() }, query);
-      const groups = toGroups(identity.claim(deps.groupsClaim));
-      if (requiredGroup !== null && !groups.has(requiredGroup)) {
-        log.info("a sign-in was refused: the account is not in PROXY_OIDC_REQUIRED_GROUP");
-        throw new ProxyError(
-          "sso_group_required",
-          "This account is not in the group that may use this server.",
-        );
-      }
-      const role = adminGroup === null ? null : groups.has(adminGroup) ? "admin" : "member";
-      const principal = await accounts.settle(identity, role);
-      return { kind: "signed_in", session: await issueSession(deps, principal) };
     },
   };
 }

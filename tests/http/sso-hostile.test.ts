@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { createOpenIdProvider } from "#identity/oidc.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
+import { createSignInLog } from "#identity/sign-in-log.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createBrowser, type Browser, type Visit } from "../support/browser.ts";
 import {
@@ -67,6 +68,7 @@ async function startRig(requestMsMax: number): Promise<Rig> {
       clock,
       ids: createSystemIds(),
       log,
+      signIns: createSignInLog(log, clock),
       sessionTtlSeconds: 3600,
       redirectUri: () => `${harness.url}/auth/callback`,
       requiredGroup: STAFF,

@@ -18,6 +18,7 @@ import { createLoginLinkSignIn } from "#identity/login-links.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
+import { createSignInLog } from "#identity/sign-in-log.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
@@ -83,6 +84,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);
   const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
   const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: 64 * 1024 * 1024 });
+  const signIns = createSignInLog(log, clock);
   const deps: AppDeps = {
     clock,
     log,
@@ -99,6 +101,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       clock,
       ids,
       sessionTtlSeconds: 3600,
+      signIns,
       sleep: async () => {},
     }),
     loginLinkSignIn: createLoginLinkSignIn({
@@ -107,6 +110,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       clock,
       ids,
       sessionTtlSeconds: 3600,
+      signIns,
       sleep: async () => {},
     }),
     sso: null,

@@ -1,14 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  createOpenIdProvider,
-  DISCOVERY_AGE_MS_MAX,
-  EXCHANGES_MAX,
-  type OpenIdProviderDeps,
-} from "#identity/oidc.ts";
+import { createOpenIdProvider, DISCOVERY_AGE_MS_MAX, type OpenIdProviderDeps } from "#identity/oidc.ts";
+import { EXCHANGES_MAX, EXCHANGES_OF_PEER_MAX, WAITING_OF_PEER_MAX } from "#identity/exchange-slots.ts";
+import { toPeer } from "#identity/peer.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { startHostileProvider, type HostileProvider } from "../support/hostile-provider.ts";
-import { refusalOf } from "./support.ts";
+import { PEER, refusalOf } from "./support.ts";
 
 const REQUEST = {
   redirectUri: "http://127.0.0.1:4000/auth/callback",
@@ -60,7 +57,7 @@ describe("an OpenID provider", () => {
     provider.account = { sub: "jane", a: "user info", b: null };
     provider.attack = { claims: (claims) => ({ ...claims, a: "token", b: "token", c: "token" }) };
     const openId = open();
-    const identity = await openId.redeem(REQUEST, await authorize(openId));
+    const identity = await openId.redeem(REQUEST, await authorize(openId), PEER);
     expect([identity.issuer, identity.subject]).toEqual([provider.issuer, "jane"]);
     expect(["a", "b", "c", "d", "constructor", "__proto__"].map((name) => identity.claim(name))).toEqual([
       "user info",
@@ -88,24 +85,40 @@ describe("an OpenID provider", () => {
     const openId = open();
     provider.attack = { jwks: () => ({ keys: [] }) };
     const first = await authorize(openId);
-    expect(await refusalOf(() => openId.redeem(REQUEST, first))).toBe("sso_exchange_failed");
+    expect(await refusalOf(() => openId.redeem(REQUEST, first, PEER))).toBe("sso_exchange_failed");
     provider.attack = {};
     const second = await authorize(openId);
-    expect((await openId.redeem(REQUEST, second)).subject).toBe("jane");
+    expect((await openId.redeem(REQUEST, second, PEER)).subject).toBe("jane");
   });
 
-  test("gets no more than so many exchanges at once; the next is refused at once, and later ones are served", async () => {
+  test("gets so many exchanges at once, fewer of one network, and whoever has to wait is served after them", async () => {
     const openId = open();
     const callback = await authorize(openId);
     const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
-    provider.attack = { token: (answer) => gate.then(() => Response.json(answer)) };
-    const waiting = Array.from({ length: EXCHANGES_MAX }, () => openId.redeem(REQUEST, callback));
-    expect(await refusalOf(() => openId.redeem(REQUEST, callback))).toBe("sso_exchange_failed");
+    const { promise: full, resolve: tellFull } = Promise.withResolvers<void>();
+    let running = 0;
+    provider.attack = {
+      token: async (answer) => {
+        running += 1;
+        if (running === EXCHANGES_MAX) tellFull();
+        await gate;
+        return Response.json(answer);
+      },
+    };
+    const strangers = Array.from({ length: EXCHANGES_OF_PEER_MAX + WAITING_OF_PEER_MAX }, () =>
+      openId.redeem(REQUEST, callback, toPeer("192.0.2.66")),
+    );
+    expect(await refusalOf(() => openId.redeem(REQUEST, callback, toPeer("192.0.2.66")))).toBe(
+      "sso_exchange_failed",
+    );
+    // The strangers' own line does not delay anybody else.
+    const others = Array.from({ length: EXCHANGES_MAX - EXCHANGES_OF_PEER_MAX + 1 }, (_, index) =>
+      openId.redeem(REQUEST, callback, toPeer(`192.0.2.${index}`)),
+    );
+    await full;
     openGate();
-    const done = await Promise.all(waiting);
+    const done = await Promise.all([...strangers, ...others]);
     expect(new Set(done.map(({ subject }) => subject))).toEqual(new Set(["jane"]));
-    provider.attack = {};
-    expect((await openId.redeem(REQUEST, callback)).subject).toBe("jane");
   });
 
   test("that is not there is told by code alone in the log, and without its address", async () => {
@@ -134,7 +147,7 @@ describe("an OpenID provider", () => {
       provider.attack = {
         token: () => Response.json({ error, error_description: "planted" }, { status: 401 }),
       };
-      expect(await refusalOf(() => openId.redeem(REQUEST, callback))).toBe("sso_exchange_failed");
+      expect(await refusalOf(() => openId.redeem(REQUEST, callback, PEER))).toBe("sso_exchange_failed");
       expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ step: "exchange", provider_error: word });
     }
     expect(lines.join("")).not.toContain("planted");
@@ -161,7 +174,7 @@ describe("an OpenID provider", () => {
       };
       const openId = open();
       const callback = await authorize(openId);
-      await refusalOf(() => openId.redeem(REQUEST, callback));
+      await refusalOf(() => openId.redeem(REQUEST, callback, PEER));
       await server.stop(true);
       return seen;
     };

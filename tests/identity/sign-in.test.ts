@@ -1,24 +1,25 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { PasswordSignIn } from "#identity/password.ts";
-import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
+import { ATTEMPTS_BURST, FAILURE_DELAY_MS, WAITING_OF_PEER_MAX } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
+import { type Peer, toPeer } from "#identity/peer.ts";
+import type { IssuedSession } from "#identity/sessions.ts";
 import {
   buildClearedSessionCookie,
   buildSessionCookie,
   findSessionCookie,
 } from "#identity/session-cookie.ts";
-import { openTestIdentity, refusalOf, SESSION_TTL_SECONDS, type TestIdentity } from "./support.ts";
+import { openTestIdentity, PEER, refusalOf, SESSION_TTL_SECONDS, type TestIdentity } from "./support.ts";
 
 const PASSWORD = "correct horse battery";
 
 let fixture: TestIdentity;
 let slept: number[];
-let signIn: PasswordSignIn["signIn"];
+let signIn: (given: string, peer?: Peer) => Promise<IssuedSession>;
 beforeEach(async () => {
   fixture = await openTestIdentity();
   slept = [];
-  const passwordSignIn = createPasswordSignIn({ ...fixture.sessions, password: PASSWORD, sleep });
-  signIn = (given) => passwordSignIn.signIn(given);
+  const passwordSignIn = createPasswordSignIn({ ...deps(), password: PASSWORD });
+  signIn = (given, peer = PEER) => passwordSignIn.signIn(given, peer);
   await fixture.principals.ensureAdmin();
 });
 afterEach(() => fixture.close());
@@ -26,6 +27,13 @@ afterEach(() => fixture.close());
 async function sleep(durationMs: number): Promise<void> {
   slept.push(durationMs);
 }
+
+const deps = () => ({
+  ...fixture.sessions,
+  signIns: fixture.signIns,
+  sleep,
+  pause: async (durationMs: number) => fixture.clock.advance(durationMs),
+});
 
 const callerOf = (cookieValue: string) =>
   fixture.authenticator.authenticate(new Headers({ cookie: `proxy_session=${cookieValue}` }));
@@ -59,12 +67,12 @@ describe("signing in with the admin password", () => {
   test("is not answered before the delay has passed", async () => {
     const delay = Promise.withResolvers<void>();
     const slow = createPasswordSignIn({
-      ...fixture.sessions,
+      ...deps(),
       password: PASSWORD,
       sleep: () => delay.promise,
     });
     let answered = false;
-    const attempt = refusalOf(() => slow.signIn("wrong")).finally(() => {
+    const attempt = refusalOf(() => slow.signIn("wrong", PEER)).finally(() => {
       answered = true;
     });
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
@@ -74,8 +82,8 @@ describe("signing in with the admin password", () => {
   });
 
   test("is password_login_disabled, at once, when there is no password", async () => {
-    const off = createPasswordSignIn({ ...fixture.sessions, password: null, sleep });
-    expect(await refusalOf(() => off.signIn(PASSWORD))).toBe("password_login_disabled");
+    const off = createPasswordSignIn({ ...deps(), password: null });
+    expect(await refusalOf(() => off.signIn(PASSWORD, PEER))).toBe("password_login_disabled");
     expect(slept).toEqual([]);
   });
 
@@ -89,23 +97,51 @@ describe("signing in with the admin password", () => {
     expect(slept).toEqual([FAILURE_DELAY_MS, FAILURE_DELAY_MS]);
   });
 
-  test("is not evaluated beyond 20 at once and 10 a second, even when right, and nobody is locked out for longer", async () => {
-    const guesses = Array.from({ length: ATTEMPTS_BURST }, (_, index) =>
+  test("is looked at 20 times at once and 10 times a second; who comes then waits for a turn", async () => {
+    const startedUs = fixture.clock.nowUs();
+    const guesses = Array.from({ length: ATTEMPTS_BURST + 5 }, (_, index) =>
       refusalOf(() => signIn(`guess ${index}`)),
     );
+    const right = signIn(PASSWORD);
+    expect(new Set(await Promise.all(guesses))).toEqual(new Set(["wrong_password"]));
+    expect((await right).principal.name).toBe("admin");
+    expect(fixture.clock.nowUs() - startedUs).toBe(600_000);
+  });
+
+  test("is wrong_password unseen, even when right, for whoever has too many waiting already, and nobody is locked out", async () => {
+    const guesses = Array.from({ length: ATTEMPTS_BURST + WAITING_OF_PEER_MAX }, (_, index) =>
+      refusalOf(() => signIn(`guess ${index}`)),
+    );
+    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
     await Promise.all(guesses);
-    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
-    expect(slept).toEqual(Array.from({ length: ATTEMPTS_BURST + 1 }, () => FAILURE_DELAY_MS));
+    expect((await signIn(PASSWORD)).principal.name).toBe("admin");
+    expect(slept).toEqual(Array.from({ length: guesses.length + 1 }, () => FAILURE_DELAY_MS));
+  });
 
-    fixture.clock.advance(99);
-    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
-    fixture.clock.advance(2);
-    await signIn(PASSWORD);
-    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
-
-    fixture.clock.advance(3_600_000);
-    for (let attempt = 0; attempt < ATTEMPTS_BURST; attempt += 1) await signIn(PASSWORD);
-    expect(await refusalOf(() => signIn(PASSWORD))).toBe("wrong_password");
+  test("is logged: who, from where and how, whether it was let in or not, and never what was typed", async () => {
+    await signIn(PASSWORD, toPeer("203.0.113.9"));
+    await refusalOf(() => signIn("my other password", toPeer("2001:db8:1:2:3::9")));
+    expect(fixture.logged.map((line) => JSON.parse(line))).toEqual([
+      {
+        ts: "",
+        level: "info",
+        message: "signed in",
+        way: "password",
+        principal: "admin",
+        role: "admin",
+        address: "203.0.113.9",
+      },
+      {
+        ts: "",
+        level: "info",
+        message: "a sign-in failed",
+        way: "password",
+        code: "wrong_password",
+        address: "2001:db8:1:2:3::9",
+        looked_at: true,
+      },
+    ]);
+    expect(fixture.logged.join()).not.toMatch(/my other|horse/);
   });
 });
 

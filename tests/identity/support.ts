@@ -12,6 +12,8 @@ import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import type { Principals } from "#identity/principals.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
+import { type Peer, toPeer } from "#identity/peer.ts";
+import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
@@ -23,6 +25,8 @@ import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts
 
 export const ADMIN: Actor = { principalId: "admin-1" };
 export const ALL = { limit: 500, offset: 0 };
+/** Who signs in, where it makes no difference. */
+export const PEER: Peer = toPeer("192.0.2.1");
 export const SESSION_TTL_SECONDS = 3600;
 
 export interface TestClock extends Clock {
@@ -66,6 +70,9 @@ export interface TestIdentity {
   readonly keyUseStore: RecordedKeyUse;
   readonly authenticator: Authenticator;
   readonly sessions: SessionsDeps;
+  readonly signIns: SignInLog;
+  /** What was logged of sign-ins, as JSON. */
+  readonly logged: readonly string[];
   readonly path: string;
   /** Oldest first, as `action kind target`. */
   audited(): Promise<readonly string[]>;
@@ -79,6 +86,9 @@ export async function openTestIdentity(): Promise<TestIdentity> {
   const clock = createTestClock();
   const ids = createSystemIds();
   const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
+  const logged: string[] = [];
+  const write = (line: string) => void logged.push(line);
+  const signInLog = createLog({ level: "info", json: true, write, timestamp: () => "" });
   const database = await openCatalogDatabase({ path, secrets, clock, log });
   const store = database.identity;
   const keyUseStore = createRecordedKeyUse();
@@ -95,6 +105,8 @@ export async function openTestIdentity(): Promise<TestIdentity> {
     keyUseStore,
     authenticator: createAuthenticator({ store, keyUse, secrets, clock }),
     sessions: { store, secrets, clock, ids, sessionTtlSeconds: SESSION_TTL_SECONDS },
+    signIns: createSignInLog(signInLog, clock),
+    logged,
     path,
     async audited() {
       const { rows } = await database.audit.listEvents(ALL);

@@ -10,6 +10,7 @@ import type { IssuedSession } from "#identity/sessions.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import type { Peers } from "#http/door/connections.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { LoginLinkRequest, PasswordRequest } from "#http/schemas/requests.ts";
@@ -22,13 +23,14 @@ export interface AuthDeps {
   readonly loginLinkSignIn: LoginLinkSignIn;
   /** Null: single sign-on is not configured. */
   readonly sso: SingleSignOn | null;
+  readonly peers: Pick<Peers, "find">;
 }
 
 const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-cookie"]);
 
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(guard: Guard, deps: AuthDeps) {
-  const { config, clock, authenticator, passwordSignIn, loginLinkSignIn, sso } = deps;
+  const { config, clock, authenticator, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const findCaller = async (headers: Headers): Promise<Caller | null> => {
     try {
@@ -77,7 +79,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .post(
       "/password",
       async ({ body, request, set }) => {
-        const issued = await passwordSignIn.signIn(body.password);
+        const issued = await passwordSignIn.signIn(body.password, peers.find(request));
         set.headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },
@@ -97,7 +99,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .post(
       "/login-link",
       async ({ body, request, set }) => {
-        const issued = await loginLinkSignIn.signIn(body.token);
+        const issued = await loginLinkSignIn.signIn(body.token, peers.find(request));
         set.headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },

@@ -9,6 +9,7 @@ import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { AssetTable } from "#http/page/assets.ts";
+import type { Peers } from "#http/door/connections.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import { toErrorResponse } from "#http/door/envelope.ts";
 import type { Guard } from "#http/door/guard.ts";
@@ -23,11 +24,12 @@ export interface SsoDeps {
   readonly sso: SingleSignOn | null;
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
+  readonly peers: Pick<Peers, "find">;
 }
 
 /** To the identity provider and back (specification, sections 4.1 and 5, point 6). */
 export function ssoRoutes(guard: Guard, deps: SsoDeps) {
-  const { config, clock, authenticator, sso, assets } = deps;
+  const { config, clock, authenticator, sso, assets, peers } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const clearedStateCookie = buildStateCookie("", { secure });
 
@@ -37,10 +39,12 @@ export function ssoRoutes(guard: Guard, deps: SsoDeps) {
     const stateCookie = buildStateCookie(cookieValue, { secure });
     return redirect(302, authorizationUrl, [stateCookie]);
   };
-  const finish = async ({ url, headers }: Request): Promise<Response> => {
+  const finish = async (request: Request): Promise<Response> => {
+    const { url, headers } = request;
     const outcome = await requireSso(sso).finish({
       query: new URL(url).searchParams,
       stateCookie: findCookie(headers, STATE_COOKIE_NAME),
+      peer: peers.find(request),
     });
     if (outcome.kind === "retry") return redirect(303, "/auth/login?retry=1", [clearedStateCookie]);
     // The browser forgets the session that it had: it could not be ended any more.

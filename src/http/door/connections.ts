@@ -1,9 +1,31 @@
+import { type Peer, toPeer } from "#identity/peer.ts";
 import type { Caller } from "#kernel/cancellation.ts";
 
 /** The connection of a request, as far as its idle timeout goes; Bun's server is one. */
 export interface Connections {
   /** 0 is never. */
   timeout(request: Request, seconds: number): void;
+}
+
+/** Also tells addresses; Bun's server is one. */
+export interface ListeningServer extends Connections {
+  /** Null when the connection has gone. */
+  requestIP(request: Request): { readonly address: string } | null;
+}
+
+/** Finds the peer of a request behind a framework that passes no connection on. */
+export interface Peers {
+  /** `findAddress` is asked only when the peer is. */
+  note(request: Request, findAddress: () => string | null): void;
+  find(request: Request): Peer;
+}
+
+export function createPeers(): Peers {
+  const noted = new WeakMap<Request, () => string | null>();
+  return {
+    note: (request, findAddress) => void noted.set(request, findAddress),
+    find: (request) => toPeer(noted.get(request)?.() ?? null),
+  };
 }
 
 /** Closes a connection on which nothing moves: between requests, in a head, in a body. Above the pauses of client pools. */

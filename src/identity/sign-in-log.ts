@@ -1,0 +1,67 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { ErrorCode } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import type { Peer } from "./peer.ts";
+import type { Principal } from "./principal.ts";
+
+export type SignInWay = "password" | "login_link" | "sso";
+
+/** Tells the log who signed in and who failed to, from where and how; never what was typed. */
+export interface SignInLog {
+  signedIn(way: SignInWay, principal: Principal, peer: Peer): void;
+  /** `isUnseen`: too many were tried, and this one was not looked at. */
+  failed(way: SignInWay, failure: SignInFailure): void;
+}
+
+export interface SignInFailure {
+  readonly code: ErrorCode;
+  readonly peer: Peer;
+  readonly isUnseen?: boolean;
+}
+
+/** Failures of one network in one minute that have a line each. */
+const LINES_EACH_MAX = 5;
+/** Beyond them the 20th has a line, the 200th, the 2,000th and so on: strangers must not fill the log. */
+const WARNED_FROM = 20;
+const MINUTE_MS = 60_000;
+/** Networks that are told apart; the failures of others count together. */
+const NETWORKS_MAX = 1000;
+const OTHERS = "(others)";
+
+export function createSignInLog(log: Log, clock: Clock): SignInLog {
+  let failures = new Map<string, number>();
+  let minuteSinceMs = clock.monotonicMs();
+
+  /** How many of this network there were in this minute, this one included. */
+  const count = ({ network }: Peer): number => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - minuteSinceMs >= MINUTE_MS) {
+      failures = new Map();
+      minuteSinceMs = nowMs;
+    }
+    const name = failures.has(network) || failures.size < NETWORKS_MAX ? network : OTHERS;
+    const counted = (failures.get(name) ?? 0) + 1;
+    failures.set(name, counted);
+    return counted;
+  };
+
+  return {
+    signedIn(way, principal, { address }) {
+      log.info("signed in", { way, principal: principal.name, role: principal.role, address });
+    },
+    failed(way, { code, peer, isUnseen = false }) {
+      const failed = count(peer);
+      const fields = { way, code, address: peer.address, looked_at: !isUnseen };
+      if (failed <= LINES_EACH_MAX) log.info("a sign-in failed", fields);
+      else if (isTold(failed)) {
+        log.warn("many sign-ins from one address fail", { ...fields, failed_this_minute: failed });
+      }
+    },
+  };
+}
+
+function isTold(failed: number): boolean {
+  let told = WARNED_FROM;
+  while (told < failed) told *= 10;
+  return told === failed;
+}
