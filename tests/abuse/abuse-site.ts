@@ -1,5 +1,5 @@
 import { startSite, type Site } from "../faults/site.ts";
-import { checkInvariants, type Figures } from "../invariants/invariants.ts";
+import { checkInvariants, type Figures, type Scenario } from "../invariants/invariants.ts";
 import { executable } from "../support/executable.ts";
 import { callApi } from "../support/installation.ts";
 import type { Attempts } from "../support/invariants.ts";
@@ -12,7 +12,7 @@ export interface AbuseSite extends Site {
   /** How many requests its upstream has had. */
   readonly arrivals: () => number;
   /** Ends it, and looks at all that must hold. */
-  check(attempts?: Attempts): Promise<Figures>;
+  check(attempts?: Attempts, places?: Scenario["places"]): Promise<Figures>;
   stop(): Promise<void>;
 }
 
@@ -38,11 +38,12 @@ export async function startAbuseSite(env: Record<string, string> = {}): Promise<
   return {
     ...site,
     arrivals: () => arrivals,
-    check: (attempts) =>
+    check: (attempts = {}, places = {}) =>
       checkInvariants({
         ...site,
         ask: () => callApi(site.server.url, site.asked.key, "POST", "/v1/chat/completions", body),
-        ...(attempts === undefined ? {} : { attempts }),
+        attempts,
+        places,
       }),
     async stop() {
       await site.installation.remove();

@@ -6,7 +6,7 @@ import { makeInstallation, provide, type Installation } from "../support/install
 import { checkLedger, checkReports, toTaggedId } from "../support/invariants.ts";
 import type { CheckedEvent } from "../support/ledger-totals.ts";
 import { executable } from "../support/executable.ts";
-import { scale } from "../support/scale.ts";
+import { readNumber, scale } from "../support/scale.ts";
 import {
   startLoad,
   startMixedUpstream,
@@ -18,8 +18,8 @@ import {
 } from "./mixed-load.ts";
 
 const SETUP_MS_MAX = 120_000;
-const TEST_MS_MAX = 180_000;
-const KILLS = 7 * scale;
+const KILLS = readNumber("LOCKPORT_KILLS") ?? 7 * scale;
+const TEST_MS_MAX = 180_000 + KILLS * 10_000;
 const CALLERS = 8;
 /** Responses that end before a kill, at most. */
 const ENDED_BEFORE_KILL_MAX = 100;
@@ -49,8 +49,8 @@ describe("kills at random moments under mixed load", () => {
   test(
     "lose no event of a request that reached its upstream, double none and invent none; both databases stay sound",
     async () => {
-      const chance = createChance();
-      console.log(`kills: seed ${chance.seed}`);
+      const chance = createChance(readNumber("LOCKPORT_SEED"));
+      console.log(`kills: ${KILLS}, seed ${chance.seed}`);
       const ledger: Ledger = { sent: new Set(), ended: new Map(), keys: new Set() };
       const first = await installation.start();
       await provide(first.url, installation.adminKey, {
@@ -130,6 +130,9 @@ function checkEvents(ledger: Ledger): void {
   const cutOff = [...events].filter(([id]) => !ledger.ended.has(id)).map(([, { outcome }]) => outcome);
   expect(cutOff).toContain("unreachable");
   expect(cutOff).toContain("cancelled");
+  console.log(
+    `kills: ${checked.length} events of ${ledger.sent.size} requests, ${upstream.arrivals.size} of them upstream`,
+  );
   const outcomes = new Set(checked.map(({ outcome }) => outcome));
   expect([...outcomes].sort()).toEqual(["cancelled", "ok", "unreachable", "upstream_error"]);
 }

@@ -68,7 +68,8 @@ function checkAttempts(events: readonly CheckedEvent[], attempts: Attempts): voi
   if (arrivals === undefined && ended === undefined && sent === undefined) return;
   const ids = events.map(toTaggedId);
   const recorded = new Set(ids);
-  const twice = ids.filter((id, index) => ids.indexOf(id) !== index);
+  const seen = new Set<string>();
+  const twice = ids.filter((id) => seen.size === seen.add(id).size);
   const lost = [...(arrivals?.keys() ?? []), ...(ended ?? [])].filter((id) => !recorded.has(id));
   const known = new Set(sent ?? ids);
   const invented = ids.filter((id) => !known.has(id));

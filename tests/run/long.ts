@@ -1,0 +1,68 @@
+/**
+ * What is too long for every change, an hour and more: `bun tests/run/long.ts [--kills 500] [--bodies 1000000] …`. Each part's
+ * count is an option, and 0 leaves it out; `--seed` repeats what chance did. Every figure is printed with its seed.
+ */
+import { parseArgs } from "node:util";
+import { executable } from "../support/executable.ts";
+import { root } from "./parts.ts";
+
+interface LongPart {
+  readonly option: string;
+  readonly count: number;
+  readonly variable: string;
+  /** Files or folders of tests. */
+  readonly tests: readonly string[];
+}
+
+const LONG_PARTS: readonly LongPart[] = [
+  { option: "kills", count: 500, variable: "LOCKPORT_KILLS", tests: ["tests/binary/kills.test.ts"] },
+  {
+    option: "wait-seconds",
+    count: 300,
+    variable: "LOCKPORT_FAULT_WAIT_SECONDS",
+    tests: ["tests/faults/upstreams.test.ts"],
+  },
+  {
+    option: "soak-seconds",
+    count: 1_800,
+    variable: "LOCKPORT_SOAK_SECONDS",
+    tests: ["tests/faults/soak.test.ts"],
+  },
+  { option: "bodies", count: 1_000_000, variable: "LOCKPORT_BODIES", tests: ["tests/abuse/bodies.test.ts"] },
+  { option: "tags", count: 1_000_000, variable: "LOCKPORT_TAGS", tests: ["tests/usage/tags.test.ts"] },
+  {
+    option: "raw-requests",
+    count: 500_000,
+    variable: "LOCKPORT_RAW_REQUESTS",
+    tests: ["tests/abuse/requests.test.ts"],
+  },
+  { option: "paths", count: 200_000, variable: "LOCKPORT_PATHS", tests: ["tests/abuse/paths.test.ts"] },
+];
+
+const options = new Map(LONG_PARTS.map(({ option }) => [option, { type: "string" as const }]));
+const { values } = parseArgs({ options: { ...Object.fromEntries(options), seed: { type: "string" } } });
+const given = new Map<string, string | undefined>(Object.entries(values));
+const seed = given.get("seed");
+await executable();
+let failed = 0;
+for (const { option, count, variable, tests } of LONG_PARTS) {
+  const wanted = given.get(option) ?? String(count);
+  if (!/^\d+$/.test(wanted)) throw new Error(`--${option} is a whole number`);
+  if (wanted === "0") continue;
+  console.log(`\n== ${option}: ${wanted}`);
+  const startMs = performance.now();
+  const run = Bun.spawn([process.execPath, "test", ...tests.map((path) => `./${path}`)], {
+    cwd: root,
+    env: {
+      ...process.env,
+      NO_COLOR: "1",
+      [variable]: wanted,
+      ...(seed === undefined ? {} : { LOCKPORT_SEED: seed }),
+    },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  if ((await run.exited) !== 0) failed += 1;
+  console.log(`== ${option}: ${Math.round((performance.now() - startMs) / 1000)} s`);
+}
+console.log(`\n${failed} parts failed`);
+process.exitCode = failed === 0 ? 0 : 1;
