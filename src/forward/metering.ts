@@ -8,6 +8,8 @@ import type { UpstreamHead } from "./upstream-head.ts";
 export interface Metering {
   /** Null, or a promise to await before the next chunk, when decoding lags behind. Of a chunk over 16 KiB nothing is read later. */
   push(chunk: Uint8Array): Promise<void> | null;
+  /** As the meter's; of a compressed body it may lag behind. */
+  readonly awaitsUsage: boolean;
   /** Called once, when no chunk comes any more, however the response ended. Never rejects. */
   finish(): MeterReading | Promise<MeterReading>;
 }
@@ -20,6 +22,7 @@ export function isEventStream({ contentType }: Pick<UpstreamHead, "contentType">
 /** What tells nothing of usage: audio, or plain text passed on as it comes. It is not collected for a meter in vain. */
 const UNMETERED: Metering = {
   push: () => null,
+  awaitsUsage: false,
   finish: () => ({ usage: null, errorKind: null, complete: false }),
 };
 
@@ -58,6 +61,10 @@ class PlainMetering implements Metering {
     return null;
   }
 
+  get awaitsUsage(): boolean {
+    return this.#meter.awaitsUsage;
+  }
+
   finish(): MeterReading {
     return this.#meter.finish();
   }
@@ -67,6 +74,9 @@ function watchEncoded(meter: Meter, contentEncoding: string): Metering {
   const decoder = createDecoder(contentEncoding, (bytes) => meter.push(bytes));
   return {
     push: (chunk) => decoder?.push(chunk) ?? null,
+    get awaitsUsage() {
+      return meter.awaitsUsage;
+    },
     async finish() {
       await decoder?.finish();
       return meter.finish();

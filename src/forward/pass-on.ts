@@ -2,6 +2,7 @@ import type { Account } from "./account.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import { free } from "#kernel/bytes.ts";
 import type { Turns } from "#kernel/turns.ts";
+import type { MeterReading } from "#usage/meter.ts";
 import { toCallerResponse } from "./caller-response.ts";
 import { type Metering, isEventStream } from "./metering.ts";
 import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreak } from "./open-exchange.ts";
@@ -70,6 +71,7 @@ class PassedOn implements TeeOptions {
   readonly #metering: Metering;
   readonly #warm: WarmConnections | null;
   readonly #isEventStream: boolean;
+  #hasReadOn = false;
 
   constructor(
     { cancellation, idleMs, stalls, ends, account }: OpenExchange,
@@ -91,6 +93,13 @@ class PassedOn implements TeeOptions {
     return this.#metering.push(chunk);
   }
 
+  awaitsRest(): boolean {
+    const awaits = this.#metering.awaitsUsage;
+    // Asked for the first time when the caller has gone.
+    this.#hasReadOn ||= awaits;
+    return awaits;
+  }
+
   left(chunk: Uint8Array): void {
     if (chunk.length > FREED_BYTES_MIN) free(chunk);
   }
@@ -102,11 +111,16 @@ class PassedOn implements TeeOptions {
       this.#warm?.put();
       await this.#account.settle({ kind: "answered", metered });
     } else if (ending === "cancelled") {
-      // A body that is no event stream has no last event: only its end tells that the caller had all of it.
-      const complete = metered.complete && this.#isEventStream;
-      await this.#account.settle({ kind: "cancelled", metered: { ...metered, complete } });
+      await this.#account.settle({ kind: "cancelled", metered: this.#toSeen(metered) });
     } else {
       await this.#account.settle({ kind: "unreachable", error: toBreak(this.cancellation), metered });
     }
+  }
+
+  /** What had been told when the caller left: of what was read afterwards only the usage counts. */
+  #toSeen(metered: MeterReading): MeterReading {
+    if (this.#hasReadOn) return { usage: metered.usage, errorKind: null, complete: false };
+    // A body that is no event stream has no last event: only its end tells that the caller had all of it.
+    return { ...metered, complete: metered.complete && this.#isEventStream };
   }
 }

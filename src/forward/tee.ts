@@ -1,4 +1,4 @@
-import type { Cancellation } from "#kernel/cancellation.ts";
+import type { Cancellation, CancellationListener } from "#kernel/cancellation.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 
 /** How a body ended: complete, by its caller's hang-up, or by its upstream (a break, or silence past the limit). */
@@ -23,6 +23,11 @@ export interface TeeOptions {
   readonly stalls?: SlowConsumers;
   /** Sees every chunk before it is passed on; a promise holds back the next one. */
   watch(chunk: Uint8Array): Promise<void> | null;
+  /**
+   * Whether the part of the body that matters most to the watcher is still to come. Then it is read on for a moment when the
+   * caller hangs up, within READ_ON_MS_MAX and READ_ON_BYTES_MAX. Absent: never.
+   */
+  awaitsRest?(): boolean;
   /** Called with each chunk that has left; the tee reads nothing from it any more. */
   left?(chunk: Uint8Array): void;
   /** Called exactly once, and awaited before the response ends. Must not throw. */
@@ -31,6 +36,10 @@ export interface TeeOptions {
 
 /** A caller that reads nothing for so long counts as gone, whatever its connection says. */
 export const WRITE_STALL_MS_MAX = 120_000;
+
+/** Limits of what is read of an upstream whose caller has gone: its socket closes within a second of the hang-up. */
+export const READ_ON_MS_MAX = 800;
+export const READ_ON_BYTES_MAX = 64 * 1024;
 
 /** Chunks have up to 512 KiB, and the runtime copies the part of a piece that the connection does not take at once. */
 const PIECE_BYTES_MAX = 64 * 1024;
@@ -42,16 +51,17 @@ const PIECE_BYTES_MAX = 64 * 1024;
 export function createTee(options: TeeOptions): ReadableStream<Uint8Array> {
   const tee = new Tee(options);
   // The runtime never pulls a response whose caller left early, so that only the signal ends it.
-  options.cancellation.notify(() => void tee.end(toEnding(options.cancellation, true)));
+  options.cancellation.notify(tee);
   return new ReadableStream<Uint8Array>(tee);
 }
 
 /** A class, since thousands of streams are open at once: as closures it took 1 KB a stream more (measured). */
-class Tee implements Bun.DirectUnderlyingSource<Uint8Array> {
+class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListener {
   readonly type = "direct";
   readonly #options: TeeOptions;
   #sink: ReadableStreamDirectController | null = null;
   #ending: Promise<void> | null = null;
+  #readsOn = false;
 
   constructor(options: TeeOptions) {
     this.#options = options;
@@ -63,9 +73,9 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array> {
     const options = this.#options;
     const { reader, cancellation, idleMs, stallMs, stalls } = options;
     let broke = false;
+    let chunk = options.first;
     try {
       cancellation.arm(idleMs);
-      let chunk = options.first;
       while (chunk !== null && cancellation.cause === null) {
         const lagging = options.watch(chunk);
         if (lagging !== null) await lagging;
@@ -91,8 +101,10 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array> {
     } catch {
       broke = true;
     }
+    // A write that broke off had shown its chunk to the watcher; the chunk that came behind a hang-up was not shown.
+    if (this.#readsOn) await this.#readOn(broke ? EMPTY : chunk);
     const how = toEnding(cancellation, broke);
-    await this.end(how);
+    await this.#end(how);
     this.#close(how);
   }
 
@@ -100,7 +112,36 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array> {
     this.#options.cancellation.cancel("cancelled");
   }
 
-  end(how: TeeEnding): Promise<void> {
+  readOnMs(): number {
+    // Before the runtime has pulled there is no loop to read on, and the caller has had nothing.
+    return this.#sink !== null && this.#options.awaitsRest?.() === true ? READ_ON_MS_MAX : 0;
+  }
+
+  cancelled(readsOn: boolean): void {
+    this.#readsOn = readsOn;
+    // Ends a write that waits for the caller.
+    if (readsOn) this.#close("cancelled");
+    else void this.#end(toEnding(this.#options.cancellation, true));
+  }
+
+  /** Shows the watcher what still comes, and passes nothing of it on. */
+  async #readOn(begun: Uint8Array | null): Promise<void> {
+    const options = this.#options;
+    let leftBytes = READ_ON_BYTES_MAX;
+    try {
+      for (let chunk = begun; chunk !== null; chunk = await readChunk(options.reader)) {
+        const lagging = options.watch(chunk);
+        if (lagging !== null) await lagging;
+        leftBytes -= chunk.length;
+        if (leftBytes <= 0 || options.awaitsRest?.() !== true) break;
+      }
+    } catch {
+      // Its time is over, or the upstream broke off.
+    }
+    options.cancellation.cutOff();
+  }
+
+  #end(how: TeeEnding): Promise<void> {
     return (this.#ending ??= this.#settle(how));
   }
 

@@ -12,6 +12,14 @@ export interface Caller {
   letIdle?(): void;
 }
 
+/** What is told of the end of a cancellation's exchange. */
+export interface CancellationListener {
+  /** Asked when the caller has gone: for how long its upstream is read on all the same; usually 0. */
+  readOnMs(): number;
+  /** It was cancelled. `readsOn`: its upstream is cut off later, by `cutOff` or when that time is over. */
+  cancelled(readsOn: boolean): void;
+}
+
 export interface CancellationOptions {
   /** Watches the time limit. */
   readonly limits: Deadlines;
@@ -39,7 +47,7 @@ export class Cancellation {
   readonly #lasting: Deadline | null;
   #limitCause: CancellationCause = "timeout";
   #onHangUp: (() => void) | null = null;
-  #onCancelled: (() => void) | null = null;
+  #listener: CancellationListener | null = null;
   #isKeptOpen = false;
   #released = false;
   #cause: CancellationCause | null = null;
@@ -84,17 +92,25 @@ export class Cancellation {
     if (this.#cause !== null || this.#released) return;
     this.#cause = cause === "cancelled" && this.#isHalting?.() === true ? "halted" : cause;
     this.release();
+    const readOnMs = this.#cause === "cancelled" ? (this.#listener?.readOnMs() ?? 0) : 0;
+    if (readOnMs > 0) this.#limit.set(readOnMs, () => this.cutOff());
+    else this.#controller.abort();
+    this.#listener?.cancelled(readOnMs > 0);
+  }
+
+  /** Ends the reading on after a hang-up. */
+  cutOff(): void {
+    this.#limit.lift();
     this.#controller.abort();
-    this.#onCancelled?.();
   }
 
   /**
-   * Calls `onCancelled` when, or if, it is cancelled; null: nobody any more. A listener of the signal costs a stream twenty
+   * Tells the listener when, or if, it is cancelled; null: none any more. A listener of the signal costs a stream twenty
    * times as much. There is one at a time.
    */
-  notify(onCancelled: (() => void) | null): void {
-    this.#onCancelled = onCancelled;
-    if (this.#cause !== null) onCancelled?.();
+  notify(listener: CancellationListener | null): void {
+    this.#listener = listener;
+    if (this.#cause !== null) listener?.cancelled(false);
   }
 
   /** Lets go of the caller and of the timers. Nothing is cancelled afterwards. */

@@ -3,18 +3,26 @@ import { type Meter, type MeterDialect, type MeterOptions, createMeter, createTe
 import type { UsageAccumulator } from "./usage-accumulator.ts";
 
 const LAST_EVENT_TYPE = "message_stop";
+/** What follows the last of them is `message_delta`, with the reason of the stop and the usage in one. */
+const BLOCK_END_TYPE = "content_block_stop";
 
 /** The messages dialect: cache reads and cache writes are counted beside the input, never in it. */
 const MESSAGES: MeterDialect = {
   addUsage: ({ usage }, accumulator) => void accumulator.add(usage),
   addEventUsage: addMessageUsage,
+  endsAnswer: ({ type }) => type === BLOCK_END_TYPE,
   lastEventType: LAST_EVENT_TYPE,
   defaultsToExclusive: true,
-  telling: createTelling(LAST_EVENT_TYPE),
+  telling: createTelling(LAST_EVENT_TYPE, BLOCK_END_TYPE),
 };
 
 /** Counting tokens uses none, whatever its answer holds. */
-const COUNTING: MeterDialect = { ...MESSAGES, addUsage: () => undefined, addEventUsage: () => undefined };
+const COUNTING: MeterDialect = {
+  ...MESSAGES,
+  addUsage: () => undefined,
+  addEventUsage: () => false,
+  endsAnswer: () => false,
+};
 
 export interface MessagesMeterOptions extends MeterOptions {
   /** Whether the request only counted tokens. */
@@ -27,7 +35,7 @@ export function createMessagesMeter(options: MessagesMeterOptions): Meter {
 }
 
 /** What a stream begins with, and what it says at its end; other events hold content. */
-function addMessageUsage({ type, message, usage }: JsonObject, accumulator: UsageAccumulator): void {
-  if (type === "message_start") accumulator.add(isJsonObject(message) ? message["usage"] : undefined);
-  else if (type === "message_delta") accumulator.add(usage);
+function addMessageUsage({ type, message, usage }: JsonObject, accumulator: UsageAccumulator): boolean {
+  if (type === "message_start") return accumulator.add(isJsonObject(message) ? message["usage"] : undefined);
+  return type === "message_delta" && accumulator.add(usage);
 }

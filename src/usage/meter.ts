@@ -20,6 +20,8 @@ export interface MeterReading {
 export interface Meter {
   /** The next bytes of the decoded body, cut anywhere. A short piece may be kept until the end, and must not be changed. */
   push(bytes: Uint8Array): void;
+  /** True once a stream has told all of its answer, as long as the usage of it is still to come. */
+  readonly awaitsUsage: boolean;
   /** Called once, after the last byte that came. */
   finish(): MeterReading;
 }
@@ -35,8 +37,10 @@ export interface MeterOptions {
 export interface MeterDialect {
   /** Adds the usage of a unary body: of the places where it may stand, the first that holds a quantity. */
   addUsage(body: JsonObject, accumulator: UsageAccumulator): void;
-  /** Adds the usage of one event of a stream, in the same way. */
-  addEventUsage(event: JsonObject, accumulator: UsageAccumulator): void;
+  /** Adds the usage of one event of a stream, in the same way; true when it held a quantity. */
+  addEventUsage(event: JsonObject, accumulator: UsageAccumulator): boolean;
+  /** Whether the answer may be whole with this event of a stream, but for what is told of it. */
+  endsAnswer(event: JsonObject): boolean;
   /** The `type` of the event that ends a stream; `[DONE]` ends every stream. */
   readonly lastEventType: string | null;
   readonly defaultsToExclusive: boolean;
@@ -64,9 +68,9 @@ export function createMeter(dialect: MeterDialect, { streamed, statusCode }: Met
   return streamed ? new StreamMeter(dialect, statusCode) : new UnaryMeter(dialect, statusCode);
 }
 
-/** What an event must name to tell of usage, of an error or of the end, wherever in it. */
-export function createTelling(lastEventType: string | null): TellingSearch {
-  return new TellingSearch(["usage", "error", ...(lastEventType === null ? [] : [lastEventType])]);
+/** What an event must name to tell of usage, of an error or of what `names` stand for, wherever in it. */
+export function createTelling(...names: readonly string[]): TellingSearch {
+  return new TellingSearch(["usage", "error", ...names]);
 }
 
 /**
@@ -80,6 +84,7 @@ class StreamMeter implements Meter, SseSink {
   readonly #accumulator: UsageAccumulator;
   #errorKind: string | null = null;
   #complete = false;
+  #awaitsUsage = false;
 
   constructor(dialect: MeterDialect, statusCode: number) {
     this.#dialect = dialect;
@@ -91,6 +96,11 @@ class StreamMeter implements Meter, SseSink {
   push(bytes: Uint8Array): void {
     this.#parser.push(bytes);
     this.#dialect.telling.forget();
+  }
+
+  get awaitsUsage(): boolean {
+    const hasFailed = this.#errorKind !== null || this.#statusCode >= ERROR_STATUS_MIN;
+    return this.#awaitsUsage && !this.#complete && !hasFailed;
   }
 
   finish(): MeterReading {
@@ -118,13 +128,15 @@ class StreamMeter implements Meter, SseSink {
     if (name === "error" || (isJsonObject(event) && isError(event)))
       this.#errorKind ??= toErrorKind(this.#statusCode, event);
     if (!isJsonObject(event)) return;
-    this.#dialect.addEventUsage(event, this.#accumulator);
+    if (this.#dialect.addEventUsage(event, this.#accumulator)) this.#awaitsUsage = false;
+    else if (this.#dialect.endsAnswer(event)) this.#awaitsUsage = true;
     const { lastEventType } = this.#dialect;
     if (lastEventType !== null && event["type"] === lastEventType) this.#complete = true;
   }
 }
 
 class UnaryMeter implements Meter {
+  readonly awaitsUsage = false;
   readonly #dialect: MeterDialect;
   readonly #statusCode: number;
   #only: Uint8Array | null = null;
