@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { SetupError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { openPageAssets } from "#boot/page/page-assets.ts";
@@ -38,10 +39,18 @@ export async function serve(
   void onStart(server).catch((cause: unknown) =>
     system.log.warn("the greeting failed", describeCause(cause)),
   );
-  const signal = await signalled.promise;
+  const signal = await Promise.race([signalled.promise, server.services.superseded.then(() => null)]);
+  // An answer that ended well now would be of a request that no ledger has.
+  if (signal === null) hurry.abort();
   system.log.info("stopping", { signal });
   await server.stop(hurry.signal);
   system.log.info("stopped");
+  if (signal === null) {
+    throw new SetupError(
+      "configuration",
+      `Another lockport has taken over the folder ${config.dataDir}: this one has stopped. Its serving.lock was removed while it ran.`,
+    );
+  }
 }
 
 /** One line each: the environment is not what its writer takes it for. */

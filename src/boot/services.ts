@@ -38,6 +38,8 @@ export interface Services {
   readonly loginLinks: LoginLinks;
   /** Tells commands beside the server where it listens (`http://host:port`), until it is closed. */
   announce(url: string): void;
+  /** Fulfilled when another server has taken over the data folder. */
+  readonly superseded: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -65,6 +67,8 @@ export async function openServices(
     clock,
     log,
   });
+  let isSuperseded = false;
+  void storage.superseded.then(() => (isSuperseded = true));
   const catalog = createCatalog({ store: storage.catalog, secrets, clock, ids });
   const principals = createPrincipals({ store: storage.identity, clock, ids });
   const keyUse = createKeyUse(storage.keyUse, clock);
@@ -106,9 +110,11 @@ export async function openServices(
         log.warn("where the server listens could not be left in the data folder", describeCause(cause));
       }
     },
+    superseded: storage.superseded,
     close() {
       loopLag.stop();
-      removeServingAddress(config.dataDir);
+      // Of the server that has the folder now.
+      if (!isSuperseded) removeServingAddress(config.dataDir);
       return storage.close();
     },
     app: {

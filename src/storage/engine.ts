@@ -89,6 +89,8 @@ export interface Storage extends CatalogStores {
   ledgerGauges(): LedgerGauges;
   /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
   maintain(): Promise<void>;
+  /** Fulfilled when another server has taken over the data: nothing is recorded any more, and this one has to end. */
+  readonly superseded: Promise<void>;
   /** Hands what was recorded to the disk and lets go of all files. */
   close(): Promise<void>;
 }

@@ -1,5 +1,9 @@
 /** How the ledger is doing at this moment, as seen from the thread that serves. Asking costs no disk and never fails. */
 export interface LedgerGauges {
+  /** Files of the data folder that were removed or replaced while the server had them open, since it started. */
+  readonly filesLost: number;
+  /** Of those, how many are not back under their name. */
+  readonly filesMissing: number;
   /** What waits in memory because the disk refuses it. */
   readonly journalPendingBytes: number;
   /** What the disk has promised to take: a megabyte at least, unless it is full. */

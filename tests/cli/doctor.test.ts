@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -123,6 +124,31 @@ describe("lockport doctor on a folder", () => {
         .map((name) => [name, readFileSync(join(dataDir, name)).toString("base64")]),
     ).toEqual(before);
   });
+
+  test("whose files are removed under the running server tells which are back and which are not", async () => {
+    const app = await startApp({ dataDir });
+    const env = { PROXY_PORT: new URL(app.url).port };
+    expect((await diagnose(env)).find("open files")).toMatchObject({ status: "ok" });
+    const metric = async (name: string) => {
+      const text = await (await fetch(`${app.url}/metrics`)).text();
+      return Number(new RegExp(`^${name} (.*)$`, "m").exec(text)?.[1]);
+    };
+    rmSync(join(dataDir, "usage.db"));
+    while ((await metric("proxy_files_lost_total")) < 1 || (await metric("proxy_files_missing")) > 0)
+      await Bun.sleep(20);
+    const back = await diagnose(env);
+    expect(back.find("open files")).toMatchObject({ status: "warn" });
+    expect(back.find("open files")?.finding).toContain("1 file, put back since");
+    expect(back.find("usage.db")).toMatchObject({ status: "ok" });
+    // The catalog is not put back.
+    renameSync(join(dataDir, "catalog.db"), join(dataDir, "elsewhere"));
+    while ((await metric("proxy_files_missing")) < 1) await Bun.sleep(20);
+    const lost = await diagnose(env);
+    expect(lost.code).toBe(1);
+    expect(lost.find("open files")).toMatchObject({ status: "fail" });
+    renameSync(join(dataDir, "elsewhere"), join(dataDir, "catalog.db"));
+    await app.stop();
+  }, 30_000);
 
   test("open to others warns of the folder and fails for the key file", async () => {
     await run("admin bootstrap");

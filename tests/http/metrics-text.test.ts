@@ -26,6 +26,8 @@ function startPage(lookMs: number) {
       usage,
       exchange: { activeCount: () => 0, activeStreamCount: () => openStreams, waitingCount: () => 0 },
       ledger: () => ({
+        filesLost: 0,
+        filesMissing: 0,
         journalPendingBytes: 0,
         journalReservedBytes: 1_048_576,
         journalUncommittedBytes: 0,

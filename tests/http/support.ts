@@ -125,6 +125,8 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       usage: createUsageMetrics(),
       exchange: { activeCount: () => 0, activeStreamCount: () => 0, waitingCount: () => 0 },
       ledger: () => ({
+        filesLost: 0,
+        filesMissing: 0,
         journalPendingBytes: 0,
         journalReservedBytes: 1_048_576,
         journalUncommittedBytes: 0,

@@ -62,9 +62,16 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
   const { checkCatalog, checkJournal, checkLock, checkUsage } =
     await import("#boot/operate/doctor/databases.ts");
   const { checkPort } = await import("#boot/operate/doctor/port.ts");
+  const { checkOpenFiles } = await import("#boot/operate/doctor/open-files.ts");
   const folder = checkFolder(config);
   const { check: lock, isServing } = checkLock(config);
-  const around = [await checkDisk(config), await checkPort(config, { isServing, env: terminal.env })];
+  const look = { isServing, env: terminal.env };
+  const openFiles = await checkOpenFiles(config, look);
+  const around = [
+    await checkDisk(config),
+    await checkPort(config, look),
+    ...(openFiles === null ? [] : [openFiles]),
+  ];
   if (!folder.isOpen) return [folder.check, ...around];
   return withSteps(terminal, async (step) => {
     const key = await checkKeyFile(config);

@@ -93,6 +93,12 @@ function toExchangeFamilies(exchange: MetricsSources["exchange"]): readonly Metr
 
 function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {
   return [
+    toCounter(
+      "proxy_files_lost_total",
+      "Files of the data folder that were removed or replaced while the server had them open.",
+      gauges.filesLost,
+    ),
+    toGauge("proxy_files_missing", "Of those, how many are not back under their name.", gauges.filesMissing),
     toGauge(
       "proxy_journal_pending_bytes",
       "Usage records in memory that the disk refuses; no new request is served meanwhile.",

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import { USAGE_NAME } from "#storage/files/data-files.ts";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
+import type { WatchedFile } from "#storage/files/file-watch.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
 import { lockDataFolder } from "./file/folder-lock.ts";
 import { openLedger } from "./ledger/ledger.ts";
@@ -20,6 +22,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       log,
       sync: options.ledgerSync,
       retentionDays: options.usageRetentionDays,
+      watched: [toWatched(options.databasePath)],
     });
     return {
       audit: database.audit,
@@ -31,6 +34,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       wasServed,
       ledgerGauges: () => usage.gauges(),
       maintain: () => usage.maintain(),
+      superseded: usage.superseded,
       async close() {
         // The ledger first: what it still holds is worth more than anything that could go wrong afterwards.
         try {
@@ -44,4 +48,10 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
     await database.close();
     throw cause;
   }
+}
+
+/** The catalog is not put back: what local commands have written to another file meanwhile would be lost. */
+function toWatched(path: string): WatchedFile {
+  const file = toFileIdentity(path);
+  return { name: basename(path), isInPlace: () => findFileIdentity(path) === file };
 }

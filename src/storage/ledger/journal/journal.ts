@@ -1,8 +1,8 @@
-import type { Log, LogFields } from "#kernel/log.ts";
-import { describeCause } from "#kernel/log.ts";
+import { describeCause, type Log, type LogFields } from "#kernel/log.ts";
 import { LineBuffer } from "#usage/line-buffer.ts";
 import type { UsageJournal } from "#usage/recorder.ts";
 import { JournalSync } from "./journal-sync.ts";
+import { Reservation } from "./reservation.ts";
 import { SegmentFile, type WriteAt } from "./segment-file.ts";
 import { segmentPath } from "./segments.ts";
 
@@ -10,8 +10,6 @@ import { segmentPath } from "./segments.ts";
 export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
 /** Numbers of lines are given anew after so much, so that a damaged block of a disk costs no more of a segment than this. */
 const STRETCH_BYTES_MAX = 4 * 1024 * 1024;
-/** Of what is reserved on the disk, so much is kept for the ends of requests that are under way: some 8,000. */
-const ENDS_BYTES_MIN = 512 * 1024;
 /** One write takes at most so many begins and ends, which bounds the requests that go upstream at one moment. The next line begins another turn. */
 const TURN_APPENDS_MAX = 64;
 /** Lines grow with the path of a request, 16 KiB at most. */
@@ -47,6 +45,7 @@ const HANDED_OVER = Promise.resolve();
 export class Journal implements UsageJournal {
   readonly #options: JournalOptions;
   readonly #sync: JournalSync;
+  readonly #reservation: Reservation;
   #segment: number;
   #file: SegmentFile;
   #rotateAtBytes: number;
@@ -58,7 +57,7 @@ export class Journal implements UsageJournal {
   /** Runs as long as the disk refuses lines. */
   #retryTimer: ReturnType<typeof setTimeout> | null = null;
   #storedWaiters: (() => void)[] = [];
-  #hasNoRoom = false;
+  #isSuperseded = false;
   #closing: Promise<void> | null = null;
 
   constructor(options: JournalOptions) {
@@ -66,7 +65,8 @@ export class Journal implements UsageJournal {
     this.#segment = options.firstSegment;
     this.#rotateAtBytes = this.#segmentBytesMax;
     this.#file = new SegmentFile(segmentPath(options.directory, this.#segment), options.write);
-    this.#reserve();
+    this.#reservation = new Reservation({ findFile: () => this.#file, log: options.log });
+    this.#reservation.renew();
     this.#sync = new JournalSync({
       directory: options.directory,
       log: options.log,
@@ -81,8 +81,8 @@ export class Journal implements UsageJournal {
 
   /** True while a request that began now might end without a place on the disk for its lines. */
   get isFull(): boolean {
-    if (this.#retryTimer !== null) return true;
-    return this.#hasNoRoom && this.#file.reservedBytes < ENDS_BYTES_MIN && !this.#reserve();
+    if (this.#isSuperseded || this.#retryTimer !== null) return true;
+    return this.#reservation.isShort();
   }
 
   /** What waits in memory because the disk refuses it. */
@@ -124,6 +124,25 @@ export class Journal implements UsageJournal {
     const synced = this.#sync.wait();
     this.#sync.start();
     return synced;
+  }
+
+  /** Whether the lines are in the file under their segment's name. */
+  isInPlace(): boolean {
+    return this.#file.isInPlace();
+  }
+
+  /** Puts the lines of the present segment back under its name. Throws what the file system does. */
+  putBack(): void {
+    const file = this.#file.putBack();
+    this.#sync.retire(this.#file);
+    this.#file = file;
+    this.#reservation.renew();
+    this.#sync.start();
+  }
+
+  /** Refuses new requests: another server has the ledger. */
+  standDown(): void {
+    this.#isSuperseded = true;
   }
 
   /** Once, however often it is called. */
@@ -175,26 +194,8 @@ export class Journal implements UsageJournal {
     const { sizeBytes: writtenBytes } = this.#file;
     if (writtenBytes >= this.#rotateAtBytes) this.#rotate();
     else if (writtenBytes >= this.#stretchEndBytes) this.#beginStretch();
-    this.#reserve();
+    this.#reservation.renew();
     return true;
-  }
-
-  /** Takes room ahead of the lines; false when the disk has none. */
-  #reserve(): boolean {
-    try {
-      this.#file.reserve();
-      if (this.#hasNoRoom) this.#options.log.info("usage journal: the disk has room again");
-      this.#hasNoRoom = false;
-    } catch (cause) {
-      const reserved_bytes = this.#file.reservedBytes;
-      if (!this.#hasNoRoom)
-        this.#options.log.error(
-          "usage journal: the disk is full; new requests are refused once the rest is needed for running ones",
-          { reserved_bytes, ...describeCause(cause) },
-        );
-      this.#hasNoRoom = true;
-    }
-    return !this.#hasNoRoom;
   }
 
   #beginStretch(): void {

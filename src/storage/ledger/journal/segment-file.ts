@@ -1,5 +1,8 @@
-import { closeSync, ftruncateSync, rmSync, writeSync } from "node:fs";
-import { openPrivateFile } from "#storage/files/private-file.ts";
+import { closeSync, existsSync, ftruncateSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
+import { makePrivateFolder, openPrivateFile } from "#storage/files/private-file.ts";
+import { putAside } from "#storage/files/put-aside.ts";
 
 /** Room that a segment has on the disk ahead of its lines: what some 10,000 requests use. */
 const RESERVED_BYTES_MIN = 1024 * 1024;
@@ -24,9 +27,9 @@ export class SegmentFile {
   #sizeBytes = 0;
   #endBytes = 0;
 
-  /** Makes the file. Throws what the file system does. */
-  constructor(path: string, write: WriteAt = writeAt) {
-    this.path = path;
+  /** Makes the file, which will have the name. Throws what the file system does. */
+  constructor(path: string, write: WriteAt = writeAt, name = path) {
+    this.path = name;
     this.#write = write;
     this.fd = openPrivateFile(path, "wx+");
   }
@@ -68,6 +71,31 @@ export class SegmentFile {
       const taken = this.#write(this.fd, ZEROS, this.#endBytes);
       if (taken === 0) throw new Error("the disk takes nothing");
       this.#endBytes += taken;
+    }
+  }
+
+  /** Whether it is the file under its name. */
+  isInPlace(): boolean {
+    return findFileIdentity(this.path) === toFileIdentity(this.fd);
+  }
+
+  /** The same lines in a file under its name: of a file that has lost it. One that has taken the name is put aside. */
+  putBack(): SegmentFile {
+    const folder = dirname(this.path);
+    if (!existsSync(folder)) makePrivateFolder(folder);
+    const unfinished = `${this.path}.unfinished`;
+    rmSync(unfinished, { force: true });
+    const copy = new SegmentFile(unfinished, this.#write, this.path);
+    try {
+      const lines = Buffer.alloc(this.#sizeBytes);
+      readSync(this.fd, lines, 0, lines.length, 0);
+      for (let at = 0; at < lines.length;) at += copy.append(lines.subarray(at));
+      putAside(this.path);
+      renameSync(unfinished, this.path);
+      return copy;
+    } catch (cause) {
+      copy.close();
+      throw cause;
     }
   }
 

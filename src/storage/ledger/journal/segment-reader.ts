@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import type { JournalPosition } from "./segments.ts";
 import { countWritten, listSegments, RESERVED, segmentPath } from "./segments.ts";
 
@@ -25,18 +26,21 @@ export interface JournalChunk {
 export class SegmentReader {
   readonly #directory: string;
   readonly #buffer: Buffer;
-  #open: { readonly segment: number; readonly fd: number } | null = null;
+  #open: { readonly segment: number; readonly fd: number; readonly file: string } | null = null;
 
   constructor(directory: string, readBytesMax = READ_BYTES_MAX) {
     this.#directory = directory;
     this.#buffer = Buffer.alloc(readBytesMax);
   }
 
-  read(from: JournalPosition): JournalChunk {
+  /** `isLive`: lines may still come into the segment although another one follows. */
+  read(from: JournalPosition, isLive = false): JournalChunk {
     // Listed before the read: a following segment is made only after the last write to this one.
     const following = listSegments(this.#directory).filter((segment) => segment >= from.segment);
-    const isPresent = following[0] === from.segment;
-    const nextSegment = following[isPresent ? 1 : 0];
+    const isListed = following[0] === from.segment;
+    // Also without a name: its lines are gone with the last that has it open.
+    const isPresent = isListed || this.#open?.segment === from.segment;
+    const nextSegment = isLive ? undefined : following[isListed ? 1 : 0];
     const read = isPresent ? this.#readBytes(from) : this.#buffer.subarray(0, 0);
     // Where lines still come in, the rest may be a line that is being written. Elsewhere a gap is what a loss of power left.
     const bytes = nextSegment === undefined ? untilReserved(read) : read;
@@ -61,15 +65,25 @@ export class SegmentReader {
     this.#open = null;
   }
 
-  #readBytes(from: JournalPosition): Buffer {
-    if (this.#open?.segment !== from.segment) {
-      this.close();
-      this.#open = { segment: from.segment, fd: openSync(segmentPath(this.#directory, from.segment), "r") };
+  #openSegment(segment: number): number {
+    const path = segmentPath(this.#directory, segment);
+    if (this.#open?.segment === segment) {
+      // Put back under its name it is another file, with the same lines.
+      const file = findFileIdentity(path);
+      if (file === null || file === this.#open.file) return this.#open.fd;
     }
+    this.close();
+    const fd = openSync(path, "r");
+    this.#open = { segment, fd, file: toFileIdentity(fd) };
+    return fd;
+  }
+
+  #readBytes(from: JournalPosition): Buffer {
+    const fd = this.#openSegment(from.segment);
     let length = 0;
     while (length < this.#buffer.length) {
       const read = readSync(
-        this.#open.fd,
+        fd,
         this.#buffer,
         length,
         this.#buffer.length - length,

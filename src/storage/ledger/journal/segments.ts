@@ -1,5 +1,7 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { SetupError } from "#kernel/errors.ts";
+import { makePrivateFolder } from "#storage/files/private-file.ts";
 import { isRightsCode, systemCode } from "#kernel/system-code.ts";
 
 /** The journal is a row of numbered files; a higher number was written later. */
@@ -15,6 +17,14 @@ const SEGMENT_PATTERN = /^(\d{12})\.journal$/;
 
 export function segmentPath(directory: string, segment: number): string {
   return join(directory, `${String(segment).padStart(12, "0")}.journal`);
+}
+
+/** Makes the folder of the segments unless it is there. Throws SetupError for a file of its name. */
+export function ensureJournalFolder(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return makePrivateFolder(path);
+  if (found.isDirectory()) return;
+  throw new SetupError("configuration", `The journal ${path} is a file, and no folder: move it away.`);
 }
 
 /** The numbers of the segments that exist, ascending. */

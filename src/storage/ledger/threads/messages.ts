@@ -7,7 +7,7 @@ import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** What goes to the writer Worker. Each `id` is answered once, in the end, whatever happens in between. */
 export type WriterCommand =
-  | { readonly kind: "start"; readonly databasePath: string; readonly journalDirectory: string }
+  | ({ readonly kind: "start" } & WriterStart)
   /** New lines are in the journal. */
   | { readonly kind: "wake" }
   /** Answered when everything that is in the journal now is committed. */
@@ -24,10 +24,26 @@ export type WriterCommand =
       readonly sealBeforeDay: number;
       readonly retention: Retention;
     }
+  /** The file of the database has lost its name: answered when it is back under it. */
+  | { readonly kind: "putBack"; readonly id: number }
   | { readonly kind: "close" };
+
+/** What a writer writes, and for which server. */
+export interface WriterStart {
+  readonly databasePath: string;
+  readonly journalDirectory: string;
+  /** The number of its server's run (`ServerRun`). */
+  readonly serverRun: number;
+  /** Its server's first segment: those before it were another's. */
+  readonly firstSegment: number;
+  /** How long lines may still come into them; 0 when their server has certainly ended. */
+  readonly earlierLiveMs: number;
+}
 
 export type WriterReply =
   | { readonly kind: "ready" }
+  /** Another server has begun its run: this writer writes no more. */
+  | { readonly kind: "superseded" }
   /** A batch is committed. */
   | { readonly kind: "committed"; readonly commit: Commit }
   /** An attempt failed and will be made again. */

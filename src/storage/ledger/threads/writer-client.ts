@@ -1,7 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
-import type { Commit, WriterCommand, WriterReply } from "./messages.ts";
+import type { Commit, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
 /**
@@ -13,10 +13,7 @@ const BATCH_INTERVAL_MS = 150;
 type Request = Extract<WriterCommand, { readonly id: number }>;
 type Maintenance = Omit<Extract<WriterCommand, { kind: "maintain" }>, "kind" | "id">;
 
-type WriterGauges = Omit<
-  LedgerGauges,
-  "journalPendingBytes" | "journalReservedBytes" | "journalUncommittedBytes" | "readerWaiting"
->;
+type WriterGauges = Pick<LedgerGauges, "combinations" | Extract<keyof LedgerGauges, `writer${string}`>>;
 
 interface Waiting {
   readonly command: Request;
@@ -26,10 +23,11 @@ interface Waiting {
 export interface WriterClientOptions {
   /** The file of the engine's writer Worker. */
   readonly workerUrl: URL;
-  readonly databasePath: string;
-  readonly journalDirectory: string;
+  readonly start: WriterStart;
   readonly log: Log;
   readonly onCommit: (commit: Commit) => void;
+  /** Called once another server has the ledger: nothing is written any more. */
+  readonly onSuperseded: () => void;
 }
 
 /** The data plane's end of the writer Worker. Commands not yet answered are asked again of a Worker that was started again. */
@@ -47,14 +45,15 @@ export class WriterClient {
   #lastCommit: Commit | null = null;
 
   constructor(options: WriterClientOptions) {
-    const { workerUrl, databasePath, journalDirectory, log, onCommit } = options;
+    const { workerUrl, start, log, onCommit, onSuperseded } = options;
     this.#thread = new WorkerThread({
       name: "usage writer",
       url: workerUrl,
       log,
-      start: { kind: "start", databasePath, journalDirectory },
+      start: { kind: "start", ...start },
       onReply: (reply) => {
         if (reply.kind === "done") this.#settle(reply.id);
+        else if (reply.kind === "superseded") onSuperseded();
         else if (reply.kind === "failed") this.#failureCount += 1;
         else if (reply.kind === "committed") {
           this.#count(reply.commit);
@@ -103,6 +102,10 @@ export class WriterClient {
 
   maintain(maintenance: Maintenance): Promise<void> {
     return this.#ask((id) => ({ kind: "maintain", id, ...maintenance }));
+  }
+
+  putBack(): Promise<void> {
+    return this.#ask((id) => ({ kind: "putBack", id }));
   }
 
   saveKeyUse(keyId: string, atUs: InstantUs): void {

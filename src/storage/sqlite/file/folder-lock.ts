@@ -3,24 +3,59 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { FolderLock } from "#storage/engine.ts";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import { ensureDatabaseFile, isBusy, isDamage, withSetupErrors } from "./open.ts";
+
+/** The lock of a server, which it keeps although the file may be removed. */
+export interface ServerLock extends FolderLock {
+  /** Tells the locked file from any other. */
+  readonly file: string;
+  /** Whether the locked file is the one under its name. */
+  isInPlace(): boolean;
+  /** Locks the file that is under its name now; false when another process has it. */
+  putBack(): boolean;
+}
 
 /**
  * Lets one process serve from a data folder: two would write one journal. The lock is a transaction on a file of its own,
  * held open; the operating system drops it with the process, however it ends. Throws SetupError when another holds it.
  */
-export function lockDataFolder(dataDir: string): FolderLock {
-  const lock = tryLockDataFolder(dataDir);
-  if (lock !== null) return lock;
-  throw new SetupError(
-    "configuration",
-    `Another lockport serves from this folder (${dataDir}): stop it, or set PROXY_DATA_DIR to another folder.`,
-  );
+export function lockDataFolder(dataDir: string): ServerLock {
+  const path = toLockPath(dataDir);
+  const held = takeLock(path);
+  if (held === null) {
+    throw new SetupError(
+      "configuration",
+      `Another lockport serves from this folder (${dataDir}): stop it, or set PROXY_DATA_DIR to another folder.`,
+    );
+  }
+  let file = toFileIdentity(path);
+  const all = [held];
+  return {
+    get file() {
+      return file;
+    },
+    isInPlace: () => findFileIdentity(path) === file,
+    putBack() {
+      const again = takeLock(path);
+      if (again === null) return false;
+      all.push(again);
+      file = toFileIdentity(path);
+      return true;
+    },
+    release() {
+      for (const database of all) database.close();
+    },
+  };
 }
 
 /** Takes the lock of the folder; null when another process holds it. */
 export function tryLockDataFolder(dataDir: string): FolderLock | null {
-  const path = toLockPath(dataDir);
+  const database = takeLock(toLockPath(dataDir));
+  return database === null ? null : { release: () => database.close() };
+}
+
+function takeLock(path: string): Database | null {
   return withLockErrors(path, () => {
     ensureDatabaseFile(path);
     const database = new Database(path, { readwrite: true });
@@ -28,12 +63,12 @@ export function tryLockDataFolder(dataDir: string): FolderLock | null {
       // A process that only asks (`isDataFolderLocked`) holds a shared lock for a moment.
       database.run("PRAGMA busy_timeout = 200");
       database.run("BEGIN EXCLUSIVE");
+      return database;
     } catch (cause) {
       database.close();
       if (isBusy(cause)) return null;
       throw cause;
     }
-    return { release: () => database.close() };
   });
 }
 

@@ -1,9 +1,6 @@
-import { statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { DAY_US, type Clock, type InstantUs } from "#kernel/clock.ts";
-import { SetupError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
-import { describeCause } from "#kernel/log.ts";
 import type { KeyUseStore } from "#identity/store.ts";
 import type { ReportOptions, StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
@@ -11,16 +8,19 @@ import { createRecorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { withSetupErrors } from "#storage/sqlite/file/open.ts";
 import { USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
-import { makePrivateFolder } from "#storage/files/private-file.ts";
+import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
+import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
 import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
 import { toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
+import { beginServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
 import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
-import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { lockDataFolder, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
+import { isDoneWithin } from "#storage/ledger/threads/limited-wait.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
 import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
-import { measureSegments } from "#storage/ledger/journal/segments.ts";
+import { ensureJournalFolder, measureSegments } from "#storage/ledger/journal/segments.ts";
 import { createStats } from "#storage/ledger/threads/stats.ts";
 import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
 
@@ -32,6 +32,8 @@ const REPORT_WAIT_MS_MAX = 60_000;
 const READ_FLUSH_WAIT_MS_MAX = 500;
 /** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
 const CLOSE_WAIT_MS_MAX = 5_000;
+/** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
+const EARLIER_LIVE_MS = 3_000;
 
 export interface LedgerOptions {
   readonly dataDir: string;
@@ -40,6 +42,8 @@ export interface LedgerOptions {
   readonly sync: "interval" | "request";
   /** Rows of the request log older than this are removed; null keeps them for ever. Totals always stay. */
   readonly retentionDays: number | null;
+  /** Further files to look after. */
+  readonly watched?: readonly WatchedFile[];
 }
 
 export interface OpenedLedger {
@@ -49,6 +53,8 @@ export interface OpenedLedger {
   gauges(): LedgerGauges;
   /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
   maintain(): Promise<void>;
+  /** Fulfilled when another server has begun its run on the ledger: this one records nothing any more, and has to end. */
+  readonly superseded: Promise<void>;
   /** Like `ledger.close()`, and lets go of the data folder. */
   close(): Promise<void>;
 }
@@ -65,8 +71,18 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
   const lock = lockDataFolder(dataDir);
   try {
     const committed = prepareUsageDatabase(databasePath);
+    const run = beginServerRun(databasePath, lock.file);
+    const superseded = Promise.withResolvers<void>();
+    let isSuperseded = false;
+    const standDown = () => {
+      if (isSuperseded) return;
+      isSuperseded = true;
+      log.error("another server has taken over the ledger of this folder: nothing is recorded any more");
+      journal.standDown();
+      superseded.resolve();
+    };
     const found = withSetupErrors(journalDirectory, () => {
-      ensureFolder(journalDirectory);
+      ensureJournalFolder(journalDirectory);
       return measureSegments(journalDirectory);
     });
     const backlog = new JournalBacklog(found, committed);
@@ -81,10 +97,16 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       () =>
         new WriterClient({
           workerUrl: new URL("./writer-worker.ts", import.meta.url),
-          databasePath,
-          journalDirectory,
+          start: {
+            databasePath,
+            journalDirectory,
+            serverRun: run.number,
+            firstSegment,
+            earlierLiveMs: run.isOvertaking ? EARLIER_LIVE_MS : 0,
+          },
           log,
           onCommit: ({ position }) => backlog.commit(position),
+          onSuperseded: standDown,
         }),
     );
     function onWritten(segment: number, sizeBytes: number): void {
@@ -97,6 +119,32 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       log,
       waitMsMax: REPORT_WAIT_MS_MAX,
     });
+
+    let usageFile = toFileIdentity(databasePath);
+    const watch = new FileWatch(
+      [
+        {
+          name: basename(toLockPath(dataDir)),
+          isInPlace: () => lock.isInPlace(),
+          putBack: () => (lock.putBack() ? undefined : standDown()),
+        },
+        {
+          name: USAGE_NAME,
+          isInPlace: () => findFileIdentity(databasePath) === usageFile,
+          async putBack() {
+            await writer.putBack();
+            usageFile = toFileIdentity(databasePath);
+          },
+        },
+        {
+          name: JOURNAL_NAME,
+          isInPlace: () => journal.isInPlace(),
+          putBack: () => journal.putBack(),
+        },
+        ...(options.watched ?? []),
+      ],
+      log,
+    );
 
     const report = <Kind extends QuestionKind>(
       asked: AskedAs<Kind>,
@@ -129,8 +177,11 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
     let closing: Promise<void> | null = null;
     const closeOnce = async () => {
       clearInterval(maintenance);
+      watch.stop();
       const flushed =
-        writer.isRunning && (await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
+        !isSuperseded &&
+        writer.isRunning &&
+        (await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
       if (!flushed) {
         log.warn(
           "usage ledger: closed before everything was committed; the next start goes on from the journal",
@@ -169,24 +220,20 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       gauges: () => ({
         ...writer.gauges(),
         journalPendingBytes: journal.pendingBytes,
+        filesLost: watch.lossCount,
+        filesMissing: watch.missingCount,
         journalReservedBytes: journal.reservedBytes,
         journalUncommittedBytes: backlog.bytes,
         readerWaiting: reader.waitingCount,
       }),
       maintain,
+      superseded: superseded.promise,
       close: () => ledger.close(),
     };
   } catch (cause) {
     lock.release();
     throw cause;
   }
-}
-
-function ensureFolder(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return makePrivateFolder(path);
-  if (found.isDirectory()) return;
-  throw new SetupError("configuration", `The journal ${path} is a file, and no folder: move it away.`);
 }
 
 /** What `make` returns; the journal is closed when it throws. */
@@ -196,31 +243,5 @@ async function orClose<Made>(journal: Journal, make: () => Made): Promise<Made> 
   } catch (cause) {
     await journal.close();
     throw cause;
-  }
-}
-
-interface LimitedWait {
-  readonly work: Promise<void>;
-  readonly waitMsMax: number;
-  readonly log: Log;
-}
-
-/** False when it took longer, and when it failed, which is reported here. */
-async function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), waitMsMax);
-  });
-  const done = work.then(
-    () => true,
-    (cause: unknown) => {
-      log.warn("usage ledger: what was recorded could not be committed yet", describeCause(cause));
-      return false;
-    },
-  );
-  try {
-    return await Promise.race([done, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

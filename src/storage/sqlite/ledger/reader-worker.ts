@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
+import { findFileIdentity } from "#storage/files/file-identity.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { ReaderCommand, ReaderReply } from "#storage/ledger/threads/messages.ts";
@@ -13,6 +14,8 @@ lowerThreadPriority();
 
 let databasePath: string | null = null;
 let database: Database | null = null;
+/** Tells the file that is open from one that has taken its name. */
+let databaseFile: string | null = null;
 
 self.addEventListener("message", (event: MessageEvent<ReaderCommand>) => {
   const command = event.data;
@@ -33,6 +36,12 @@ self.addEventListener("message", (event: MessageEvent<ReaderCommand>) => {
 function answer(id: number, asked: Asked<QuestionKind>): void {
   try {
     if (databasePath === null) throw new Error("the reader was not started");
+    const file = findFileIdentity(databasePath);
+    if (file !== null && file !== databaseFile) {
+      database?.close();
+      database = null;
+      databaseFile = file;
+    }
     database ??= openForReading(databasePath);
     const found = answerQuestion(database, asked);
     reply({ kind: "answer", id, answer: found }, listBuffers(found));

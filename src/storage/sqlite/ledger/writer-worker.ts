@@ -1,14 +1,20 @@
+import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { describeCause } from "#kernel/log.ts";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { WriterCommand, WriterReply } from "#storage/ledger/threads/messages.ts";
+import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
+import { putBackDatabase } from "#storage/sqlite/ledger/file/put-back.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
 /** How long the lock of another process or a full disk is left alone before the next attempt. */
 const RETRY_INTERVAL_MS = 100;
 /** A cause that stays is reported at most this often. */
 const REPORT_INTERVAL_MS = 30_000;
+
+/** How soon a server that is superseded knows, also while it has nothing to write. */
+const RUN_CHECK_INTERVAL_MS = 500;
 
 declare const self: Worker;
 
@@ -18,16 +24,23 @@ type Job = { readonly id: number; readonly step: (writer: UsageWriter) => boolea
 
 const jobs: Job[] = [];
 let start: Extract<WriterCommand, { kind: "start" }> | null = null;
+let database: Database | null = null;
 let writer: UsageWriter | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
+let liveUntilMs = 0;
 let reportedMs = Number.NEGATIVE_INFINITY;
 let isFailing = false;
+let isSuperseded = false;
+let runTimer: ReturnType<typeof setInterval> | null = null;
 
 self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
   const command = event.data;
   switch (command.kind) {
     case "start":
       start = command;
+      liveUntilMs = performance.now() + command.earlierLiveMs;
+      if (command.earlierLiveMs > 0) setTimeout(() => schedule(0), command.earlierLiveMs);
+      runTimer = setInterval(checkRun, RUN_CHECK_INTERVAL_MS);
       reply({ kind: "ready" });
       break;
     case "wake":
@@ -37,6 +50,9 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
       break;
     case "saveKeyUse":
       jobs.push({ id: command.id, step: (to) => (to.saveKeyUse(command.uses), false) });
+      break;
+    case "putBack":
+      jobs.push({ id: command.id, step: putBack });
       break;
     case "maintain":
       jobs.push({ id: command.id, step: toMaintenance(command) });
@@ -50,7 +66,7 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
 });
 
 function schedule(delayMs: number): void {
-  timer ??= setTimeout(run, delayMs);
+  if (!isSuperseded) timer ??= setTimeout(run, delayMs);
 }
 
 /** One transaction at a time, the journal first: in between, messages are taken in. */
@@ -64,6 +80,10 @@ function run(): void {
     isFailing = false;
     if (hasMore) schedule(0);
   } catch (cause) {
+    if (cause instanceof SupersededError) {
+      standDown();
+      return;
+    }
     if (!isFailing || performance.now() - reportedMs > REPORT_INTERVAL_MS) {
       report(
         "warn",
@@ -76,6 +96,21 @@ function run(): void {
     reply({ kind: "failed" });
     schedule(RETRY_INTERVAL_MS);
   }
+}
+
+function checkRun(): void {
+  try {
+    if (database !== null && start !== null && readServerRun(database) !== start.serverRun) standDown();
+  } catch {
+    // The next batch fails as well, and tells of it.
+  }
+}
+
+function standDown(): void {
+  isSuperseded = true;
+  if (timer !== null) clearTimeout(timer);
+  if (runTimer !== null) clearInterval(runTimer);
+  reply({ kind: "superseded" });
 }
 
 /** A step of the first job, when the journal has been read to its end; a job is answered after its last step. */
@@ -100,23 +135,43 @@ function toMaintenance(command: Extract<WriterCommand, { kind: "maintain" }>): J
 
 function open(): UsageWriter | null {
   if (start === null) return null;
-  const database = openForWriting(start.databasePath);
+  const { firstSegment, serverRun } = start;
+  database = openForWriting(start.databasePath);
   try {
     return new UsageWriter({
       database,
       journalDirectory: start.journalDirectory,
+      serverRun,
+      isLive: (segment) => segment < firstSegment && performance.now() < liveUntilMs,
       onDamage: ({ lines, tornBytes }) =>
         report("warn", "usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
       onCommit: (commit) => reply({ kind: "committed", commit }),
     });
   } catch (cause) {
     database.close();
+    database = null;
     throw cause;
   }
 }
 
+/** A step of a job: the file of the database has lost its name. */
+function putBack(): boolean {
+  if (start === null || database === null) return false;
+  putBackDatabase(database, start.databasePath);
+  writer?.close();
+  writer = null;
+  database = null;
+  return false;
+}
+
 function close(): void {
   if (timer !== null) clearTimeout(timer);
+  if (runTimer !== null) clearInterval(runTimer);
+  try {
+    if (!isSuperseded) writer?.endRun();
+  } catch {
+    // The next start then takes its time, should the lock file have been replaced.
+  }
   writer?.close();
   reply({ kind: "closed" });
 }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
-import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION } from "./schema.ts";
+import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** Some 16 MB of pages for the one writer; negative is KiB (sqlite.org/pragma.html#pragma_cache_size). */
@@ -22,6 +22,7 @@ export function prepareUsageDatabase(path: string): JournalPosition {
   try {
     return withSetupErrors(path, () => {
       createSchema(database, path);
+      database.run(SERVER_RUN_SQL);
       return readPosition(database);
     });
   } finally {

@@ -24,6 +24,16 @@ const DAY_MEASURES = `${HOUR_MEASURES},
   band_under_120s INTEGER NOT NULL,
   band_over_120s INTEGER NOT NULL`;
 
+/** Made where it is missing: executables from before it write beside it. */
+export const SERVER_RUN_SQL = `
+CREATE TABLE IF NOT EXISTS server_run (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  number INTEGER NOT NULL,
+  lock_file TEXT NOT NULL
+) STRICT;
+INSERT INTO server_run VALUES (1, 0, '') ON CONFLICT DO NOTHING;
+`;
+
 /**
  * usage.db (ARCHITECTURE.md, "The ledger"). Written by hand, since it needs STRICT and WITHOUT ROWID.
  *
@@ -43,9 +53,10 @@ const DAY_MEASURES = `${HOUR_MEASURES},
  * `sealed_hour` holds the sums of an hour's rows by combination and outcome (`encodeCells`), for hours of sealed days whose
  * rows are all there. It is made from rows and goes with them: an hour that has none is read row by row. `sealed_month`
  * holds those of the sealed days of a month, made from `month_total`.
+ * `server_run` says which server may write (`server-run.ts`).
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */
-export const SCHEMA_SQL = `
+export const SCHEMA_SQL = `${SERVER_RUN_SQL}
 CREATE TABLE ledger_state (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   journal_segment INTEGER NOT NULL,

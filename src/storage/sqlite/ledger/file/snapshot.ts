@@ -182,7 +182,10 @@ async function copyTables(copy: Database, { onShare, signal }: SnapshotOptions):
   for (const { sql } of tables) copy.run(sql);
   for (const { name } of tables) {
     signal.throwIfAborted();
-    if (name === "event") await copyEvents(copy, { onShare, signal });
+    // No server has the copy.
+    if (name === "server_run")
+      copy.run("INSERT INTO main.server_run SELECT id, number, '' FROM source.server_run");
+    else if (name === "event") await copyEvents(copy, { onShare, signal });
     // SQLite copies such a table without looking into its rows.
     else copy.run(`INSERT INTO main."${name}" SELECT * FROM source."${name}"`);
     await Bun.sleep(0);

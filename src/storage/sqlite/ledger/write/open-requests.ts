@@ -1,6 +1,12 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { Begun, JournalDecoder } from "#usage/journal-decoder.ts";
-import { type JournalLine, encodeJournalLine, LineCursor } from "#usage/journal-line.ts";
+import {
+  type JournalLine,
+  type UsageFigures,
+  type UsageManner,
+  encodeJournalLine,
+  LineCursor,
+} from "#usage/journal-line.ts";
 import type { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
@@ -96,3 +102,16 @@ export class OpenRequests {
     else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
   }
 }
+
+/** The end of a request that was under way when its process was killed: its duration is unknown. */
+export const CUT_OFF: UsageFigures = {
+  statusCode: 502,
+  outcome: "unreachable",
+  errorKind: "connection_error",
+  durationUs: 0,
+  timeToFirstByteUs: null,
+  usage: null,
+  costPico: null,
+  unpriced: false,
+};
+export const CUT_OFF_MANNER: UsageManner = { ...CUT_OFF, shape: null, prices: {} };

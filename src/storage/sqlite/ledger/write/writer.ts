@@ -8,8 +8,9 @@ import type { DimensionLimits } from "./dimensions.ts";
 import { EventRows } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
 import type { Commit, Retention } from "#storage/ledger/threads/messages.ts";
+import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { Maintenance } from "./maintenance.ts";
-import { OpenRequests } from "./open-requests.ts";
+import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "./open-requests.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
@@ -27,12 +28,17 @@ export interface WriterOptions {
   /** Called after each batch. */
   readonly onCommit?: (commit: Commit) => void;
   readonly readBytesMax?: number;
+  /** The run of the server that writes; absent: the last that has begun. */
+  readonly serverRun?: number;
+  /** Whether the server before may still add lines to a segment. */
+  readonly isLive?: (segment: number) => boolean;
   readonly dimensionLimits?: DimensionLimits;
 }
 
 /**
  * Turns journal lines into events and totals, each batch in one transaction together with the position it ends at, so that
- * every line counts exactly once whatever happens in between. A segment is removed when the position has left it; begins
+ * every line counts exactly once whatever happens in between, and none once another server has begun its run
+ * (`SupersededError`). A segment is removed when the position has left it; begins
  * of it that are still open move into a table with the same commit. Synchronous; a failure of SQLite leaves everything as
  * it was before the call and is thrown.
  */
@@ -49,6 +55,7 @@ export class UsageWriter {
   readonly #months: SealedMonths;
   readonly #maintenance: Maintenance;
   readonly #saveState: Statement<unknown, number[]>;
+  readonly #serverRun: number;
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
   /** Set when a transaction failed: memory may be ahead of the file. */
   #isStale = true;
@@ -72,15 +79,16 @@ export class UsageWriter {
       months: this.#months,
     });
     this.#saveState = database.prepare(
-      "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ?",
+      "UPDATE ledger_state SET journal_segment = ?, journal_offset = ?, sealed_before_day = ?, pruned_before_us = ? WHERE (SELECT number FROM server_run) = ?",
     );
+    this.#serverRun = options.serverRun ?? readServerRun(database);
   }
 
   /** Commits the next lines of the journal, if any; false when its end was reached. */
   writeBatch(): boolean {
     this.#refresh();
     const startedMs = performance.now();
-    const chunk = this.#reader.read(this.#position);
+    const chunk = this.#reader.read(this.#position, this.#options.isLive?.(this.#position.segment));
     const { next } = chunk;
     if (next.segment === this.#position.segment && next.offsetBytes === this.#position.offsetBytes)
       return false;
@@ -140,6 +148,11 @@ export class UsageWriter {
     });
   }
 
+  /** Says that its server writes no more. */
+  endRun(): void {
+    endServerRun(this.#database, this.#serverRun);
+  }
+
   close(): void {
     this.#reader.close();
     this.#database.close();
@@ -197,7 +210,8 @@ export class UsageWriter {
       const result = step();
       const { segment, offsetBytes } = this.#position;
       const { sealedBeforeDay, prunedBeforeUs } = this.#maintenance;
-      this.#saveState.run(segment, offsetBytes, sealedBeforeDay, prunedBeforeUs);
+      const state = [segment, offsetBytes, sealedBeforeDay, prunedBeforeUs, this.#serverRun];
+      if (this.#saveState.run(...state).changes === 0) throw new SupersededError();
       this.#database.run("COMMIT");
       return result;
     } catch (cause) {
@@ -233,16 +247,3 @@ interface StateRow {
   readonly sealed_before_day: number;
   readonly pruned_before_us: number;
 }
-
-/** The end of a request that was under way when its process was killed: its duration is unknown. */
-const CUT_OFF: UsageFigures = {
-  statusCode: 502,
-  outcome: "unreachable",
-  errorKind: "connection_error",
-  durationUs: 0,
-  timeToFirstByteUs: null,
-  usage: null,
-  costPico: null,
-  unpriced: false,
-};
-const CUT_OFF_MANNER: UsageManner = { ...CUT_OFF, shape: null, prices: {} };

@@ -1,0 +1,80 @@
+import { describeCause, type Log } from "#kernel/log.ts";
+
+/** How soon a file that was removed or replaced is noticed. */
+const LOOK_INTERVAL_MS = 1_000;
+
+/** A file that a server has open, and that others may remove or replace under its name. */
+export interface WatchedFile {
+  /** As in the data folder. */
+  readonly name: string;
+  isInPlace(): boolean;
+  /** Puts what the server has open back under its name; absent: an operator has to. */
+  putBack?(): void | Promise<void>;
+}
+
+/**
+ * Looks after the files that a server has open: what is written to a file without a name is gone when the server ends. Tells
+ * of each loss once, and tries to put the file back at each look.
+ */
+export class FileWatch {
+  readonly #files: readonly WatchedFile[];
+  readonly #log: Log;
+  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #lost = new Set<WatchedFile>();
+  readonly #busy = new Set<WatchedFile>();
+  #lossCount = 0;
+
+  constructor(files: readonly WatchedFile[], log: Log) {
+    this.#files = files;
+    this.#log = log;
+    this.#timer = setInterval(() => this.#look(), LOOK_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  /** Files that were found removed or replaced, since the start. */
+  get lossCount(): number {
+    return this.#lossCount;
+  }
+
+  /** Of those, how many are not back. */
+  get missingCount(): number {
+    return this.#lost.size;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    for (const file of this.#files) if (!this.#busy.has(file)) void this.#lookAt(file);
+  }
+
+  async #lookAt(file: WatchedFile): Promise<void> {
+    const { name } = file;
+    this.#busy.add(file);
+    const isNew = !this.#lost.has(file);
+    try {
+      if (file.isInPlace()) {
+        this.#lost.delete(file);
+        return;
+      }
+      this.#lost.add(file);
+      if (isNew) {
+        this.#lossCount += 1;
+        this.#log.error("a file was removed or replaced while the server has it open", { file: name });
+      }
+      if (file.putBack === undefined) return;
+      await file.putBack();
+      this.#lost.delete(file);
+      this.#log.warn("what the server has open is back under its name", { file: name });
+    } catch (cause) {
+      if (isNew)
+        this.#log.error("a file could not be put back; tried again until it can", {
+          file: name,
+          ...describeCause(cause),
+        });
+    } finally {
+      this.#busy.delete(file);
+    }
+  }
+}

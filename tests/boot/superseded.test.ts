@@ -1,0 +1,32 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { makeFolder } from "../support/folder.ts";
+import { startProcess } from "../support/process.ts";
+
+let folder: ReturnType<typeof makeFolder>;
+beforeEach(() => {
+  folder = makeFolder();
+});
+afterEach(() => folder.remove());
+
+test("a server whose lock file was removed ends with 78 once another one serves from its folder, and leaves that one alone", async () => {
+  const command = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
+  const dataDir = join(folder.path, "data");
+  const env = { PROXY_DATA_DIR: dataDir };
+  const first = await startProcess(command, { env });
+  const locked = join(dataDir, "serving.lock");
+  // Its lock is taken anew within a second: stopped, it cannot.
+  first.signal("SIGSTOP");
+  rmSync(locked);
+  const second = await startProcess(command, { env });
+  first.signal("SIGCONT");
+  expect(await first.exited).toBe(78);
+  expect(first.output()).toContain("another server has taken over the ledger");
+  expect(first.output()).toContain(`Another lockport has taken over the folder ${dataDir}`);
+  expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
+  expect(readFileSync(join(dataDir, "serving.json"), "utf8")).toContain(second.url);
+  expect(existsSync(locked)).toBe(true);
+  expect(second.output()).not.toContain("taken over");
+  expect(await second.stop()).toBe(0);
+}, 30_000);
