@@ -87,7 +87,7 @@ export async function openCaller({
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
-    "host: proxy.test",
+    "host: localhost",
     "content-type: application/json",
     ...headers,
   ];

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { CHANGE_RATES } from "#http/door/change-rate.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { call, createCaller, expectError, startHarness, type Harness } from "./support.ts";
 
-const MEMBER_BURST = 100;
+const MEMBER_BURST = CHANGE_RATES.member.burst;
 
 let harness: Harness;
 let nowMs = 0;
@@ -24,7 +25,7 @@ async function spend(key: string, count: number): Promise<Set<number>> {
 }
 
 describe("a member's changes", () => {
-  test("past 100 at once are 429 too_many_changes with retry-after, on every route, and are not made", async () => {
+  test("past 600 at once are 429 too_many_changes with retry-after, on every route, and are not made", async () => {
     const { key } = await createCaller(harness, "loop");
     expect(await spend(key, MEMBER_BURST)).toEqual(new Set([404]));
     for (const [method, path] of [
@@ -55,8 +56,8 @@ describe("a member's changes", () => {
   });
 });
 
-test("an admin may make a thousand changes at once; then every route that changes something refuses, and reads go on", async () => {
-  expect(await spend(harness.adminKey, 1000)).toEqual(new Set([404]));
+test("an admin may make five thousand changes at once; then every route that changes something refuses, and reads go on", async () => {
+  expect(await spend(harness.adminKey, CHANGE_RATES.admin.burst)).toEqual(new Set([404]));
   const changes = harness.routes.filter(
     ({ method, access, upstreamErrorHeaders }) =>
       (access === "caller" || access === "admin") && method !== "GET" && upstreamErrorHeaders === undefined,

@@ -13,12 +13,12 @@ interface ChangeRate {
 
 /**
  * Each change takes the serving thread for 0.2 ms (a key) to some milliseconds (a model of a large catalog): a member's loop
- * is held to a hundredth of the thread. A script of an admin's that sends one request for each of a team's thousand people,
- * keys or models is not held up.
+ * is held to a hundredth of the thread, once it has made as many keys as it may have. A script of an admin's that sends one
+ * request for each of some thousand people, keys and models is not held up.
  */
 export const CHANGE_RATES: { readonly [role in Role]: ChangeRate } = {
-  member: { burst: 100, perSecond: 5 },
-  admin: { burst: 1000, perSecond: 50 },
+  member: { burst: 600, perSecond: 5 },
+  admin: { burst: 5_000, perSecond: 100 },
 };
 
 /** Principals remembered at once; past it those are forgotten whose burst is whole again. */
