@@ -46,7 +46,13 @@ async function run(): Promise<void> {
   const principals = createPrincipals({ store, clock, ids });
   const keys = createOwnedSecrets("keys", { store, secrets, clock, ids });
   const relayTokens = createOwnedSecrets("relayTokens", { store, secrets, clock, ids });
-  const authenticator = createAuthenticator({ store, keyUse, secrets, clock });
+  const authenticator = createAuthenticator({
+    store,
+    keyUse,
+    secrets,
+    clock,
+    passwordPrint: { isInForce: () => true },
+  });
   const relay = createRelayAuthenticator({ store, keyUse, secrets });
 
   const bySession: Headers[] = [];

@@ -9,6 +9,7 @@ import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, createLoginLinkSignIn, type LoginLinks } from "#identity/login-links.ts";
+import { createPasswordPrint, type PasswordSource } from "#identity/password-print.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
@@ -97,6 +98,8 @@ export async function openServices(
   const { sessionTtlSeconds } = config;
   const sessions: SessionsDeps = { store: storage.identity, secrets, clock, ids, sessionTtlSeconds };
   const signIns = createSignInLog(log, clock);
+  const password = toPasswordSource(adminPassword);
+  const passwordPrint = createPasswordPrint(password, secrets);
   return {
     exchange,
     adminPasswordPath: adminPassword.path,
@@ -139,11 +142,12 @@ export async function openServices(
             },
       keys: createOwnedSecrets("keys", { store: storage.identity, secrets, clock, ids }),
       relayTokens: createOwnedSecrets("relayTokens", { store: storage.identity, secrets, clock, ids }),
-      authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
+      authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock, passwordPrint }),
       passwordSignIn: createPasswordSignIn({
         ...sessions,
         signIns,
-        password: toPasswordSource(adminPassword),
+        password,
+        passwordPrint,
       }),
       loginLinkSignIn: createLoginLinkSignIn({ ...sessions, signIns }),
       sso: await openSingleSignOn(config, { ...sessions, log, signIns }, findOrigin),
@@ -156,7 +160,7 @@ export async function openServices(
 }
 
 /** A password that lies in a file is read again at each attempt: `admin password rotate` holds at once. */
-function toPasswordSource({ password, path }: AdminPassword): string | (() => string) | null {
+function toPasswordSource({ password, path }: AdminPassword): PasswordSource {
   return path === null ? password : () => readAdminPassword(path);
 }
 

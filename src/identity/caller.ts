@@ -2,10 +2,11 @@ import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
+import type { PasswordPrint } from "./password-print.ts";
 import { API_KEY_PREFIX } from "./secret.ts";
 import type { Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
-import { toSessionHash } from "./sessions.ts";
+import { readSession } from "./sessions.ts";
 import type { FoundSecret, IdentityStore } from "./store.ts";
 
 /** The principal that calls, and its credential. Only a mutation by session has its origin checked. */
@@ -42,10 +43,13 @@ export interface AuthenticatorDeps {
   readonly keyUse: KeyUse;
   readonly secrets: SecretBox;
   readonly clock: Clock;
+  readonly passwordPrint: Pick<PasswordPrint, "isInForce">;
 }
 
 /** On every request: one HMAC and one look-up that asks the file for changes, so that a deleted key fails on the very next request. */
-export function createAuthenticator({ store, keyUse, secrets, clock }: AuthenticatorDeps): Authenticator {
+export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
+  const { store, keyUse, secrets, clock } = deps;
+
   function authenticateKey(plaintext: string): Caller | Promise<Caller> {
     // Relay tokens start with `lpt_` and fail here: they authenticate nothing but the relay path.
     if (!plaintext.startsWith(API_KEY_PREFIX)) throw refuseKey();
@@ -62,10 +66,16 @@ export function createAuthenticator({ store, keyUse, secrets, clock }: Authentic
   }
 
   async function authenticateSession(cookieValue: string): Promise<Caller> {
-    const tokenHash = toSessionHash(secrets, cookieValue);
-    if (tokenHash === null) throw refuseMissing();
+    const session = readSession(secrets, cookieValue);
+    if (session === null) throw refuseMissing();
+    const { tokenHash, passwordPrint } = session;
     const found = await store.findSession(tokenHash, clock.nowUs());
     if (found === null || !found.principal.enabled) throw refuseMissing();
+    if (passwordPrint !== null && !deps.passwordPrint.isInForce(passwordPrint)) {
+      // For good: it must not come back with the password.
+      await store.deleteSession(tokenHash);
+      throw refuseMissing();
+    }
     return { principal: found.principal, credential: { kind: "session", tokenHash } };
   }
 
@@ -79,8 +89,8 @@ export function createAuthenticator({ store, keyUse, secrets, clock }: Authentic
     },
     async endSession(headers) {
       const cookieValue = findSessionCookie(headers);
-      const tokenHash = cookieValue === null ? null : toSessionHash(secrets, cookieValue);
-      if (tokenHash !== null) await store.deleteSession(tokenHash);
+      const session = cookieValue === null ? null : readSession(secrets, cookieValue);
+      if (session !== null) await store.deleteSession(session.tokenHash);
     },
   };
 }

@@ -2,6 +2,7 @@ import { equalsConstantTime } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createAttemptLimit, FAILURE_DELAY_MS, type Pause, sleepFor } from "./attempts.ts";
 import type { Peer } from "./peer.ts";
+import type { PasswordPrint, PasswordSource } from "./password-print.ts";
 import { ADMIN_PRINCIPAL_NAME } from "./principal.ts";
 import { type IssuedSession, type SessionsDeps, issueSession } from "./sessions.ts";
 import type { SignInLog } from "./sign-in-log.ts";
@@ -15,8 +16,8 @@ export interface PasswordSignIn {
 }
 
 export interface PasswordSignInDeps extends SessionsDeps {
-  /** Null when sign-in by password is switched off. One that may change while the process runs is asked for at each attempt. */
-  readonly password: string | (() => string) | null;
+  readonly password: PasswordSource;
+  readonly passwordPrint: Pick<PasswordPrint, "of">;
   readonly signIns: SignInLog;
   /** For tests, which do not wait: after a failure, and for a turn. */
   readonly sleep?: Pause;
@@ -35,7 +36,7 @@ export function createPasswordSignIn(deps: PasswordSignInDeps): PasswordSignIn {
       if (isLookedAt && equalsConstantTime(given, toText(expected))) {
         const principal = await store.findPrincipalByName(ADMIN_PRINCIPAL_NAME);
         if (principal?.enabled === true) {
-          const session = await issueSession(deps, principal);
+          const session = await issueSession(deps, principal, deps.passwordPrint.of(given));
           signIns.signedIn("password", principal, peer);
           return session;
         }

@@ -3,20 +3,24 @@ import type { Role } from "./principal.ts";
 
 export const SESSION_COOKIE_NAME = "proxy_session";
 
-/**
- * The signed value of the session cookie: a random token and the role at sign-in (specification, section 5). The role is
- * for a reader's eyes; the role in force is the principal's, read from the store at each request.
- */
-export function signSession(secrets: SecretBox, token: string, role: Role): string {
-  return secrets.sign(`${token}.${role}`);
+export interface SessionCookie {
+  /** Random; the session's only secret. */
+  readonly token: string;
+  /** At sign-in, for a reader's eyes; the role in force is the principal's, read from the store at each request. */
+  readonly role: Role;
+  /** Of the password that made the session; null when it was made otherwise. */
+  readonly passwordPrint: string | null;
 }
 
-/** The token of a cookie value, or null when the signature does not hold. */
-export function verifySession(secrets: SecretBox, cookieValue: string): string | null {
-  const value = secrets.verify(cookieValue);
-  if (value === null) return null;
-  const dot = value.lastIndexOf(".");
-  return dot > 0 ? value.slice(0, dot) : null;
+/** The signed value of the session cookie (specification, section 5). */
+export function signSession(secrets: SecretBox, { token, role, passwordPrint }: SessionCookie): string {
+  return secrets.sign([token, role, ...(passwordPrint === null ? [] : [passwordPrint])].join("."));
+}
+
+/** What a cookie value says, or null when its signature does not hold. */
+export function verifySession(secrets: SecretBox, cookieValue: string): Omit<SessionCookie, "role"> | null {
+  const [token, role, passwordPrint = null] = secrets.verify(cookieValue)?.split(".") ?? [];
+  return token === undefined || token === "" || role === undefined ? null : { token, passwordPrint };
 }
 
 /** The value of the session cookie in a request; null when there is none, and when there are two (decisions, "Sign-in"). */

@@ -24,8 +24,15 @@ export interface IssuedSession {
   readonly expiresAtUs: InstantUs;
 }
 
-/** Signing in always issues a new session: a value that a browser held before is never taken over (no session fixation). */
-export async function issueSession(deps: SessionsDeps, principal: Principal): Promise<IssuedSession> {
+/**
+ * Signing in always issues a new session: a value that a browser held before is never taken over (no session fixation).
+ * `passwordPrint` is of the password that was given, if one was.
+ */
+export async function issueSession(
+  deps: SessionsDeps,
+  principal: Principal,
+  passwordPrint: string | null = null,
+): Promise<IssuedSession> {
   const token = Buffer.from(deps.ids.randomBytes(SESSION_TOKEN_BYTES)).toString("base64url");
   const createdAtUs = deps.clock.nowUs();
   const expiresAtUs = createdAtUs + Math.round(deps.sessionTtlSeconds * 1_000_000);
@@ -34,11 +41,16 @@ export async function issueSession(deps: SessionsDeps, principal: Principal): Pr
     { tokenHash, principalId: principal.id, createdAtUs, expiresAtUs },
     createdAtUs,
   );
-  return { principal, cookieValue: signSession(deps.secrets, token, principal.role), expiresAtUs };
+  const cookieValue = signSession(deps.secrets, { token, role: principal.role, passwordPrint });
+  return { principal, cookieValue, expiresAtUs };
 }
 
 /** The hash under which a cookie's session is kept; null when the cookie is not one that this installation signed. */
-export function toSessionHash(secrets: SecretBox, cookieValue: string): string | null {
-  const token = verifySession(secrets, cookieValue);
-  return token === null ? null : secrets.hashToken(token);
+export function readSession(
+  secrets: SecretBox,
+  cookieValue: string,
+): { readonly tokenHash: string; readonly passwordPrint: string | null } | null {
+  const cookie = verifySession(secrets, cookieValue);
+  if (cookie === null) return null;
+  return { tokenHash: secrets.hashToken(cookie.token), passwordPrint: cookie.passwordPrint };
 }

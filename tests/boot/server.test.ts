@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
-import { startApp } from "../support/app.ts";
+import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startProcess } from "../support/process.ts";
 
@@ -44,6 +44,40 @@ describe("the server in a process of others", () => {
     });
     await second.stop();
   });
+
+  test.each([
+    ["another password", { adminPassword: "another password" }],
+    ["sign-in by password switched off", { adminPassword: null, adminPasswordEnabled: false }],
+  ])(
+    "started with %s, sessions made by the former one are dead for good; keys and other sessions are not",
+    async (_, changed) => {
+      const dataDir = join(folder.path, "data");
+      const toCookie = (response: Response) => response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+      const first = await startApp({ dataDir });
+      const token = await first.makeLoginToken();
+      const byPassword = toCookie(
+        await first.api("POST", "/auth/password", { password: first.adminPassword }, {}),
+      );
+      const byLink = toCookie(await first.api("POST", "/auth/login-link", { token }, {}));
+      const statuses = async (app: TestApp) => {
+        const credentials = [
+          { cookie: byPassword },
+          { cookie: byLink },
+          { authorization: `Bearer ${first.adminKey}` },
+        ];
+        const answers = credentials.map((headers) => app.api("GET", "/my/keys", undefined, headers));
+        return (await Promise.all(answers)).map(({ status }) => status);
+      };
+      expect(await statuses(first)).toEqual([200, 200, 200]);
+      await first.stop();
+      const second = await startApp({ dataDir, ...changed });
+      expect(await statuses(second)).toEqual([401, 200, 200]);
+      await second.stop();
+      const third = await startApp({ dataDir });
+      expect(await statuses(third)).toEqual([401, 200, 200]);
+      await third.stop();
+    },
+  );
 
   test("without password sign-in no admin is made on an installation that has principals", async () => {
     const app = await startApp({ adminPassword: null, adminPasswordEnabled: false });

@@ -141,18 +141,28 @@ describe("the password of admin", () => {
     async () => {
       const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
       const before = (await run("admin password show --yes")).data.trim();
-      const signedIn = await attempt(server.url, before);
-      const cookie = signedIn.headers.get("set-cookie")!.split(";", 1)[0]!;
-      const mine = () => fetch(`${server.url}/my/keys`, { headers: { cookie } });
-      expect((await mine()).status).toBe(200);
+      const toCookie = (signedIn: Response) => signedIn.headers.get("set-cookie")!.split(";", 1)[0]!;
+      const mine = async (cookie: string) =>
+        (await fetch(`${server.url}/my/keys`, { headers: { cookie } })).status;
+      const byPassword = toCookie(await attempt(server.url, before));
+      const link = (await run("admin login-link")).data.trim();
+      const cookie = toCookie(
+        await fetch(`${server.url}/auth/login-link`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ token: link.slice(link.indexOf("lpl_")) }),
+        }),
+      );
+      expect([await mine(byPassword), await mine(cookie)]).toEqual([200, 200]);
 
       const kept = await run("admin password rotate --keep-sessions --json");
       expect(JSON.parse(kept.data)).toEqual({ file: join(dataDir, "admin-password"), revoked: 0 });
-      expect((await mine()).status).toBe(200);
+      expect(await mine(cookie)).toBe(200);
+      expect(await mine(byPassword)).toBe(401);
       const rotated = await run("admin password rotate");
       expect(rotated).toMatchObject({ code: 0, data: "" });
       expect(rotated.messages).toContain("1 session was ended");
-      expect((await mine()).status).toBe(401);
+      expect(await mine(cookie)).toBe(401);
 
       const after = (await run("admin password show --yes")).data.trim();
       expect(after).not.toBe(before);

@@ -86,6 +86,7 @@ describe("POST /auth/password", () => {
     const { identity, clock, log } = harness.deps;
     const passwordSignIn = createPasswordSignIn({
       password: PASSWORD,
+      passwordPrint: { of: () => "print" },
       store: identity,
       secrets: harness.secrets,
       clock,

@@ -167,7 +167,7 @@ describe("a session's cookie", () => {
       createdAtUs,
     );
     const statusOf = async (secrets: SecretBox) => {
-      const cookie = `proxy_session=${signSession(secrets, token, "admin")}`;
+      const cookie = `proxy_session=${signSession(secrets, { token, role: "admin", passwordPrint: null })}`;
       return (await call(harness, "GET", "/my/keys", { headers: { cookie } })).status;
     };
     expect(await statusOf(other)).toBe(401);

@@ -15,6 +15,7 @@ import { createAuthenticator } from "#identity/caller.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinkSignIn } from "#identity/login-links.ts";
+import { createPasswordPrint } from "#identity/password-print.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
@@ -85,10 +86,11 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
   const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: 64 * 1024 * 1024 });
   const signIns = createSignInLog(log, clock);
+  const passwordPrint = createPasswordPrint(password, secrets);
   const deps: AppDeps = {
     clock,
     log,
-    authenticator: createAuthenticator({ store: identity, keyUse, secrets, clock }),
+    authenticator: createAuthenticator({ store: identity, keyUse, secrets, clock, passwordPrint }),
     identity,
     principals,
     keys,
@@ -96,6 +98,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     keyUse,
     passwordSignIn: createPasswordSignIn({
       password,
+      passwordPrint,
       store: identity,
       secrets,
       clock,

@@ -2,15 +2,20 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ATTEMPTS_BURST, FAILURE_DELAY_MS, WAITING_OF_PEER_MAX } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import { type Peer, toPeer } from "#identity/peer.ts";
-import type { IssuedSession } from "#identity/sessions.ts";
+import { type IssuedSession, issueSession } from "#identity/sessions.ts";
 import {
   buildClearedSessionCookie,
   buildSessionCookie,
   findSessionCookie,
 } from "#identity/session-cookie.ts";
-import { openTestIdentity, PEER, refusalOf, SESSION_TTL_SECONDS, type TestIdentity } from "./support.ts";
-
-const PASSWORD = "correct horse battery";
+import {
+  openTestIdentity,
+  PASSWORD,
+  PEER,
+  refusalOf,
+  SESSION_TTL_SECONDS,
+  type TestIdentity,
+} from "./support.ts";
 
 let fixture: TestIdentity;
 let slept: number[];
@@ -31,6 +36,7 @@ async function sleep(durationMs: number): Promise<void> {
 const deps = () => ({
   ...fixture.sessions,
   signIns: fixture.signIns,
+  passwordPrint: fixture.passwordPrint,
   sleep,
   pause: async (durationMs: number) => fixture.clock.advance(durationMs),
 });
@@ -118,6 +124,24 @@ describe("signing in with the admin password", () => {
     expect(slept).toEqual(Array.from({ length: guesses.length + 1 }, () => FAILURE_DELAY_MS));
   });
 
+  test("ends with the password: its session is dead at once, for good, and sessions made otherwise live on", async () => {
+    const { principal, cookieValue } = await signIn(PASSWORD);
+    const other = await issueSession(fixture.sessions, principal);
+    await callerOf(cookieValue);
+    fixture.setPassword("another password");
+    expect(await refusalOf(() => callerOf(cookieValue))).toBe("missing_api_key");
+    expect((await callerOf(other.cookieValue)).principal).toEqual(principal);
+    fixture.setPassword(PASSWORD);
+    expect(await refusalOf(() => callerOf(cookieValue))).toBe("missing_api_key");
+  });
+
+  test("with a password that was changed a moment ago makes a session that lives at once", async () => {
+    const passwordSignIn = createPasswordSignIn({ ...deps(), password: () => "another password" });
+    await callerOf((await signIn(PASSWORD)).cookieValue);
+    fixture.setPassword("another password");
+    await callerOf((await passwordSignIn.signIn("another password", PEER)).cookieValue);
+  });
+
   test("is logged: who, from where and how, whether it was let in or not, and never what was typed", async () => {
     await signIn(PASSWORD, toPeer("203.0.113.9"));
     await refusalOf(() => signIn("my other password", toPeer("2001:db8:1:2:3::9")));
@@ -164,7 +188,7 @@ describe("the session cookie", () => {
 
   test("has a value that needs no quoting and tells the role, and neither the row's hash nor the principal", async () => {
     const { principal, cookieValue } = await signIn(PASSWORD);
-    expect(cookieValue).toMatch(/^[A-Za-z0-9_-]{43}\.admin\.[A-Za-z0-9_-]{43}$/);
+    expect(cookieValue).toMatch(/^[A-Za-z0-9_-]{43}\.admin\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/);
     expect(cookieValue).not.toContain(principal.id);
     const caller = await callerOf(cookieValue);
     if (caller.credential.kind !== "session") throw new Error("not a session");

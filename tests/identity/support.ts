@@ -12,6 +12,7 @@ import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import type { Principals } from "#identity/principals.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator, type RelayAuthenticator } from "#identity/relay-caller.ts";
+import { createPasswordPrint, type PasswordPrint } from "#identity/password-print.ts";
 import { type Peer, toPeer } from "#identity/peer.ts";
 import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
@@ -27,6 +28,7 @@ export const ADMIN: Actor = { principalId: "admin-1" };
 export const ALL = { limit: 500, offset: 0 };
 /** Who signs in, where it makes no difference. */
 export const PEER: Peer = toPeer("192.0.2.1");
+export const PASSWORD = "correct horse battery";
 export const SESSION_TTL_SECONDS = 3600;
 
 export interface TestClock extends Clock {
@@ -73,6 +75,9 @@ export interface TestIdentity {
   readonly signIns: SignInLog;
   /** What was logged of sign-ins, as JSON. */
   readonly logged: readonly string[];
+  readonly passwordPrint: PasswordPrint;
+  /** The password in force; `PASSWORD` at first. */
+  setPassword(password: string): void;
   readonly path: string;
   /** Oldest first, as `action kind target`. */
   audited(): Promise<readonly string[]>;
@@ -86,6 +91,8 @@ export async function openTestIdentity(): Promise<TestIdentity> {
   const clock = createTestClock();
   const ids = createSystemIds();
   const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
+  let password = PASSWORD;
+  const passwordPrint = createPasswordPrint(() => password, secrets);
   const logged: string[] = [];
   const write = (line: string) => void logged.push(line);
   const signInLog = createLog({ level: "info", json: true, write, timestamp: () => "" });
@@ -103,10 +110,12 @@ export async function openTestIdentity(): Promise<TestIdentity> {
     relayAuthenticator: createRelayAuthenticator({ store, keyUse, secrets }),
     keyUse,
     keyUseStore,
-    authenticator: createAuthenticator({ store, keyUse, secrets, clock }),
+    authenticator: createAuthenticator({ store, keyUse, secrets, clock, passwordPrint }),
     sessions: { store, secrets, clock, ids, sessionTtlSeconds: SESSION_TTL_SECONDS },
     signIns: createSignInLog(signInLog, clock),
     logged,
+    passwordPrint,
+    setPassword: (next) => void (password = next),
     path,
     async audited() {
       const { rows } = await database.audit.listEvents(ALL);

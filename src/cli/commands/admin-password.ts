@@ -45,7 +45,7 @@ export function addAdminPasswordCommands(admin: Command, terminal: Terminal): vo
     "rotate",
     "make a new password; it holds at once, and browsers of admin are signed out",
   )
-    .option("--keep-sessions", "sign no browser out")
+    .option("--keep-sessions", "sign out only browsers that gave the former password")
     .action((options: RotateOptions) =>
       withLocal(terminal, options, async (local, config) => {
         const { principals } = await local.forWriting();
