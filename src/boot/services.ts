@@ -25,6 +25,7 @@ import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
+import { finishRotation } from "#boot/secrets/rotate-secret-key.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
@@ -57,6 +58,7 @@ export async function openServices(
   const { clock, ids, log } = system;
   await goBackBeforeRestore(config, log);
   prepareDataDir(config);
+  finishRotation(config, clock.nowUs());
   const secrets = loadKeyring(config, ids);
   const adminPassword = loadAdminPassword(config, ids);
   const storage = await engine.serve({

@@ -105,6 +105,11 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     group: "Operation",
+    name: "secrets",
+    load: async () => (await import("#cli/commands/secrets.ts")).addSecretsCommands,
+  },
+  {
+    group: "Operation",
     name: "doctor",
     load: async () => (await import("#cli/commands/doctor.ts")).addDoctorCommand,
   },

@@ -4,6 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { PasswordPrint } from "./password-print.ts";
 import { API_KEY_PREFIX } from "./secret.ts";
+import { findSecret, peekSecret } from "./secret-search.ts";
 import type { Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
 import { readSession } from "./sessions.ts";
@@ -46,16 +47,16 @@ export interface AuthenticatorDeps {
   readonly passwordPrint: Pick<PasswordPrint, "isInForce">;
 }
 
-/** On every request: one HMAC and one look-up that asks the file for changes, so that a deleted key fails on the very next request. */
+/** On every request: one HMAC (more for keys that are older than the secret key) and one look-up that asks the file for changes, so that a deleted key fails on the very next request. */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { store, keyUse, secrets, clock } = deps;
+  const search = { store: store.keys, secrets };
 
   function authenticateKey(plaintext: string): Caller | Promise<Caller> {
     // Relay tokens start with `lpt_` and fail here: they authenticate nothing but the relay path.
     if (!plaintext.startsWith(API_KEY_PREFIX)) throw refuseKey();
-    const hash = secrets.hashToken(plaintext);
-    const known = store.keys.peekByHash(hash);
-    return known === null ? store.keys.findByHash(hash).then(toKeyCaller) : toKeyCaller(known);
+    const known = peekSecret(search, plaintext);
+    return known === null ? findSecret(search, plaintext).then(toKeyCaller) : toKeyCaller(known);
   }
 
   function toKeyCaller(found: FoundSecret | null): Caller {

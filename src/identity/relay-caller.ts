@@ -3,6 +3,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { Principal } from "./principal.ts";
 import { RELAY_TOKEN_PREFIX } from "./secret.ts";
+import { findSecret, peekSecret } from "./secret-search.ts";
 import type { IdentityStore } from "./store.ts";
 
 /** To whom a relayed request is attributed, and by which token. */
@@ -31,12 +32,12 @@ export function createRelayAuthenticator({
   keyUse,
   secrets,
 }: RelayAuthenticatorDeps): RelayAuthenticator {
+  const search = { store: store.relayTokens, secrets };
   return {
     async authenticate(token) {
       // An API key starts with `lp_` and fails here, whosever it is.
       if (!token.startsWith(RELAY_TOKEN_PREFIX)) throw refuse();
-      const hash = secrets.hashToken(token);
-      const found = store.relayTokens.peekByHash(hash) ?? (await store.relayTokens.findByHash(hash));
+      const found = peekSecret(search, token) ?? (await findSecret(search, token));
       // Unknown, deleted and disabled look the same from outside.
       if (found === null || !found.principal.enabled) throw refuse();
       keyUse.touch(found.secret.id);

@@ -10,7 +10,7 @@ export interface SecretState {
 
 /** The secret box of a process: always that of the catalog's present secret, also after another process has rotated it. */
 export interface Keyring extends SecretBox {
-  /** Called with what the catalog says at its opening and whenever that changes. False: there is no such secret key. */
+  /** Called with what the catalog says at its opening and whenever that changes. False: no secret key that there is opens it. */
   follow(state: SecretState): boolean;
 }
 
@@ -32,13 +32,17 @@ export function createKeyring(
       return own.checkValue;
     },
     follow({ checkValue, sealedTokenKeys }) {
-      if (checkValue !== own.checkValue) {
-        const next = findSecret(checkValue);
-        if (next === null) return false;
-        before = own;
-        own = createSecretBox(next);
+      const isSame = checkValue === own.checkValue;
+      const other = isSame ? null : findSecret(checkValue);
+      if (!isSame && other === null) return false;
+      const next = other === null ? own : createSecretBox(other);
+      try {
+        box = sealedTokenKeys.length === 0 ? next : next.withFormer(sealedTokenKeys);
+      } catch {
+        return false;
       }
-      box = sealedTokenKeys.length === 0 ? own : own.withFormer(sealedTokenKeys);
+      if (!isSame) before = own;
+      own = next;
       generation += 1;
       return true;
     },

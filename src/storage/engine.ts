@@ -2,6 +2,7 @@ import type { AuditStore } from "#audit/store.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -39,6 +40,13 @@ export interface StorageEngine {
    */
   openLocal(options: OpenOptions): Promise<LocalStorage>;
 
+  /**
+   * Makes another secret the catalog's, in one transaction, also while a server runs on it, which follows at its next look:
+   * credentials are sealed anew, sessions and login links end, keys go on being verified by the token keys of former
+   * secrets. Throws, and has changed nothing, when a credential does not open and when there are too many former secrets.
+   */
+  rotateSecret(options: RotateOptions): Promise<Rotation>;
+
   /** Makes an empty catalog, or brings the one that there is up to date. Its folder exists. */
   makeCatalog(options: OpenOptions): Promise<void>;
 
@@ -63,6 +71,22 @@ export interface OpenOptions extends DataPlace {
   readonly secrets: Keyring;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+export interface RotateOptions extends OpenOptions {
+  readonly next: SecretBox;
+  /** Deletes all API keys and relay tokens as well, and forgets former secrets. */
+  readonly revokesKeys: boolean;
+}
+
+/** What a rotation has changed. */
+export interface Rotation {
+  /** Credentials of providers that were sealed anew. */
+  readonly credentials: number;
+  /** Sessions that were ended. */
+  readonly sessions: number;
+  /** API keys and relay tokens that were deleted. */
+  readonly revokedKeys: number;
 }
 
 export interface ServeOptions extends OpenOptions {

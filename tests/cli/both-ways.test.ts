@@ -260,6 +260,7 @@ describe("--url", () => {
       "admin login-link",
       "admin password show",
       "admin password rotate",
+      "secrets rotate",
     ]) {
       const { code, data, messages } = await remote(`${line} --url http://127.0.0.1:1`);
       expect({ line, code, data }).toEqual({ line, code: 2, data: "" });

@@ -256,6 +256,7 @@ describe("a folder without an installation", () => {
     "relay-token delete 0190",
     "relay-token list",
     "requests tail",
+    "secrets rotate",
     "usage",
   ];
 

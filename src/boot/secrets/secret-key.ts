@@ -6,6 +6,7 @@ import type { Ids } from "#kernel/ids.ts";
 import { createKeyring, type Keyring } from "#kernel/keyring.ts";
 import { NEXT_SECRET_KEY_NAME, SECRET_KEY_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import type { Config } from "#boot/settings/config.ts";
+import { engine } from "#boot/settings/engine.ts";
 import { createSecret, readSecret } from "./secret-file.ts";
 import { decodeSecretKey } from "#boot/settings/setting-values.ts";
 
@@ -30,7 +31,7 @@ export function loadSecretKey(config: Config, ids: Ids): Uint8Array {
       `The key file ${path} is missing beside existing data: put it back from your backup, or set PROXY_SECRET_KEY to its content.`,
     );
   }
-  return requireSecretKey(text, path);
+  return findNextSecretKey(config) ?? requireSecretKey(text, path);
 }
 
 /** The secret that there is: `PROXY_SECRET_KEY`, else what the file holds; null when there is neither. Makes nothing. */
@@ -38,7 +39,16 @@ export function findSecretKey(config: Config): Uint8Array | null {
   if (config.secretKey !== null) return config.secretKey;
   const path = join(config.dataDir, SECRET_KEY_NAME);
   const text = readSecret(path);
-  return text === null ? null : requireSecretKey(text, path);
+  return findNextSecretKey(config) ?? (text === null ? null : requireSecretKey(text, path));
+}
+
+/** The key of a rotation that was cut off when the catalog had it already; null when there is none. */
+export function findNextSecretKey(config: Config): Uint8Array | null {
+  const path = toNextPath(config);
+  const secret = existsSync(path) ? decodeSecretKey(readSecret(path) ?? "") : null;
+  if (secret === null || engine.inspect.findCatalogAge(config.databasePath) === "none") return null;
+  const { secretCheckValue } = engine.inspect.inspectCatalog(config.databasePath);
+  return createSecretBox(secret).checkValue === secretCheckValue ? secret : null;
 }
 
 /**
@@ -60,12 +70,12 @@ function findSecretKeyOf(config: Config, checkValue: string): Uint8Array | null 
 }
 
 /** Where a rotation keeps the next secret key until the catalog has it. */
-function toNextPath({ dataDir }: Pick<Config, "dataDir">): string {
+export function toNextPath({ dataDir }: Pick<Config, "dataDir">): string {
   return join(dataDir, NEXT_SECRET_KEY_NAME);
 }
 
 /** The 32 bytes of a key file's text. Throws a `SetupError` that names the file when it holds anything else. */
-function requireSecretKey(text: string, path: string): Uint8Array {
+export function requireSecretKey(text: string, path: string): Uint8Array {
   const secret = decodeSecretKey(text);
   if (secret !== null) return secret;
   throw new SetupError(

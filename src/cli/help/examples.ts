@@ -24,6 +24,7 @@ const EXAMPLES: { readonly [path: string]: readonly string[] } = {
   principal: ["lockport principal create ada", "lockport principal list"],
   key: ["lockport key create --principal ada --label laptop", "lockport key list --principal ada"],
   "relay-token": ["lockport relay-token create --principal ada --label editor"],
+  secrets: ["lockport secrets rotate"],
   requests: ["lockport requests tail -f --outcome failed"],
 };
 

@@ -78,11 +78,9 @@ export function formatRootHelp(program: Command, style: Style): string {
     const width = COLUMNS_MAX - groupWidth - nameWidth - 2 * GAP.length;
     return `${start}${GAP}${toEffect(command).slice(0, width)}\n`;
   });
-  return [
-    `Usage: lockport <command> [options]   ${program.description()}\n`,
-    ...lines,
-    "lockport <command> --help tells more, with examples. lockport --version\n",
-  ].join("");
+  return ["Usage: lockport <command> [options]   (--help: more, with examples; --version)\n", ...lines].join(
+    "",
+  );
 }
 
 function toEffect({ commands, description }: CommandNode): string {

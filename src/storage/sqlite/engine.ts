@@ -19,6 +19,10 @@ export const sqliteEngine: StorageEngine = {
     return openStorage(options);
   },
   openLocal,
+  async rotateSecret(options) {
+    const { rotateSecret } = await import("./catalog/rotate-secret.ts");
+    return rotateSecret(options);
+  },
   async makeCatalog(options) {
     await (await openCatalogDatabase({ ...options, path: options.databasePath })).close();
   },

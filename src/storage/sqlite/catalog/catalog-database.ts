@@ -58,7 +58,7 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
 /** The stores of a connection whose schema is current. Throws a SetupError for a damaged file and for a secret that is not its own. */
 export function toCatalogDatabase(
   client: Database,
-  { path, secrets, clock, isServing = false }: Omit<CatalogDatabaseOptions, "log">,
+  { path, secrets, clock, log, isServing = false }: CatalogDatabaseOptions,
 ): CatalogDatabase {
   withSetupErrors(path, () => {
     // The catalog is curated by hand and small: reading it whole costs less than meeting a damaged page under load.
@@ -69,6 +69,7 @@ export function toCatalogDatabase(
   const connection = createConnection(client, clock, {
     freshness: isServing ? "turn" : "call",
     logSync: isServing ? createLogSync(client, path) : null,
+    onForeignCommit: () => followSecrets(client, secrets, log),
   });
   const recordAudit = createRecordAudit(connection, clock);
   return {
@@ -77,6 +78,17 @@ export function toCatalogDatabase(
     catalog: createCatalogStore(connection, recordAudit),
     close: () => connection.close(),
   };
+}
+
+/** After a commit of another process, which may have rotated the secret key. */
+function followSecrets(client: Database, secrets: Keyring, log: Log): void {
+  const state = readSecretState(client);
+  if (state === null || state.checkValue === secrets.checkValue) return;
+  if (secrets.follow(state)) log.info("the secret key was rotated: the new one is in use");
+  else
+    log.error(
+      "the secret key was rotated and the new one was not found: put it into PROXY_SECRET_KEY or secret.key and start again",
+    );
 }
 
 function requireOwnSecret(client: Database, path: string, secrets: Keyring): void {

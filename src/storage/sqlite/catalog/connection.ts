@@ -48,12 +48,14 @@ export interface ConnectionOptions {
   readonly freshness?: Freshness | undefined;
   /** Syncs what is committed; null where SQLite does, within the COMMIT. */
   readonly logSync?: LogSync | null;
+  /** Called when another connection has committed, before anything that is remembered of the file is compared with it. */
+  readonly onForeignCommit?: () => void;
 }
 
 export function createConnection(
   client: Database,
   clock: Clock,
-  { freshness = "call", logSync = null }: ConnectionOptions = {},
+  { freshness = "call", logSync = null, onForeignCommit }: ConnectionOptions = {},
 ): Connection {
   // From here on waiting is ours: SQLite's own stops the whole event loop.
   client.run("PRAGMA busy_timeout = 0");
@@ -64,6 +66,7 @@ export function createConnection(
   const commit = client.prepare("COMMIT");
   const rollback = client.prepare("ROLLBACK");
 
+  let latestVersion: number | null = null;
   let versionOfTurn: number | null = null;
   const endTurn = () => {
     versionOfTurn = null;
@@ -109,6 +112,10 @@ export function createConnection(
       if (versionOfTurn !== null) return versionOfTurn;
       const row = dataVersion.get();
       if (row === null) throw new Error("PRAGMA data_version gave no row");
+      if (row.data_version !== latestVersion) {
+        onForeignCommit?.();
+        latestVersion = row.data_version;
+      }
       if (freshness === "turn") {
         versionOfTurn = row.data_version;
         setImmediate(endTurn);

@@ -1,0 +1,87 @@
+import { eq, isNotNull } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/bun-sqlite";
+import { openCredential, sealCredential } from "#catalog/provider.ts";
+import { FORMER_SECRETS_MAX, type SecretBox } from "#kernel/crypto.ts";
+import { ProxyError, SetupError } from "#kernel/errors.ts";
+import type { RotateOptions, Rotation } from "#storage/engine.ts";
+import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { toProvider } from "./catalog-rows.ts";
+import type { Orm } from "./connection.ts";
+import { openCatalogBesideServer } from "./local-catalog.ts";
+import { apiKeys, loginLinks, providers, relayTokens, sessions } from "./schema.ts";
+import { readSecretState, writeSecretState } from "./secret-state.ts";
+
+/** Makes `next` the catalog's secret (`StorageEngine.rotateSecret`). */
+export async function rotateSecret({ next, revokesKeys, ...options }: RotateOptions): Promise<Rotation> {
+  const { databasePath: path, secrets } = options;
+  // Brought up to date first; its check of the present secret is repeated below, under the lock.
+  await (await openCatalogBesideServer({ ...options, path })).close();
+  const client = openSqlite(path);
+  try {
+    return withSetupErrors(path, () =>
+      drizzle({ client }).transaction(
+        (orm): Rotation => {
+          const state = readSecretState(client);
+          if (state?.checkValue !== secrets.checkValue || !secrets.follow(state)) {
+            throw new SetupError(
+              "failure",
+              "Another command has rotated the secret key meanwhile: nothing was changed by this one.",
+            );
+          }
+          const sealedTokenKeys = revokesKeys ? [] : secrets.sealTokenKeys(next);
+          requireRoom(sealedTokenKeys.length);
+          const rotation = {
+            credentials: resealCredentials(orm, { secrets, next }),
+            sessions: orm.delete(sessions).returning({ hash: sessions.tokenHash }).all().length,
+            revokedKeys: revokesKeys ? deleteKeys(orm) : 0,
+          };
+          orm.delete(loginLinks).run();
+          writeSecretState(client, { checkValue: next.checkValue, sealedTokenKeys });
+          return rotation;
+        },
+        { behavior: "immediate" },
+      ),
+    );
+  } finally {
+    client.close(true);
+  }
+}
+
+type Boxes = { readonly secrets: SecretBox; readonly next: SecretBox };
+
+function resealCredentials(orm: Pick<Orm, "select" | "update">, { secrets, next }: Boxes): number {
+  const rows = orm.select().from(providers).where(isNotNull(providers.sealedCredential)).all();
+  for (const row of rows) {
+    const provider = toProvider(row);
+    const apiKey = openOrRefuse(() => openCredential(secrets, provider));
+    if (apiKey === null) continue;
+    const sealedCredential = Buffer.from(sealCredential(next, provider, apiKey));
+    orm.update(providers).set({ sealedCredential }).where(eq(providers.id, row.id)).run();
+  }
+  return rows.length;
+}
+
+/** With the former secret key goes the last chance of opening it. */
+function openOrRefuse<Result>(open: () => Result): Result {
+  try {
+    return open();
+  } catch (cause) {
+    if (!(cause instanceof ProxyError)) throw cause;
+    throw new SetupError("failure", `Nothing was rotated. ${cause.message}`, cause);
+  }
+}
+
+function deleteKeys(orm: Pick<Orm, "delete">): number {
+  return [apiKeys, relayTokens].reduce(
+    (count, table) => count + orm.delete(table).returning({ id: table.id }).all().length,
+    0,
+  );
+}
+
+function requireRoom(secretCount: number): void {
+  if (secretCount <= FORMER_SECRETS_MAX) return;
+  throw new SetupError(
+    "failure",
+    `Keys are verified by ${FORMER_SECRETS_MAX} former secrets already: rotate with --revoke-keys, and have new keys made.`,
+  );
+}
