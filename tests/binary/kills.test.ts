@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createChance } from "../support/chance.ts";
+import { findValue, parseExposition } from "../support/exposition.ts";
 import { makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { checkLedger, checkReports, toTaggedId } from "../support/invariants.ts";
 import type { CheckedEvent } from "../support/ledger-totals.ts";
@@ -64,6 +65,7 @@ describe("kills at random moments under mixed load", () => {
 
       // What was open at the last kill is settled by a start and a clean end.
       const last = await installation.start();
+      await journalIsRead(last.url);
       await checkReports(last.url, installation.adminKey);
       expect(await last.stop()).toBe(0);
       expect(ledger.ended.size).toBeGreaterThan(KILLS);
@@ -112,6 +114,15 @@ async function killWhileStarting(afterMs: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, afterMs));
   child.kill("SIGKILL");
   await child.exited;
+}
+
+/** Fulfilled when all that the killed ones left is in the database: reports that are read before count less. */
+async function journalIsRead(url: string): Promise<void> {
+  for (;;) {
+    const metrics = parseExposition(await (await fetch(`${url}/metrics`)).text());
+    if (findValue(metrics, "proxy_journal_uncommitted_bytes") === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 /** What the invariants do not say: each event tells what its caller got, and every outcome was there to be counted. */
