@@ -96,8 +96,13 @@ describe("principals and keys", () => {
     const config = parseConfig({ PROXY_DATA_DIR: dataDir });
     const local = await makeLocal(config, createSystem({ logLevel: "error" }));
     const { keys, principals } = await local.forWriting();
-    const ann = await principals.create({ name: "ann" }, null);
-    for (let index = 0; index < 501; index += 1) await keys.create({ principalId: ann.id }, null);
+    for (const { name, count } of [
+      { name: "ann", count: 500 },
+      { name: "bob", count: 1 },
+    ]) {
+      const { id } = await principals.create({ name }, null);
+      for (let made = 0; made < count; made += 1) await keys.create({ principalId: id }, null);
+    }
     await local.close();
     expect(await json("key list")).toHaveLength(501);
 
