@@ -1,7 +1,8 @@
 import { createChatMeter } from "#usage/meter-chat.ts";
 import { createMessagesMeter } from "#usage/meter-messages.ts";
 import type { Meter, MeterReading } from "#usage/meter.ts";
-import { createDecoder, isPlain } from "./decode.ts";
+import { type Decoder, createDecoder, decodeShort, isPlain } from "./decode.ts";
+import { SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import type { UpstreamHead } from "./upstream-head.ts";
 
 /** Watches the bytes of one response, which go on as they are; of a compressed body the meter reads a decoded copy. */
@@ -43,10 +44,10 @@ export function createRelayMetering(
   return watch(createMessagesMeter({ streamed, statusCode: head.response.status, counting }), head);
 }
 
-function watch(meter: Meter, { contentEncoding }: UpstreamHead): Metering {
+function watch(meter: Meter, { contentEncoding, lengthBytes }: UpstreamHead): Metering {
   return contentEncoding === null || isPlain(contentEncoding)
     ? new PlainMetering(meter)
-    : watchEncoded(meter, contentEncoding);
+    : new EncodedMetering(meter, { contentEncoding, lengthBytes });
 }
 
 class PlainMetering implements Metering {
@@ -70,16 +71,51 @@ class PlainMetering implements Metering {
   }
 }
 
-function watchEncoded(meter: Meter, contentEncoding: string): Metering {
-  const decoder = createDecoder(contentEncoding, (bytes) => meter.push(bytes));
-  return {
-    push: (chunk) => decoder?.push(chunk) ?? null,
-    get awaitsUsage() {
-      return meter.awaitsUsage;
-    },
-    async finish() {
-      await decoder?.finish();
-      return meter.finish();
-    },
-  };
+interface EncodedBody {
+  readonly contentEncoding: string;
+  /** Null when it is not known. */
+  readonly lengthBytes: number | null;
+}
+
+class EncodedMetering implements Metering {
+  readonly #meter: Meter;
+  readonly #body: EncodedBody;
+  #isBegun = false;
+  #decoder: Decoder | null = null;
+
+  constructor(meter: Meter, body: EncodedBody) {
+    this.#meter = meter;
+    this.#body = body;
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#meter.awaitsUsage;
+  }
+
+  push(chunk: Uint8Array): Promise<void> | null {
+    if (!this.#isBegun && this.#begin(chunk)) return null;
+    return this.#decoder?.push(chunk) ?? null;
+  }
+
+  /** True when the chunk was all of the body and has been read. */
+  #begin(chunk: Uint8Array): boolean {
+    this.#isBegun = true;
+    const { contentEncoding, lengthBytes } = this.#body;
+    const isShort = chunk.length === lengthBytes && lengthBytes <= SHORT_BODY_BYTES_MAX;
+    const decoded = isShort ? decodeShort(contentEncoding, chunk) : null;
+    if (decoded === null) this.#decoder = createDecoder(contentEncoding, (bytes) => this.#meter.push(bytes));
+    else this.#meter.push(decoded);
+    return decoded !== null;
+  }
+
+  finish(): MeterReading | Promise<MeterReading> {
+    return this.#decoder === null ? this.#meter.finish() : this.#finishDecoding(this.#decoder);
+  }
+
+  async #finishDecoding(decoder: Decoder): Promise<MeterReading> {
+    await decoder.finish();
+    const reading = this.#meter.finish();
+    // What has been read up to a limit is not what the answer used.
+    return decoder.isLimited ? { ...reading, usage: null, complete: false } : reading;
+  }
 }

@@ -1,3 +1,4 @@
+import { findValue, isField, isText, startsWith } from "./sse-field.ts";
 import { type GrowingBytes, createGrowingBytes } from "./growing-bytes.ts";
 
 /** One server-sent event with data (WHATWG HTML, section 9.2.6). */
@@ -42,8 +43,6 @@ const PASSED_OVER: LongData = { push: () => undefined, finish: () => undefined }
 
 const LF = 0x0a;
 const CR = 0x0d;
-const SPACE = 0x20;
-const COLON = 0x3a;
 const BYTE_ORDER_MARK = Uint8Array.of(0xef, 0xbb, 0xbf);
 const LINE_FEED = Uint8Array.of(LF);
 const NOTHING = new Uint8Array();
@@ -88,7 +87,7 @@ class LineParser implements SseParser {
 
   push(bytes: Uint8Array): void {
     let start = this.#endedWithCr && bytes[0] === LF ? 1 : 0;
-    if (bytes.length > 0) this.#endedWithCr = false;
+    if (bytes.length > 0) this.#endedWithCr = bytes[bytes.length - 1] === CR;
     // Each is searched for again only when it was passed, so that a chunk without CR is searched for one only once.
     let nextLf = bytes.indexOf(LF, start);
     let nextCr = bytes.indexOf(CR, start);
@@ -96,9 +95,9 @@ class LineParser implements SseParser {
       const isCr = nextLf === -1 || (nextCr !== -1 && nextCr < nextLf);
       const end = isCr ? nextCr : nextLf;
       let next = end + 1;
-      if (isCr && next === bytes.length) this.#endedWithCr = true;
       if (isCr && bytes[next] === LF) next += 1;
-      this.#endLine(bytes, start, end, bytes[next] === LF || bytes[next] === CR);
+      if (end === start && this.#isBetweenEvents()) next = this.#passLineEnds(bytes, next);
+      else this.#endLine(bytes, start, end, bytes[next] === LF || bytes[next] === CR);
       start = next;
       if (nextLf !== -1 && nextLf < start) nextLf = findNext(bytes, LF, start);
       if (nextCr !== -1 && nextCr < start) nextCr = findNext(bytes, CR, start);
@@ -109,6 +108,20 @@ class LineParser implements SseParser {
   finish(): void {
     if (this.#hasBegunLine()) this.#endLine(NOTHING, 0, 0, false);
     this.#dispatch();
+  }
+
+  /** Whether an empty line would end nothing. */
+  #isBetweenEvents(): boolean {
+    const hasEvent = this.#name !== null || this.#dataBytes > 0;
+    return !hasEvent && this.#lineRest === null && !this.#hasBegunLine();
+  }
+
+  /** Compressed, a hundred bytes can stand for millions of empty lines: they are passed at a nanosecond each. */
+  #passLineEnds(bytes: Uint8Array, from: number): number {
+    this.#isFirstLine = false;
+    let at = from;
+    while (bytes[at] === LF || bytes[at] === CR) at += 1;
+    return at;
   }
 
   #hasBegunLine(): boolean {
@@ -221,33 +234,4 @@ class LineParser implements SseParser {
 
 function findNext(bytes: Uint8Array, byte: number, from: number): number {
   return bytes[from] === byte ? from : bytes.indexOf(byte, from);
-}
-
-/** Whether the line has this field: its name ends with a colon or with the line. */
-function isField(name: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
-  const nameEnd = from + name.length;
-  return startsWith(name, bytes, from, to) && (nameEnd === to || bytes[nameEnd] === COLON);
-}
-
-/** Where the value of a field begins whose name ends at `nameEnd`. */
-function findValue(bytes: Uint8Array, nameEnd: number, to: number): number {
-  const from = Math.min(nameEnd + 1, to);
-  return from < to && bytes[from] === SPACE ? from + 1 : from;
-}
-
-function startsWith(prefix: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
-  if (to - from < prefix.length) return false;
-  for (let index = 0; index < prefix.length; index += 1)
-    if (bytes[from + index] !== prefix[index]) return false;
-  return true;
-}
-
-/** Whether the bytes are this text and ASCII. */
-function isText(text: string, bytes: Uint8Array, from: number, to: number): boolean {
-  if (to - from !== text.length) return false;
-  for (let index = 0; index < text.length; index += 1) {
-    const byte = bytes[from + index] ?? 0;
-    if (byte > 0x7f || byte !== text.charCodeAt(index)) return false;
-  }
-  return true;
 }

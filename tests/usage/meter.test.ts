@@ -1,4 +1,4 @@
-import { describe, expect, mock, test } from "bun:test";
+import { describe, expect, mock, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import type { ReportedUsage } from "#usage/event.ts";
@@ -158,6 +158,23 @@ describe("unary bodies", () => {
     expect(reading).toEqual({ usage: inclusive({ input_tokens: 700 }), errorKind: null, complete: true });
     expect(work.copiedBytes).toBeLessThan(10_000);
   });
+});
+
+describe("empty lines and events of a stream", () => {
+  test.each(["\n", "\r", "\r\n", ":\n\n", "data\n\n", "data:\n\n", "data: x\n\n", "event: ping\n\n"])(
+    "%j a thousand times is parsed not once, and hides no usage",
+    (line) => {
+      const parse = spyOn(JSON, "parse");
+      const meter = createChatMeter({ streamed: true, statusCode: 200 });
+      meter.push(encoder.encode(line.repeat(1000)));
+      expect(parse).toHaveBeenCalledTimes(0);
+      mock.restore();
+      for (const byte of encoder.encode(`${line}data: {"usage":{"prompt_tokens":3}}\n\n${line}`))
+        meter.push(Uint8Array.of(byte));
+      meter.push(encoder.encode(`${line.repeat(9)}data: [DONE]`));
+      expect(meter.finish()).toMatchObject({ usage: { quantities: { input_tokens: 3 } }, complete: true });
+    },
+  );
 });
 
 describe("long events of a stream", () => {
