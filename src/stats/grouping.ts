@@ -16,6 +16,9 @@ export interface ReportSubject {
   readonly tags: string;
 }
 
+/** What is told apart no more stands together under it; no name, tag or client of ours looks like it. */
+export const OTHER = "(other)";
+
 /** Rows of one report; the most used are kept. */
 export const REPORT_ROWS_MAX = 50_000;
 
@@ -24,7 +27,8 @@ export function toProviderName(
   providerId: string,
   { providerNames }: Pick<ReportContext, "providerNames">,
 ): string {
-  return providerId === RELAY_PROVIDER ? RELAY_PROVIDER : (providerNames.get(providerId) ?? DELETED_PROVIDER);
+  if (providerId === RELAY_PROVIDER || providerId === OTHER) return providerId;
+  return providerNames.get(providerId) ?? DELETED_PROVIDER;
 }
 
 export function splitTags(tags: string): readonly string[] {

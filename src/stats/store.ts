@@ -55,7 +55,7 @@ export interface ReportNotes {
    * hours that still have rows) that were counted instead.
    */
   readonly snapped: { readonly sinceUs: InstantUs; readonly untilUs: InstantUs } | null;
-  /** True when rows beyond a named limit were left out. */
+  /** True when rows beyond a named limit were left out, or stand together as `(other)`: then nothing is missing in the sums. */
   readonly truncated: boolean;
 }
 
@@ -138,7 +138,7 @@ export interface RequestListOptions extends ReportOptions {
 
 /**
  * Reports over the ledger, read away from the data plane on read-only connections, those of one principal one after the
- * other. Each is bounded before it starts; refusals are `range_too_large` (more than 1000 buckets, or more rows or sums to look
+ * other. Each is bounded before it starts; refusals are `range_too_large` (more than 1000 buckets, or more rows to look
  * at than a named limit) and `reports_busy` (too many questions wait, or this one has waited too long). An aborted one rejects with the signal's reason.
  */
 export interface StatsStore {

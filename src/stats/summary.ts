@@ -1,7 +1,7 @@
 import { type Pico, picoToNumber, REPORT_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { joinPieces, spellOnce, toChunks } from "./chunks.ts";
 import { type CsvCell, toCsvRow } from "./csv.ts";
-import { type ReportSubject, groupRows, keepMostUsed, splitTags, toProviderName } from "./grouping.ts";
+import { type ReportSubject, groupRows, keepMostUsed, OTHER, splitTags, toProviderName } from "./grouping.ts";
 import type { EncodedReport, ReportContext, ReportFormat, SummaryGrouping } from "./store.ts";
 
 /** What one subject used in a part of the window: answered and cancelled requests that have a model. */
@@ -102,6 +102,7 @@ function* toJson(rows: readonly Row[], grouping: SummaryGrouping): Generator<str
 const APP_KEY = "app:";
 
 function toApp(tags: string): string {
+  if (tags === OTHER) return OTHER;
   return (
     splitTags(tags)
       .find((pair) => pair.startsWith(APP_KEY))

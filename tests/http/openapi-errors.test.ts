@@ -30,8 +30,7 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     code: "invalid_request",
     file: "http/body.test.ts",
   },
-  // More groups, or more requests without a price, than a report may hold.
-  { of: ({ path }) => path === "/stats/summary", code: "range_too_large", file: "ledger/summary.test.ts" },
+  // More requests without a price than are looked at.
   {
     of: ({ path }) => path === "/admin/v1/usage/missing-prices",
     code: "range_too_large",

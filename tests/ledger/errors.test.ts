@@ -70,6 +70,20 @@ function bruteForce(usages: readonly RandomUsage[]) {
     .sort(byFields(KEY));
 }
 
+/** By what is never put together. */
+function toTotals(breakdown: readonly any[]) {
+  const endings = Map.groupBy(breakdown, ({ outcome, status_code }) => `${outcome} ${status_code}`);
+  return [...endings.values()]
+    .map((rows) => ({
+      outcome: rows[0].outcome,
+      status_code: rows[0].status_code,
+      requests: rows.reduce((sum: number, row: any) => sum + row.requests, 0),
+      slow: rows.reduce((sum: number, row: any) => sum + row.bands[">=120s"], 0),
+      last_seen: rows.reduce((last: string, row: any) => (row.last_seen > last ? row.last_seen : last), ""),
+    }))
+    .sort(byFields(["outcome", "status_code"]));
+}
+
 describe("the report on errors", () => {
   test("breaks down what plain counting of the events says, for every filter and window, also where rows were removed", () => {
     fc.assert(
@@ -90,6 +104,8 @@ describe("the report on errors", () => {
             bucket: wanted,
             breakdown: bruteForce(counted),
           });
+          const few = readErrors(reader, { ...query, bucket: wanted, context: CONTEXT }, 2);
+          expect(toTotals(JSON.parse(decode(few)).breakdown)).toEqual(toTotals(breakdown));
           // The series ends with the present bucket.
           if (query.window.untilUs === null) continue;
           for (const outcome of ["ok", "upstream_error", "unreachable", "cancelled"]) {
@@ -157,14 +173,26 @@ describe("the report on errors", () => {
     writer.close();
   });
 
-  test("refuses more sums than may be in memory, before it reads them all", () => {
-    const usages = ["a", "b", "c"].map((client, index): RandomUsage => ({
+  test("of more sums than may be in memory tells the most used, and the others together as (other), their kinds of error too", () => {
+    const usages = ["a", "b", "c", "c"].map((client, index): RandomUsage => ({
       subject: { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + index },
-      ending: ENDING,
+      ending: { ...ENDING, outcome: "upstream_error", errorKind: `kind_${client}`, statusCode: 500 },
     }));
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
     const query = { ...EVERYTHING, bucket: "day", context: CONTEXT } as const;
-    expect(() => readErrors(reader, query, 2)).toThrow(/choose a shorter window or filter it/);
+    const folded = readErrors(reader, query, 1);
+    expect(folded.truncated).toBe(true);
+    const other = {
+      client: "(other)",
+      tags: ["(other)"],
+      error_kind: "(other)",
+      status_code: 500,
+      requests: 2,
+    };
+    expect(JSON.parse(decode(folded)).breakdown).toMatchObject([
+      { ...other, model: SUBJECT.model },
+      { client: "c", error_kind: "kind_c", requests: 2 },
+    ]);
     expect(JSON.parse(decode(readErrors(reader, query, 3))).breakdown).toHaveLength(3);
     const filter = { ...EVERYTHING.filter, clientPrefix: "a" };
     expect(JSON.parse(decode(readErrors(reader, { ...query, filter }, 2))).breakdown).toHaveLength(1);

@@ -71,6 +71,18 @@ function bruteForce(usages: readonly RandomUsage[], grouping: SummaryGrouping) {
     .sort(byFields(KEYS[grouping]));
 }
 
+/** Of all rows by principal, in whole micros: parts of seconds and of money do not add up exactly in JSON. */
+function toTotals(rows: readonly any[]) {
+  const totals: Record<string, number> = {};
+  for (const { principal = "", requests, cancelled, cost, units } of rows) {
+    for (const [name, value] of Object.entries<number>({ requests, cancelled, cost: cost ?? 0, ...units })) {
+      const total = `${principal} ${name}`;
+      totals[total] = (totals[total] ?? 0) + value;
+    }
+  }
+  return Object.fromEntries(Object.entries(totals).map(([name, total]) => [name, Math.round(total * 1e6)]));
+}
+
 describe("the usage summary", () => {
   test("is what plain counting of the events says, for every grouping, filter and window, also where rows were removed", () => {
     fc.assert(
@@ -86,6 +98,9 @@ describe("the usage summary", () => {
               usage: expected,
             });
             expect(report.truncated).toBe(false);
+            const ofFew = { ...query, grouping, format: "json", context: CONTEXT } as const;
+            const folded = JSON.parse(decode(readSummary(reader, ofFew, 2))).usage;
+            expect(toTotals(folded)).toEqual(toTotals(expected));
           }
         }
         reader.close();
@@ -149,8 +164,31 @@ describe("the usage summary", () => {
     writer.close();
   });
 
-  test("of the team refuses more combinations than may be in memory; new tags never hold up the others", () => {
-    const usages = ["trace:1", "trace:2", "trace:3"].map((tag, index): RandomUsage => ({
+  test("tells a model and a path that a caller of the relay made up together with others, once there are too many", () => {
+    const usages = ["a", "b", "c", "c"].map((model, index): RandomUsage => ({
+      subject: {
+        ...SUBJECT,
+        providerId: "transparent:messages",
+        model,
+        upstreamName: model,
+        endpoint: `/v1/${model}`,
+        arrivedAtUs: NEW_YEAR_US + index,
+      },
+      ending: ENDING,
+    }));
+    const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
+    const query = { ...EVERYTHING, grouping: "own", format: "json", context: CONTEXT } as const;
+    expect(JSON.parse(decode(readSummary(reader, query, 1))).usage).toMatchObject([
+      { model: "(other)", endpoint: "(other)", requests: 2 },
+      { model: "c", endpoint: "/v1/c", requests: 2 },
+    ]);
+    reader.close();
+    writer.close();
+  });
+
+  test("of more combinations than may be in memory tells the most used, and the others together as (other), with nothing lost", () => {
+    const tags = ["trace:1", "trace:2", "app:wiki", "trace:3", "app:wiki"];
+    const usages = tags.map((tag, index): RandomUsage => ({
       subject: { ...SUBJECT, tags: [tag], arrivedAtUs: NEW_YEAR_US + index },
       ending: ENDING,
     }));
@@ -159,15 +197,28 @@ describe("the usage summary", () => {
       JSON.parse(
         decode(readSummary(reader, { ...EVERYTHING, grouping, format: "json", context: CONTEXT }, sumsMax)),
       ).usage;
-    expect(() => ask("team", 2)).toThrow(
-      expect.objectContaining({
-        code: "range_too_large",
-        message: expect.stringMatching(/choose a shorter window or filter it/),
-      }),
-    );
-    expect(ask("team", 3)).toHaveLength(3);
+    const one = ask("team", 4)[0];
+    expect(ask("team", 4)).toHaveLength(4);
+    expect(ask("team", 1)).toEqual([
+      {
+        ...one,
+        client: "(other)",
+        tags: ["(other)"],
+        app: "(other)",
+        requests: 3,
+        cost: one.cost * 1.5,
+        units: Object.fromEntries(
+          Object.entries<number>(one.units).map(([unit, quantity]) => [unit, quantity * 1.5]),
+        ),
+      },
+      one,
+    ]);
+    expect(one).toMatchObject({ tags: ["app:wiki"], requests: 2 });
     for (const grouping of ["own", "admin"] as const)
-      expect(ask(grouping, 1)).toMatchObject([{ requests: 3 }]);
+      expect(ask(grouping, 1)).toMatchObject([{ requests: 5 }]);
+    const ofTeam = { ...EVERYTHING, grouping: "team", format: "json", context: CONTEXT } as const;
+    expect(readSummary(reader, ofTeam, 4).truncated).toBe(false);
+    expect(readSummary(reader, ofTeam, 1).truncated).toBe(true);
     reader.close();
     writer.close();
   });

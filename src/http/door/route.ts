@@ -88,7 +88,7 @@ export const ANSWER_HEADERS = {
   "x-proxy-model": "The upstream model name that the alias resolved to.",
   "x-proxy-error-source": "`proxy`: the envelope of this interface; `upstream`: the upstream's own answer.",
   "x-proxy-window": "The interval that was counted, where it is not the one that was asked for.",
-  "x-proxy-truncated": "`true`: rows beyond a limit were left out.",
+  "x-proxy-truncated": "`true`: rows beyond a limit were left out, or stand together as `(other)`.",
   "x-proxy-relay": "`on`, or `off` without `PROXY_MESSAGES_BASE_URL`.",
   "www-authenticate": "`Bearer`.",
   "retry-after": "The seconds after which it may be sent again.",

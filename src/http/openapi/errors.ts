@@ -12,8 +12,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   invalid_label: "`label` is over 120 characters.",
   invalid_date: "`since` or `until` is not ISO 8601.",
   invalid_bucket: "`bucket` is not one of hour, day, week and month.",
-  range_too_large:
-    "The series needs more than 1000 buckets, or the report more rows or groups than are looked at.",
+  range_too_large: "The series needs more than 1000 buckets, or the report more rows than are looked at.",
   invalid_outcome: "`outcome` is not a known one.",
   invalid_name: "A name breaks its rule; `param` says which.",
   invalid_wire_format: "`wire_format` is not `openai`.",

@@ -132,7 +132,7 @@ function toPacedBody(chunks: EncodedReport["chunks"]): ReadableStream<Uint8Array
 
 /**
  * `x-proxy-window`: the interval (ISO 8601) that was counted, where it is not the one that was asked for.
- * `x-proxy-truncated`: rows beyond a limit were left out.
+ * `x-proxy-truncated`: rows beyond a limit were left out, or stand together as `(other)`.
  */
 function toNoteHeaders({ snapped, truncated }: ReportNotes): Headers {
   const headers = new Headers();

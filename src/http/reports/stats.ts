@@ -125,7 +125,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         summary: "Everybody's usage by principal, provider, model, endpoint, client and tags",
         query: FILTER_QUERY,
         answer: tableAnswer(TeamUsage, { usage: [USAGE_EXAMPLE] }),
-        errors: [...FILTER_ERRORS, "range_too_large"],
+        errors: FILTER_ERRORS,
       }),
     )
     .get(

@@ -48,13 +48,13 @@ export function toGroupSql(by: GroupBy): GroupSql {
 
 /**
  * The group of each combination that a filter chooses, as `combination_group` of this connection until the next call; after
- * `resolveFilter`. Returns the value of each group by its `group_id`.
+ * `resolveFilter`. Groups are numbered from 1.
  */
 export function saveGroups(
   database: Database,
   { ofCombination, bindings }: GroupSql,
   { combinations }: ResolvedFilter,
-): ReadonlyMap<number, string | null> {
+): void {
   database.run(
     "CREATE TEMP TABLE IF NOT EXISTS combination_group (id INTEGER PRIMARY KEY, group_id INTEGER, value TEXT)",
   );
@@ -66,10 +66,29 @@ export function saveGroups(
          FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id)`,
     )
     .run(...bindings);
-  const rows = database
-    .query<{ group_id: number; value: string | null }, []>(
-      "SELECT DISTINCT group_id, value FROM combination_group",
+}
+
+/** The group of all combinations that `keepGroups` puts together. */
+export const REST_GROUP = 0;
+
+/** Puts the combinations of all other groups together. */
+export function keepGroups(database: Database, kept: readonly number[]): void {
+  database
+    .query<unknown, [number, string]>(
+      "UPDATE combination_group SET group_id = ? WHERE group_id NOT IN (SELECT value FROM json_each(?))",
     )
-    .all();
+    .run(REST_GROUP, JSON.stringify(kept));
+}
+
+/** The value of each of these groups. */
+export function findGroupValues(
+  database: Database,
+  groups: readonly number[],
+): ReadonlyMap<number, string | null> {
+  const rows = database
+    .query<{ group_id: number; value: string | null }, [string]>(
+      "SELECT DISTINCT group_id, value FROM combination_group WHERE group_id IN (SELECT value FROM json_each(?))",
+    )
+    .all(JSON.stringify(groups));
   return new Map(rows.map(({ group_id: id, value }) => [id, value]));
 }

@@ -1,8 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { ProxyError } from "#kernel/errors.ts";
 
 /** Sums that one report may take into memory: about a kilobyte each until it is spelled. */
 export const SUMS_MAX = 150_000;
+
+/** A report would take more sums into memory than it may: it is read again, with the least used put together. */
+class TooManySums extends Error {}
 
 interface SumReader<Row> {
   readonly read: (sql: string, bindings: readonly (string | number)[]) => readonly Row[];
@@ -10,24 +12,32 @@ interface SumReader<Row> {
   readonly take: (count: number) => void;
 }
 
+/** What `read` returns, or when it needs more sums than it may, what `readFolded` does, which may put some together. */
+export function orFolded<Report>(read: () => Report, readFolded: () => Report): Report {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof TooManySums) return readFolded();
+    throw cause;
+  }
+}
+
 /**
- * Reads the sums of one report, part by part. Throws `range_too_large` as soon as there are more of them than `sumsMax`;
- * never more than that, and one, are in memory.
+ * Reads the sums of one report, part by part, within `orFolded`: ends it as soon as there are more of them than `sumsMax`;
+ * never more than that, and one, are in memory. Infinity for what is put together already.
  */
 export function createSumReader<Row>(database: Database, sumsMax: number): SumReader<Row> {
   let left = sumsMax;
   const take = (count: number) => {
     left -= count;
-    if (left >= 0) return;
-    throw new ProxyError(
-      "range_too_large",
-      `This report would be made of more than ${sumsMax} different combinations of tags, clients and the like: choose a shorter window or filter it.`,
-    );
+    if (left < 0) throw new TooManySums();
   };
   return {
     take,
     read(sql, bindings) {
-      const rows = database.query<Row, (string | number)[]>(`${sql} LIMIT ?`).all(...bindings, left + 1);
+      // A negative limit is none.
+      const limit = Number.isFinite(left) ? left + 1 : -1;
+      const rows = database.query<Row, (string | number)[]>(`${sql} LIMIT ?`).all(...bindings, limit);
       take(rows.length);
       return rows;
     },

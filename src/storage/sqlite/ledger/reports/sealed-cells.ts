@@ -15,12 +15,14 @@ export interface CellReading {
   readonly outcomes: readonly string[] | null;
   /** How many of `CELL_MEASURES` are needed. */
   readonly measuresMax: number;
-  /** Combinations that may be in memory. */
+  /** Combinations or groups that may be in memory. */
   readonly combinationsMax: number;
+  /** The group of each combination by its id; without it each is its own. */
+  readonly groupOf?: Int32Array;
 }
 
 export interface SealedCells {
-  /** By combination. */
+  /** By combination or group. */
   readonly sums: readonly CellSum[];
   /** What has no cells, and is read from totals and rows. */
   readonly rest: WindowCut;
@@ -33,9 +35,9 @@ export interface SealedCells {
 export function readSealedCells(
   database: Database,
   { cut, filter }: { readonly cut: WindowCut; readonly filter: ResolvedFilter },
-  { outcomes, measuresMax, combinationsMax }: CellReading,
+  { outcomes, measuresMax, combinationsMax, groupOf }: CellReading,
 ): SealedCells | null {
-  const cells = new CellSums(findCombinations(database, filter), outcomes);
+  const cells = new CellSums(groupOf ?? findCombinations(database, filter), outcomes);
   const add = (table: "sealed_month" | "sealed_hour", { first, end }: Span): ReadonlySet<number> => {
     const period = table === "sealed_month" ? "month" : "hour";
     const query = database.query<{ period: number; cells: Uint8Array<ArrayBuffer> }, [number, number]>(

@@ -3,7 +3,7 @@ import { HOUR_US } from "#kernel/clock.ts";
 import { decodeCells } from "#storage/ledger/rows/cells.ts";
 import { CellSums, NOT_CHOSEN } from "./cell-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import type { BucketRange, SeriesSum } from "./series-sum.ts";
+import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
 
 interface HourRow {
   readonly hour: number;
@@ -20,7 +20,7 @@ interface SealedSums {
 export function sumSealedHours(
   database: Database,
   { ranges, filter }: { readonly ranges: readonly BucketRange[]; readonly filter: ResolvedFilter },
-  isGrouped: boolean,
+  { isGrouped, take }: Pick<SumReading, "isGrouped" | "take">,
 ): SealedSums {
   const query = database.query<HourRow, [number, number]>(
     "SELECT hour, cells FROM sealed_hour WHERE hour >= ? AND hour < ? ORDER BY hour",
@@ -37,6 +37,8 @@ export function sumSealedHours(
       restFrom = hourFrom + HOUR_US;
     }
     if (restFrom < to) rest.push({ bucket, from: restFrom, to });
+    // Before they are made.
+    take(cells.size);
     for (const sum of cells.take()) sums.push({ ...sum, period: bucket });
   }
   return { sums, rest };
@@ -54,9 +56,12 @@ export function findGroups(
         ? "SELECT id, group_id FROM combination_group"
         : `SELECT id, 0 AS group_id FROM ${combinations}`,
     )
-    .all();
-  const last = rows.reduce((most, { id }) => Math.max(most, id), 0);
-  const groups = new Int32Array(last + 1).fill(NOT_CHOSEN);
+    // One by one: there may be millions.
+    .iterate();
+  const { last } = database
+    .query<{ last: number | null }, []>("SELECT max(id) AS last FROM combination")
+    .get() ?? { last: null };
+  const groups = new Int32Array((last ?? 0) + 1).fill(NOT_CHOSEN);
   for (const row of rows) groups[row.id] = row.group_id;
   return groups;
 }

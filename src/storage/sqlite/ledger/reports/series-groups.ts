@@ -2,10 +2,14 @@ import type { Database } from "bun:sqlite";
 import { toProviderName } from "#stats/grouping.ts";
 import { chooseGroups, encodeGroupedSeries } from "#stats/series-groups.ts";
 import type { EncodedReport, StatsStore } from "#stats/store.ts";
-import { saveGroups, toGroupSql } from "./group-values.ts";
+import { findLargestGroups } from "./group-fold.ts";
+import { findGroupValues, keepGroups, REST_GROUP, saveGroups, toGroupSql } from "./group-values.ts";
+import { cutLedger } from "./ledger-edges.ts";
+import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
-import { createSumReader, SUMS_MAX } from "./report-sums.ts";
+import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
+import { findGroups } from "./sealed-hours.ts";
 import type { SeriesSum } from "./series-sum.ts";
 import { toSeriesFigures } from "./series-sums.ts";
 import type { Counted } from "./series.ts";
@@ -15,7 +19,8 @@ type GroupedQuery = Parameters<StatsStore["readGroupedSeries"]>[0];
 
 /**
  * The series of `StatsStore.readGroupedSeries`: read once, by group and bucket, so that the totals are the sums of the groups.
- * Throws `range_too_large` as `readSeries` does, and when there are more than `sumsMax` sums.
+ * With more than `sumsMax` sums the largest groups are found first, and all others are read as one, which is the answer's
+ * `other` in any case. Throws `range_too_large` as `readSeries` does.
  */
 export function readGroupedSeries(
   database: Database,
@@ -27,39 +32,54 @@ export function readGroupedSeries(
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
     const groups = toGroupSql(grouping.by);
-    const values = saveGroups(database, groups, filter);
-    const reading = createSumReader<SeriesSum>(database, sumsMax);
-    const counted = countSeries(database, asked, { filter, groups, ...reading });
-    const { plan } = counted;
+    saveGroups(database, groups, filter);
+    const count = (limit: number) =>
+      countSeries(database, asked, { filter, groups, ...createSumReader<SeriesSum>(database, limit) });
+    const countLargest = () => {
+      const sources = toMeasureSources(database, cutLedger(database, query.window, "months"), filter);
+      const groupOf = findGroups(database, filter, true);
+      const largest = findLargestGroups(database, sources, { groupOf, grouping });
+      keepGroups(database, largest.groups);
+      return { ...count(Number.POSITIVE_INFINITY), groupCount: largest.count };
+    };
+    const counted: Counted & { readonly groupCount?: number } = orFolded(() => count(sumsMax), countLargest);
+    const { plan, sums = [] } = counted;
+    const values = findGroupValues(database, [...new Set(sums.map(({ group_id: group }) => group))]);
     const toValue = (group: number) => {
       const value = values.get(group) ?? null;
       // Deleted providers share a name, and with it a group.
       return grouping.by.field === "provider" && value !== null ? toProviderName(value, context) : value;
     };
     const series = toSeries(asked, counted);
-    const found = [...groupSums(counted, toValue)].map(([value, sums]) => ({
-      value,
-      sums,
-      figures: toSeriesFigures(sums),
-    }));
+    const { rest: unnamed, named } = splitRest(counted);
+    const found = [...Map.groupBy(named, ({ group_id: group }) => toValue(group))].map(
+      ([value, ofGroup]) => ({ value, sums: ofGroup, figures: toSeriesFigures(ofGroup) }),
+    );
     const { chosen, rest } = chooseGroups(found, grouping, series.buckets.length);
-    const left = rest.flatMap(({ sums }) => sums);
+    const left = [...rest.flatMap(({ sums: ofGroup }) => ofGroup), ...unnamed];
     const grouped = {
       ...series,
-      groups: chosen.map(({ value, figures, sums }) => ({ value, figures, buckets: toBuckets(plan, sums) })),
-      groupCount: found.length,
-      other: rest.length === 0 ? null : { figures: toSeriesFigures(left), buckets: toBuckets(plan, left) },
+      groups: chosen.map(({ value, figures, sums: ofGroup }) => ({
+        value,
+        figures,
+        buckets: toBuckets(plan, ofGroup),
+      })),
+      groupCount: counted.groupCount ?? found.length,
+      other: left.length === 0 ? null : { figures: toSeriesFigures(left), buckets: toBuckets(plan, left) },
     };
     return { ...encodeGroupedSeries(grouped, grouping), snapped: series.snapped, truncated: false };
   });
 }
 
-/** The sums within the series by the value of their group. */
-function groupSums(
-  { plan, sums = [] }: Counted,
-  toValue: (group: number) => string | null,
-): ReadonlyMap<string | null, readonly SeriesSum[]> {
+/** The sums within the series: of groups, and of what was read as one. */
+function splitRest({ plan, sums = [] }: Counted): {
+  readonly named: readonly SeriesSum[];
+  readonly rest: readonly SeriesSum[];
+} {
   const count = plan?.starts.length ?? 0;
-  const isWithin = ({ period }: SeriesSum) => period >= 0 && period < count;
-  return Map.groupBy(sums.filter(isWithin), ({ group_id: group }) => toValue(group));
+  const within = sums.filter(({ period }) => period >= 0 && period < count);
+  return {
+    named: within.filter(({ group_id: group }) => group !== REST_GROUP),
+    rest: within.filter(({ group_id: group }) => group === REST_GROUP),
+  };
 }

@@ -40,8 +40,7 @@ export function sumRows(
   { ranges, filter }: { readonly ranges: readonly BucketRange[]; readonly filter: ResolvedFilter },
   reading: SumReading,
 ): readonly SeriesSum[] {
-  const { sums, rest } = sumSealedHours(database, { ranges, filter }, reading.isGrouped);
-  reading.take(sums.length);
+  const { sums, rest } = sumSealedHours(database, { ranges, filter }, reading);
   return [...sums, ...sumEvents(database, { ranges: rest, filter }, reading)];
 }
 

@@ -4,42 +4,86 @@ import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { EncodedReport, StatsStore, SummaryGrouping } from "#stats/store.ts";
 import type { SummaryPart } from "#stats/summary.ts";
 import { encodeSummary } from "#stats/summary.ts";
+import { CellSums, NOT_CHOSEN } from "./cell-sums.ts";
+import { foldCombinations } from "./combination-fold.ts";
 import type { MeasureSource } from "./measure-sources.ts";
 import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
-import { createSumReader, SUMS_MAX } from "./report-sums.ts";
+import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
 import { findSubjects, getSubject } from "./report-subjects.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { CELL_MEASURES } from "#storage/ledger/rows/cells.ts";
 import { type CellReading, readSealedCells } from "./sealed-cells.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
+import { addSources } from "./streamed-cells.ts";
+import type { WindowCut } from "#storage/ledger/windows/window-cut.ts";
 import { cutLedger } from "./ledger-edges.ts";
 
 type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
 
 /**
- * The summary of `StatsStore.readSummary`, grouped and spelled by the report. The team's is made of totals by combination:
- * throws `range_too_large` when more than `sumsMax` of them would be in memory. The others are grouped by the database, since
- * tags, of which any caller may send new ones, are no part of them.
+ * The summary of `StatsStore.readSummary`, grouped and spelled by the report. The team's is made of totals by combination; the
+ * others are grouped by the database, since tags, of which any caller may send new ones, are no part of them. When more than
+ * `sumsMax` sums would be in memory, the least used stand together as `(other)`, and the report is `truncated`.
  */
 export function readSummary(database: Database, query: SummaryQuery, sumsMax = SUMS_MAX): EncodedReport {
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
     const cut = cutLedger(database, query.window, "months");
-    const sealed = readSealedCells(database, { cut, filter }, toCellReading(filter, sumsMax));
-    const sources = toMeasureSources(database, sealed?.rest ?? cut, filter);
-    const sums = sealed?.sums ?? [];
-    const parts = [
-      ...toParts(
-        database,
-        sums.map((sum) => ({ ...sum, combination: sum.group_id })),
-      ),
-      ...(query.grouping === "team"
-        ? readByCombination(database, sources, sumsMax - sums.length)
-        : readByKey(database, sources, { grouping: query.grouping, sumsMax })),
-    ];
-    return { ...encodeSummary(parts, query), snapped: cut.snapped };
+    const whole = () => encodeSummary(readParts(database, { query, filter, cut }, sumsMax), query);
+    const folded = () => ({
+      ...encodeSummary(readFoldedParts(database, { filter, cut }, sumsMax), query),
+      truncated: true,
+    });
+    return { ...orFolded(whole, folded), snapped: cut.snapped };
+  });
+}
+
+interface Reading {
+  readonly filter: ResolvedFilter;
+  readonly cut: WindowCut;
+}
+
+function readParts(
+  database: Database,
+  { query, filter, cut }: Reading & { readonly query: SummaryQuery },
+  sumsMax: number,
+): readonly SummaryPart[] {
+  const sealed = readSealedCells(database, { cut, filter }, toCellReading(filter, sumsMax));
+  const sources = toMeasureSources(database, sealed?.rest ?? cut, filter);
+  const sums = sealed?.sums ?? [];
+  return [
+    ...toParts(
+      database,
+      sums.map((sum) => ({ ...sum, combination: sum.group_id })),
+    ),
+    ...(query.grouping === "team"
+      ? readByCombination(database, sources, sumsMax - sums.length)
+      : readByKey(database, sources, { grouping: query.grouping, sumsMax })),
+  ];
+}
+
+/** In parts that may be of one subject. */
+function readFoldedParts(
+  database: Database,
+  { filter, cut }: Reading,
+  sumsMax: number,
+): readonly SummaryPart[] {
+  const fold = foldCombinations(database, toMeasureSources(database, cut, filter), sumsMax);
+  const groupOf = fold.coarseOf.map((coarse, id) => {
+    const kept = fold.keptOf[id] ?? NOT_CHOSEN;
+    return kept === NOT_CHOSEN ? coarse : kept;
+  });
+  const reading = { ...toCellReading(filter, Number.POSITIVE_INFINITY), groupOf };
+  const sealed = readSealedCells(database, { cut, filter }, reading);
+  const rest = new CellSums(groupOf, reading.outcomes);
+  addSources(database, rest, toMeasureSources(database, sealed?.rest ?? cut, filter));
+  const sums = [...(sealed?.sums ?? []), ...rest.take()];
+  const subjects = fold.toSubjects(sums.map(({ group_id: group }) => group));
+  return sums.flatMap((sum, index) => {
+    const subject = subjects[index];
+    return subject === undefined || subject.model === null ? [] : [{ subject, ...toFigures(sum) }];
   });
 }
 
