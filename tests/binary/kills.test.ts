@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { journalIsRead } from "../invariants/invariants.ts";
 import { createChance } from "../support/chance.ts";
-import { findValue, parseExposition } from "../support/exposition.ts";
 import { makeInstallation, provide, type Installation } from "../support/installation.ts";
 import { checkLedger, checkReports, toTaggedId } from "../support/invariants.ts";
 import type { CheckedEvent } from "../support/ledger-totals.ts";
@@ -114,15 +114,6 @@ async function killWhileStarting(afterMs: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, afterMs));
   child.kill("SIGKILL");
   await child.exited;
-}
-
-/** Fulfilled when all that the killed ones left is in the database: reports that are read before count less. */
-async function journalIsRead(url: string): Promise<void> {
-  for (;;) {
-    const metrics = parseExposition(await (await fetch(`${url}/metrics`)).text());
-    if (findValue(metrics, "proxy_journal_uncommitted_bytes") === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 /** What the invariants do not say: each event tells what its caller got, and every outcome was there to be counted. */

@@ -23,6 +23,12 @@ const LONG_PARTS: readonly LongPart[] = [
     tests: ["tests/faults/upstreams.test.ts"],
   },
   {
+    option: "fault-seconds",
+    count: 30,
+    variable: "LOCKPORT_FAULT_SECONDS",
+    tests: ["tests/faults/machine.test.ts"],
+  },
+  {
     option: "soak-seconds",
     count: 1_800,
     variable: "LOCKPORT_SOAK_SECONDS",
