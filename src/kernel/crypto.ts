@@ -18,6 +18,8 @@ export interface SecretBox {
   sign(value: string): string;
   /** The value, or null when the signature does not hold. */
   verify(signed: string): string | null;
+  /** HMAC-SHA256 of a backup's digest: shows that whoever wrote the backup had the secret. */
+  macBackup(sha256: Uint8Array): Uint8Array;
   /** Tells a database which secret it was made with, without telling the secret. */
   readonly checkValue: string;
   /** Differs after a rotation: what was not found under a token's hashes is to be looked for once more. */
@@ -87,6 +89,7 @@ function createBox(secret: Uint8Array, formerTokenKeys: readonly Uint8Array[]): 
       const expected = hmacSha256(signKey, value).toString("base64url");
       return equalsConstantTime(signed.slice(dot + 1), expected) ? value : null;
     },
+    macBackup: (sha256) => hmacSha256(deriveKey(secret, "lockport backup mac v1"), sha256),
     checkValue: deriveKey(secret, "lockport check value v1").toString("hex"),
     generation: 0,
   };

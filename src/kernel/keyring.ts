@@ -62,5 +62,6 @@ export function createKeyring(
     openFormer: (sealed, context) => box.openFormer(sealed, context),
     sign: (value) => box.sign(value),
     verify: (signed) => box.verify(signed),
+    macBackup: (sha256) => box.macBackup(sha256),
   };
 }

@@ -96,7 +96,8 @@ describe("an interruption at any step", () => {
       await backUpToFile(file, { withSecretKey: true, watch: abortAt(0) }, depsOf(dataDir));
       const target = join(folder.path, "above", "target");
       const steps = await interruptEverywhere(
-        (watch) => restoreBackup({ source: file, force: true, watch }, depsOf(target)),
+        (watch) =>
+          restoreBackup({ source: file, force: true, allowUnverified: false, watch }, depsOf(target)),
         (isDone) => {
           if (!isDone) expect(existsSync(join(folder.path, "above"))).toBe(false);
           else expect(readdirSync(target)).toEqual(expect.arrayContaining(["catalog.db", "usage.db"]));

@@ -56,7 +56,7 @@ describe("a restore that was cut off", () => {
     expect(blocked.code).toBe(78);
     expect(blocked.messages).toContain("cut off half-way");
     expect((await restore()).code).toBe(1);
-    expect((await restore(file, { flags: ["--force"] })).code).toBe(0);
+    expect((await restore(file, { flags: ["--force", "--allow-unverified"] })).code).toBe(0);
     expect(existsSync(join(target, "restore.unfinished"))).toBe(false);
     expect(await listKeys(target)).toHaveLength(1);
   });
@@ -71,7 +71,7 @@ describe("a restore that was cut off", () => {
       await makeKilled(done);
       expect((await runLocal(target, ["key", "list"])).code).toBe(78);
 
-      const { code, data } = await restore(file, { flags: ["--force", "--json"] });
+      const { code, data } = await restore(file, { flags: ["--force", "--allow-unverified", "--json"] });
       expect(code).toBe(0);
       const asidePaths: readonly string[] = JSON.parse(data).aside;
       expect(asidePaths).toHaveLength(1);
@@ -93,7 +93,7 @@ describe("a restore that was cut off", () => {
     writeMark(join(target, "restore.unfinished"), moves);
     for (const each of moves.aside) await move(each);
     // The backup has another key than the folder.
-    expect((await restore(file, { flags: ["--force"] })).code).toBe(78);
+    expect((await restore(file, { flags: ["--force", "--allow-unverified"] })).code).toBe(78);
     expect(await listKeys(target)).toEqual(before);
   });
 

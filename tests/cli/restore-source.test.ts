@@ -194,6 +194,7 @@ async function seal({ parts, claimed = parts, more = {}, manifest }: Sealed): Pr
       write: async (bytes) => void chunks.push(bytes.slice()),
       onRead: () => undefined,
       signal: new AbortController().signal,
+      toMac: () => null,
     },
   );
   writeFileSync(file, Buffer.concat(chunks));

@@ -74,7 +74,7 @@ describe("lockport restore", () => {
     expect(refused.messages).toContain("--force");
     expect(await listKeys(target)).toEqual(before);
 
-    const { data } = await restore(file, { flags: ["--force", "--json"] });
+    const { data } = await restore(file, { flags: ["--force", "--allow-unverified", "--json"] });
     const [aside = ""] = JSON.parse(data).aside;
     expect(await listKeys(target)).toEqual(await listKeys(dataDir));
     expect(await listKeys(aside)).toEqual(before);
@@ -144,7 +144,7 @@ describe("lockport restore", () => {
       if (statSync(elsewhere).dev !== statSync(folder.path).dev) {
         // A folder under the name that the copy to another disk needs: it comes last, after the rest was moved.
         mkdirSync(`${path}.unfinished`);
-        const failed = await restore(file, { env, flags: ["--force"] });
+        const failed = await restore(file, { env, flags: ["--force", "--allow-unverified"] });
         expect(failed).toMatchObject({ code: 1, data: "" });
         expect(failed.messages).toContain("could not be put in place");
         rmdirSync(`${path}.unfinished`);
@@ -152,7 +152,7 @@ describe("lockport restore", () => {
         expect(readdirSync(elsewhere)).toEqual(["catalog.db"]);
         expect(readdirSync(target).sort()).toEqual(["secret.key", "serving.lock"]);
       }
-      const done = await restore(file, { env, flags: ["--force"] });
+      const done = await restore(file, { env, flags: ["--force", "--allow-unverified"] });
       expect(done.code).toBe(0);
       expect(await listed()).toEqual(await listKeys(dataDir));
       expect(

@@ -16,6 +16,8 @@ interface BackupOptions extends LocalOptions {
 }
 
 const STDOUT = "-";
+const NO_MAC =
+  "The secret key of this installation was not found, so that the backup carries no MAC: restore will ask for --allow-unverified.\n";
 
 /** `lockport backup FILE`: both databases and the open end of the journal in one file, also while the server runs. */
 export function addBackupCommand(program: Command, terminal: Terminal): void {
@@ -29,7 +31,7 @@ export function addBackupCommand(program: Command, terminal: Terminal): void {
       // Loaded here and not above: no other command has a need of it.
       const { backUpToFile, backUpToStream } = await import("#boot/operate/backup/backup-file.ts");
       const withSecretKey = options.withSecretKey === true;
-      const manifest = await withTransfer(terminal, (watch) => {
+      const { manifest, hasMac } = await withTransfer(terminal, (watch) => {
         const request = { withSecretKey, watch };
         if (file !== STDOUT) return backUpToFile(file, request, deps);
         const write = (bytes: Uint8Array) => writeToPipe(terminal, bytes);
@@ -38,6 +40,7 @@ export function addBackupCommand(program: Command, terminal: Terminal): void {
       const advice = withSecretKey
         ? "The secret key is in it: keep it where only you can read it."
         : "The secret key is not in it: keep secret.key (or PROXY_SECRET_KEY) elsewhere, it is needed to restore.";
+      if (!hasMac) terminal.writeMessage(NO_MAC);
       if (file === STDOUT) {
         terminal.writeMessage(`${advice}\n`);
         return;
@@ -49,6 +52,7 @@ export function addBackupCommand(program: Command, terminal: Terminal): void {
           size_bytes: sizeBytes,
           created_at: manifest.createdAt,
           has_secret_key: withSecretKey,
+          has_mac: hasMac,
           catalog_schema: manifest.catalogSchema,
           usage_schema: manifest.usageSchema,
           parts: manifest.parts.map((part) => ({

@@ -12,6 +12,7 @@ import { withTransfer } from "#cli/screen/progress.ts";
 
 interface RestoreOptions extends LocalOptions {
   readonly force?: true;
+  readonly allowUnverified?: true;
 }
 
 const STDIN = "-";
@@ -22,10 +23,19 @@ const KEY_SENTENCES = {
   environment: "The secret key is that of PROXY_SECRET_KEY, which the server needs as well.",
 } as const;
 
+const VERIFIED_SENTENCES = {
+  backup:
+    "Its MAC holds by the key in the backup itself, which shows that it is whole and not who made it: look whether keys and principals are what you expect.",
+  folder: "Its MAC holds.",
+  environment: "Its MAC holds.",
+} as const;
+const UNVERIFIED = "Nothing shows who made it: look whether keys and principals are what you expect.";
+
 /** `lockport restore FILE`: the installation of a backup, checked in full before anything is put in place. */
 export function addRestoreCommand(program: Command, terminal: Terminal): void {
   const command = addLocalCommand(program, "restore", "put the installation of a backup into the data folder")
     .argument("<file>", "what lockport backup wrote; - is stdin")
+    .option("--allow-unverified", "restore also what nothing shows to be this installation's backup")
     .option("--force", "put aside what the data folder holds")
     .action(async (file: string, options: RestoreOptions) => {
       if (file === STDIN && terminal.interactive) {
@@ -35,8 +45,9 @@ export function addRestoreCommand(program: Command, terminal: Terminal): void {
       const { restoreBackup } = await import("#boot/operate/restore/restore.ts");
       const source = file === STDIN ? Bun.stdin.stream() : file;
       const force = options.force === true;
-      const { manifest, secretKeyFrom, asidePaths } = await withTransfer(terminal, (watch) =>
-        restoreBackup({ source, force, watch }, { config, system: createSystem(config) }),
+      const allowUnverified = options.allowUnverified === true;
+      const { manifest, secretKeyFrom, verifiedBy, asidePaths } = await withTransfer(terminal, (watch) =>
+        restoreBackup({ source, force, allowUnverified, watch }, { config, system: createSystem(config) }),
       );
       writeDone(terminal, options, {
         view: {
@@ -44,11 +55,13 @@ export function addRestoreCommand(program: Command, terminal: Terminal): void {
           created_at: manifest.createdAt,
           data_dir: config.dataDir,
           secret_key_from: secretKeyFrom,
+          verified_by: verifiedBy,
           aside: asidePaths,
         },
         sentence: [
           `Restored the installation as of ${manifest.createdAt} into ${config.dataDir}.`,
           KEY_SENTENCES[secretKeyFrom],
+          verifiedBy === null ? UNVERIFIED : VERIFIED_SENTENCES[verifiedBy],
           ...(asidePaths.length === 0 ? [] : [`What was there is in ${asidePaths.join(" and ")}.`]),
           `Start the server: ${formatCommand(["serve"], options)}`,
         ].join(" "),

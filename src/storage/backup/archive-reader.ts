@@ -30,6 +30,8 @@ export async function readManifest(path: string, reading: ArchiveReading): Promi
 }
 
 export interface Unpacking extends ArchiveReading {
+  /** What was checked when the seal was read: the file may have been replaced meanwhile. */
+  readonly sha256: Uint8Array;
   /** Where a part goes; its folder exists. */
   readonly toPath: (name: string) => string;
   readonly onWritten: (doneBytes: number) => void;
@@ -41,7 +43,7 @@ export interface Unpacking extends ArchiveReading {
  */
 export async function unpackArchive(path: string, unpacking: Unpacking): Promise<void> {
   let isComplete = false;
-  await readTar(path, unpacking, async (source) => {
+  const sha256 = await readTar(path, unpacking, async (source) => {
     const { parts } = await takeManifest(source);
     let doneBytes = 0;
     for (const part of parts) {
@@ -56,9 +58,11 @@ export async function unpackArchive(path: string, unpacking: Unpacking): Promise
       await writePart(source, part, { path: unpacking.toPath(part.name), written });
     }
     if ((await takeHeader(source)) !== null) fail("it holds more than its manifest says");
+    await source.takeRest();
     isComplete = true;
   });
   if (!isComplete) fail("it is cut off");
+  if (!sha256.equals(unpacking.sha256)) fail("it was altered while it was read");
 }
 
 async function writePart(
@@ -103,16 +107,18 @@ async function takeHeader(source: ByteSource): Promise<TarHeader | null> {
   }
 }
 
-/** `visit` may stop wherever it has seen enough. */
+/** `visit` may stop wherever it has seen enough. Returns the SHA-256 of the compressed bytes that were read. */
 async function readTar(
   path: string,
   { archiveBytes, signal }: ArchiveReading,
   visit: (source: ByteSource) => Promise<void>,
-): Promise<void> {
+): Promise<Buffer> {
+  const hasher = new Bun.CryptoHasher("sha256");
   const file = createReadStream(path, { end: archiveBytes - 1, highWaterMark: CHUNK_BYTES });
   const tar = createZstdDecompress({ chunkSize: CHUNK_BYTES });
   // Not by `pipeline`, which takes a reader that stops early for a failure.
   file.on("error", (cause) => tar.destroy(cause));
+  file.on("data", (bytes) => hasher.update(bytes));
   file.pipe(tar);
   try {
     await visit(new ByteSource(tar, signal));
@@ -123,6 +129,7 @@ async function readTar(
     file.destroy();
     tar.destroy();
   }
+  return hasher.digest();
 }
 
 function fail(what: string): never {
@@ -149,6 +156,11 @@ class ByteSource {
       left -= bytes.length;
     }
     return Buffer.concat(taken);
+  }
+
+  /** To the end, whatever it holds. */
+  async takeRest(): Promise<void> {
+    while ((await this.#chunks.next()).done !== true) this.#signal.throwIfAborted();
   }
 
   /** At least one and at most so many. */

@@ -21,12 +21,14 @@ export interface ArchiveWriting {
   /** Bytes of content that went in so far. */
   readonly onRead: (doneBytes: number) => void;
   readonly signal: AbortSignal;
+  /** The MAC of the archive's SHA-256; null where there is no secret key to make one with. */
+  readonly toMac: (sha256: Uint8Array) => Uint8Array | null;
 }
 
 /** The entries as a tar archive, compressed with Zstandard and sealed. `tar --zstd -x` unpacks it as well. */
 export async function writeArchive(
   entries: readonly ArchiveEntry[],
-  { modifiedAtSeconds, write, onRead, signal }: ArchiveWriting,
+  { modifiedAtSeconds, write, onRead, signal, toMac }: ArchiveWriting,
 ): Promise<void> {
   const hasher = new Bun.CryptoHasher("sha256");
   const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
@@ -41,7 +43,8 @@ export async function writeArchive(
     },
     { signal },
   );
-  await write(encodeSeal(hasher.digest()));
+  const sha256 = hasher.digest();
+  await write(encodeSeal(sha256, toMac(sha256)));
 }
 
 async function* toTar(

@@ -8,7 +8,7 @@ import { hasSecretKey, type BackupManifest } from "#storage/backup/manifest.ts";
 import { checkSeal } from "#storage/backup/seal.ts";
 import { syncFolder } from "#storage/files/sync-folder.ts";
 import { DATABASE_SUFFIXES, PRIVATE_FILE_MODE, USAGE_NAME } from "#storage/files/data-files.ts";
-import { requireSource, writeBackup, type BackupRequest } from "./backup.ts";
+import { requireSource, writeBackup, type BackupRequest, type WrittenBackup } from "./backup.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { requireRight, toFileError } from "#boot/folder/permission-problem.ts";
 import { withStaging } from "#boot/folder/staging.ts";
@@ -24,7 +24,7 @@ export async function backUpToFile(
   path: string,
   request: BackupRequest,
   { config, system }: { readonly config: Config; readonly system: System },
-): Promise<BackupManifest> {
+): Promise<WrittenBackup> {
   requireSource(config);
   let target = resolve(path);
   try {
@@ -38,7 +38,7 @@ export async function backUpToFile(
       const unfinished = join(staging, "backup.unfinished");
       const file = await open(unfinished, "wx", PRIVATE_FILE_MODE);
       try {
-        const manifest = await writeBackup(request, {
+        const written = await writeBackup(request, {
           config,
           system,
           staging,
@@ -48,7 +48,7 @@ export async function backUpToFile(
         request.watch.signal.throwIfAborted();
         await rename(unfinished, target);
         await syncFolder(folder);
-        return manifest;
+        return written;
       } finally {
         await file.close();
       }
@@ -63,7 +63,7 @@ export async function backUpToStream(
   write: (bytes: Uint8Array) => Promise<void>,
   request: BackupRequest,
   { config, system }: { readonly config: Config; readonly system: System },
-): Promise<BackupManifest> {
+): Promise<WrittenBackup> {
   requireSource(config);
   const folder = tmpdir();
   const task = `The backup cannot be prepared in ${folder} (TMPDIR)`;

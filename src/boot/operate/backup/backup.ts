@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { formatInstant } from "#kernel/clock.ts";
-import { createSecretBox, sha256Hex } from "#kernel/crypto.ts";
+import { createSecretBox, sha256Hex, type SecretBox } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { writeArchive, type ArchiveEntry } from "#storage/backup/archive-writer.ts";
@@ -40,11 +40,17 @@ export interface BackupWriting {
   readonly write: (bytes: Uint8Array) => Promise<void>;
 }
 
+export interface WrittenBackup {
+  readonly manifest: BackupManifest;
+  /** False: there was no secret key of the catalog to make a MAC with. */
+  readonly hasMac: boolean;
+}
+
 /** Writes a backup to wherever `write` puts it. Throws a `SetupError`, or what `write` throws. */
 export async function writeBackup(
   { withSecretKey, watch }: BackupRequest,
   { config, system, staging, write }: BackupWriting,
-): Promise<BackupManifest> {
+): Promise<WrittenBackup> {
   makePrivateFolder(join(staging, JOURNAL_NAME));
   const createdAtUs = system.clock.nowUs();
   const names = await copyParts(staging, { config, watch });
@@ -65,14 +71,28 @@ export async function writeBackup(
     parts: weighed.map(({ name, sizeBytes, sha256 }) => ({ name, sizeBytes, sha256 })),
   };
   const head = encodeManifest(manifest);
+  const secrets = findSecrets(config, catalog.secretCheckValue);
   const totalBytes = weighed.reduce((sum, { sizeBytes }) => sum + sizeBytes, head.length);
   await writeArchive([{ name: MANIFEST_NAME, sizeBytes: head.length, content: head }, ...weighed], {
     modifiedAtSeconds: Math.floor(createdAtUs / 1e6),
     write,
     onRead: (doneBytes) => watch.step("writing the backup", doneBytes / totalBytes),
     signal: watch.signal,
+    toMac: (sha256) => secrets?.macBackup(sha256) ?? null,
   });
-  return manifest;
+  return { manifest, hasMac: secrets !== null };
+}
+
+/** Null when this process has no secret key, or another catalog's: a backup without a MAC is better than none. */
+function findSecrets(config: Config, checkValue: string | null): SecretBox | null {
+  try {
+    const secret = findSecretKey(config);
+    const secrets = secret === null ? null : createSecretBox(secret);
+    return secrets?.checkValue === checkValue ? secrets : null;
+  } catch (cause) {
+    if (cause instanceof SetupError) return null;
+    throw cause;
+  }
 }
 
 /** Throws a `SetupError` unless there is an installation that this user may read. */

@@ -51,7 +51,7 @@ export function chooseSecretKey(
 }
 
 /** The key as a start reads it: null when there is no such file, and when it holds no key. */
-function readKeyFile(path: string): Uint8Array | null {
+export function readKeyFile(path: string): Uint8Array | null {
   const text = readSecret(path);
   return text === null ? null : decodeSecretKey(text);
 }

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { SetupError } from "#kernel/errors.ts";
 import { BackupFormatError, readManifest, unpackArchive } from "#storage/backup/archive-reader.ts";
 import { type BackupManifest } from "#storage/backup/manifest.ts";
-import { checkSeal } from "#storage/backup/seal.ts";
+import { checkSeal, type Seal } from "#storage/backup/seal.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
@@ -15,6 +15,7 @@ import { findExisting, requireRight, toFileError } from "#boot/folder/permission
 import { receiveBackup } from "./received-backup.ts";
 import { chooseSecretKey, type SecretKeySource } from "./restore-key.ts";
 import { takeBackUnfinished, toRestoreMark } from "#boot/folder/restore-mark.ts";
+import { verifyOrigin, type VerifiedBy } from "./restore-origin.ts";
 import { findData, putInPlace } from "./restore-place.ts";
 import { withStaging } from "#boot/folder/staging.ts";
 import type { System } from "#boot/process/system.ts";
@@ -24,12 +25,15 @@ export interface RestoreRequest {
   readonly source: string | AsyncIterable<Uint8Array>;
   /** True: what the folder holds is put aside. */
   readonly force: boolean;
+  /** True: a backup that nothing shows to be this installation's is restored as well. */
+  readonly allowUnverified: boolean;
   readonly watch: Watch;
 }
 
 export interface Restored {
   readonly manifest: BackupManifest;
   readonly secretKeyFrom: SecretKeySource;
+  readonly verifiedBy: VerifiedBy;
   /** Folders that hold what was there before. */
   readonly asidePaths: readonly string[];
 }
@@ -39,17 +43,17 @@ interface Backup {
   readonly path: string;
   /** The path as the operator knows it. */
   readonly label: string;
-  readonly archiveBytes: number;
+  readonly seal: Seal;
   readonly manifest: BackupManifest;
 }
 
 /**
  * Puts the installation of a backup into the data folder. Everything is unpacked beside it and checked before anything is
- * put in place: the seal, every hash, both databases, their schemas and the secret key. Throws a `SetupError` that says
+ * put in place: the seal and its MAC, every hash, both databases, their schemas and the secret key. Throws a `SetupError` that says
  * what to do; the folder is then as it was, and gone when it did not exist.
  */
 export async function restoreBackup(
-  { source, force, watch }: RestoreRequest,
+  { source, force, allowUnverified, watch }: RestoreRequest,
   { config, system }: { readonly config: Config; readonly system: System },
 ): Promise<Restored> {
   // Before anything is made: a file that is no backup leaves no trace.
@@ -67,7 +71,7 @@ export async function restoreBackup(
         await takeBackUnfinished(toRestoreMark(config.dataDir));
         return await withStaging(config.dataDir, { system, owner: "parent" }, async (staging) => {
           const backup = file ?? (await receive(source, staging, watch));
-          return unpackInPlace(backup, { staging, watch, config, system });
+          return unpackInPlace(backup, { staging, watch, config, system, allowUnverified });
         });
       } finally {
         lock.release();
@@ -88,20 +92,21 @@ async function receive(source: RestoreRequest["source"], staging: string, watch:
 
 interface Unpacking {
   readonly staging: string;
+  readonly allowUnverified: boolean;
   readonly watch: Watch;
   readonly config: Config;
   readonly system: System;
 }
 
 async function unpackInPlace(
-  { path, label, archiveBytes, manifest }: Backup,
-  { staging, watch, config, system }: Unpacking,
+  { path, label, seal, manifest }: Backup,
+  { staging, watch, config, system, allowUnverified }: Unpacking,
 ): Promise<Restored> {
   requireRoom(config.dataDir, manifest);
   makePrivateFolder(join(staging, JOURNAL_NAME));
   await withFormatErrors(label, () =>
     unpackArchive(path, {
-      archiveBytes,
+      ...seal,
       signal: watch.signal,
       toPath: (name) => join(staging, name),
       onWritten: (doneBytes) => watch.step("unpacking", doneBytes / sumSizes(manifest)),
@@ -110,13 +115,14 @@ async function unpackInPlace(
   await checkDatabases(staging, { label, manifest, watch });
   const { secretCheckValue } = engine.inspect.inspectCatalog(join(staging, CATALOG_NAME));
   const secretKeyFrom = chooseSecretKey(staging, { config, manifest, checkValue: secretCheckValue });
+  const verifiedBy = verifyOrigin(staging, { config, label, seal, secretKeyFrom, allowUnverified });
   watch.step("putting it in place", null);
   const asidePaths = await putInPlace(staging, {
     config,
     nowUs: system.clock.nowUs(),
     withSecretKey: secretKeyFrom === "backup",
   });
-  return { manifest, secretKeyFrom, asidePaths };
+  return { manifest, secretKeyFrom, verifiedBy, asidePaths };
 }
 
 async function readBackup(
@@ -147,8 +153,7 @@ async function readBackup(
         );
       }
       if (seal.kind === "broken") throw new BackupFormatError("it was cut off or altered");
-      const { archiveBytes } = seal;
-      return { path, label, archiveBytes, manifest: await readManifest(path, { archiveBytes, signal }) };
+      return { path, label, seal, manifest: await readManifest(path, { ...seal, signal }) };
     });
   } catch (cause) {
     throw toFileError(cause, { path, use: "read", task: `${label} cannot be read` });

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
+import { encodeSeal } from "#storage/backup/seal.ts";
+import { makeFolder } from "../support/folder.ts";
+import { runLocal } from "./terminal.ts";
+
+const SEAL_BYTES = 72;
+
+let folder: ReturnType<typeof makeFolder>;
+let dataDir: string;
+let file: string;
+
+beforeEach(async () => {
+  folder = makeFolder();
+  dataDir = join(folder.path, "data");
+  file = join(folder.path, "backup.tar.zst");
+  await runLocal(dataDir, ["admin", "bootstrap"]);
+});
+afterEach(() => folder.remove());
+
+const run = (...line: string[]) => runLocal(dataDir, line);
+const restoreTo = (target: string, ...options: string[]) =>
+  runLocal(target, ["restore", file, "--json", ...options]);
+const sha256 = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest();
+
+/** As anybody can seal whatever archive: the hash needs no key. */
+function reseal(toMac: (sha256: Uint8Array) => Uint8Array | null): void {
+  const archive = readFileSync(file).subarray(0, -SEAL_BYTES);
+  const hash = sha256(archive);
+  writeFileSync(file, Buffer.concat([archive, encodeSeal(hash, toMac(hash))]));
+}
+
+describe("a backup's MAC", () => {
+  test("holds where the installation's key is, and the restore says by which key it was checked", async () => {
+    expect(JSON.parse((await run("backup", file, "--json")).data)).toMatchObject({ has_mac: true });
+    const { code, data } = await restoreTo(dataDir, "--force");
+    expect({ code, view: JSON.parse(data) }).toMatchObject({ code: 0, view: { verified_by: "folder" } });
+    const withKey = await run("backup", file, "--with-secret-key");
+    expect(withKey.messages).not.toContain("no MAC");
+    const there = await runLocal(join(folder.path, "new"), ["restore", file]);
+    expect(there.code).toBe(0);
+    expect(there.messages).toContain("by the key in the backup itself");
+    const env = { PROXY_SECRET_KEY: readFileSync(join(dataDir, "secret.key"), "utf8").trim() };
+    const elsewhere = await runLocal(join(folder.path, "env"), ["restore", file, "--json"], { env });
+    expect(JSON.parse(elsewhere.data)).toMatchObject({ verified_by: "environment" });
+  });
+
+  test("that does not hold is refused whatever is allowed, and nothing is changed", async () => {
+    // The lock's file stays behind a restore.
+    await run("backup", file);
+    await restoreTo(dataDir, "--force");
+    for (const options of [[], ["--with-secret-key"]]) {
+      await run("backup", file, ...options);
+      reseal(() => createSecretBox(new Uint8Array(SECRET_KEY_BYTES)).macBackup(sha256(Buffer.from("x"))));
+      const before = readdirSync(dataDir).sort();
+      const catalog = readFileSync(join(dataDir, "catalog.db"));
+      for (const allowed of [[], ["--allow-unverified"]]) {
+        const { code, messages } = await restoreTo(dataDir, "--force", ...allowed);
+        expect(code).toBe(1);
+        expect(messages).toContain("its MAC does not hold");
+        expect(readdirSync(dataDir).sort()).toEqual(before);
+        expect(readFileSync(join(dataDir, "catalog.db")).equals(catalog)).toBe(true);
+      }
+    }
+  });
+
+  test("that is missing, as in backups of earlier executables, has to be allowed", async () => {
+    await run("backup", file);
+    reseal(() => null);
+    const refused = await restoreTo(dataDir, "--force");
+    expect(refused).toMatchObject({ code: 1, data: "" });
+    expect(refused.messages).toContain("nothing shows who made it");
+    expect(refused.messages).toContain("--allow-unverified");
+    const { code, data } = await restoreTo(dataDir, "--force", "--allow-unverified");
+    expect({ code, view: JSON.parse(data) }).toMatchObject({ code: 0, view: { verified_by: null } });
+  });
+
+  test("by the key of another installation, which is in the backup, has to be allowed where a key is already", async () => {
+    await run("backup", file, "--with-secret-key");
+    const other = join(folder.path, "other");
+    await runLocal(other, ["admin", "bootstrap"]);
+    const key = readFileSync(join(other, "secret.key"), "utf8");
+    const refused = await restoreTo(other, "--force");
+    expect(refused.code).toBe(1);
+    expect(refused.messages).toContain("another installation's");
+    expect(readFileSync(join(other, "secret.key"), "utf8")).toBe(key);
+    expect((await restoreTo(other, "--force", "--allow-unverified")).code).toBe(0);
+    expect(readFileSync(join(other, "secret.key"), "utf8")).not.toBe(key);
+  });
+
+  test("is made with the secret key alone: without it the backup is written, and says that it has none", async () => {
+    const env = { PROXY_SECRET_KEY: Buffer.alloc(SECRET_KEY_BYTES, 7).toString("base64") };
+    const own = join(folder.path, "own");
+    mkdirSync(own);
+    await runLocal(own, ["admin", "bootstrap"], { env });
+    const written = await runLocal(own, ["backup", file]);
+    expect(written.code).toBe(0);
+    expect(written.messages).toContain("carries no MAC");
+    expect((await runLocal(own, ["restore", file, "--force"], { env })).messages).toContain("no MAC");
+    const allowed = await runLocal(own, ["restore", file, "--force", "--allow-unverified"], { env });
+    expect(allowed.code).toBe(0);
+  });
+});
