@@ -108,16 +108,36 @@ describeInBrowser("signing in", () => {
     await passwordField(visitor.page).waitFor();
   });
 
-  test("by a login link also works in a tab that shows the page already", async () => {
+  test("by a login link in a browser in use asks first: it is not used up by staying, and ends the session that it replaces", async () => {
     const { page } = await visitAsAdmin("/");
     const link = (await site.cli("admin", "login-link", "--server", site.url)).data
       .trim()
       .split("\n")
       .at(-1)!;
-    const [signedIn] = await Promise.all([page.waitForResponse(/\/auth\/login-link$/), page.goto(link)]);
+    const findCookie = async () =>
+      (await page.context().cookies()).find(({ name }) => name === "proxy_session");
+    const before = await findCookie();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+
+    await page.goto(link);
+    await page.getByText("You are signed in as admin.").waitFor();
+    await checkAccessibility(page);
+    await page.getByRole("button", { name: "Stay signed in as admin" }).click();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    expect(asked.join()).not.toContain("/auth/login-link");
+    expect(await findCookie()).toEqual(before);
+
+    await page.goto(link);
+    const [signedIn] = await Promise.all([
+      page.waitForResponse(/\/auth\/login-link$/),
+      page.getByRole("button", { name: "Sign in with the link" }).click(),
+    ]);
     expect(signedIn.status()).toBe(200);
     await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     await isAt(page, "/");
+    const cookie = `proxy_session=${before?.value}`;
+    expect((await fetch(`${site.url}/my/keys`, { headers: { cookie } })).status).toBe(401);
   });
 
   test.each(["light", "dark"] as const)(

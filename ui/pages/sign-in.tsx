@@ -3,6 +3,7 @@ import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { KEYS } from "../api/keys.ts";
 import { meQuery, signInWithLink } from "../api/session.ts";
+import { Button } from "../components/button.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { keepReturnPath } from "../shell/return-path.ts";
 import { BarThemeMenu } from "../shell/bar-menus.tsx";
@@ -18,16 +19,18 @@ export function SignInPage() {
   const { data: me } = useSuspenseQuery(meQuery());
   const enter = useEnter(next);
   const link = useMutation({ mutationFn: signInWithLink, onSuccess: enter });
+  // Anybody can send a link: one to another account must not take over a browser in use.
+  const [inUseBy] = useState(() => (loginToken !== null && me.authenticated ? (me.name ?? null) : null));
 
   // Once, also where effects run twice: the token of a link is good for one sign-in.
   const exchanged = useRef(false);
   const { mutate: exchange } = link;
   useEffect(() => {
     document.title = "Sign in · Lockport";
-    if (loginToken === null || exchanged.current) return;
+    if (loginToken === null || inUseBy !== null || exchanged.current) return;
     exchanged.current = true;
     exchange(loginToken);
-  }, [loginToken, exchange]);
+  }, [loginToken, inUseBy, exchange]);
 
   const alreadyIn = me.authenticated && loginToken === null;
   useEffect(() => {
@@ -51,12 +54,38 @@ export function SignInPage() {
         </div>
         {link.isPending && <p role="status">Signing in with the link…</p>}
         {link.error !== null && <ErrorNotice failure={link.error} />}
-        <SignInWays
-          me={me}
-          onSignedIn={enter}
-          ssoLink={{ onClick: () => next !== undefined && keepReturnPath(next) }}
-        />
+        {inUseBy !== null && loginToken !== null && link.isIdle ? (
+          <LinkQuestion name={inUseBy} onReplace={() => exchange(loginToken)} onKeep={() => void enter()} />
+        ) : (
+          <SignInWays
+            me={me}
+            onSignedIn={enter}
+            ssoLink={{ onClick: () => next !== undefined && keepReturnPath(next) }}
+          />
+        )}
       </main>
+    </div>
+  );
+}
+
+interface LinkQuestionProps {
+  /** Who is signed in. */
+  readonly name: string;
+  readonly onReplace: () => void;
+  readonly onKeep: () => void;
+}
+
+function LinkQuestion({ name, onReplace, onKeep }: LinkQuestionProps) {
+  return (
+    <div className="flex flex-col gap-4">
+      <p>
+        You are signed in as <strong>{name}</strong>. Signing in with this link ends that session. If you did
+        not ask for the link, stay signed in.
+      </p>
+      <Button variant="primary" onClick={onKeep}>
+        Stay signed in as {name}
+      </Button>
+      <Button onClick={onReplace}>Sign in with the link</Button>
     </div>
   );
 }
