@@ -1,7 +1,8 @@
 import { containsOwnToken } from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { codePointLength, hasControlCharacter, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { free, moveIntoOne } from "#kernel/bytes.ts";
+import { free } from "#kernel/bytes.ts";
+import { GatheredBytes } from "#kernel/gathered-bytes.ts";
 import { readString, scanJson } from "./json-scan.ts";
 
 /** What a relayed request asked for, as far as its body tells. */
@@ -16,7 +17,7 @@ export const NOTHING_ASKED: Asked = { model: null, streamed: false };
 
 /** Looks at a body that is passed on piece by piece. */
 export interface AskedScan {
-  /** Takes the piece over: it is used up once it is not needed and has left, which it has when the next one comes. */
+  /** Takes the piece over: it is freed when the next one comes, since it has left by then. */
   push(chunk: Uint8Array): void;
   /** Called once, at the body's end. */
   finish(): Asked;
@@ -75,39 +76,36 @@ export function readAsked(body: Uint8Array): Asked {
   return { model, streamed };
 }
 
-/** Keeps what may be a JSON object, since `model` may stand behind everything else. */
-export function createAskedScan(budget: ScanBudget): AskedScan {
-  let kept: Uint8Array[] = [];
-  let keptBytes = 0;
-  let isObject: boolean | null = null;
+/**
+ * Keeps a copy of what may be a JSON object, since `model` may stand behind everything else, however short the pieces are.
+ * Nothing is kept of a body whose length is known and over the limit.
+ */
+export function createAskedScan(budget: ScanBudget, bodyBytes: number | null = null): AskedScan {
+  const kept = new GatheredBytes();
+  let isObject: boolean | null = bodyBytes !== null && bodyBytes > SCANNED_BYTES_MAX ? false : null;
   let leaving: Uint8Array | null = null;
 
   const release = () => {
-    // The last one may still be leaving.
-    leaving = kept.pop() ?? leaving;
-    for (const piece of kept) free(piece);
-    kept = [];
-    budget.giveBack(keptBytes);
-    keptBytes = 0;
+    budget.giveBack(kept.sizeBytes);
+    kept.release();
     isObject = false;
-  };
-  const passOver = (chunk: Uint8Array) => {
-    if (leaving !== null) free(leaving);
-    leaving = chunk;
   };
   return {
     push(chunk) {
       // A piece of nothing but blanks in front of an object is not worth a case: such a body counts as none.
       isObject ??= beginsObject(chunk);
-      if (isObject && (keptBytes + chunk.length > SCANNED_BYTES_MAX || !budget.take(chunk.length))) release();
-      if (!isObject) return passOver(chunk);
-      keptBytes += chunk.length;
-      kept.push(chunk);
+      if (isObject && (kept.sizeBytes + chunk.length > SCANNED_BYTES_MAX || !budget.take(chunk.length)))
+        release();
+      if (isObject) kept.push(chunk);
+      if (leaving !== null) free(leaving);
+      leaving = chunk;
     },
     finish() {
-      const asked = isObject === true ? readAsked(moveIntoOne(kept, keptBytes)) : NOTHING_ASKED;
-      kept = [];
-      release();
+      if (isObject !== true) return NOTHING_ASKED;
+      const keptBytes = kept.sizeBytes;
+      const asked = readAsked(kept.moveIntoOne());
+      budget.giveBack(keptBytes);
+      isObject = false;
       return asked;
     },
     release,

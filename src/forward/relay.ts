@@ -74,7 +74,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
       : createUnrecordedAccount();
     const open = begin(input, account, () => passage.asked);
-    const scan = createAskedScan(budget);
+    const scan = createAskedScan(budget, source.sizeBytes);
     // Runs as well when the upload is never read to its end.
     account.own({ [Symbol.dispose]: () => scan.release() });
     const watched: BodySource = {

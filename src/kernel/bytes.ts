@@ -4,18 +4,6 @@ export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
   return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
 }
 
-/** One array of all pieces, in memory of its own. Each piece is freed once it is copied, so that no two copies are kept. */
-export function moveIntoOne(pieces: readonly Uint8Array[], sizeBytes: number): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(sizeBytes);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-    free(piece);
-  }
-  return whole;
-}
-
 /** A shorter array is left to the collector: freeing one costs 1 µs, whatever its length (measured). */
 const FREED_BYTES_MIN = 16 * 1024;
 

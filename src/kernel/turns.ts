@@ -13,11 +13,16 @@ interface Batch {
  */
 export class Turns {
   readonly #batches: Batch[] = [];
+  readonly #waitersMax: number;
+
+  constructor(waitersMax = TURN_WAITERS_MAX) {
+    this.#waitersMax = waitersMax;
+  }
 
   /** Fulfilled in the next turn, in the order of the calls. */
   next(): Promise<void> {
     let last = this.#batches.at(-1);
-    if (last === undefined || last.waiterCount >= TURN_WAITERS_MAX) {
+    if (last === undefined || last.waiterCount >= this.#waitersMax) {
       last = { turn: Promise.withResolvers(), waiterCount: 0 };
       // An immediate runs when the callbacks of one poll have run.
       if (this.#batches.push(last) === 1) setImmediate(() => this.#end());

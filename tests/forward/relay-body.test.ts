@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createAskedScan, createScanBudget, NOTHING_ASKED } from "#forward/relay-body.ts";
+import { createAskedScan, createScanBudget, NOTHING_ASKED, SCANNED_BYTES_MAX } from "#forward/relay-body.ts";
 
 const BODY = new TextEncoder().encode('{"model":"m","stream":true}');
 const ASKED = { model: "m", streamed: true };
@@ -28,4 +28,18 @@ test.each(["finish", "release"] as const)("%s gives back what was kept, once", (
   scan.push(BODY.slice());
   expect(budget.take(BODY.length)).toBe(true);
   expect(budget.take(1)).toBe(false);
+});
+
+test("a body whose length is over what is looked through takes no bytes from those that are not", () => {
+  const budget = createScanBudget(BODY.length);
+  const scan = createAskedScan(budget, SCANNED_BYTES_MAX + 1);
+  scan.push(BODY.slice());
+  expect(budget.take(BODY.length)).toBe(true);
+  expect(scan.finish()).toEqual(NOTHING_ASKED);
+});
+
+test("a body that comes byte by byte says the same as one that comes whole", () => {
+  const scan = createAskedScan(createScanBudget(), BODY.length);
+  for (const byte of BODY) scan.push(new Uint8Array([byte]));
+  expect(scan.finish()).toEqual(ASKED);
 });

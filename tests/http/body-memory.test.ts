@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
-import { openBody, toPassageLimits } from "#http/door/body.ts";
+import { openBody, toBodyLimits, toPassageLimits } from "#http/door/body.ts";
 import { createBodyMemory, BODY_WAIT_MS_MAX, type BodyMemoryOptions } from "#http/door/body-memory.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
 import { createDoor } from "#http/door/door.ts";
@@ -298,7 +298,11 @@ describe("large request bodies share memory", () => {
     const text = `"${"x".repeat(MIB - 2)}"`;
     const read = (body: string) => {
       const headers = { "content-length": String(body.length) };
-      return readJsonBody(new Request("http://localhost/", { method: "POST", body, headers }), MIB, memory);
+      return readJsonBody(
+        new Request("http://localhost/", { method: "POST", body, headers }),
+        toBodyLimits(MIB),
+        memory,
+      );
     };
     for (let count = 0; count < 3; count += 1) {
       expect(await read(text)).toHaveLength(MIB - 2);

@@ -39,4 +39,14 @@ describe("requests that are ready in one turn of the event loop", () => {
     await a;
     expect(turns.next()).not.toBe(a);
   });
+
+  test("have a turn each where only one of them may go on at once", async () => {
+    const turns = new Turns(1);
+    let turn = 0;
+    const wentOnIn: number[] = [];
+    const all = Array.from({ length: 3 }, () => turns.next().then(() => void wentOnIn.push(turn)));
+    for (; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all(all);
+    expect(new Set(wentOnIn).size).toBe(3);
+  });
 });

@@ -1,12 +1,12 @@
 import { readLength } from "#forward/response-buffer.ts";
-import { free, moveIntoOne } from "#kernel/bytes.ts";
+import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { GatheredBytes } from "#kernel/gathered-bytes.ts";
 import {
+  BodyPieces,
   BodyRefusal,
   closesUnread,
-  countBody,
   deadlines,
-  drain,
   tooLarge,
   tooSlow,
   type BodyLimits,
@@ -26,6 +26,14 @@ const WHOLE_BODY_MS_MAX = 600_000;
 /** The limits of a body that is read whole. */
 export function toBodyLimits(maxBytes: number): BodyLimits {
   return { ...toPassageLimits(maxBytes), maxMs: WHOLE_BODY_MS_MAX };
+}
+
+/**
+ * The limits of a body of a route that asks for no credentials: nothing is read past them, since the rest would be work that
+ * strangers give as they like.
+ */
+export function toPublicLimits(maxBytes: number): BodyLimits {
+  return { ...toBodyLimits(Math.min(maxBytes, PUBLIC_BODY_BYTES_MAX)), restBytesMax: 0 };
 }
 
 /** The limits of a body that is passed on as it comes, and makes no other wait. */
@@ -103,7 +111,8 @@ export async function openBody(
   if (sizeBytes !== null && sizeBytes <= wholeBytesMax)
     return await readPieces(request, limits, { declaredBytes: sizeBytes, reservation: null });
   if (request.body === null) return null;
-  return { sizeBytes, next: countBody(request, request.body.getReader(), limits) };
+  const pieces = new BodyPieces(request, request.body.getReader(), limits);
+  return { sizeBytes, next: () => pieces.next() };
 }
 
 function isReadAtOnce(declaredBytes: number | null): declaredBytes is number {
@@ -146,34 +155,32 @@ async function readPieces(
   const entering = reservation?.acquire(0) ?? null;
   if (entering !== null && !(await entering)) throw toNoRoom(request, closesUnread(request.headers));
   if (request.body === null) return new Uint8Array(0);
-  const reader = request.body.getReader();
-  const next = countBody(request, reader, limits);
+  const pieces = new BodyPieces(request, request.body.getReader(), limits);
   // Memory that is not written to is not resident, so it is taken at once where it is known how much.
   const whole = declaredBytes === null ? null : new Uint8Array(declaredBytes);
-  const pieces: Uint8Array[] = [];
+  const gathered = new GatheredBytes();
   const letGo = () => {
-    for (const kept of whole === null ? pieces : [whole]) free(kept);
+    if (whole !== null) free(whole);
+    gathered.release();
     reservation?.close();
   };
   let sizeBytes = 0;
   try {
-    for (let piece = await next(); piece !== null; piece = await next()) {
-      whole?.set(piece, sizeBytes);
+    for (let piece = await pieces.next(); piece !== null; piece = await pieces.next()) {
+      if (whole === null) gathered.push(piece);
+      else whole.set(piece, sizeBytes);
       sizeBytes += piece.byteLength;
-      if (whole === null) pieces.push(piece);
-      else free(piece);
+      free(piece);
       const waiting = reservation?.acquire(sizeBytes) ?? null;
       if (waiting === null || (await waiting)) continue;
       letGo();
-      const isRead = !request.signal.aborted && (await drain(reader));
-      reader.cancel().catch(() => undefined);
-      throw toNoRoom(request, !isRead);
+      throw toNoRoom(request, request.signal.aborted || !(await pieces.drain()));
     }
   } catch (cause) {
     letGo();
     throw cause;
   }
-  return whole ?? moveIntoOne(pieces, sizeBytes);
+  return whole ?? gathered.moveIntoOne();
 }
 
 function readDeclared(request: Request, limits: BodyLimits): number | null {

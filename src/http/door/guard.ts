@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
 import type { Actor } from "#audit/event.ts";
 import type { Caller } from "#identity/caller.ts";
-import { PUBLIC_BODY_BYTES_MAX } from "./body.ts";
+import { toBodyLimits, toPublicLimits } from "./body.ts";
 import type { BodyMemory } from "./body-memory.ts";
+import type { BodyLimits } from "./body-reader.ts";
 import type { Door } from "./door.ts";
 import { readJsonBody } from "./json-body.ts";
 
@@ -12,7 +13,8 @@ import { readJsonBody } from "./json-body.ts";
  * parse hook, before the first byte of the body is read; methods without a body are asked in the transform hook.
  */
 export function createGuard(door: Door, bodyBytesMax: number, memory: BodyMemory) {
-  const publicBytesMax = Math.min(bodyBytesMax, PUBLIC_BODY_BYTES_MAX);
+  const limits = toBodyLimits(bodyBytesMax);
+  const publicLimits = toPublicLimits(bodyBytesMax);
   const admitted = new WeakMap<Request, Caller>();
   const admit = async (request: Request, access: "caller" | "admin"): Promise<Caller> => {
     const known = admitted.get(request);
@@ -25,13 +27,13 @@ export function createGuard(door: Door, bodyBytesMax: number, memory: BodyMemory
     public: {
       parse: async ({ request }) => {
         door.checkBrowser(request);
-        return await readBodyOf(request, publicBytesMax, memory);
+        return await readBodyOf(request, publicLimits, memory);
       },
     },
     access: (access: "caller" | "admin") => ({
       parse: async ({ request }) => {
         await admit(request, access);
-        return await readBodyOf(request, bodyBytesMax, memory);
+        return await readBodyOf(request, limits, memory);
       },
       transform: async ({ request }) => {
         await admit(request, access);
@@ -49,6 +51,6 @@ export function toActor({ principal, credential }: Caller): Actor {
 }
 
 /** A DELETE has no body of meaning: whatever comes with it is left unread. */
-async function readBodyOf(request: Request, bytesMax: number, memory: BodyMemory): Promise<unknown> {
-  return request.method === "DELETE" ? {} : await readJsonBody(request, bytesMax, memory);
+async function readBodyOf(request: Request, limits: BodyLimits, memory: BodyMemory): Promise<unknown> {
+  return request.method === "DELETE" ? {} : await readJsonBody(request, limits, memory);
 }

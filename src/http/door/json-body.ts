@@ -1,7 +1,8 @@
 import { free } from "#kernel/bytes.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { parseJson, readBody, toBodyLimits } from "./body.ts";
+import { parseJson, readBody } from "./body.ts";
 import type { BodyMemory } from "./body-memory.ts";
+import type { BodyLimits } from "./body-reader.ts";
 
 /** An absent body is read as this: an object without fields, told apart from a `{}` that was sent. */
 const EMPTY_BODY: object = Object.freeze({});
@@ -9,9 +10,13 @@ const EMPTY_BODY: object = Object.freeze({});
 /** No request goes deeper than 2 levels; what validates a body and describes what is wrong with it works by recursion. */
 const JSON_DEPTH_MAX = 128;
 
-/** The JSON value of a request's body of at most `maxBytes`. Throws `invalid_json` and what `readBody` does. */
-export async function readJsonBody(request: Request, maxBytes: number, memory: BodyMemory): Promise<unknown> {
-  const { bytes, reservation } = await readBody(request, toBodyLimits(maxBytes), memory);
+/** The JSON value of a request's body. Throws `invalid_json` and what `readBody` does. */
+export async function readJsonBody(
+  request: Request,
+  limits: BodyLimits,
+  memory: BodyMemory,
+): Promise<unknown> {
+  const { bytes, reservation } = await readBody(request, limits, memory);
   try {
     if (bytes.byteLength > 0) return parseShallow(bytes);
   } finally {
