@@ -10,6 +10,9 @@ const BODIES: readonly { readonly name: string; readonly body: Uint8Array; reado
   { name: "100 KB chat", body: toChat(100_000), rounds: 2_000 },
   { name: "5 MB, one base64 picture", body: toPicture(5_000_000), rounds: 60 },
   { name: "5 MB chat", body: toChat(5_000_000), rounds: 40 },
+  { name: "60 MB of escaped keys", body: toKeys(60_000_000, '"\\u0061":1,'), rounds: 10 },
+  { name: "60 MB of keys that begin like a name", body: toKeys(60_000_000, '"strea\\u006e":1,'), rounds: 10 },
+  { name: "60 MB of plain keys", body: toKeys(60_000_000, '"a":1,'), rounds: 10 },
 ];
 
 for (const { name, body, rounds } of BODIES) {
@@ -53,4 +56,9 @@ function toPicture(sizeBytes: number): Uint8Array {
       messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
     }),
   );
+}
+
+/** An object of very many fields, none of which is looked for. */
+function toKeys(sizeBytes: number, field: string): Uint8Array {
+  return Buffer.from(`{${field.repeat(sizeBytes / field.length)}"model":"team/chat"}`);
 }

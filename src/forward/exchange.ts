@@ -21,7 +21,13 @@ import {
 } from "#kernel/memory-semaphore.ts";
 import { free } from "#kernel/bytes.ts";
 import { toUpstreamHeaders } from "./headers.ts";
-import { type ParsedRequestBody, cutBody, parseRequestBody, spliceBody } from "./request-body.ts";
+import {
+  type ParsedRequestBody,
+  cutBody,
+  parseRequestBody,
+  refuseUntoldStream,
+  spliceBody,
+} from "./request-body.ts";
 import { type Route, createRoutes } from "./route.ts";
 import { type Shared, createShared } from "./shared.ts";
 import { type Upload, createUpload } from "./upload.ts";
@@ -68,7 +74,7 @@ export interface Exchange {
   /**
    * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
    * before that, in its promise or before there is one: `invalid_json`, `model_required`, `model_not_found`,
-   * `endpoint_not_supported`, `embedding_batch_too_large`.
+   * `endpoint_not_supported`, `invalid_request` (param `stream`), `embedding_batch_too_large`.
    */
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */
@@ -123,6 +129,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
   ): Promise<ExchangeResult> {
     const resolved = resolveModel(catalog, parsed.model);
     requireCapability(resolved, input.endpoint, parsed.stream);
+    refuseUntoldStream(parsed);
     refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
 
     const route = routeTo(resolved, input.endpoint);

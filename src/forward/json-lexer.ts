@@ -53,6 +53,35 @@ function skipEscape(text: Uint8Array, backslashAt: number): number {
   }
 }
 
+/** The UTF-16 code unit that an escape stands for. The escape must come from a string that was skipped. */
+export function readEscape(text: Uint8Array, backslashAt: number): number {
+  const letter = text[backslashAt + 1] ?? 0;
+  if (letter !== 0x75) return SHORT_ESCAPES[letter] ?? 0;
+  let unit = 0;
+  for (let at = backslashAt + 2; at < backslashAt + 6; at += 1) unit = unit * 16 + toHexValue(text[at] ?? 0);
+  return unit;
+}
+
+export function escapeLength(text: Uint8Array, backslashAt: number): number {
+  return text[backslashAt + 1] === 0x75 ? 6 : 2;
+}
+
+/** What a backslash and this byte stand for. */
+const SHORT_ESCAPES = new Uint8Array(256);
+SHORT_ESCAPES[0x22] = 0x22; // "
+SHORT_ESCAPES[0x5c] = 0x5c; // \
+SHORT_ESCAPES[0x2f] = 0x2f; // /
+SHORT_ESCAPES[0x62] = 0x08; // b
+SHORT_ESCAPES[0x66] = 0x0c; // f
+SHORT_ESCAPES[0x6e] = 0x0a; // n
+SHORT_ESCAPES[0x72] = 0x0d; // r
+SHORT_ESCAPES[0x74] = 0x09; // t
+
+/** Of a hexadecimal digit: the low four bits of a letter are one less its place in the alphabet. */
+function toHexValue(digit: number): number {
+  return digit <= 0x39 ? digit - 0x30 : (digit & 0x0f) + 9;
+}
+
 export function skipWord(text: Uint8Array, from: number, word: string): number {
   for (let index = 0; index < word.length; index += 1) {
     if (text[from + index] !== word.charCodeAt(index)) refuse("it holds an unknown word");

@@ -1,5 +1,13 @@
 import { isUtf8 } from "node:buffer";
-import { refuse, skipBlank, skipNumber, skipString, skipWord } from "./json-lexer.ts";
+import {
+  escapeLength,
+  readEscape,
+  refuse,
+  skipBlank,
+  skipNumber,
+  skipString,
+  skipWord,
+} from "./json-lexer.ts";
 
 /** Where a value stands in a text: `[start, end)`, in bytes. */
 export interface Span {
@@ -141,20 +149,23 @@ export function readString(text: Uint8Array, span: Span): string {
 }
 
 function matchKey(text: Uint8Array, start: number, end: number, names: readonly string[]): string | null {
-  const length = end - start - 2;
-  for (const name of names) {
-    if (name.length !== length) continue;
-    let index = 0;
-    while (index < length && text[start + 1 + index] === name.charCodeAt(index)) index += 1;
-    if (index === length) return name;
-  }
-  // A key of a named field may be written with escapes, six bytes a character at most.
-  for (let index = start + 1; index < end - 1; index += 1) {
-    if (text[index] !== 0x5c) continue;
-    const key = readString(text, { start, end });
-    return names.includes(key) ? key : null;
-  }
+  for (const name of names) if (spells(text, start + 1, end - 1, name)) return name;
   return null;
+}
+
+/**
+ * Whether the inside of a string, `[from, to)`, is this name, which is ASCII. Escapes are compared one by one, up to the first
+ * that differs: a string made of each escaped key took 280 ns, 1.7 s of the thread for a body of 60 MB.
+ */
+function spells(text: Uint8Array, from: number, to: number, name: string): boolean {
+  if (to - from < name.length) return false;
+  let at = from;
+  for (let index = 0; index < name.length; index += 1) {
+    const isEscape = text[at] === 0x5c;
+    if (at >= to || (isEscape ? readEscape(text, at) : text[at]) !== name.charCodeAt(index)) return false;
+    at += isEscape ? escapeLength(text, at) : 1;
+  }
+  return at === to;
 }
 
 function grow(stack: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

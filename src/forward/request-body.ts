@@ -9,6 +9,8 @@ export interface ParsedRequestBody {
   readonly model: string;
   /** True only for JSON `true`, and never for embeddings, which ignore the field. */
   readonly stream: boolean;
+  /** False when `stream` is something else than true, false and null, which is refused. */
+  readonly isStreamTold: boolean;
   /** Items of an array `input`; the most of them when `input` occurs more than once; null when it is no array. */
   readonly inputItemCount: number | null;
   readonly scanned: ScannedObject;
@@ -20,6 +22,9 @@ const INCLUDE_USAGE = ["include_usage"] as const;
 const FORCED_OPTIONS = Buffer.from('{"include_usage":true}');
 const TRUE = Buffer.from("true");
 const FALSE = Buffer.from("false");
+const TRUE_LEAD = 0x74;
+const FALSE_LEAD = 0x66;
+const NULL_LEAD = 0x6e;
 
 /**
  * Reads the four fields of section 1 out of a request body and checks the whole of it.
@@ -39,7 +44,24 @@ export function parseRequestBody(body: Uint8Array, endpoint: ServedEndpoint): Pa
   }
   const alias = model !== null && body[model.start] === 0x22 ? readString(body, model) : "";
   if (alias === "") throw modelRequired("The request must name a model: a non-empty string.");
-  return { body, model: alias, stream: stream !== null && isTrue(body, stream), inputItemCount, scanned };
+  // The text is valid JSON, so that a value's first byte tells what it is.
+  const streamLead = stream === null ? NULL_LEAD : body[stream.start];
+  return {
+    body,
+    model: alias,
+    stream: streamLead === TRUE_LEAD,
+    isStreamTold: streamLead === TRUE_LEAD || streamLead === FALSE_LEAD || streamLead === NULL_LEAD,
+    inputItemCount,
+    scanned,
+  };
+}
+
+/** Throws `invalid_request`: an upstream that takes 1 or "yes" for true would stream an answer that tells no usage. */
+export function refuseUntoldStream({ isStreamTold }: ParsedRequestBody): void {
+  if (isStreamTold) return;
+  throw new ProxyError("invalid_request", "The field stream must be true, false or null.", {
+    param: "stream",
+  });
 }
 
 /** An upstream model name as a body holds it. */
@@ -112,11 +134,6 @@ function applyEdits(body: Uint8Array, edits: Edit[]): Uint8Array[] {
   }
   pieces.push(body.subarray(at));
   return pieces;
-}
-
-function isTrue(body: Uint8Array, { start }: Span): boolean {
-  // The text is valid JSON, so a value that begins with `t` is `true`.
-  return body[start] === 0x74;
 }
 
 function modelRequired(message: string): ProxyError {

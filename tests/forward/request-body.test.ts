@@ -139,10 +139,56 @@ describe("what is read", () => {
     const streamOf = (value: string, endpoint: ServedEndpoint = "chat") =>
       parse(`{"model":"a","stream":${value}}`, endpoint).stream;
     expect(streamOf("true")).toBe(true);
-    for (const value of ["false", "null", "1", '"true"', "[true]", '{"a":true}'])
-      expect(streamOf(value)).toBe(false);
+    for (const value of ["false", "null"]) expect(streamOf(value)).toBe(false);
     expect(streamOf("true", "completions")).toBe(true);
     expect(streamOf("true", "embeddings")).toBe(false);
+  });
+
+  test.each(["1", "0", '"true"', '"yes"', '""', "[true]", "[]", '{"a":true}'])(
+    "a stream that is %s is neither true nor false, but for embeddings, which pass it on",
+    (value) => {
+      const body = `{"model":"a","stream":${value}}`;
+      for (const endpoint of ["chat", "completions"] as const)
+        expect(parse(body, endpoint)).toMatchObject({ stream: false, isStreamTold: false });
+      expect(parse(body, "embeddings")).toMatchObject({ stream: false, isStreamTold: true });
+      // The last occurrence counts, and what goes upstream holds no other.
+      expect(parse(`{"model":"a","stream":true,"stream":${value}}`).isStreamTold).toBe(false);
+      const told = parse(`{"stream":${value},"model":"a","stream":null}`);
+      expect(told.isStreamTold).toBe(true);
+      expect(Buffer.from(spliceBody(told, toJsonText("b"))).toString()).toBe(
+        '{"stream":false,"model":"b","stream":null}',
+      );
+    },
+  );
+
+  test("a key in escapes names a field exactly when JSON.parse says so, and costs no text of its own", () => {
+    const spelled = fc
+      .tuple(
+        fc.constantFrom("model", "mode", "models", "modem", 'm"del', "mod\tl", "é", "\ud83d"),
+        fc.array(fc.constantFrom("plain", "lower", "upper"), { minLength: 7, maxLength: 7 }),
+      )
+      .map(([name, ways]) =>
+        Array.from({ length: name.length }, (_, index) => {
+          const hex = name.charCodeAt(index).toString(16).padStart(4, "0");
+          if (ways[index] === "plain" && /[a-z]/.test(name[index] ?? "")) return name[index];
+          return `\\u${ways[index] === "upper" ? hex.toUpperCase() : hex}`;
+        }).join(""),
+      );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          spelled,
+          fc.json().map((text) => JSON.stringify(text).slice(1, -1)),
+        ),
+        (key) => {
+          const body = `{"${key}":"a"}`;
+          const named = JSON.parse(body).model === "a";
+          expect(refusalOf(body).code, body).toBe(named ? null : "model_required");
+        },
+      ),
+    );
+    expect(parse('{"mo\\u0064el":"a"}').model).toBe("a");
+    expect(refusalOf('{"mod\\/el":"a","\\b\\f\\n\\r\\t":"a"}').code).toBe("model_required");
   });
 
   test("of a repeated or escaped field the last occurrence counts", () => {

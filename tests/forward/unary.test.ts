@@ -151,6 +151,8 @@ describe("a refusal comes before anything is recorded or sent", () => {
     ["a body that is not JSON", "{", {}, "invalid_json", null],
     ["an encoded body", CHAT, { headers: { "content-encoding": "gzip" } }, "invalid_json", null],
     ["no model", {}, {}, "model_required", "model"],
+    ["a stream that is not boolean", { model: ALIAS, stream: 1 }, {}, "invalid_request", "stream"],
+    ["a stream that is a text", { model: ALIAS, stream: "yes" }, {}, "invalid_request", "stream"],
     ["an unknown alias", { model: "nobody" }, {}, "model_not_found", "model"],
     ["the bare upstream name", { model: UPSTREAM_NAME }, {}, "model_not_found", "model"],
     [
