@@ -152,6 +152,25 @@ describe("a body of the data plane", () => {
     );
     expect(raw).toStartWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK");
   });
+
+  test.each([
+    ["401", "Content-Length: 1000", "missing_api_key"],
+    ["413", `Content-Length: ${MAX_BYTES + 1}`, "request_too_large"],
+  ])(
+    "that Expect: 100-continue announces and that is refused is %s without a byte of it, although the runtime has asked for it",
+    async (status, length, code) => {
+      const before = bodies.length;
+      const lines = `${length}\r\nExpect: 100-continue\r\nConnection: close`;
+      const raw = await sendRaw(
+        harness.port,
+        status === "401" ? head(lines).replace(/Authorization.*\r\n/, "") : head(lines),
+      );
+      const [asked, ...answer] = raw.split("\r\n\r\n");
+      expect(asked).toBe("HTTP/1.1 100 Continue");
+      await expectError(toResponse(answer.join("\r\n\r\n")), { status: Number(status), code });
+      expect(bodies.length).toBe(before);
+    },
+  );
 });
 
 describe("a slow body", () => {
