@@ -151,7 +151,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       });
     }
     const idleMs = resolved.provider.timeoutReadSeconds * 1000;
-    const open = { proxiedBy: route.proxiedBy, idleMs, account, cancellation, stalls, ends };
+    const { proxiedBy, credential } = route;
+    const open = { proxiedBy, credential, idleMs, account, cancellation, stalls, ends };
     return forward(input, parsed, { route, open });
   }
 

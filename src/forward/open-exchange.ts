@@ -23,6 +23,8 @@ export type ForwardResult =
 /** One exchange between its checks and its end. */
 export interface OpenExchange {
   readonly proxiedBy: ProxiedBy;
+  /** What the provider is called with, if it is ours: an error answer must not repeat it. */
+  readonly credential: string | null;
   /** The longest silence of an upstream whose response is passed on. */
   readonly idleMs: number;
   readonly account: Account;

@@ -108,6 +108,8 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       get proxiedBy() {
         return toProxiedBy(RELAY_PROVIDER, findAsked().model);
       },
+      // The caller's own goes up, and may come back to it.
+      credential: null,
       idleMs,
       account,
       cancellation: shared.openCancellation(input.connection),

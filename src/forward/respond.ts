@@ -5,6 +5,7 @@ import { toCallerResponse } from "./caller-response.ts";
 import { bufferBody, SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
 import { createMetering, isEventStream } from "./metering.ts";
 import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreak } from "./open-exchange.ts";
+import { maskCredential } from "./masking.ts";
 import { passOn } from "./pass-on.ts";
 import { type BodyReader, WRITE_STALL_MS_MAX, createTee } from "./tee.ts";
 import type { UpstreamHead } from "./upstream-head.ts";
@@ -49,7 +50,8 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
   cancellation.checkCaller();
   cancellation.release();
   await settleWhole(open, metering);
-  return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, bytes) };
+  const body = isFailure(head) ? joinPieces(maskCredential(head, open.credential, [bytes])) : bytes;
+  return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, body) };
 }
 
 /** A unary response is buffered until it is complete, so that any failure on the way is a clean 502. */
@@ -86,7 +88,8 @@ async function respondWhole(
     cancellation.letIdle();
   }
   await settleWhole(open, metering);
-  const body = counted === null ? joinPieces(held.pieces) : handOut(held.pieces, counted, cancellation);
+  const pieces = isFailure(head) ? maskCredential(head, open.credential, held.pieces) : held.pieces;
+  const body = counted === null ? joinPieces(pieces) : handOut([...pieces], counted, cancellation);
   return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, body) };
 }
 
@@ -127,8 +130,17 @@ function handOut(
   });
 }
 
-/** A stream is never buffered: an event stream, and what was asked for as a stream and is neither an error nor JSON. */
+const ERROR_STATUS_MIN = 400;
+
+function isFailure({ response }: UpstreamHead): boolean {
+  return response.status >= ERROR_STATUS_MIN;
+}
+
+/**
+ * A stream is never buffered: an event stream, and what was asked for as a stream and is not JSON. An error always is, since
+ * what is masked in it may stand across chunks.
+ */
 function isPassedOn(head: UpstreamHead, streamed: boolean): boolean {
-  if (isEventStream(head)) return true;
-  return streamed && head.response.status < 400 && !/\bjson\b/i.test(head.contentType ?? "json");
+  if (isFailure(head)) return false;
+  return isEventStream(head) || (streamed && !/\bjson\b/i.test(head.contentType ?? "json"));
 }

@@ -17,6 +17,7 @@ export interface Route {
   /** `max_concurrency` counts per provider and host. */
   readonly queue: PermitQueue;
   /** The provider's, as `Authorization` says it; null when it has none. */
+  readonly credential: string | null;
   readonly authorization: string | null;
   /** The upstream model name as it stands in a body. */
   readonly upstreamName: Uint8Array;
@@ -63,6 +64,7 @@ function makeRoute(
     model: resolved,
     target: upstream.openTarget(url, provider),
     queue: limiter.openQueue(`${provider.id} ${new URL(url).host}`),
+    credential,
     authorization: credential === null ? null : `Bearer ${credential}`,
     upstreamName: toJsonText(upstreamName),
     proxiedBy: toProxiedBy(provider.name, upstreamName),
