@@ -73,6 +73,7 @@ function settleMetered({ account, cancellation }: OpenExchange, metered: MeterRe
 }
 
 /** The transport class of an exchange that was broken off. */
-export function toBreak(cancellation: Cancellation): TransportError {
-  return cancellation.cause === "timeout" ? "timeout" : "connection_error";
+export function toBreak({ cause }: Cancellation): TransportError {
+  if (cause === "halted") return "interrupted";
+  return cause === "timeout" ? "timeout" : "connection_error";
 }

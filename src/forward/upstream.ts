@@ -36,7 +36,7 @@ export interface UpstreamRequest {
 /** A head, or the class of what went wrong. When the caller hung up the class means nothing. */
 export type UpstreamAnswer =
   | UpstreamHead
-  | { readonly kind: "failed"; readonly error: Exclude<TransportError, "response_too_large"> };
+  | { readonly kind: "failed"; readonly error: Extract<TransportError, "timeout" | "connection_error"> };
 
 /**
  * The runtime sends these a second time by itself when a connection that was kept open breaks before the answer (seen;

@@ -4,8 +4,11 @@ import type { Pico, PriceSet, Quantities } from "#kernel/units.ts";
 export const OUTCOMES = ["ok", "upstream_error", "unreachable", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** The transport class of an `unreachable` outcome (specification, section 2.10). */
-export const TRANSPORT_ERRORS = ["timeout", "connection_error", "response_too_large"] as const;
+/**
+ * The transport class of an `unreachable` outcome (specification, section 2.10). `interrupted`: this server was killed or
+ * stopped meanwhile, so that nothing is known of the upstream.
+ */
+export const TRANSPORT_ERRORS = ["timeout", "connection_error", "response_too_large", "interrupted"] as const;
 export type TransportError = (typeof TRANSPORT_ERRORS)[number];
 
 /** The provider of every relayed request; no provider row has this name, since names hold no colon. */

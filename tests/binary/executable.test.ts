@@ -320,7 +320,7 @@ describe("SIGTERM", () => {
 
       const again = await startProcess([lockport], { env });
       expect(await loggedRequests(again.url, key)).toMatchObject([
-        { outcome: "unreachable", error_kind: "connection_error", status_code: 502, streamed: true },
+        { outcome: "unreachable", error_kind: "interrupted", status_code: 502, streamed: true },
       ]);
       expect(await again.stop()).toBe(0);
       upstream.stop();

@@ -18,7 +18,7 @@ describe("a server that cuts its callers off", () => {
     expect(await caller.ended).toBe("broken");
     expect(await proxy.onlyEvent()).toMatchObject({
       outcome: "unreachable",
-      errorKind: "connection_error",
+      errorKind: "interrupted",
       statusCode: 502,
       usage: { quantities: { input_tokens: 7, output_tokens: 3 } },
     });
@@ -33,8 +33,8 @@ describe("a server that cuts its callers off", () => {
     proxy.exchange.halt();
     await proxy.stop();
     expect(proxy.events.map(({ outcome, errorKind }) => [outcome, errorKind])).toEqual([
-      ["unreachable", "connection_error"],
-      ["unreachable", "connection_error"],
+      ["unreachable", "interrupted"],
+      ["unreachable", "interrupted"],
     ]);
   });
 

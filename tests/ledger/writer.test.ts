@@ -406,7 +406,7 @@ describe("the journal", () => {
           expect(
             bench.read(
               `SELECT count(*) AS n FROM event JOIN manner m ON m.id = manner JOIN result r ON r.id = result
-               WHERE outcome = 'unreachable' AND error_kind = 'connection_error' AND status_code = 502`,
+               WHERE outcome = 'unreachable' AND error_kind = 'interrupted' AND status_code = 502`,
             ),
           ).toEqual([{ n: cutOff }]);
           expect(bench.read("SELECT * FROM open_request")).toEqual([]);

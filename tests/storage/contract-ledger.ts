@@ -46,7 +46,7 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
       const { rows } = await second.stats.listRequests(EVERYTHING, PAGE);
       expect(rows.map((row) => [row.outcome, row.errorKind, row.statusCode, row.durationUs])).toEqual([
         ["ok", null, 200, ENDING.durationUs],
-        ["unreachable", "connection_error", 502, 0],
+        ["unreachable", "interrupted", 502, 0],
         ["ok", null, 200, ENDING.durationUs],
       ]);
       expect(readdirSync(join(engine.dataDir, "journal")).length).toBe(1);
@@ -93,7 +93,7 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
       const cutOff = events.filter((event) => event.outcome !== "ok");
       expect(cutOff.length).toBeGreaterThan(0);
       expect(new Set(cutOff.map((event) => `${event.error_kind} ${event.status_code}`))).toEqual(
-        new Set(["connection_error 502"]),
+        new Set(["interrupted 502"]),
       );
       const opens = [...announced].filter((arrival) => !confirmed.has(arrival));
       const recorded = new Set(events.map(({ id }) => id));

@@ -6,6 +6,7 @@ import type { ErrorsRow } from "../../ui/api/reports.ts";
 import { BAND_LABELS, BANDS, toBandRows } from "../../ui/pages/errors/band-cells.ts";
 import { toClientRows } from "../../ui/pages/errors/client-rows.ts";
 import { toErrorRows } from "../../ui/pages/errors/error-rows.ts";
+import { toOutcomeMeaning } from "../../ui/text/outcomes.ts";
 import { toKindHelp } from "../../ui/pages/errors/kind-help.ts";
 import { toKindRows } from "../../ui/pages/errors/kind-rows.ts";
 import {
@@ -218,6 +219,14 @@ describe("the heat map", () => {
 });
 
 describe("what an error means", () => {
+  test("a request that the server interrupted is not blamed on its provider", () => {
+    const kind = { outcome: "unreachable", errorKind: "interrupted", statusCode: 502 } as const;
+    const { meaning, advice } = toKindHelp(kind);
+    for (const said of [meaning, advice, toOutcomeMeaning(kind.outcome, kind.errorKind)])
+      expect(said).not.toMatch(/provider (was|runs)|unreachable|timed out/i);
+    expect(toOutcomeMeaning("unreachable", "timeout")).toContain("The provider");
+  });
+
   test("is said of everything that breaks on the way, and of what providers name most often", () => {
     const named = [
       ...TRANSPORT_ERRORS,

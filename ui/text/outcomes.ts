@@ -12,9 +12,16 @@ export const OUTCOME_LABEL = {
 export const OUTCOME_MEANING = {
   ok: "The provider answered, and the caller received the complete answer.",
   upstream_error: "The provider answered with an error.",
-  unreachable: "The provider was unreachable, timed out or closed the connection.",
+  unreachable: "No complete answer came from the provider, or Lockport was stopped before it came.",
   cancelled: "The caller disconnected before the answer was complete.",
 } as const satisfies Record<Outcome, string>;
+
+/** What the outcome of one request means, whose error kind is known. */
+export function toOutcomeMeaning(outcome: Outcome, errorKind: string | null): string {
+  if (errorKind === "interrupted") return "Lockport was stopped or killed before the answer was complete.";
+  if (outcome === "unreachable") return "The provider was unreachable, timed out or closed the connection.";
+  return OUTCOME_MEANING[outcome];
+}
 
 /** Its name within a sentence or a legend: `upstream error`. */
 export function toOutcomeWord(outcome: Outcome): string {

@@ -126,6 +126,15 @@ const NAMED: ReadonlyMap<string, KindHelp> = new Map([
     },
   ],
   [
+    "interrupted",
+    {
+      meaning:
+        "Lockport was stopped or killed while the request was running. The provider did nothing wrong.",
+      advice:
+        "Look for the reason in the log of the server. Give running requests more time to finish with PROXY_DRAIN_TIMEOUT.",
+    },
+  ],
+  [
     "response_too_large",
     {
       meaning: "The answer of the provider was larger than the limit of this server.",

@@ -7,7 +7,7 @@ import { OutcomeBadge } from "../../components/outcome.tsx";
 import { addTag, type Filters } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { formatInstant } from "../../text/format.ts";
-import { OUTCOME_MEANING } from "../../text/outcomes.ts";
+import { toOutcomeMeaning } from "../../text/outcomes.ts";
 import { toCredential } from "./columns.tsx";
 
 /** What a request was, each with a way to all that are alike. */
@@ -25,7 +25,7 @@ export function Facts({ row, report }: { readonly row: RequestRow; readonly repo
     <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)]">
       <Fact name="Outcome" action={only(`outcome ${row.outcome}`, { outcome: row.outcome })}>
         <OutcomeBadge outcome={row.outcome} statusCode={row.status_code} />
-        <span className="block text-xs text-ink-soft">{OUTCOME_MEANING[row.outcome]}</span>
+        <span className="block text-xs text-ink-soft">{toOutcomeMeaning(row.outcome, row.error_kind)}</span>
       </Fact>
       {row.error_kind !== null && (
         <Fact name="Error kind">

@@ -61,7 +61,7 @@ export interface OpenedLedger {
 
 /**
  * The usage ledger of a data folder: `usage.db`, the folder `journal` and `serving.lock`. What a killed process left in the
- * journal is replayed in the background; requests it had under way become events `unreachable` / `connection_error`.
+ * journal is replayed in the background; requests it had under way become events `unreachable` / `interrupted`.
  * Throws SetupError when another process serves from the folder, and for a file that cannot be used.
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> {

@@ -107,7 +107,7 @@ export class OpenRequests {
 export const CUT_OFF: UsageFigures = {
   statusCode: 502,
   outcome: "unreachable",
-  errorKind: "connection_error",
+  errorKind: "interrupted",
   durationUs: 0,
   timeToFirstByteUs: null,
   usage: null,
