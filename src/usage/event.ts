@@ -14,6 +14,22 @@ export type TransportError = (typeof TRANSPORT_ERRORS)[number];
 /** The provider of every relayed request; no provider row has this name, since names hold no colon. */
 export const RELAY_PROVIDER = "transparent:messages";
 
+/** Where an answer tells its usage: one that tells none was not metered. Counting tokens uses none. */
+const METERED_ENDPOINTS: ReadonlySet<string> = new Set(["chat", "completions", "embeddings", "/v1/messages"]);
+
+/** Whether a request was answered with success and yet without the usage that belongs to it. */
+export function isUnmetered(
+  endpoint: string,
+  {
+    outcome,
+    statusCode,
+    hasUsage,
+  }: Pick<UsageEnding, "outcome" | "statusCode"> & { readonly hasUsage: boolean },
+): boolean {
+  const isAnswered = outcome === "ok" && statusCode >= 200 && statusCode < 300;
+  return isAnswered && !hasUsage && METERED_ENDPOINTS.has(endpoint);
+}
+
 export const CLIENT_LENGTH_MAX = 256;
 export const ERROR_KIND_LENGTH_MAX = 64;
 

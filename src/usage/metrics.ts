@@ -7,7 +7,7 @@ import {
   toReportUnit,
   UNITS,
 } from "#kernel/units.ts";
-import { type Outcome, type ReportedUsage, type UsageEnding, RELAY_PROVIDER } from "./event.ts";
+import { type Outcome, type ReportedUsage, type UsageEnding, RELAY_PROVIDER, isUnmetered } from "./event.ts";
 import { toDisjointQuantities } from "./normalise.ts";
 
 /** The labels of one request. `provider` is the name it had at the time; an empty `model` is a relay call without one. */
@@ -25,6 +25,8 @@ export interface RequestSeries {
   readonly requests: { readonly [outcome in Outcome]: number };
   /** From arrival to the end, summed over all outcomes. */
   readonly durationUs: number;
+  /** Of the requests that are `ok`, those whose answer told no usage. */
+  readonly unmeteredCount: number;
 }
 
 /** Quantities as in reports; a unit that was never seen above zero is absent. */
@@ -80,6 +82,7 @@ interface Requests {
   readonly labels: RequestLabels;
   readonly requests: { [outcome in Outcome]: number };
   durationUs: number;
+  unmeteredCount: number;
   readonly units: Units<UnitLabels>;
   readonly unpriced: Units<UnpricedLabels>;
 }
@@ -136,6 +139,7 @@ export function createUsageMetrics(): UsageMetrics {
       labels,
       requests: { ok: 0, upstream_error: 0, unreachable: 0, cancelled: 0 },
       durationUs: 0,
+      unmeteredCount: 0,
       units: ofProvider.units,
       unpriced: ofModel.unpriced,
     };
@@ -152,7 +156,7 @@ export function createUsageMetrics(): UsageMetrics {
   return {
     open(request) {
       let series: Requests | null = null;
-      return { count: (ending) => countEnding((series ??= getSeries(request)), ending) };
+      return { count: (ending) => countEnding((series ??= getSeries(request)), request, ending) };
     },
     requests: () => requests,
     units: () => units,
@@ -160,10 +164,12 @@ export function createUsageMetrics(): UsageMetrics {
   };
 }
 
-function countEnding(series: Requests, { outcome, durationUs, usage, prices }: UsageEnding): void {
+function countEnding(series: Requests, { endpoint }: CountedRequest, ending: UsageEnding): void {
+  const { outcome, statusCode, durationUs, usage, prices } = ending;
   series.requests[outcome] += 1;
   series.durationUs += durationUs;
   if (usage !== null) addUsage(series, usage, prices);
+  else if (isUnmetered(endpoint, { outcome, statusCode, hasUsage: false })) series.unmeteredCount += 1;
 }
 
 function addUsage(series: Requests, usage: ReportedUsage, prices: PriceSet): void {

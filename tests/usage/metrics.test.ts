@@ -133,6 +133,32 @@ describe("what a request adds", () => {
   });
 });
 
+describe("answers without usage", () => {
+  const unmetered = (request: CountedRequest, ending: Partial<UsageEnding>) => {
+    const metrics = createUsageMetrics();
+    count(metrics, request, { ...OK, ...ending });
+    return metrics.requests()[0]?.unmeteredCount;
+  };
+
+  test.each(["chat", "completions", "embeddings"])("of %s are counted when they succeeded", (endpoint) => {
+    expect(unmetered({ ...CHAT, endpoint }, {})).toBe(1);
+    expect(unmetered({ ...CHAT, endpoint }, { usage: inclusive({ output_tokens: 0 }) })).toBe(0);
+  });
+
+  test("of messages are, of counted tokens and other relayed paths are not", () => {
+    const relayed = { provider: RELAY_PROVIDER, model: "m" };
+    expect(unmetered({ ...relayed, endpoint: "/v1/messages" }, {})).toBe(1);
+    expect(unmetered({ ...relayed, endpoint: "/v1/messages/count_tokens" }, {})).toBe(0);
+    expect(unmetered({ ...relayed, endpoint: "/v1/models" }, {})).toBe(0);
+  });
+
+  test("that failed, were cancelled or lead elsewhere are not", () => {
+    for (const outcome of ["upstream_error", "unreachable", "cancelled"] as const)
+      expect(unmetered(CHAT, { outcome })).toBe(0);
+    expect(unmetered(CHAT, { statusCode: 302 })).toBe(0);
+  });
+});
+
 describe("what bounds it", () => {
   test("a counter that is kept adds to the series of its labels, and makes none before it counts", () => {
     const metrics = createUsageMetrics();

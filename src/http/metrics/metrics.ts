@@ -56,6 +56,12 @@ export function collectUsage(usage: MetricsSources["usage"]): readonly MetricFam
       samples: usage.units().flatMap(toUnitSamples),
     },
     {
+      name: "proxy_unmetered_total",
+      kind: "counter",
+      help: "Successful answers without usage, so without cost: growth signals an upstream that does not tell it.",
+      samples: requests.map(({ labels, unmeteredCount }) => ({ labels, value: unmeteredCount })),
+    },
+    {
       name: "proxy_unpriced_units_total",
       kind: "counter",
       help: "The part of the metered quantities that had no price: growth signals a gap in the prices.",

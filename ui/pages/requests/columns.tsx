@@ -1,5 +1,6 @@
 import { utcFormat } from "d3-time-format";
 import type { ReportQuantities } from "#kernel/units.ts";
+import { isUnmetered } from "#usage/event.ts";
 import { toReportUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
@@ -58,7 +59,14 @@ const TOKENS: RequestColumn = {
   header: "Usage",
   headerTitle: "As in reports: input without what was read from a cache",
   width: "w-54",
-  cell: (row) => <Units units={withoutNothing(toReportUnits(row))} />,
+  cell: (row) =>
+    isRowUnmetered(row) ? (
+      <span className="text-ink-soft" title="The provider answered without usage, so the cost is unknown">
+        Not reported
+      </span>
+    ) : (
+      <Units units={withoutNothing(toReportUnits(row))} />
+    ),
 };
 const COST: RequestColumn = {
   id: "cost",
@@ -157,6 +165,10 @@ function Pair({ main, more, arrow = false }: PairProps) {
 }
 
 /** Most providers report that nothing came from a cache: on a line that is noise. */
+function isRowUnmetered({ endpoint, outcome, status_code: statusCode, units }: RequestRow): boolean {
+  return isUnmetered(endpoint, { outcome, statusCode, hasUsage: Object.keys(units).length > 0 });
+}
+
 function withoutNothing(units: ReportQuantities): ReportQuantities {
   const { cached_input_tokens: cached, ...others } = units;
   return cached === 0 ? others : units;
