@@ -1,10 +1,12 @@
 /**
  * Makes the single executable: `npm run build` for this machine (dist/lockport), `npm run build -- --all` or
- * `--target linux-arm64` for others (dist/lockport-<target>). The same source gives the same bytes in any folder.
+ * `--target linux-arm64` for others (dist/lockport-<target>), with what is inside and its licenses beside them
+ * (dist/lockport.cdx.json, dist/lockport.licenses.txt). The same source gives the same bytes in any folder.
  */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { makeBill } from "./contrib/build/bill.ts";
 import { checkBudget, toReport, toWeighed } from "./contrib/build/budget.ts";
 import { encodeFiles, type EncodedFile } from "./contrib/build/codings.ts";
 import { embedPage } from "./contrib/build/embed.ts";
@@ -53,6 +55,7 @@ if (import.meta.main) {
     console.error(describeFailure(failure));
     process.exit(1);
   }
+  writeBill(outdir);
   if (targets.length === 0 || values.all) report(await buildExecutable(join(outdir, "lockport")));
   for (const target of targets.filter(isTarget)) {
     report(await buildExecutable(join(outdir, `lockport-${target}`), target));
@@ -87,6 +90,14 @@ export async function buildExecutable(outfile: string, target?: Target): Promise
     compile: { outfile: path, autoloadDotenv: false, autoloadBunfig: false, ...cross },
   });
   return path;
+}
+
+/** Beside the executables, which all hold the same: `lockport.cdx.json` (CycloneDX) and `lockport.licenses.txt`. */
+function writeBill(outdir: string): void {
+  const { json, licenses } = makeBill(root);
+  mkdirSync(outdir, { recursive: true });
+  writeFileSync(join(outdir, "lockport.cdx.json"), json);
+  writeFileSync(join(outdir, "lockport.licenses.txt"), licenses);
 }
 
 /** The page for every executable of this process, built once. */
