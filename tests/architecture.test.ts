@@ -71,6 +71,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "sqlite/ledger/file": [".", "sqlite/file", "files", "ledger/journal"],
     "sqlite/ledger/write": ["sqlite/ledger/file", "files", ...NEUTRAL_LEDGER],
     "sqlite/ledger/reports": ["sqlite/ledger/file", ...NEUTRAL_LEDGER],
+    "sqlite/ledger/check": [".", "sqlite/ledger/file", "sqlite/file", "files", ...NEUTRAL_LEDGER],
     "sqlite/ledger": [
       ".",
       "sqlite/ledger/file",
@@ -84,6 +85,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       ".",
       "sqlite/catalog",
       "sqlite/ledger",
+      "sqlite/ledger/check",
       "sqlite/ledger/file",
       "sqlite/file",
       "files",

@@ -114,6 +114,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("#cli/commands/doctor.ts")).addDoctorCommand,
   },
   {
+    group: "Operation",
+    name: "ledger",
+    load: async () => (await import("#cli/commands/ledger.ts")).addLedgerCommands,
+  },
+  {
     group: "Tools",
     name: "snippet",
     load: async () => (await import("#cli/commands/snippet.ts")).addSnippetCommand,

@@ -53,6 +53,12 @@ export interface StorageEngine {
   /** The reports of a ledger, also while a server writes to it. Takes no lock and changes nothing. */
   openLedgerReader(options: { readonly dataDir: string; readonly log: Log }): LedgerReader;
 
+  /**
+   * Whether nothing recorded is missing or counted twice, as far as journal, events and totals tell; also while a server
+   * writes to them. Changes nothing. Null where no ledger was made yet.
+   */
+  checkLedger(options: LedgerCheckOptions): Promise<LedgerCheck | null>;
+
   readonly inspect: DataInspection;
   readonly lock: FolderLocks;
   readonly copy: DataCopies;
@@ -141,6 +147,39 @@ export interface LedgerReader {
    */
   settle(): Promise<number>;
   close(): Promise<void>;
+}
+
+export interface LedgerCheckOptions extends Pick<DataPlace, "dataDir"> {
+  /** The share of the days that is checked, from 0 to 1. */
+  readonly onShare: (share: number) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface LedgerCheck {
+  /** Rows of the log that were added up. */
+  readonly events: number;
+  /** Rows of the days before it are removed, at least in part: their totals are compared with one another only. */
+  readonly rowsFromUs: InstantUs;
+  readonly journal: {
+    /** Requests that the journal still tells of and that are committed: each was looked for among the events. */
+    readonly checkedEnds: number;
+    /** Those that are not committed yet. */
+    readonly waitingEnds: number;
+    readonly waitingBytes: number;
+  };
+  /** Empty when all is well. */
+  readonly findings: readonly LedgerFinding[];
+}
+
+/** Something that does not add up. */
+export interface LedgerFinding {
+  readonly where: string;
+  readonly what: string;
+  /** How many requests it should tell of, and does. */
+  readonly expected: number;
+  readonly stored: number;
+  /** How many rows, lines or requests are wrong. */
+  readonly rows: number;
 }
 
 /** `none`: there is no such database, or nothing is in it. `older`: the next start brings its schema up to date. */

@@ -25,6 +25,7 @@ const EXAMPLES: { readonly [path: string]: readonly string[] } = {
   key: ["lockport key create --principal ada --label laptop", "lockport key list --principal ada"],
   "relay-token": ["lockport relay-token create --principal ada --label editor"],
   secrets: ["lockport secrets rotate"],
+  ledger: ["lockport ledger check"],
   requests: ["lockport requests tail -f --outcome failed"],
 };
 

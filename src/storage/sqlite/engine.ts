@@ -27,6 +27,10 @@ export const sqliteEngine: StorageEngine = {
     await (await openCatalogDatabase({ ...options, path: options.databasePath })).close();
   },
   openLedgerReader,
+  async checkLedger(options) {
+    const { checkLedger } = await import("./ledger/check/check.ts");
+    return checkLedger(options);
+  },
   inspect: {
     findCatalogAge,
     inspectCatalog,

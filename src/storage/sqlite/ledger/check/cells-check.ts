@@ -1,0 +1,44 @@
+import type { Database } from "bun:sqlite";
+import { UNIT_COLUMNS } from "#kernel/units.ts";
+import { CELL_OUTCOMES, decodeCells } from "#storage/ledger/rows/cells.ts";
+import type { Difference } from "./sums.ts";
+
+/** In the order in which cells have them. */
+const MEASURES = ["requests", "priced_requests", "unpriced_requests", "cost_hi", "cost_lo", ...UNIT_COLUMNS];
+const ROUNDING = 1e-12;
+
+export interface CellsOf {
+  /** SQL that takes the period and has a row for each cell, with its combination, outcome and measures. */
+  readonly expected: string;
+  readonly period: number;
+  readonly encoded: Uint8Array<ArrayBuffer>;
+}
+
+type SumRow = Readonly<Record<string, number | string | null>>;
+
+/** Compares the cells of an hour or a month with the sums that they are of. */
+export function findCellDifferences(database: Database, { expected, period, encoded }: CellsOf): Difference {
+  const rows = database.query<SumRow, [number]>(expected).all(period);
+  const sums = new Map(rows.map((row) => [`${row["combination"]} ${row["outcome"]}`, row]));
+  const { count, combinations, outcomes, measures } = decodeCells(encoded);
+  let stored = 0;
+  let differing = 0;
+  for (let cell = 0; cell < count; cell += 1) {
+    const key = `${combinations[cell]} ${CELL_OUTCOMES[outcomes[cell] ?? -1] ?? "none"}`;
+    const row = sums.get(key);
+    stored += measures[0]?.[cell] ?? 0;
+    // A cell has -1 for what was not reported.
+    if (!MEASURES.every((name, index) => isSame(row?.[name] ?? -1, measures[index]?.[cell]))) differing += 1;
+    sums.delete(key);
+  }
+  const requests = rows.reduce((sum, row) => sum + Number(row["requests"]), 0);
+  return { rows: differing + sums.size, expected: requests, stored };
+}
+
+/** Of fractions the last digits depend on the order of the additions. */
+function isSame(left: number | string, right: number | undefined): boolean {
+  if (left === right) return true;
+  return (
+    typeof left === "number" && right !== undefined && Math.abs(left - right) <= ROUNDING * Math.abs(right)
+  );
+}

@@ -1,0 +1,200 @@
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { LedgerCheck } from "#storage/engine.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { checkLedger } from "#storage/sqlite/ledger/check/check.ts";
+import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
+import { makeFolder } from "../support/folder.ts";
+import { scale } from "../support/scale.ts";
+import {
+  arbitraryUsage,
+  createManualClock,
+  createTestLog,
+  DAY_US,
+  ENDING,
+  NEW_YEAR_US,
+  type RandomUsage,
+  SUBJECT,
+  writeUsages,
+  type WriteOptions,
+} from "./usage.ts";
+
+const folder = makeFolder();
+afterAll(() => folder.remove());
+
+let counter = 0;
+
+/** A data folder without a server. */
+function makeLedger(usages: readonly RandomUsage[], options: WriteOptions = {}): string {
+  counter += 1;
+  const dataDir = join(folder.path, String(counter));
+  const { reader, writer } = writeUsages(dataDir, usages, options);
+  reader.close();
+  writer.close();
+  mkdirSync(join(dataDir, "journal"));
+  renameSync(segmentPath(dataDir, 1), segmentPath(join(dataDir, "journal"), 1));
+  return dataDir;
+}
+
+async function check(dataDir: string): Promise<LedgerCheck> {
+  const signal = new AbortController().signal;
+  const checked = await checkLedger({ dataDir, onShare: () => {}, signal });
+  if (checked === null) throw new Error("there is no ledger");
+  return checked;
+}
+
+function change(dataDir: string, sql: string): void {
+  const database = new Database(join(dataDir, "usage.db"), { readwrite: true });
+  expect(database.run(sql).changes).toBeGreaterThan(0);
+  database.close();
+}
+
+/** Hours of three days of one busy caller; the first two days are sealed, so that each table has rows. */
+const THREE_DAYS = Array.from({ length: 90 }, (_, index): RandomUsage => ({
+  subject: {
+    ...SUBJECT,
+    client: `client/${index % 3}`,
+    arrivedAtUs: NEW_YEAR_US + index * 2_700_000_000 + index,
+  },
+  ending: { ...ENDING, durationUs: ENDING.durationUs + index },
+}));
+const SEALED = { sealBeforeUs: NEW_YEAR_US + 2 * DAY_US };
+
+describe("lockport ledger check", () => {
+  test("finds nothing in a ledger, however it came about: late events, sealed days, removed rows, odd quantities", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(arbitraryUsage, { minLength: 1, maxLength: 30 }),
+        fc.array(arbitraryUsage, { maxLength: 5 }),
+        fc.constantFrom(0, 1, 31, 59, 101),
+        fc.constantFrom(0, 1, 30, 59),
+        async (usages, late, sealedDays, prunedDays) => {
+          const dataDir = makeLedger(usages, {
+            late,
+            sealBeforeUs: NEW_YEAR_US + sealedDays * DAY_US,
+            pruneBeforeUs: prunedDays === 0 ? 0 : NEW_YEAR_US + prunedDays * DAY_US + 1_800_000_000,
+          });
+          expect((await check(dataDir)).findings).toEqual([]);
+        },
+      ),
+      { numRuns: 15 * scale },
+    );
+  }, 30_000);
+
+  test("says how much it looked at", async () => {
+    const { events, journal, rowsFromUs, findings } = await check(makeLedger(THREE_DAYS, SEALED));
+    expect({ events, journal, rowsFromUs, findings }).toEqual({
+      events: 90,
+      journal: { checkedEnds: 90, waitingEnds: 0, waitingBytes: 0 },
+      rowsFromUs: 0,
+      findings: [],
+    });
+  });
+
+  test.each([
+    [
+      "an event that is gone",
+      "DELETE FROM event WHERE id = (SELECT max(id) FROM event)",
+      ["total by day", "total by hour", "ends that are no event"],
+    ],
+    [
+      "an event that is there twice",
+      "INSERT INTO event SELECT id + 1, combination, manner, duration_us, first_byte_us, cost_hi, cost_lo, input_tokens, output_tokens, cached_input_tokens, audio_seconds, cache_write_tokens, cache_write_1h_tokens FROM event WHERE id = (SELECT min(id) FROM event)",
+      ["total by day", "total by hour", "cells of an hour", "ends that are more than one event"],
+    ],
+    [
+      "another cost of an event",
+      "UPDATE event SET cost_lo = cost_lo + 1 WHERE id = (SELECT max(id) FROM event)",
+      ["total by day", "total by hour"],
+    ],
+    [
+      "an event of no known manner",
+      "UPDATE event SET manner = 99 WHERE id = (SELECT max(id) FROM event)",
+      ["events that name what is not there"],
+    ],
+    [
+      "a total of an hour",
+      "UPDATE hour_total SET output_tokens = output_tokens + 1 WHERE hour = (SELECT max(hour) FROM hour_total)",
+      ["total by hour", "totals by hour against those by day"],
+    ],
+    ["a total of a day", "DELETE FROM day_total", ["total by day", "totals by hour against those by day"]],
+    [
+      "a total of a sealed day",
+      "UPDATE sealed_day_total SET requests = requests + 1",
+      [
+        "total by day",
+        "totals by hour against those by day",
+        "totals by month against those by day",
+        "totals by value against those by day",
+      ],
+    ],
+    [
+      "a total of a month",
+      "UPDATE month_total SET band_under_5s = band_under_5s - 1",
+      ["totals by month against those by day"],
+    ],
+    [
+      "a total of a value",
+      "UPDATE dimension_total SET cost_hi = cost_hi + 1",
+      ["totals by value against those by day"],
+    ],
+    [
+      "the cells of an hour",
+      "UPDATE sealed_hour SET cells = (SELECT cells FROM sealed_hour WHERE hour = (SELECT max(hour) FROM sealed_hour))",
+      ["cells of an hour"],
+    ],
+    [
+      "a position behind what is committed",
+      "UPDATE ledger_state SET journal_segment = 2, journal_offset = 5",
+      ["segments that end where usage.db goes on"],
+    ],
+  ])("finds %s", async (_, sql, whats) => {
+    const dataDir = makeLedger(THREE_DAYS, SEALED);
+    change(dataDir, sql);
+    const { findings } = await check(dataDir);
+    const found = new Set(findings.map(({ what }) => what));
+    for (const what of whats) expect([...found]).toContain(what);
+  });
+
+  test("finds a damaged line of the journal, and takes a gap at its end for none", async () => {
+    const dataDir = makeLedger(THREE_DAYS, SEALED);
+    const path = segmentPath(join(dataDir, "journal"), 1);
+    const whole = readFileSync(path);
+    writeFileSync(path, Buffer.concat([whole, Buffer.alloc(300_000)]));
+    expect((await check(dataDir)).findings).toEqual([]);
+    whole[20]! ^= 1;
+    writeFileSync(path, whole);
+    expect((await check(dataDir)).findings).toMatchObject([{ what: "damaged lines", rows: 1 }]);
+  });
+
+  test("finds nothing beside a server that records, and tells what waits in the journal of a killed one", async () => {
+    counter += 1;
+    const dataDir = join(folder.path, String(counter));
+    mkdirSync(dataDir);
+    const clock = createManualClock();
+    const { log } = createTestLog();
+    const opened = await openLedger({ dataDir, clock, log, sync: "interval", retentionDays: null });
+    let count = 0;
+    const record = async () => {
+      count += 1;
+      const arrivedAtUs = NEW_YEAR_US + count * 100_000;
+      await opened.ledger
+        .open({ ...SUBJECT, arrivedAtUs, client: `client/${count % 7}` })
+        .end({ ...ENDING, durationUs: count });
+    };
+    for (let round = 0; round < 10; round += 1) {
+      for (let index = 0; index < 300; index += 1) await record();
+      const { events, findings, journal } = await check(dataDir);
+      expect(findings).toEqual([]);
+      expect(events + journal.waitingEnds).toBe(count);
+    }
+    await opened.close();
+    expect(await check(dataDir)).toMatchObject({
+      events: 3_000,
+      journal: { waitingEnds: 0, waitingBytes: 0 },
+    });
+  }, 30_000);
+});
