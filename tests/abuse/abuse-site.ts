@@ -22,6 +22,8 @@ export async function startAbuseSite(env: Record<string, string> = {}): Promise<
   const upstream = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
+    // A kept connection that is closed under the next request is a 502, and none of these tests is about that.
+    idleTimeout: 0,
     async fetch(request) {
       arrivals += 1;
       await request.arrayBuffer();

@@ -10,7 +10,7 @@ import { Lane } from "./lane.ts";
 
 /** Bodies of every kind on kept connections of the executable. LOCKPORT_BODIES says how many. */
 
-const COUNT = readNumber("LOCKPORT_BODIES") ?? 2_000 * scale;
+const COUNT = readNumber("LOCKPORT_BODIES") ?? 500 * scale;
 const WIDTH = 24;
 /** As many as are made at a time, from a seed of their own. */
 const BATCH = 2_000;

@@ -8,7 +8,7 @@ import { Lane } from "./lane.ts";
 
 /** Addresses of every kind, sent by a stranger and by a member to the executable. LOCKPORT_PATHS says how many. */
 
-const COUNT = readNumber("LOCKPORT_PATHS") ?? 3_000 * scale;
+const COUNT = readNumber("LOCKPORT_PATHS") ?? 1_000 * scale;
 const WIDTH = 24;
 const TEST_MS_MAX = 120_000 + COUNT * 10;
 const WRONG_MAX = 20;

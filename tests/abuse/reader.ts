@@ -63,7 +63,8 @@ function findLastChunk(bytes: string, from: number): number | "incomplete" | "am
   for (let at = from; ;) {
     const lineEnd = bytes.indexOf("\r\n", at);
     if (lineEnd < 0) return "incomplete";
-    const [size = ""] = /^[0-9a-fA-F]{1,8}$/.exec(bytes.slice(at, lineEnd)) ?? [];
+    // An extension means nothing to a reader that does not know it (RFC 9112, section 7.1.1).
+    const [, size = ""] = /^([0-9a-fA-F]{1,8})(?:;[\t\u0020-\u00ff]*)?$/.exec(bytes.slice(at, lineEnd)) ?? [];
     if (size === "") return "ambiguous";
     if (/^0+$/.test(size)) return findEndOfTrailers(bytes, lineEnd);
     const end = lineEnd + 2 + Number.parseInt(size, 16);

@@ -12,7 +12,7 @@ import { MODEL, startSite, type Site } from "./site.ts";
 
 /** Callers that leave all the time: LOCKPORT_SOAK_SECONDS says for how long. */
 
-const SECONDS = readNumber("LOCKPORT_SOAK_SECONDS") ?? 2;
+const SECONDS = readNumber("LOCKPORT_SOAK_SECONDS") ?? 1;
 const TEST_MS_MAX = 120_000 + SECONDS * 1_500;
 const CALLERS = 16;
 /** A caller leaves after at most so long; an answer takes a little more. */

@@ -23,8 +23,8 @@ const TEST_MS_MAX = 400_000;
 const WAIT_MS_MAX = (readNumber("LOCKPORT_FAULT_WAIT_SECONDS") ?? 2) * 1_000;
 const isLongRun = WAIT_MS_MAX > 2_000;
 const WIDTH = 6;
-/** More than there are of those that wait for minutes. */
-const WIDTH_OF_WAITING = 16;
+/** More than there are of those that wait for a limit. */
+const WIDTH_OF_WAITING = 32;
 const BEHAVIOURS = [...HEADS, ...BODIES];
 
 let lockport: string;
@@ -121,7 +121,7 @@ test(
     running.push(upstream);
     const site = await openSite(upstream.baseUrl);
     const wanted = cells.filter(isWaitedFor);
-    const isPatient = (cell: Cell) => toLimitMs(cell) > 5_000;
+    const isPatient = (cell: Cell) => toLimitMs(cell) > 1_000;
     const [patient, runs] = await Promise.all([
       runCells(site, wanted.filter(isPatient), { width: WIDTH_OF_WAITING, played }),
       runCells(

@@ -37,6 +37,12 @@ const LONG_PARTS: readonly LongPart[] = [
   { option: "bodies", count: 1_000_000, variable: "LOCKPORT_BODIES", tests: ["tests/abuse/bodies.test.ts"] },
   { option: "tags", count: 1_000_000, variable: "LOCKPORT_TAGS", tests: ["tests/usage/tags.test.ts"] },
   {
+    option: "auth-step",
+    count: 1,
+    variable: "LOCKPORT_AUTH_STEP",
+    tests: ["tests/abuse/auth-matrix.test.ts"],
+  },
+  {
     option: "raw-requests",
     count: 500_000,
     variable: "LOCKPORT_RAW_REQUESTS",
