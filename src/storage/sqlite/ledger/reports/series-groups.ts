@@ -8,7 +8,9 @@ import { cutLedger } from "./ledger-edges.ts";
 import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
-import { resolveFilter } from "./request-filter.ts";
+import type { Window } from "#stats/filter.ts";
+import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
+import { findRowWindow } from "./row-window.ts";
 import { findGroups } from "./sealed-hours.ts";
 import type { SeriesSum } from "./series-sum.ts";
 import { toSeriesFigures } from "./series-sums.ts";
@@ -36,7 +38,11 @@ export function readGroupedSeries(
     const count = (limit: number) =>
       countSeries(database, asked, { filter, groups, ...createSumReader<SeriesSum>(database, limit) });
     const countLargest = () => {
-      const sources = toMeasureSources(database, cutLedger(database, query.window, "months"), filter);
+      const sources = toMeasureSources(
+        database,
+        cutLedger(database, toCountedWindow(database, query, filter), "months"),
+        filter,
+      );
       const groupOf = findGroups(database, filter, true);
       const largest = findLargestGroups(database, sources, { groupOf, grouping });
       keepGroups(database, largest.groups);
@@ -69,6 +75,17 @@ export function readGroupedSeries(
     };
     return { ...encodeGroupedSeries(grouped, grouping), snapped: series.snapped, truncated: false };
   });
+}
+
+/** Hours are counted from the first one on of which all rows are left: what is before it makes no group large. */
+function toCountedWindow(
+  database: Database,
+  { bucket, window }: Pick<GroupedQuery, "bucket" | "window">,
+  filter: ResolvedFilter,
+): Window {
+  const rows = bucket === "hour" ? findRowWindow(database, window, filter) : null;
+  if (rows === null) return window;
+  return { sinceUs: rows.startUs, untilUs: Math.min(window.untilUs ?? rows.endUs, rows.endUs) };
 }
 
 /** The sums within the series: of groups, and of what was read as one. */
