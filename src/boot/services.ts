@@ -15,7 +15,7 @@ import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
 import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
-import { createSessionRenewal, type SessionsDeps } from "#identity/sessions.ts";
+import type { SessionsDeps } from "#identity/sessions.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
@@ -145,7 +145,6 @@ export async function openServices(
       keys: createOwnedSecrets("keys", { store: storage.identity, secrets, clock, ids }),
       relayTokens: createOwnedSecrets("relayTokens", { store: storage.identity, secrets, clock, ids }),
       authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock, passwordPrint }),
-      sessionRenewal: createSessionRenewal(sessions),
       passwordSignIn: createPasswordSignIn({
         ...sessions,
         signIns,

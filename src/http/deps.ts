@@ -8,7 +8,6 @@ import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import type { Principals } from "#identity/principals.ts";
-import type { SessionRenewal } from "#identity/sessions.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -25,7 +24,6 @@ export interface AppDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly authenticator: Authenticator;
-  readonly sessionRenewal: SessionRenewal;
   readonly identity: IdentityStore;
   readonly principals: Principals;
   readonly keys: OwnedSecrets;

@@ -82,11 +82,6 @@ export interface IdentityStore {
     nowUs: InstantUs,
   ): Promise<{ readonly session: Session; readonly principal: Principal } | null>;
   deleteSession(tokenHash: string): Promise<void>;
-  /**
-   * Makes `next` in place of the session of `tokenHash`, which lives on until `untilUs`. False, and nothing is written, when
-   * there is no such session or it ends before that: another renewal was first.
-   */
-  renewSession(tokenHash: string, next: Session, untilUs: InstantUs): Promise<boolean>;
   /** Links that have expired by `nowUs` are removed on the way. Throws `principal_not_found`. */
   createLoginLink(link: LoginLink, nowUs: InstantUs): Promise<void>;
   /** Removes the link and returns its principal, enabled or not; null when it is unknown or expired. No two calls get one link. */

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "#http/app.ts";
 import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
-import { signSession } from "#identity/session-cookie.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import {
@@ -277,37 +276,6 @@ describe("GET /auth/me", () => {
     expect(await me({})).toEqual(nobody);
     expect(await me({ authorization: "Bearer lp_bad" })).toEqual(nobody);
     expect(await me({ cookie: "proxy_session=a.b" })).toEqual(nobody);
-  });
-});
-
-describe("a session's cookie that is older than an hour", () => {
-  test("is replaced by GET /auth/me, with the age that is left, and by no request with a key", async () => {
-    const { identity, clock } = harness.deps;
-    const token = "t".repeat(43);
-    const session = {
-      tokenHash: harness.secrets.hashToken(token),
-      principalId: harness.adminId,
-      createdAtUs: clock.nowUs() - 3_601_000_000,
-      expiresAtUs: clock.nowUs() + 600_000_000,
-    };
-    await identity.createSession(session, session.createdAtUs);
-    const value = signSession(harness.secrets, { token, role: "admin", passwordPrint: null });
-    const cookie = `proxy_session=${value}`;
-    const me = (headers: Record<string, string>) => call(harness, "GET", "/auth/me", { headers });
-    const byKey = await me({ cookie, authorization: `Bearer ${harness.adminKey}` });
-    expect(byKey.headers.get("set-cookie")).toBeNull();
-
-    const response = await me({ cookie });
-    expect(await response.json()).toMatchObject({ authenticated: true, name: "admin" });
-    const renewed = response.headers.get("set-cookie") ?? "";
-    expect(renewed).toMatch(/^proxy_session=[\w.-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=(?:600|59\d)$/);
-    expect(renewed).not.toContain(value);
-    const fresh = { cookie: renewed.split(";", 1)[0] ?? "" };
-    expect((await call(harness, "GET", "/my/keys", { headers: fresh })).status).toBe(200);
-    expect((await me(fresh)).headers.get("set-cookie")).toBeNull();
-    // It is still good for what is under way.
-    expect((await call(harness, "GET", "/my/keys", { headers: { cookie } })).status).toBe(200);
-    expect((await me({ cookie })).headers.get("set-cookie")).toBeNull();
   });
 });
 

@@ -20,7 +20,7 @@ import { createPasswordSignIn } from "#identity/password.ts";
 import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
-import { createSessionRenewal, issueSession } from "#identity/sessions.ts";
+import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createKeyring } from "#kernel/keyring.ts";
@@ -96,7 +96,6 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     keys,
     relayTokens: createOwnedSecrets("relayTokens", { store: identity, secrets, clock, ids }),
     keyUse,
-    sessionRenewal: createSessionRenewal({ store: identity, secrets, clock, ids }),
     passwordSignIn: createPasswordSignIn({
       password,
       passwordPrint,

@@ -157,22 +157,6 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       expiresAtUs: START_US + ttlUs,
     });
 
-    test("a renewed session is found until its end, and the former one for a while; a second renewal of that writes nothing", async () => {
-      await using engine = createEngine();
-      const { identity } = await engine.open();
-      await identity.createPrincipal(principal("ann"), null);
-      await identity.createSession(session("former", "principal-ann", 1000), START_US);
-      const renewed = { ...session("next", "principal-ann", 1000), createdAtUs: START_US + 10 };
-      expect(await identity.renewSession("token-former", renewed, START_US + 20)).toBe(true);
-      const other = session("other", "principal-ann", 1000);
-      expect(await identity.renewSession("token-former", other, START_US + 20)).toBe(false);
-      expect(await identity.renewSession("token-unknown", other, START_US + 20)).toBe(false);
-      expect(await identity.findSession("token-other", START_US)).toBeNull();
-      expect(await identity.findSession("token-former", START_US + 19)).not.toBeNull();
-      expect(await identity.findSession("token-former", START_US + 20)).toBeNull();
-      expect((await identity.findSession("token-next", START_US + 999))?.session).toEqual(renewed);
-    });
-
     test("a session is found with its principal until the moment it expires, and never afterwards", async () => {
       await using engine = createEngine();
       const { identity } = await engine.open();

@@ -6,7 +6,7 @@ import type { Authenticator, Caller } from "#identity/caller.ts";
 import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import { buildClearedSessionCookie, buildSessionCookie } from "#identity/session-cookie.ts";
-import type { IssuedSession, SessionRenewal } from "#identity/sessions.ts";
+import type { IssuedSession } from "#identity/sessions.ts";
 import type { SingleSignOn } from "#identity/sso.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -19,7 +19,6 @@ export interface AuthDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly authenticator: Authenticator;
-  readonly sessionRenewal: SessionRenewal;
   readonly passwordSignIn: PasswordSignIn;
   readonly loginLinkSignIn: LoginLinkSignIn;
   /** Null: single sign-on is not configured. */
@@ -29,17 +28,9 @@ export interface AuthDeps {
 
 const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-cookie"]);
 
-const ME = {
-  authenticated: true,
-  name: "admin",
-  role: "admin",
-  sso_enabled: false,
-  password_enabled: true,
-} as const;
-
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(guard: Guard, deps: AuthDeps) {
-  const { config, clock, authenticator, sessionRenewal, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
+  const { config, clock, authenticator, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
   const findCaller = async (headers: Headers): Promise<Caller | null> => {
     try {
@@ -49,14 +40,11 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
       throw refusal;
     }
   };
-  const toCookie = ({ cookieValue, expiresAtUs }: IssuedSession): string => {
+  /** The session's cookie. The browser forgets the session that it had: it could not be ended any more. */
+  const takeOver = async (request: Request, { cookieValue, expiresAtUs }: IssuedSession): Promise<string> => {
+    await authenticator.endSession(request.headers);
     const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
     return buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
-  };
-  /** The session's cookie. The browser forgets the session that it had: it could not be ended any more. */
-  const takeOver = async (request: Request, issued: IssuedSession): Promise<string> => {
-    await authenticator.endSession(request.headers);
-    return toCookie(issued);
   };
   const refusePasswordWhenOff = () => {
     if (config.adminPasswordEnabled) return;
@@ -67,12 +55,8 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .use(guard)
     .get(
       "/me",
-      async ({ request, set }) => {
+      async ({ request }) => {
         const caller = await findCaller(request.headers);
-        // The page asks this when it is opened, and whenever it is looked at again.
-        const renewed =
-          caller?.credential.kind === "session" ? await sessionRenewal.renew(request.headers) : null;
-        if (renewed !== null) set.headers["set-cookie"] = toCookie(renewed);
         return {
           authenticated: caller !== null,
           ...(caller !== null && { name: caller.principal.name, role: caller.principal.role }),
@@ -83,8 +67,13 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
       route({
         access: "public",
         summary: "Who is signed in, and how one can sign in",
-        description: "A session whose cookie is older than an hour gets another one.",
-        answer: json(200, Me, ME),
+        answer: json(200, Me, {
+          authenticated: true,
+          name: "admin",
+          role: "admin",
+          sso_enabled: false,
+          password_enabled: true,
+        }),
       }),
     )
     .post(

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, inArray, lte, ne, sql } from "drizzle-orm";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
@@ -182,20 +182,6 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     deleteSession: (tokenHash) =>
       write(() => {
         orm.delete(sessions).where(eq(sessions.tokenHash, tokenHash)).run();
-      }),
-
-    renewSession: (tokenHash, next, untilUs) =>
-      write(() => {
-        const isOld = and(eq(sessions.tokenHash, tokenHash), gt(sessions.expiresAtUs, untilUs));
-        const renewed = orm
-          .update(sessions)
-          .set({ expiresAtUs: untilUs })
-          .where(isOld)
-          .returning({ of: sessions.principalId })
-          .all();
-        if (renewed.length === 0) return false;
-        orm.insert(sessions).values(next).run();
-        return true;
       }),
 
     createLoginLink: (link, nowUs) =>
