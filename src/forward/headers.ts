@@ -56,7 +56,6 @@ const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
   "nel",
   "report-to",
   "reporting-endpoints",
-  "permissions-policy",
   "origin-agent-cluster",
   "service-worker-allowed",
   "speculation-rules",
@@ -64,9 +63,12 @@ const RESPONSE_DROPPED: ReadonlySet<string> = new Set([
   "critical-ch",
   "sourcemap",
   "x-sourcemap",
-  // nginx and lighttpd serve a file of their own in place of an answer that names one so.
+  // Fronts serve a file or an address of their own in place of an answer that names one so.
   "x-sendfile",
   "x-lighttpd-send-file",
+  "x-lighttpd-send-tempfile",
+  "x-litespeed-location",
+  "x-reproxy-url",
 ]);
 const RESPONSE_DROPPED_PREFIXES = toPrefixTable([
   "access-control-",
@@ -74,6 +76,7 @@ const RESPONSE_DROPPED_PREFIXES = toPrefixTable([
   "proxy-",
   "content-security-policy",
   "cross-origin-",
+  "permissions-policy",
   "x-accel-",
 ]);
 

@@ -3,6 +3,9 @@ import type { Role } from "./principal.ts";
 
 export const SESSION_COOKIE_NAME = "proxy_session";
 
+/** In place of a password's print, which is longer. */
+const NO_PASSWORD = "-";
+
 export interface SessionCookie {
   /** Random; the session's only secret. */
   readonly token: string;
@@ -14,13 +17,14 @@ export interface SessionCookie {
 
 /** The signed value of the session cookie (specification, section 5). */
 export function signSession(secrets: SecretBox, { token, role, passwordPrint }: SessionCookie): string {
-  return secrets.sign([token, role, ...(passwordPrint === null ? [] : [passwordPrint])].join("."));
+  return secrets.sign([token, role, passwordPrint ?? NO_PASSWORD].join("."));
 }
 
-/** What a cookie value says, or null when its signature does not hold. */
+/** What a cookie value says, or null when its signature does not hold, or it does not say how its session was made. */
 export function verifySession(secrets: SecretBox, cookieValue: string): Omit<SessionCookie, "role"> | null {
-  const [token, role, passwordPrint = null] = secrets.verify(cookieValue)?.split(".") ?? [];
-  return token === undefined || token === "" || role === undefined ? null : { token, passwordPrint };
+  const [token, role, print] = secrets.verify(cookieValue)?.split(".") ?? [];
+  if (token === undefined || token === "" || role === undefined || print === undefined) return null;
+  return { token, passwordPrint: print === NO_PASSWORD ? null : print };
 }
 
 /** The value of the session cookie in a request; null when there is none, and when there are two (decisions, "Sign-in"). */
