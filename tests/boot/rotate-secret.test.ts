@@ -215,6 +215,18 @@ describe("a rotation that is cut off", () => {
     expect(former().map((name) => readKey(name))).toEqual([before]);
   });
 
+  test("is finished by the next start also when the former key's file is gone", async () => {
+    await prepare();
+    expect((await rotate()).code).toBe(0);
+    const after = readKey();
+    for (const name of former()) rmSync(inFolder(name));
+    renameSync(inFolder("secret.key"), inFolder("secret.key.next"));
+    await expectWhole();
+    expect(readKey()).toBe(after);
+    expect(existsSync(inFolder("secret.key.next"))).toBe(false);
+    expect(former()).toEqual([]);
+  });
+
   test("by SIGKILL at any moment loses no credential and no key", async () => {
     await prepare();
     const lockport = await executable();

@@ -71,13 +71,18 @@ function putNextInPlace(config: Config, nowUs: InstantUs): string {
   // To the microsecond: a name is never used twice.
   const stamp = formatInstant(nowUs).replaceAll(/[-:]/g, "");
   const formerPath = `${path}.until-${stamp}`;
-  linkSync(path, formerPath);
-  try {
-    renameSync(toNextPath(config), path);
-  } catch (cause) {
-    // Another process that met the same state was quicker.
-    if (systemCode(cause) !== "ENOENT") throw cause;
-  }
+  // The former key may be gone: the new one goes to its place all the same.
+  unlessMissing(() => linkSync(path, formerPath));
+  // Another process that met the same state may have been quicker.
+  unlessMissing(() => renameSync(toNextPath(config), path));
   syncFolderNow(config.dataDir);
   return formerPath;
+}
+
+function unlessMissing(step: () => void): void {
+  try {
+    step();
+  } catch (cause) {
+    if (systemCode(cause) !== "ENOENT") throw cause;
+  }
 }
