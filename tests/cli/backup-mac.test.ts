@@ -90,6 +90,15 @@ describe("a backup's MAC", () => {
     expect(readFileSync(join(other, "secret.key"), "utf8")).not.toBe(key);
   });
 
+  test("by the key from before a rotation is not said to be another installation's alone", async () => {
+    await run("backup", file, "--with-secret-key");
+    expect((await run("secrets", "rotate")).code).toBe(0);
+    const refused = await restoreTo(dataDir, "--force");
+    expect(refused.code).toBe(1);
+    expect(refused.messages).toContain("this one's from before `lockport secrets rotate`");
+    expect((await restoreTo(dataDir, "--force", "--allow-unverified")).code).toBe(0);
+  });
+
   test("is made with the secret key alone: without it the backup is written, and says that it has none", async () => {
     const env = { PROXY_SECRET_KEY: Buffer.alloc(SECRET_KEY_BYTES, 7).toString("base64") };
     const own = join(folder.path, "own");

@@ -50,6 +50,6 @@ export function verifyOrigin(
   if (allowUnverified) return null;
   throw new SetupError(
     "failure",
-    `${label} was made with another secret key than the one in ${config.dataDir}: it is another installation's. If you know where it comes from, restore it with --allow-unverified.`,
+    `${label} was made with another secret key than the one in ${config.dataDir}: it is another installation's, or this one's from before \`lockport secrets rotate\`. If you know where it comes from, restore it with --allow-unverified.`,
   );
 }
