@@ -228,6 +228,8 @@ export interface FolderLocks {
   take(dataDir: string): FolderLock;
   /** Null when another process holds it. */
   tryTake(dataDir: string): FolderLock | null;
+  /** The lock of the one command that rotates the secret key, beside a server or not; null when another process holds it. */
+  tryTakeRotation(dataDir: string): FolderLock | null;
   /** Makes no file. */
   isTaken(dataDir: string): boolean;
   /** The file whose lock it is. */

@@ -139,14 +139,47 @@ describe("lockport secrets rotate", () => {
     const database = new Database(inFolder("catalog.db"));
     database.run("PRAGMA busy_timeout = 5000");
     database.run("UPDATE providers SET verify_tls = 0");
-    database.close();
     const { code, messages } = await rotate();
     expect(code).toBe(1);
     expect(messages).toContain("Nothing was rotated");
     expect(messages).toContain("provider m0");
     expect(readKey()).toBe(before);
+    expect(existsSync(inFolder("secret.key.next"))).toBe(false);
     expect((await chat(app, "none")).status).toBe(404);
+    database.run("UPDATE providers SET verify_tls = 1");
+    database.close();
+    expect((await rotate()).code).toBe(0);
+    expect(readKey()).not.toBe(before);
+    expect((await chat(app, "m0")).status).toBe(200);
     await app.stop();
+  });
+
+  test("takes no key that an earlier rotation has left behind: it may have been copied with the folder", async () => {
+    const app = await startApp({ dataDir });
+    await addModel(app, "m0");
+    const left = `${Buffer.alloc(32, 9).toString("base64")}\n`;
+    writeFileSync(inFolder("secret.key.next"), left, { mode: 0o600 });
+    const before = readKey();
+    expect((await rotate()).code).toBe(0);
+    expect([before, left]).not.toContain(readKey());
+    expect(existsSync(inFolder("secret.key.next"))).toBe(false);
+    expect(statSync(inFolder("secret.key")).mode & 0o777).toBe(0o600);
+    expect((await chat(app, "m0")).status).toBe(200);
+    await app.stop();
+  });
+
+  test("at once with others leaves the catalog's key in its place, and the others changed nothing", async () => {
+    const app = await startApp({ dataDir });
+    await addModel(app, "m0");
+    const done = await Promise.all(Array.from({ length: CALLERS }, async () => rotate()));
+    for (const { code, messages } of done) expect(`${code} ${messages}`).toMatch(/^0 |nothing was changed/i);
+    expect(done.some(({ code }) => code === 0)).toBe(true);
+    expect(existsSync(inFolder("secret.key.next"))).toBe(false);
+    expect((await chat(app, "m0")).status).toBe(200);
+    await app.stop();
+    const again = await startApp({ dataDir });
+    expect((await chat(again, "m0", app.adminKey)).status).toBe(200);
+    await again.stop();
   });
 
   test("with PROXY_SECRET_KEY says what to do, changes nothing, and what it says works", async () => {

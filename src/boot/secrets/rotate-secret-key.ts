@@ -1,4 +1,4 @@
-import { linkSync, renameSync } from "node:fs";
+import { linkSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { formatInstant, type Clock, type InstantUs } from "#kernel/clock.ts";
 import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
@@ -12,8 +12,8 @@ import { syncFolderNow } from "#storage/files/sync-folder.ts";
 import { requireInstallation } from "#boot/folder/data-dir.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
-import { createSecret } from "./secret-file.ts";
-import { findNextSecretKey, loadKeyring, requireSecretKey, toNextPath } from "./secret-key.ts";
+import { replaceSecret } from "./secret-file.ts";
+import { findNextSecretKey, loadKeyring, toNextPath } from "./secret-key.ts";
 
 export interface RotatedSecretKey extends Rotation {
   /** The file that holds the new key. */
@@ -40,29 +40,65 @@ export async function rotateSecretKey(
       `The secret key comes from PROXY_SECRET_KEY: stop the server, write the variable's value into ${path} (mode 0600), unset it, run this again, set it to what the file holds then, and remove the file.`,
     );
   }
-  finishRotation(config, clock.nowUs());
-  const secrets = loadKeyring(config, ids);
-  const nextPath = toNextPath(config);
-  // One that an earlier rotation left behind was never in use, and serves as well: a file that is there is not replaced,
-  // so that of two rotations at once neither loses the key that the other has put into the catalog.
-  const text = createSecret(nextPath, Buffer.from(ids.randomBytes(SECRET_KEY_BYTES)).toString("base64"), ids);
-  const next = createSecretBox(requireSecretKey(text, nextPath));
-  const { dataDir, databasePath } = config;
-  const rotation = await engine.rotateSecret({
-    dataDir,
-    databasePath,
-    secrets,
-    clock,
-    log,
-    next,
-    revokesKeys,
-  });
-  return { ...rotation, path, formerPath: putNextInPlace(config, clock.nowUs()) };
+  const lock = engine.lock.tryTakeRotation(config.dataDir);
+  if (lock === null) {
+    throw new SetupError(
+      "failure",
+      "Another command rotates the secret key at this moment: nothing was changed by this one.",
+    );
+  }
+  try {
+    if (findNextSecretKey(config) !== null) putNextInPlace(config, clock.nowUs());
+    const rotation = await rotateToNew(config, { clock, ids, log, revokesKeys });
+    return { ...rotation, path, formerPath: putNextInPlace(config, clock.nowUs()) };
+  } finally {
+    lock.release();
+  }
 }
 
-/** Puts the next key in its place when a rotation was cut off right before that. */
+interface Rotating {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly revokesKeys: boolean;
+}
+
+/** With the lock, so that the next key's file is this process's alone. */
+async function rotateToNew(config: Config, { clock, ids, log, revokesKeys }: Rotating): Promise<Rotation> {
+  const { dataDir, databasePath } = config;
+  const secrets = loadKeyring(config, ids);
+  const secret = ids.randomBytes(SECRET_KEY_BYTES);
+  const next = createSecretBox(secret);
+  // One that a rotation left behind when it was cut off may have been copied with the folder since: it is not taken.
+  replaceSecret(toNextPath(config), Buffer.from(secret).toString("base64"), ids);
+  try {
+    return await engine.rotateSecret({ dataDir, databasePath, secrets, clock, log, next, revokesKeys });
+  } catch (cause) {
+    removeUnusedNext(config);
+    throw cause;
+  }
+}
+
+/** Where the catalog cannot be read, nobody knows whether it has that key: the file stays. */
+function removeUnusedNext(config: Config): void {
+  try {
+    if (findNextSecretKey(config) === null) rmSync(toNextPath(config), { force: true });
+  } catch {
+    // What stopped the rotation is told; a next rotation does not take the key.
+  }
+}
+
+/** Puts the next key in its place when a rotation was cut off right before that. One that is still under way does so itself. */
 export function finishRotation(config: Config, nowUs: InstantUs): void {
-  if (config.secretKey === null && findNextSecretKey(config) !== null) putNextInPlace(config, nowUs);
+  if (config.secretKey !== null || findNextSecretKey(config) === null) return;
+  const lock = engine.lock.tryTakeRotation(config.dataDir);
+  if (lock === null) return;
+  try {
+    // Looked at again: a rotation may have ended meanwhile.
+    if (findNextSecretKey(config) !== null) putNextInPlace(config, nowUs);
+  } finally {
+    lock.release();
+  }
 }
 
 /** The former key stays beside it, for backups from before. */
@@ -72,17 +108,12 @@ function putNextInPlace(config: Config, nowUs: InstantUs): string {
   const stamp = formatInstant(nowUs).replaceAll(/[-:]/g, "");
   const formerPath = `${path}.until-${stamp}`;
   // The former key may be gone: the new one goes to its place all the same.
-  unlessMissing(() => linkSync(path, formerPath));
-  // Another process that met the same state may have been quicker.
-  unlessMissing(() => renameSync(toNextPath(config), path));
-  syncFolderNow(config.dataDir);
-  return formerPath;
-}
-
-function unlessMissing(step: () => void): void {
   try {
-    step();
+    linkSync(path, formerPath);
   } catch (cause) {
     if (systemCode(cause) !== "ENOENT") throw cause;
   }
+  renameSync(toNextPath(config), path);
+  syncFolderNow(config.dataDir);
+  return formerPath;
 }

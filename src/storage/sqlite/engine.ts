@@ -6,7 +6,13 @@ import { findSegments } from "#storage/ledger/journal/segments.ts";
 import { openCatalogDatabase, type CatalogDatabase } from "./catalog/catalog-database.ts";
 import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
 import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
-import { isDataFolderLocked, lockDataFolder, toLockPath, tryLockDataFolder } from "./file/folder-lock.ts";
+import {
+  isDataFolderLocked,
+  lockDataFolder,
+  toLockPath,
+  tryLockDataFolder,
+  tryLockRotation,
+} from "./file/folder-lock.ts";
 import { isDamage, withSetupErrors } from "./file/open.ts";
 import { requireIntact } from "./file/reader.ts";
 import { hasUsageDatabase, inspectUsage } from "./ledger/file/inspect.ts";
@@ -44,6 +50,7 @@ export const sqliteEngine: StorageEngine = {
   lock: {
     take: lockDataFolder,
     tryTake: tryLockDataFolder,
+    tryTakeRotation: tryLockRotation,
     isTaken: isDataFolderLocked,
     toPath: toLockPath,
   },

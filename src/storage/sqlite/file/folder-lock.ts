@@ -51,7 +51,16 @@ export function lockDataFolder(dataDir: string): ServerLock {
 
 /** Takes the lock of the folder; null when another process holds it. */
 export function tryLockDataFolder(dataDir: string): FolderLock | null {
-  const database = takeLock(toLockPath(dataDir));
+  return tryLock(toLockPath(dataDir));
+}
+
+/** Two rotations of the secret key at once would write one `secret.key.next`, and lose the key that the catalog has. */
+export function tryLockRotation(dataDir: string): FolderLock | null {
+  return tryLock(join(dataDir, "rotating.lock"));
+}
+
+function tryLock(path: string): FolderLock | null {
+  const database = takeLock(path);
   return database === null ? null : { release: () => database.close() };
 }
 
