@@ -115,6 +115,7 @@ describe("the executable on its own", () => {
         "ui",
         "contrib/build",
         "build.ts",
+        "bun.lock",
         "package.json",
         "tsconfig.json",
         "bunfig.toml",

@@ -29,12 +29,16 @@ describe("each exchange is counted once, under the outcome of its event", () => 
   });
 
   test("when its stream breaks off", async () => {
+    // A reset right behind it may take the first chunk with it.
+    const answered = Promise.withResolvers<void>();
     const { proxy } = await startPair(async (call) => {
       await call.beginStream();
       await call.sendChunk('data: {"choices":[]}\n\n');
+      await answered.promise;
       call.reset();
     });
     const response = await proxy.post({ model: ALIAS, stream: true });
+    answered.resolve();
     await response.text().catch(() => "broken");
     expect((await proxy.onlyEvent()).outcome).toBe("unreachable");
     expect(counted(proxy)).toEqual({ unreachable: 1 });

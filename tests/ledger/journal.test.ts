@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import {
   chmodSync,
   fstatSync,
@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   statfsSync,
   writeFileSync,
   writeSync,
@@ -14,7 +15,11 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
+import { countDamagedLines } from "#storage/ledger/journal/journal-check.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
+import { SegmentFile } from "#storage/ledger/journal/segment-file.ts";
+import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
+import { measureSegments, segmentPath, type JournalPosition } from "#storage/ledger/journal/segments.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { checkLedger } from "../support/invariants.ts";
 import { createRecorder } from "#usage/recorder.ts";
@@ -299,6 +304,16 @@ describe("a turn of the event loop", () => {
   });
 });
 
+function readFrom(reader: SegmentReader, from: JournalPosition) {
+  let [next, text, hasMore] = [from, "", true];
+  while (hasMore) {
+    const chunk = reader.read(next);
+    text += chunk.lines.toString();
+    ({ next, hasMore } = chunk);
+  }
+  return { text, next };
+}
+
 describe("segments", () => {
   test("follow one another at a size, and no line is cut in two", async () => {
     counter += 1;
@@ -326,6 +341,57 @@ describe("segments", () => {
       const text = readFileSync(join(directory, name), "utf8");
       expect(text).toBe(line.toString().repeat(text.length / line.toString().length));
     }
+  });
+
+  test("follow one another also when the disk does not take back what was reserved, and no later line is lost", async () => {
+    counter += 1;
+    const directory = join(folder, String(counter));
+    mkdirSync(directory);
+    const { log, lines: said } = createTestLog();
+    const journal = new Journal({
+      directory,
+      firstSegment: 1,
+      log,
+      onWritten: () => {},
+      segmentBytesMax: 500,
+    });
+    const trim = spyOn(SegmentFile.prototype, "trim").mockImplementationOnce(() => {
+      throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+    });
+    const line = toBeginLine(1, SUBJECT).toString();
+    const begin = { segment: 1, offsetBytes: 0 };
+    const reader = new SegmentReader(directory);
+    let [at, text] = [begin, ""];
+    const readOn = () => {
+      const read = readFrom(reader, at);
+      at = read.next;
+      text += read.text;
+    };
+    try {
+      for (let index = 0; index < 20; index += 1) {
+        append(journal, Buffer.from(line));
+        await journal.written();
+        readOn();
+      }
+      await journal.close();
+      readOn();
+    } finally {
+      trim.mockRestore();
+      reader.close();
+    }
+    expect(text).toBe(line.repeat(20));
+    expect(readdirSync(directory).length).toBeGreaterThan(3);
+    expect(said).toEqual([expect.stringContaining("a change of segment was not complete")]);
+
+    // As a next run reads it: from the beginning on, or from where the lines of the first segment end.
+    expect(statSync(segmentPath(directory, 1)).size).toBeGreaterThan(1024 * 1024);
+    const offsetBytes = measureSegments(directory).get(1) ?? 0;
+    for (const from of [begin, { segment: 1, offsetBytes }]) {
+      const next = new SegmentReader(directory);
+      expect(readFrom(next, from).text).toBe(line.repeat(20 - from.offsetBytes / line.length));
+      next.close();
+    }
+    expect(countDamagedLines(directory, begin)).toBe(0);
   });
 
   test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(

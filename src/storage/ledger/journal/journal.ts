@@ -235,15 +235,15 @@ export class Journal implements UsageJournal {
   #rotate(): void {
     try {
       const path = segmentPath(this.#options.directory, this.#segment + 1);
-      const file = SegmentFile.makeWithRoom(path, this.#options.write);
-      this.#file.trim();
-      this.#sync.retire(this.#file);
-      this.#file = file;
+      const former = this.#file;
+      this.#file = SegmentFile.makeWithRoom(path, this.#options.write);
       this.#segment += 1;
       this.#beginStretch();
+      this.#sync.retire(former);
+      // Last: readers leave the former one for good once the next is there, and bear the zeros at its end.
+      former.trim();
     } catch (cause) {
-      // The present segment goes on; asked again after as many bytes as a retry is worth.
-      this.#options.log.warn("usage journal: no new segment", describeCause(cause));
+      this.#options.log.warn("usage journal: a change of segment was not complete", describeCause(cause));
     }
     this.#rotateAtBytes = this.#file.sizeBytes + this.#segmentBytesMax;
   }
