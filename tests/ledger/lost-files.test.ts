@@ -75,6 +75,8 @@ describe("a second server that starts because the lock file was removed", () => 
             return cause;
           }
           await second.record(1);
+          // Requests come from sockets: what is recorded in microtasks alone leaves no turn for the watch.
+          await new Promise((resolve) => setImmediate(resolve));
         }
       })();
       expect(refusal).toMatchObject({ code: "internal_error" });
