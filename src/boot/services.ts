@@ -118,7 +118,7 @@ export async function openServices(
     superseded: storage.superseded,
     close() {
       loopLag.stop();
-      // Of the server that has the folder now.
+      // The address in the folder is that of the server which has taken over.
       if (!isSuperseded) removeServingAddress(config.dataDir);
       return storage.close();
     },

@@ -77,7 +77,7 @@ SHORT_ESCAPES[0x6e] = 0x0a; // n
 SHORT_ESCAPES[0x72] = 0x0d; // r
 SHORT_ESCAPES[0x74] = 0x09; // t
 
-/** Of a hexadecimal digit: the low four bits of a letter are one less its place in the alphabet. */
+/** The value of a hexadecimal digit. The low four bits of a letter are its place in the alphabet: A is 1, and stands for 10. */
 function toHexValue(digit: number): number {
   return digit <= 0x39 ? digit - 0x30 : (digit & 0x0f) + 9;
 }

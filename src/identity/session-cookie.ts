@@ -11,7 +11,7 @@ export interface SessionCookie {
   readonly token: string;
   /** At sign-in, for a reader's eyes; the role in force is the principal's, read from the store at each request. */
   readonly role: Role;
-  /** Of the password that made the session; null when it was made otherwise. */
+  /** A keyed hash of the password that made the session; null when it was made otherwise. */
   readonly passwordPrint: string | null;
 }
 

@@ -2,7 +2,7 @@
 export interface LedgerGauges {
   /** Files of the data folder that were removed or replaced while the server had them open, since it started. */
   readonly filesLost: number;
-  /** Of those, how many are not back under their name. */
+  /** Files that were removed or replaced and are not back under their name. */
   readonly filesMissing: number;
   /** What waits in memory because the disk refuses it. */
   readonly journalPendingBytes: number;

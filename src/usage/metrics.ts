@@ -25,7 +25,7 @@ export interface RequestSeries {
   readonly requests: { readonly [outcome in Outcome]: number };
   /** From arrival to the end, summed over all outcomes. */
   readonly durationUs: number;
-  /** Of the requests that are `ok`, those whose answer told no usage. */
+  /** Requests that ended `ok` and whose answer told no usage. */
   readonly unmeteredCount: number;
 }
 

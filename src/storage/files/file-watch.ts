@@ -36,7 +36,7 @@ export class FileWatch {
     return this.#lossCount;
   }
 
-  /** Of those, how many are not back. */
+  /** Lost files that are not back under their name. */
   get missingCount(): number {
     return this.#lost.size;
   }

@@ -1,7 +1,7 @@
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { SegmentFile } from "./segment-file.ts";
 
-/** Of what is reserved on the disk, so much is kept for the ends of requests that are under way: some 8,000. */
+/** The part of the reserved room that is kept for the ends of requests under way: some 8,000. */
 const ENDS_BYTES_MIN = 512 * 1024;
 
 export interface ReservationOptions {

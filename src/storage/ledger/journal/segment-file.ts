@@ -47,7 +47,7 @@ export class SegmentFile {
     }
   }
 
-  /** Of the lines alone. */
+  /** The size of the lines alone, without the room ahead of them. */
   get sizeBytes(): number {
     return this.#sizeBytes;
   }

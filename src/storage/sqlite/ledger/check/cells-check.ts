@@ -35,7 +35,7 @@ export function findCellDifferences(database: Database, { expected, period, enco
   return { rows: differing + sums.size, expected: requests, stored };
 }
 
-/** Of fractions the last digits depend on the order of the additions. */
+/** The last digits of a sum of fractions depend on the order of the additions. */
 function isSame(left: number | string, right: number | undefined): boolean {
   if (left === right) return true;
   return (

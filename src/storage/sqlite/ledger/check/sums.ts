@@ -55,7 +55,7 @@ export interface Sides {
   readonly measures: readonly string[];
   /** SQL with all of these columns, one row for each key; it takes the values as `?1` and so on. */
   readonly expected: string;
-  /** The same, over a table with an index by the keys where there are many: each of the others is looked up in it. */
+  /** SQL with the same columns, over a table with an index by the keys where there are many: each row of `expected` is looked up in it. */
   readonly stored: string;
 }
 

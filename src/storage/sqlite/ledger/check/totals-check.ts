@@ -26,7 +26,7 @@ export interface TotalsCheckOptions {
 
 export interface TotalsChecked {
   readonly events: number;
-  /** Of those before it, rows were removed: only totals are compared with totals. */
+  /** Rows of earlier events were removed: before it, only totals are compared with totals. */
   readonly rowsFromUs: number;
 }
 

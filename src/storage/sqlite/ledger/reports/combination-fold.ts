@@ -20,7 +20,7 @@ export interface CombinationFold {
   readonly keptOf: Int32Array;
   /** By the combination's id, also of those that keep to themselves: its group among the rest, above every id. */
   readonly coarseOf: Int32Array;
-  /** Of combinations that keep to themselves, and of groups. */
+  /** The subjects of combinations that keep to themselves, and of groups. */
   toSubjects(groups: readonly number[]): readonly ReportSubject[];
 }
 
@@ -70,7 +70,7 @@ function countUses(database: Database, sources: readonly MeasureSource[]): Float
   return uses;
 }
 
-/** Of equals the oldest. */
+/** Where several are used equally often, the oldest are chosen. */
 function chooseMostUsed(uses: Float64Array, keptMax: number): Int32Array {
   const kept = new Int32Array(uses.length).fill(NOT_CHOSEN);
   const least = uses.toSorted().at(-keptMax) ?? 0;

@@ -33,7 +33,7 @@ export function readErrorsParts(
 }
 
 /**
- * The same of the most used combinations; the rest are put together, and what upstreams call their errors with them, which is
+ * The parts of the most used combinations; the rest are put together, and what upstreams call their errors with them, which is
  * as free as a tag. At most `sumsMax` parts but for the few that are put together.
  */
 export function readFoldedErrorsParts(
