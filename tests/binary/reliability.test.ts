@@ -376,11 +376,11 @@ describe("a process that may open 64 files", () => {
       }
       expect(await well.text()).toBe(COMPLETION);
       const unreachable = answers.filter((answer) => answer.startsWith("HTTP/1.1 502"));
-      const counts = countBy(await events(server, upstream.requests.length + unreachable.length));
-      expect(counts["unreachable"] ?? 0).toBeGreaterThanOrEqual(unreachable.length);
-      expect((counts["ok"] ?? 0) + (counts["cancelled"] ?? 0)).toBeGreaterThanOrEqual(
-        upstream.requests.length,
-      );
+      // The crowd's last requests may reach the upstream, and the log, after the one that was well.
+      const isRecorded = (counts: Record<string, number>) =>
+        (counts["unreachable"] ?? 0) >= unreachable.length &&
+        (counts["ok"] ?? 0) + (counts["cancelled"] ?? 0) >= upstream.requests.length;
+      while (!isRecorded(countBy(await events(server, 0)))) await turn();
       expect(server.output()).not.toMatch(/uncaught|unhandled/);
       expect(await server.stop()).toBe(0);
       checkLedger(installation.dataDir, { isAtRest: true });
