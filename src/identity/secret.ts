@@ -2,6 +2,9 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 
+/** Who sets the terms of a key or a relay token: an admin, or its owner within what an admin has set. */
+export const TERM_SETTERS = ["owner", "admin"] as const;
+
 /** An API key or a relay token as it is kept (specification, section 2.7): its plaintext is shown once and never stored. */
 export interface OwnedSecret {
   readonly id: string;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startApp } from "../support/app.ts";
@@ -30,7 +31,7 @@ describe("lockport backup", () => {
     expect(view).toMatchObject({
       file,
       has_secret_key: false,
-      catalog_schema: "0000_catalog",
+      catalog_schema: CATALOG_MIGRATIONS.at(-1)?.name,
       usage_schema: null,
     });
     expect(view.parts.map(({ name }: { name: string }) => name)).toEqual(["catalog.db"]);

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { TERM_SETTERS } from "#identity/secret.ts";
 import type { Unit } from "#kernel/units.ts";
 import {
   blob,
@@ -146,44 +147,43 @@ export const principals = sqliteTable(
   ],
 );
 
-export const apiKeys = sqliteTable(
-  "api_keys",
-  {
-    id: text("id").primaryKey(),
-    principalId: text("principal_id")
-      .notNull()
-      .references(() => principals.id, { onDelete: "cascade" }),
-    /** Keyed HMAC-SHA256 of the plaintext, which is stored nowhere. */
-    hash: text("hash").notNull().unique(),
-    suffix: text("suffix").notNull(),
-    label: text("label").notNull(),
-    createdAtUs: integer("created_at_us").notNull(),
-  },
-  (table) => [
-    index("api_keys_by_principal").on(table.principalId, table.createdAtUs, table.id),
-    index("api_keys_by_creation").on(table.createdAtUs, table.id),
-  ],
-);
+export const apiKeys = secretTable("api_keys");
 
 /** Like the keys, but they open nothing except the relay path (specification, section 5). */
-export const relayTokens = sqliteTable(
-  "relay_tokens",
-  {
-    id: text("id").primaryKey(),
-    principalId: text("principal_id")
-      .notNull()
-      .references(() => principals.id, { onDelete: "cascade" }),
-    /** Keyed HMAC-SHA256 of the plaintext, which is stored nowhere. */
-    hash: text("hash").notNull().unique(),
-    suffix: text("suffix").notNull(),
-    label: text("label").notNull(),
-    createdAtUs: integer("created_at_us").notNull(),
-  },
-  (table) => [
-    index("relay_tokens_by_principal").on(table.principalId, table.createdAtUs, table.id),
-    index("relay_tokens_by_creation").on(table.createdAtUs, table.id),
-  ],
-);
+export const relayTokens = secretTable("relay_tokens");
+
+function secretTable(name: string) {
+  return sqliteTable(
+    name,
+    {
+      id: text("id").primaryKey(),
+      principalId: text("principal_id")
+        .notNull()
+        .references(() => principals.id, { onDelete: "cascade" }),
+      /** Keyed HMAC-SHA256 of the plaintext, which is stored nowhere. */
+      hash: text("hash").notNull().unique(),
+      suffix: text("suffix").notNull(),
+      label: text("label").notNull(),
+      createdAtUs: integer("created_at_us").notNull(),
+      // Terms, null where none is set: nullable columns without a CHECK are added to a table without rebuilding it.
+      expiresAtUs: integer("expires_at_us"),
+      /** JSON array of aliases. */
+      models: text("models"),
+      /** Whose pause it is. */
+      pausedBy: text("paused_by", { enum: TERM_SETTERS }),
+      /** What an admin has set: the terms that its owner sets stay within. */
+      adminExpiresAtUs: integer("admin_expires_at_us"),
+      adminModels: text("admin_models"),
+      /** Hash of the plaintext before the last rotation, and until when that is good. */
+      formerHash: text("former_hash").unique(),
+      formerUntilUs: integer("former_until_us"),
+    },
+    (table) => [
+      index(`${name}_by_principal`).on(table.principalId, table.createdAtUs, table.id),
+      index(`${name}_by_creation`).on(table.createdAtUs, table.id),
+    ],
+  );
+}
 
 /** An account at an identity provider; a principal that never signed in by one has no row. */
 export const oidcSubjects = sqliteTable(

@@ -1,13 +1,13 @@
 import { eq, sql } from "drizzle-orm";
 import type { FoundSecret } from "#identity/store.ts";
 import type { Connection } from "./connection.ts";
-import { apiKeys, principals, relayTokens } from "./schema.ts";
+import { type apiKeys, principals } from "./schema.ts";
 
 /** Secrets of a table remembered at once; the oldest is forgotten first. Only those that exist are, so guessing cannot fill it. */
 export const REMEMBERED_SECRETS_MAX = 10_000;
 
 /** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
-export type SecretTable = typeof apiKeys | typeof relayTokens;
+export type SecretTable = typeof apiKeys;
 
 /** A secret as the domain sees it: its hash is looked for, never handed out. */
 export function toPublicColumns({ id, principalId, suffix, label, createdAtUs }: SecretTable) {

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { SetupError } from "#kernel/errors.ts";
+import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { makeSchemaEarlier } from "../support/later-schema.ts";
+import { createSqliteEngine } from "./engines/sqlite.ts";
+import { PAGE, START_US } from "./support.ts";
+
+/** What an executable of the first schema has left: a principal with a key and a relay token. */
+const ROWS = `
+  INSERT INTO principals VALUES ('principal-ann', 'ann', 'user', 'member', 1, ${START_US});
+  INSERT INTO api_keys VALUES ('key-one', 'principal-ann', 'hash-key', 'abcd', 'laptop', ${START_US});
+  INSERT INTO relay_tokens VALUES ('token-one', 'principal-ann', 'hash-token', 'wxyz', 'editor', ${START_US});
+`;
+
+test("keys and relay tokens of the first schema are found as they were, and a copy of the file before it stays", async () => {
+  await using engine = createSqliteEngine();
+  {
+    using _ = makeSchemaEarlier(1);
+    await (await engine.open()).close();
+    engine.openRaw().run(ROWS);
+  }
+  const { identity } = await engine.open();
+  const key = { id: "key-one", principalId: "principal-ann", suffix: "abcd", label: "laptop" };
+  expect(await identity.keys.findByHash("hash-key")).toMatchObject({
+    secret: key,
+    principal: { name: "ann" },
+  });
+  expect(await identity.relayTokens.findByHash("hash-token")).toMatchObject({ secret: { id: "token-one" } });
+  expect(await identity.keys.list({}, PAGE)).toMatchObject({ rows: [key], total: 1 });
+  expect(existsSync(`${engine.path}.before-${CATALOG_MIGRATIONS[1]?.name}`)).toBe(true);
+});
+
+test("an executable of the first schema refuses a catalog of this one, and leaves it as it is", async () => {
+  await using engine = createSqliteEngine();
+  await (await engine.open()).close();
+  const raw = engine.openRaw();
+  const schema = () => raw.query("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+  const before = schema();
+  {
+    using _ = makeSchemaEarlier(1);
+    const cause: unknown = await engine.open().catch((thrown: unknown) => thrown);
+    expect(cause).toBeInstanceOf(SetupError);
+    expect(cause).toMatchObject({ kind: "configuration" });
+    expect(String(cause)).toContain("was made by a newer version: start that version, or restore a backup");
+  }
+  expect(schema()).toEqual(before);
+});
