@@ -1,29 +1,18 @@
-import { describeCause, type Log, type LogFields } from "#kernel/log.ts";
+import { describeCause, type LogFields } from "#kernel/log.ts";
 import { LineBuffer } from "#usage/line-buffer.ts";
 import type { UsageJournal } from "#usage/recorder.ts";
+import { CurrentSegment, type CurrentSegmentOptions } from "./current-segment.ts";
 import { JournalSync } from "./journal-sync.ts";
-import { Reservation } from "./reservation.ts";
-import { SegmentFile, type WriteAt } from "./segment-file.ts";
-import { segmentPath } from "./segments.ts";
 
-/** A segment that has grown past this is followed by a new one. */
-export const SEGMENT_BYTES_MAX = 8 * 1024 * 1024;
-/** Numbers of lines are given anew after so much, so that a damaged block of a disk costs no more of a segment than this. */
-const STRETCH_BYTES_MAX = 4 * 1024 * 1024;
 /** One write takes at most so many begins and ends, which bounds the requests that go upstream at one moment. The next line begins another turn. */
 const TURN_APPENDS_MAX = 64;
 /** Lines grow with the path of a request, 16 KiB at most. */
 const TURN_BYTES_MAX = 64 * 1024;
 const RETRY_INTERVAL_MS = 100;
-export interface JournalOptions {
-  readonly directory: string;
-  readonly firstSegment: number;
-  readonly log: Log;
+
+export interface JournalOptions extends Omit<CurrentSegmentOptions, "onRetired"> {
   /** Called after each write that reached the file, with the segment it is in and its size. */
   readonly onWritten: (segment: number, sizeBytes: number) => void;
-  readonly segmentBytesMax?: number;
-  /** Replaced by tests that need a disk that fails. */
-  readonly write?: WriteAt | undefined;
 }
 
 /** What has been appended since the last write. Its promises are made for the first that asks. */
@@ -45,12 +34,7 @@ const HANDED_OVER = Promise.resolve();
 export class Journal implements UsageJournal {
   readonly #options: JournalOptions;
   readonly #sync: JournalSync;
-  readonly #reservation: Reservation;
-  #segment: number;
-  #file: SegmentFile;
-  #rotateAtBytes: number;
-  #stretch = 0;
-  #stretchEndBytes = STRETCH_BYTES_MAX;
+  readonly #segment: CurrentSegment;
   readonly lines = new LineBuffer(TURN_BYTES_MAX * 2);
   #turn: Turn | null = null;
   #failure: LogFields = {};
@@ -62,19 +46,15 @@ export class Journal implements UsageJournal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    this.#segment = options.firstSegment;
-    this.#rotateAtBytes = this.#segmentBytesMax;
-    this.#file = new SegmentFile(segmentPath(options.directory, this.#segment), options.write);
-    this.#reservation = new Reservation({ findFile: () => this.#file, log: options.log });
-    this.#reservation.renew();
+    this.#segment = new CurrentSegment({ ...options, onRetired: (file) => this.#sync.retire(file) });
     this.#sync = new JournalSync({
       directory: options.directory,
       log: options.log,
-      findFile: () => this.#file,
+      findFile: () => this.#segment.file,
       hasPending: () => this.lines.sizeBytes > 0,
       // A later success would not prove anything about these pages (the kernel may have dropped them), so a new file follows.
       onRefused: () => {
-        if (this.#retryTimer === null && this.#flush()) this.#rotate();
+        if (this.#retryTimer === null && this.#flush()) this.#segment.rotate();
       },
     });
   }
@@ -82,7 +62,7 @@ export class Journal implements UsageJournal {
   /** True while a request that began now might end without a place on the disk for its lines. */
   get isFull(): boolean {
     if (this.#isSuperseded || this.#retryTimer !== null) return true;
-    return this.#reservation.isShort();
+    return this.#segment.isShort();
   }
 
   /** What waits in memory because the disk refuses it. */
@@ -92,11 +72,11 @@ export class Journal implements UsageJournal {
 
   /** What the disk has promised to take. */
   get reservedBytes(): number {
-    return this.#file.reservedBytes;
+    return this.#segment.file.reservedBytes;
   }
 
   get stretch(): number {
-    return this.#stretch;
+    return this.#segment.stretch;
   }
 
   appended(): void {
@@ -128,15 +108,14 @@ export class Journal implements UsageJournal {
 
   /** Whether the lines are in the file under their segment's name. */
   isInPlace(): boolean {
-    return this.#file.isInPlace();
+    return this.#segment.file.isInPlace();
   }
 
   /** Puts the lines of the present segment back under its name. Throws what the file system does. */
   putBack(): void {
-    const file = this.#file.putBack();
-    this.#sync.retire(this.#file);
-    this.#file = file;
-    this.#reservation.renew();
+    this.#segment.putBack();
+    // The copy is as little on the disk as lines that have just been written.
+    this.#sync.touch();
     this.#sync.start();
   }
 
@@ -155,12 +134,7 @@ export class Journal implements UsageJournal {
     await this.stored();
     await this.#sync.close();
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
-    this.#file.trim();
-    this.#file.close();
-  }
-
-  get #segmentBytesMax(): number {
-    return this.#options.segmentBytesMax ?? SEGMENT_BYTES_MAX;
+    this.#segment.close();
   }
 
   /** Its microtask runs behind those that were on their way already: behind the same step of all that go together. */
@@ -191,23 +165,15 @@ export class Journal implements UsageJournal {
     this.lines.drop(this.#tryWrite(bytes.subarray(0, sizeBytes)));
     if (this.lines.sizeBytes > 0) return false;
     // Afterwards, so that the next lines are encoded for the segment that they go to.
-    const { sizeBytes: writtenBytes } = this.#file;
-    if (writtenBytes >= this.#rotateAtBytes) this.#rotate();
-    else if (writtenBytes >= this.#stretchEndBytes) this.#beginStretch();
-    this.#reservation.renew();
+    this.#segment.endLines();
     return true;
-  }
-
-  #beginStretch(): void {
-    this.#stretch += 1;
-    this.#stretchEndBytes = this.#file.sizeBytes + STRETCH_BYTES_MAX;
   }
 
   #tryWrite(bytes: Uint8Array): number {
     try {
-      const taken = this.#file.append(bytes);
+      const taken = this.#segment.file.append(bytes);
       this.#sync.touch();
-      this.#options.onWritten(this.#segment, taken);
+      this.#options.onWritten(this.#segment.number, taken);
       return taken;
     } catch (cause) {
       this.#failure = describeCause(cause);
@@ -229,22 +195,5 @@ export class Journal implements UsageJournal {
     this.#options.log.info("usage journal: the disk takes writes again");
     for (const resolve of this.#storedWaiters.splice(0)) resolve();
     this.#sync.startForWaiters();
-  }
-
-  /** Only between two lines, and only when nothing waits: the reader takes a following segment as proof of that. */
-  #rotate(): void {
-    try {
-      const path = segmentPath(this.#options.directory, this.#segment + 1);
-      const former = this.#file;
-      this.#file = SegmentFile.makeWithRoom(path, this.#options.write);
-      this.#segment += 1;
-      this.#beginStretch();
-      this.#sync.retire(former);
-      // Last: readers leave the former one for good once the next is there, and bear the zeros at its end.
-      former.trim();
-    } catch (cause) {
-      this.#options.log.warn("usage journal: a change of segment was not complete", describeCause(cause));
-    }
-    this.#rotateAtBytes = this.#file.sizeBytes + this.#segmentBytesMax;
   }
 }

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import { makePrivateFolder, openPrivateFile } from "#storage/files/private-file.ts";
 import { putAside } from "#storage/files/put-aside.ts";
+import { UNFINISHED } from "./segments.ts";
 
 /** Room that a segment has on the disk ahead of its lines: what some 10,000 requests use. */
 const RESERVED_BYTES_MIN = 1024 * 1024;
@@ -34,15 +35,28 @@ export class SegmentFile {
     this.fd = openPrivateFile(path, "wx+");
   }
 
-  /** As the constructor, and there is no file when the disk has no room to reserve. */
+  /**
+   * As the constructor, and the file gets its name only once its room is reserved: readers take a name for the end of the
+   * segment before, which goes on when the disk has no room for another.
+   */
   static makeWithRoom(path: string, write?: WriteAt): SegmentFile {
-    const file = new SegmentFile(path, write);
+    // A rename would replace what another server has begun there.
+    if (existsSync(path)) throw new Error("a segment of this number is there already");
+    return SegmentFile.#make(path, write, (file) => file.reserve());
+  }
+
+  /** Makes a file under a name of its own, and moves it to its path once `fill` is done. */
+  static #make(path: string, write: WriteAt | undefined, fill: (file: SegmentFile) => void): SegmentFile {
+    const unfinished = `${path}${UNFINISHED}`;
+    rmSync(unfinished, { force: true });
+    const file = new SegmentFile(unfinished, write, path);
     try {
-      file.reserve();
+      fill(file);
+      renameSync(unfinished, path);
       return file;
     } catch (cause) {
       file.close();
-      rmSync(path, { force: true });
+      rmSync(unfinished, { force: true });
       throw cause;
     }
   }
@@ -83,20 +97,12 @@ export class SegmentFile {
   putBack(): SegmentFile {
     const folder = dirname(this.path);
     if (!existsSync(folder)) makePrivateFolder(folder);
-    const unfinished = `${this.path}.unfinished`;
-    rmSync(unfinished, { force: true });
-    const copy = new SegmentFile(unfinished, this.#write, this.path);
-    try {
-      const lines = Buffer.alloc(this.#sizeBytes);
-      readSync(this.fd, lines, 0, lines.length, 0);
+    const lines = Buffer.alloc(this.#sizeBytes);
+    readSync(this.fd, lines, 0, lines.length, 0);
+    return SegmentFile.#make(this.path, this.#write, (copy) => {
       for (let at = 0; at < lines.length;) at += copy.append(lines.subarray(at));
       putAside(this.path);
-      renameSync(unfinished, this.path);
-      return copy;
-    } catch (cause) {
-      copy.close();
-      throw cause;
-    }
+    });
   }
 
   /** Gives back what is reserved: no more lines come. */
@@ -107,5 +113,14 @@ export class SegmentFile {
 
   close(): void {
     closeSync(this.fd);
+  }
+
+  /** Gives back what is reserved and closes the file, also when that fails; throws what the file system does. */
+  finish(): void {
+    try {
+      this.trim();
+    } finally {
+      this.close();
+    }
   }
 }

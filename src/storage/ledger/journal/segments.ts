@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readdirSync, readSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
@@ -13,6 +13,8 @@ export interface JournalPosition {
 /** The byte of room that is reserved for lines to come (`SegmentFile`): no line holds one. */
 export const RESERVED = 0;
 const MEASURED_BYTES = 64 * 1024;
+/** Ends the name of a segment that is being made: it has no lines yet, or those of another one. */
+export const UNFINISHED = ".unfinished";
 const SEGMENT_PATTERN = /^(\d{12})\.journal$/;
 
 export function segmentPath(directory: string, segment: number): string {
@@ -25,6 +27,13 @@ export function ensureJournalFolder(path: string): void {
   if (found === undefined) return makePrivateFolder(path);
   if (found.isDirectory()) return;
   throw new SetupError("configuration", `The journal ${path} is a file, and no folder: move it away.`);
+}
+
+/** Removes what a process that was killed has left of a segment that it made. */
+export function removeUnfinished(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    if (name.endsWith(UNFINISHED)) rmSync(join(directory, name), { force: true });
+  }
 }
 
 /** The numbers of the segments that exist, ascending. */

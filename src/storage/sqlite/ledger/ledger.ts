@@ -20,7 +20,7 @@ import { joinNext } from "#kernel/join-next.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
 import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
-import { ensureJournalFolder, measureSegments } from "#storage/ledger/journal/segments.ts";
+import { ensureJournalFolder, measureSegments, removeUnfinished } from "#storage/ledger/journal/segments.ts";
 import { createStats } from "#storage/ledger/threads/stats.ts";
 import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
 
@@ -83,6 +83,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
     };
     const found = withSetupErrors(journalDirectory, () => {
       ensureJournalFolder(journalDirectory);
+      removeUnfinished(journalDirectory);
       return measureSegments(journalDirectory);
     });
     const backlog = new JournalBacklog(found, committed);
