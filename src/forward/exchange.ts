@@ -152,7 +152,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     }
     const idleMs = resolved.provider.timeoutReadSeconds * 1000;
     const { proxiedBy, credential } = route;
-    const open = { proxiedBy, credential, idleMs, account, cancellation, stalls, ends };
+    const { arrivedAtUs } = input;
+    const open = { proxiedBy, arrivedAtUs, credential, idleMs, account, cancellation, stalls, ends };
     return forward(input, parsed, { route, open });
   }
 

@@ -1,4 +1,6 @@
 import { containsOwnToken } from "#identity/secret.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { eventIdToUuid } from "#kernel/ids.ts";
 
 /**
  * What of a header block crosses the proxy (decisions, "Data plane"). Hop-by-hop fields and those that `Connection`
@@ -164,9 +166,24 @@ export function toProxiedBy(providerName: string, upstreamName: string | null): 
   };
 }
 
+/** How an answer names its request: by the id of its usage event, where there is one. */
+export const REQUEST_ID_HEADER = "x-proxy-request-id";
+
+/** What a proxied response says of its exchange. */
+export interface Proxied {
+  readonly proxiedBy: ProxiedBy;
+  /** The request's id, as its usage event has it. */
+  readonly arrivedAtUs: InstantUs;
+}
+
 /** Makes what an upstream's response passes on the headers of a proxied response (section 1, rule 4, and section 7). */
-export function toCallerHeaders(passed: Headers, status: number, proxiedBy: ProxiedBy): Headers {
+export function toCallerHeaders(
+  passed: Headers,
+  status: number,
+  { proxiedBy, arrivedAtUs }: Proxied,
+): Headers {
   setProxiedBy(passed, proxiedBy);
+  passed.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs));
   if (status >= 400) passed.set("x-proxy-error-source", "upstream");
   // Foreign content on our origin: no sniffing, no scripts, no origin of its own to act from.
   passed.set("x-content-type-options", "nosniff");

@@ -3,7 +3,7 @@ import type { MeterReading } from "#usage/meter.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
 import type { Turns } from "#kernel/turns.ts";
 import type { Account } from "./account.ts";
-import type { ProxiedBy } from "./headers.ts";
+import type { Proxied } from "./headers.ts";
 import type { Metering } from "./metering.ts";
 import type { SlowConsumers } from "./slow-consumers.ts";
 
@@ -21,8 +21,7 @@ export type ForwardResult =
   | { readonly kind: "cancelled" };
 
 /** One exchange between its checks and its end. */
-export interface OpenExchange {
-  readonly proxiedBy: ProxiedBy;
+export interface OpenExchange extends Proxied {
   /** What the provider is called with, if it is ours: an error answer must not repeat it. */
   readonly credential: string | null;
   /** The longest silence of an upstream whose response is passed on. */

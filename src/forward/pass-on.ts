@@ -41,11 +41,11 @@ export async function passOn(
     cancellation.checkCaller();
     cancellation.release();
     await settleWhole(open, metering);
-    return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, null) };
+    return { kind: "responded", response: toCallerResponse(head, open, null) };
   }
   account.firstByte();
   const body = createTee(new PassedOn(open, { reader, first, metering, head }));
-  return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, body) };
+  return { kind: "responded", response: toCallerResponse(head, open, body) };
 }
 
 interface PassedBody {

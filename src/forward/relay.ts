@@ -108,6 +108,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       get proxiedBy() {
         return toProxiedBy(RELAY_PROVIDER, findAsked().model);
       },
+      arrivedAtUs: input.arrivedAtUs,
       // The caller's own goes up, and may come back to it.
       credential: null,
       idleMs,

@@ -51,7 +51,7 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
   cancellation.release();
   await settleWhole(open, metering);
   const body = isFailure(head) ? joinPieces(maskCredential(head, open.credential, [bytes])) : bytes;
-  return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, body) };
+  return { kind: "responded", response: toCallerResponse(head, open, body) };
 }
 
 /** A unary response is buffered until it is complete, so that any failure on the way is a clean 502. */
@@ -90,7 +90,7 @@ async function respondWhole(
   await settleWhole(open, metering);
   const pieces = isFailure(head) ? maskCredential(head, open.credential, held.pieces) : held.pieces;
   const body = counted === null ? joinPieces(pieces) : handOut([...pieces], counted, cancellation);
-  return { kind: "responded", response: toCallerResponse(head, open.proxiedBy, body) };
+  return { kind: "responded", response: toCallerResponse(head, open, body) };
 }
 
 /** Buffered pieces, each of which releases its memory when it has left. What the caller does with them is no longer recorded. */

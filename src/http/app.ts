@@ -1,13 +1,15 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createPeers, type Connections, type ListeningServer } from "#http/door/connections.ts";
-import { toFailureResponse } from "#http/door/envelope.ts";
+import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
 import { createDoor } from "#http/door/door.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
 import { createTransparent, type Transparent } from "#http/ingress/transparent.ts";
 import { createIngress } from "#http/ingress/v1.ts";
 import { createOperation } from "#http/metrics/operation.ts";
+import { createArrivals } from "#kernel/arrivals.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Controllers } from "./controllers.ts";
 import type { AppDeps } from "./deps.ts";
@@ -31,8 +33,10 @@ export function createApp(deps: AppDeps): App {
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
   const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
+  const arrivals = createArrivals(clock);
   const ingress = createIngress({
     clock,
+    arrivals,
     log,
     hosts,
     door,
@@ -42,6 +46,7 @@ export function createApp(deps: AppDeps): App {
   });
   const transparent = createTransparent({
     clock,
+    arrivals,
     log,
     hosts,
     relay: deps.relay,
@@ -60,7 +65,11 @@ export function createApp(deps: AppDeps): App {
     return await elysia.fetch(request);
   };
 
-  const route = async (request: Request, server: ListeningServer | null): Promise<Response> => {
+  const route = async (
+    request: Request,
+    server: ListeningServer | null,
+    arrivedAtUs: InstantUs,
+  ): Promise<Response> => {
     if (transparent.matches(request.url)) return await transparent.serve(request, server, null);
     const url = toRoutableUrl(request.url);
     if (url?.pathname === "/healthz") hosts.checkHealth(request.headers);
@@ -73,17 +82,20 @@ export function createApp(deps: AppDeps): App {
     if (request.method === "GET" && url.pathname === "/metrics") return withOwnHeaders(operation.toMetrics());
     const routable = url.href === request.url ? request : new Request(url.href, request);
     peers.note(routable, () => server?.requestIP(request)?.address ?? null);
-    return withOwnHeaders(await answerWithElysia(routable));
+    const response = withOwnHeaders(await answerWithElysia(routable));
+    const isNamed = response.status >= 400 || isOfDataPlane(url.pathname);
+    return isNamed ? withRequestId(response, arrivedAtUs) : response;
   };
 
   return {
     serve: (endpoint, request, connections) => ingress.serve(endpoint, request, connections),
     relay: transparent.serve,
     async fetch(request, server) {
+      const arrivedAtUs = arrivals.next();
       try {
-        return await route(request, server);
+        return await route(request, server, arrivedAtUs);
       } catch (failure) {
-        return toFailureResponse(failure, request, log);
+        return withRequestId(toFailureResponse(failure, request, log), arrivedAtUs);
       }
     },
   };
@@ -102,6 +114,11 @@ function toRoutableUrl(text: string): URL | null {
   } catch {
     return null;
   }
+}
+
+/** Answers of the data plane behind Elysia: the list of models under both of its paths, and what is refused under `/v1`. */
+function isOfDataPlane(pathname: string): boolean {
+  return pathname === "/models" || pathname.startsWith("/v1/");
 }
 
 /** Nothing that is served here is worth caching, and much of it is for its caller alone. */

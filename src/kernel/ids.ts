@@ -15,14 +15,23 @@ export function createSystemIds(): Ids {
   };
 }
 
+/** What follows the milliseconds, by microsecond. */
+const UUID_ENDS = Array.from(
+  { length: 1000 },
+  (_, micros) => `-7${micros.toString(16).padStart(3, "0")}-8000-000000000000`,
+);
+/** Of the latest millisecond: many events share it, and each answer names its own. */
+let latestStart = { ms: -1, text: "" };
+
 /**
  * The UUIDv7 of a usage event, derived from its microsecond id, which is unique in a ledger: nothing is stored for it.
  * 48 bits of milliseconds, then the microseconds in `rand_a` (RFC 9562, section 6.2, method 3), then a fixed `rand_b` pattern.
  */
 export function eventIdToUuid(eventId: InstantUs): string {
   const ms = Math.floor(eventId / 1000);
-  const micros = eventId - ms * 1000;
-  const time = ms.toString(16).padStart(12, "0");
-  const sub = micros.toString(16).padStart(3, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${sub}-8000-000000000000`;
+  if (ms !== latestStart.ms) {
+    const time = ms.toString(16).padStart(12, "0");
+    latestStart = { ms, text: `${time.slice(0, 8)}-${time.slice(8)}` };
+  }
+  return latestStart.text + (UUID_ENDS[eventId - ms * 1000] ?? "");
 }

@@ -9,6 +9,11 @@ afterEach(stopPairs);
 
 const answer: UpstreamScript = (call) => call.reply({ body: COMPLETION });
 
+const toProxied = (upstreamName: string) => ({
+  proxiedBy: toProxiedBy("p", upstreamName),
+  arrivedAtUs: 0,
+});
+
 describe("request headers", () => {
   test("what belongs to the connection, the caller or the proxy does not go upstream; everything else does, once", async () => {
     const { upstream, proxy } = await startPair(answer);
@@ -150,6 +155,7 @@ describe("response headers", () => {
           "Access-Control-Allow-Credentials: true",
           "X-Proxy-Provider: secret-6",
           "X-Proxy-Error-Source: secret-7",
+          "X-Proxy-Request-Id: secret-10",
           "X-Content-Type-Options: secret-8",
           "Content-Security-Policy: default-src secret-9",
           "X-Request-Id: req_1",
@@ -169,7 +175,7 @@ describe("response headers", () => {
     const lines = head
       .split("\r\n")
       .slice(1)
-      .map((line) => line.toLowerCase())
+      .map((line) => line.toLowerCase().replace(/^(x-proxy-request-id): [0-9a-f-]{36}$/, "$1"))
       .sort();
     expect(lines).toEqual(
       [
@@ -183,6 +189,7 @@ describe("response headers", () => {
         "x-content-type-options: nosniff",
         "x-proxy-model: org/upstream-model",
         "x-proxy-provider: acme",
+        "x-proxy-request-id",
         "x-ratelimit-remaining-tokens: 9",
         "x-request-id: req_1",
       ].sort(),
@@ -191,7 +198,7 @@ describe("response headers", () => {
 
   test("x-proxy-error-source is upstream for a status of 400 and above, and absent below", () => {
     const sourceOf = (status: number) =>
-      toCallerHeaders(new Headers(), status, toProxiedBy("p", "u")).get("x-proxy-error-source");
+      toCallerHeaders(new Headers(), status, toProxied("u")).get("x-proxy-error-source");
     expect([200, 302, 399, 400, 404, 429, 500, 599].map(sourceOf)).toEqual([
       null,
       null,
@@ -202,7 +209,7 @@ describe("response headers", () => {
 
   test("an upstream name is percent-encoded where it is not printable ASCII", () => {
     const modelOf = (upstreamName: string) =>
-      toCallerHeaders(new Headers(), 200, toProxiedBy("p", upstreamName)).get("x-proxy-model");
+      toCallerHeaders(new Headers(), 200, toProxied(upstreamName)).get("x-proxy-model");
     expect(modelOf("org/model:7b@q4 x")).toBe("org/model:7b@q4 x");
     expect(modelOf("modèle-日本")).toBe("mod%C3%A8le-%E6%97%A5%E6%9C%AC");
     expect(modelOf("a\u007fb")).toBe("a%7Fb");
@@ -210,7 +217,7 @@ describe("response headers", () => {
 
   test("blanks at the ends of an upstream name are percent-encoded, since a field value has none there", () => {
     const modelOf = (upstreamName: string) =>
-      toCallerHeaders(new Headers(), 200, toProxiedBy("p", upstreamName)).get("x-proxy-model");
+      toCallerHeaders(new Headers(), 200, toProxied(upstreamName)).get("x-proxy-model");
     expect(modelOf(" lead")).toBe("%20lead");
     expect(modelOf("trail  ")).toBe("trail%20%20");
     expect(modelOf(" a b ")).toBe("%20a b%20");

@@ -4,6 +4,7 @@ import { createRelay } from "#forward/relay.ts";
 import { createShared } from "#forward/shared.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createTransparent, toRelayRoutes } from "#http/ingress/transparent.ts";
+import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
@@ -71,6 +72,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
   const baseUrl = setup.baseUrl ?? `http://127.0.0.1:${upstream.port}`;
   const transparent = createTransparent({
     clock,
+    arrivals: createArrivals(clock),
     log,
     hosts: createHostRule({
       host: "0.0.0.0",

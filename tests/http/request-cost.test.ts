@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { createIngress } from "#http/ingress/v1.ts";
+import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { CHAT, COMPLETION } from "../forward/harness.ts";
 import { startPair, stopPairs } from "../forward/pair.ts";
@@ -25,8 +26,10 @@ async function startCounted() {
     adminPasswordEnabled: false,
   });
   const silent = () => undefined;
+  const clock = createSystemClock();
   const ingress = createIngress({
-    clock: createSystemClock(),
+    clock,
+    arrivals: createArrivals(clock),
     log: { debug: silent, info: silent, warn: silent, error: silent },
     hosts,
     door: {

@@ -44,22 +44,27 @@ const LISTING = {
   ],
   errors: ["invalid_endpoint", "missing_api_key", "invalid_api_key"],
 } as const;
-const LIST = json(200, ModelList, {
-  object: "list",
-  data: [
-    {
-      id: MODEL.alias,
-      object: "model",
-      created: 1773230400,
-      owned_by: MODEL.provider,
-      capabilities: MODEL.capabilities,
-      alias_of: null,
-      hidden: false,
-      pricing: MODEL.pricing,
-      pricing_inherited: false,
-    },
-  ],
-});
+const LIST = json(
+  200,
+  ModelList,
+  {
+    object: "list",
+    data: [
+      {
+        id: MODEL.alias,
+        object: "model",
+        created: 1773230400,
+        owned_by: MODEL.provider,
+        capabilities: MODEL.capabilities,
+        alias_of: null,
+        hidden: false,
+        pricing: MODEL.pricing,
+        pricing_inherited: false,
+      },
+    ],
+  },
+  ["x-proxy-request-id"],
+);
 const WebPage = Type.String({ description: "The web page." });
 
 /** `GET /v1/models` and `GET /models` (specification, section 4.2, rules 1, 6 and 7). */

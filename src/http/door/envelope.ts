@@ -1,4 +1,7 @@
+import { REQUEST_ID_HEADER } from "#forward/headers.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { eventIdToUuid } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { BodyRefusal, closesAfter } from "./body-reader.ts";
 
@@ -24,6 +27,12 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
     proxy: { source: "proxy" },
   };
   return new Response(JSON.stringify(envelope), { status: error.status, headers });
+}
+
+/** Names the request in its answer, as each answer of the data plane and each error does (decisions, "Request id"). */
+export function withRequestId(response: Response, arrivedAtUs: InstantUs): Response {
+  response.headers.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs));
+  return response;
 }
 
 /**

@@ -86,6 +86,7 @@ export const ANSWER_HEADERS = {
   "set-cookie": "The session cookie `proxy_session`, or the state of a sign-in.",
   "x-proxy-provider": "The provider's name.",
   "x-proxy-model": "The upstream model name that the alias resolved to.",
+  "x-proxy-request-id": "The request's id: that of its row in `GET /admin/v1/requests`, where it has one.",
   "x-proxy-error-source": "`proxy`: the envelope of this interface; `upstream`: the upstream's own answer.",
   "x-proxy-window": "The interval that was counted, where it is not the one that was asked for.",
   "x-proxy-truncated": "`true`: rows beyond a limit were left out, or stand together as `(other)`.",

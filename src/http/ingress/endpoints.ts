@@ -68,7 +68,7 @@ const TOLD: { readonly [endpoint in ServedEndpoint]: Told } = {
   },
 };
 
-const FROM_PROVIDER = ["x-proxy-provider", "x-proxy-model"] as const;
+const FROM_PROVIDER = ["x-proxy-provider", "x-proxy-model", "x-proxy-request-id"] as const;
 
 /** The POST routes of the data plane, as they are documented. */
 export const ENDPOINT_ROUTES: readonly Route[] = Array.from(ENDPOINT_PATHS, ([path, endpoint]): Route => {

@@ -1,14 +1,19 @@
 import type { ForwardResult } from "#forward/open-exchange.ts";
 import { setProxiedBy, toProxiedBy } from "#forward/headers.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { CALLER_GONE_STATUS, toErrorResponse } from "#http/door/envelope.ts";
+import { CALLER_GONE_STATUS, toErrorResponse, withRequestId } from "#http/door/envelope.ts";
 
 /** The response of an exchange: the upstream's answer, or a 502 `provider_unreachable` in its place. */
-export function toExchangeResponse(answer: ForwardResult, request: Request): Response {
+export function toExchangeResponse(
+  answer: ForwardResult,
+  request: Request,
+  arrivedAtUs: InstantUs,
+): Response {
   if (answer.kind === "responded") return answer.response;
   if (answer.kind === "cancelled") return new Response(null, { status: CALLER_GONE_STATUS });
   const error = new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
-  const response = toErrorResponse(error, request);
+  const response = withRequestId(toErrorResponse(error, request), arrivedAtUs);
   setProxiedBy(response.headers, toProxiedBy(answer.provider, answer.upstreamName));
   return response;
 }

@@ -19,6 +19,8 @@ const MESSAGE = {
   usage: { input_tokens: 9, output_tokens: 2 },
 };
 
+const FROM_RELAY = ["x-proxy-provider", "x-proxy-request-id"] as const;
+
 const EXAMPLE_PATHS: { readonly [method in RelayMethod]: string } = {
   DELETE: "v1/files/file_1",
   GET: "v1/models",
@@ -48,8 +50,8 @@ function toRelayRoute(method: string, path: string): Route {
       "Method, path, query, headers and body go on as they came; the token only attributes the usage. The path may have any number of segments.",
     params: { token: RELAY_TOKEN, path },
     ...(hasBody && { body: Foreign, example: REQUEST, isBodyOptional: true }),
-    answer: toForeignAnswer(method === "HEAD" ? [] : [toForeignJson(MESSAGE), EVENT_STREAM]),
-    upstreamErrorHeaders: ["x-proxy-error-source"],
+    answer: toForeignAnswer(method === "HEAD" ? [] : [toForeignJson(MESSAGE), EVENT_STREAM], FROM_RELAY),
+    upstreamErrorHeaders: [...FROM_RELAY, "x-proxy-error-source"],
     errors: [
       "transparent_relay_disabled",
       "unknown_relay_token",

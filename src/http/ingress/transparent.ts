@@ -1,13 +1,14 @@
 import type { Relay } from "#forward/relay.ts";
 import type { RelayAuthenticator } from "#identity/relay-caller.ts";
-import type { Clock } from "#kernel/clock.ts";
+import type { Arrivals } from "#kernel/arrivals.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { Turns } from "#kernel/turns.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
 import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
-import { toFailureResponse } from "#http/door/envelope.ts";
+import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
 import type { HostRule } from "#http/door/host.ts";
 import {
   DEPTH_MAX,
@@ -28,7 +29,8 @@ export interface RelayDoor {
 }
 
 export interface TransparentDeps {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly arrivals: Arrivals;
   readonly log: Log;
   readonly hosts: HostRule;
   /** Null: the relay is off. */
@@ -52,18 +54,17 @@ export interface Transparent {
  * `unknown_endpoint` for a path that cannot be relayed as it came, then the body. No refusal repeats the token.
  */
 export function createTransparent(deps: TransparentDeps): Transparent {
-  const { clock, log, hosts, relay } = deps;
+  const { clock, arrivals, log, hosts, relay } = deps;
   const limits = toPassageLimits(deps.maxBodyBytes);
-  const arrivals = new Turns();
+  const turns = new Turns();
 
   const send = async (
     request: Request,
-    connections: Connections | null,
-    segments: readonly string[] | null,
+    arrivedAtUs: InstantUs,
+    { connections, segments }: Passage,
   ): Promise<Response> => {
-    const arrivedAtUs = clock.nowUs();
     const arrivedAtMs = clock.monotonicMs();
-    await arrivals.next();
+    await turns.next();
     hosts.check(request.headers);
     if (!RELAY_METHODS.some((method) => method === request.method)) {
       throw new ProxyError("unknown_endpoint", `This path answers ${RELAY_METHODS.join(", ")} only.`);
@@ -93,23 +94,30 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       arrivedAtMs,
       connection: new ConnectedCaller(request, connections),
     });
-    return toExchangeResponse(answer, request);
+    return toExchangeResponse(answer, request, arrivedAtUs);
   };
 
   return {
     matches: (url) => toTarget(url) !== null,
     async serve(request, connections, segments) {
+      const arrivedAtUs = arrivals.next();
       let response: Response;
       try {
-        response = await send(request, connections, segments);
+        response = await send(request, arrivedAtUs, { connections, segments });
       } catch (failure) {
-        response = toFailureResponse(failure, request, log);
+        response = withRequestId(toFailureResponse(failure, request, log), arrivedAtUs);
       }
       // The token is in the address.
       response.headers.set("referrer-policy", "no-referrer");
       return response;
     },
   };
+}
+
+/** Where a request came by, and its path behind the token as it was sent. */
+interface Passage {
+  readonly connections: Connections | null;
+  readonly segments: readonly string[] | null;
 }
 
 /** A request that the server's own router has matched. */

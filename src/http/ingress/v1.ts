@@ -1,6 +1,7 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import type { Exchange } from "#forward/exchange.ts";
 import { free } from "#kernel/bytes.ts";
+import type { Arrivals } from "#kernel/arrivals.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
@@ -9,12 +10,13 @@ import { toExchangeResponse } from "./exchange-response.ts";
 import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
 import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
-import { toFailureResponse } from "#http/door/envelope.ts";
+import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
 import type { Door } from "#http/door/door.ts";
 import type { HostRule } from "#http/door/host.ts";
 
 export interface IngressDeps {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly arrivals: Arrivals;
   readonly log: Log;
   readonly hosts: HostRule;
   readonly door: Door;
@@ -33,17 +35,17 @@ export interface Ingress {
  * server's native routes, without a framework in between, since every request to a model pays for it.
  */
 export function createIngress(deps: IngressDeps): Ingress {
-  const { clock, log, hosts, door, exchange, memory } = deps;
+  const { clock, arrivals, log, hosts, door, exchange, memory } = deps;
   const limits = toBodyLimits(deps.maxBodyBytes);
-  const arrivals = new Turns();
+  const turns = new Turns();
 
   return {
     async serve(endpoint, request, connections) {
-      const arrivedAtUs = clock.nowUs();
+      const arrivedAtUs = arrivals.next();
       const arrivedAtMs = clock.monotonicMs();
       let body: WholeBody | null = null;
       try {
-        await arrivals.next();
+        await turns.next();
         hosts.check(request.headers);
         const admitted = door.admit(request, "caller");
         const caller = admitted instanceof Promise ? await admitted : admitted;
@@ -63,12 +65,12 @@ export function createIngress(deps: IngressDeps): Ingress {
           arrivedAtMs,
           connection: new ConnectedCaller(request, connections),
         });
-        return toExchangeResponse(result, request);
+        return toExchangeResponse(result, request, arrivedAtUs);
       } catch (failure) {
         // A refusal comes before anything goes upstream.
         if (failure instanceof ProxyError && body !== null) free(body.bytes);
         body?.reservation?.close();
-        return toFailureResponse(failure, request, log);
+        return withRequestId(toFailureResponse(failure, request, log), arrivedAtUs);
       }
     },
   };

@@ -80,7 +80,7 @@ function toRefusalName({ codes, relaysOthers }: RefusalGroup): string {
   return [...codes, ...(relaysOthers ? ["upstream"] : [])].join(".");
 }
 
-const SOURCE = "x-proxy-error-source";
+const OF_ERRORS = ["x-proxy-error-source", "x-proxy-request-id"] as const;
 const HEADERS_OF_STATUS: ReadonlyMap<number, readonly AnswerHeader[]> = new Map([
   [401, ["www-authenticate"]],
   [429, ["retry-after"]],
@@ -93,7 +93,9 @@ function toRefusal({ status, codes, relaysOthers }: RefusalGroup): Json {
   const sentences = codes.map((each) => `\`${each}\`: ${ERROR_CONDITIONS[each]}`);
   return {
     description: [...sentences, ...(relaysOthers ? ["Or the upstream's own error."] : [])].join("\n\n"),
-    headers: toHeaderReferences(relaysOthers ? [SOURCE] : [SOURCE, ...(HEADERS_OF_STATUS.get(status) ?? [])]),
+    headers: toHeaderReferences(
+      relaysOthers ? OF_ERRORS : [...OF_ERRORS, ...(HEADERS_OF_STATUS.get(status) ?? [])],
+    ),
     content: {
       "application/json": {
         schema: relaysOthers ? { anyOf: [own, { description: "The upstream's own." }] } : own,
