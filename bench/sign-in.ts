@@ -52,6 +52,7 @@ async function run(): Promise<void> {
     secrets,
     clock,
     passwordPrint: { isInForce: () => true },
+    signIns: { sessionReused: () => {} },
   });
   const relay = createRelayAuthenticator({ store, keyUse, secrets });
 

@@ -144,7 +144,14 @@ export async function openServices(
             },
       keys: createOwnedSecrets("keys", { store: storage.identity, secrets, clock, ids }),
       relayTokens: createOwnedSecrets("relayTokens", { store: storage.identity, secrets, clock, ids }),
-      authenticator: createAuthenticator({ store: storage.identity, keyUse, secrets, clock, passwordPrint }),
+      authenticator: createAuthenticator({
+        store: storage.identity,
+        keyUse,
+        secrets,
+        clock,
+        passwordPrint,
+        signIns,
+      }),
       passwordSignIn: createPasswordSignIn({
         ...sessions,
         signIns,

@@ -3,6 +3,7 @@ import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createPeers, type Connections, type ListeningServer } from "#http/door/connections.ts";
 import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
 import { createDoor } from "#http/door/door.ts";
+import { createSessionCookies } from "#http/door/session-cookies.ts";
 import { createHostRule } from "#http/door/host.ts";
 import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
 import { createTransparent, type Transparent } from "#http/ingress/transparent.ts";
@@ -55,10 +56,16 @@ export function createApp(deps: AppDeps): App {
 
   const operation = createOperation(deps.metrics, clock);
   const peers = createPeers();
+  const sessionCookies = createSessionCookies({
+    authenticator: deps.authenticator,
+    clock,
+    publicUrl: config.publicUrl,
+  });
+  const renewingDoor = sessionCookies.renewing(door);
   let loading: Promise<Controllers> | null = null;
   const load = async () => {
     const { createControllers } = await import("./controllers.ts");
-    return createControllers(deps, { door, memory, operation, peers });
+    return createControllers(deps, { door: renewingDoor, memory, operation, peers });
   };
   const answerWithElysia = async (request: Request): Promise<Response> => {
     const { elysia } = await (loading ??= load());
@@ -82,7 +89,7 @@ export function createApp(deps: AppDeps): App {
     if (request.method === "GET" && url.pathname === "/metrics") return withOwnHeaders(operation.toMetrics());
     const routable = url.href === request.url ? request : new Request(url.href, request);
     peers.note(routable, () => server?.requestIP(request)?.address ?? null);
-    const response = withOwnHeaders(await answerWithElysia(routable));
+    const response = withOwnHeaders(sessionCookies.complete(routable, await answerWithElysia(routable)));
     const isNamed = response.status >= 400 || isOfDataPlane(url.pathname);
     return isNamed ? withRequestId(response, arrivedAtUs) : response;
   };

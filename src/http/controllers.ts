@@ -96,7 +96,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
         return response;
       })
       .use(modelListRoutes(guard, { door, catalog, page }))
-      .use(authRoutes(guard, { ...deps, peers }))
+      .use(authRoutes(guard, { ...deps, door, peers }))
       .use(ssoRoutes(guard, { ...deps, peers }))
       .use(ownSecretRoutes(guard, deps))
       .use(myUsageRoutes(guard, deps))

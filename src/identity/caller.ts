@@ -7,7 +7,9 @@ import { API_KEY_PREFIX } from "./secret.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
 import type { Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
-import { readSession } from "./sessions.ts";
+import { createSessionRenewal, type SessionInUse } from "./session-renewal.ts";
+import { type IssuedSession, readSession } from "./sessions.ts";
+import type { SignInLog } from "./sign-in-log.ts";
 import type { FoundSecret, IdentityStore } from "./store.ts";
 
 /** The principal that calls, and its credential. Only a mutation by session has its origin checked. */
@@ -15,7 +17,7 @@ export interface Caller {
   readonly principal: Principal;
   readonly credential:
     | { readonly kind: "key"; readonly keyId: string }
-    | { readonly kind: "session"; readonly tokenHash: string }
+    | { readonly kind: "session"; readonly session: SessionInUse }
     | { readonly kind: "local" };
 }
 
@@ -37,6 +39,8 @@ export interface Authenticator {
    * it must not come back with the principal. Without such a session nothing happens.
    */
   endSession(headers: Headers): Promise<void>;
+  /** A cookie for the caller's browser in place of an old one; mostly null. */
+  renew(caller: Caller): IssuedSession | null;
 }
 
 export interface AuthenticatorDeps {
@@ -45,12 +49,14 @@ export interface AuthenticatorDeps {
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly passwordPrint: Pick<PasswordPrint, "isInForce">;
+  readonly signIns: Pick<SignInLog, "sessionReused">;
 }
 
 /** On every request: one HMAC (more for keys that are older than the secret key) and one look-up that asks the file for changes, so that a deleted key fails on the very next request. */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { store, keyUse, secrets, clock } = deps;
   const search = { store: store.keys, secrets };
+  const renewal = createSessionRenewal(deps);
 
   function authenticateKey(plaintext: string): Caller | Promise<Caller> {
     // Relay tokens start with `lpt_` and fail here: they authenticate nothing but the relay path.
@@ -67,9 +73,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   }
 
   async function authenticateSession(cookieValue: string): Promise<Caller> {
-    const session = readSession(secrets, cookieValue);
-    if (session === null) throw refuseMissing();
-    const { tokenHash, passwordPrint } = session;
+    const cookie = readSession(secrets, cookieValue);
+    if (cookie === null) throw refuseMissing();
+    const { tokenHash, passwordPrint } = cookie;
     const found = await store.findSession(tokenHash, clock.nowUs());
     if (found === null || !found.principal.enabled) throw refuseMissing();
     if (passwordPrint !== null && !deps.passwordPrint.isInForce(passwordPrint)) {
@@ -77,7 +83,23 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       await store.deleteSession(tokenHash);
       throw refuseMissing();
     }
-    return { principal: found.principal, credential: { kind: "session", tokenHash } };
+    const { cookieIssuedAtUs, expiresAtUs } = found.session;
+    const session = { ...cookie, newestIssuedAtUs: cookieIssuedAtUs, expiresAtUs };
+    await follow(session, found.principal);
+    return { principal: found.principal, credential: { kind: "session", session } };
+  }
+
+  async function follow(session: SessionInUse, principal: Principal): Promise<void> {
+    const age = renewal.judge(session);
+    if (age === "reused") {
+      // Two hold cookies of one session, and nothing tells which of them is its owner.
+      await store.deleteSession(session.tokenHash);
+      deps.signIns.sessionReused(principal);
+      throw refuseMissing();
+    }
+    if (age !== "next") return;
+    await store.advanceSession(session.tokenHash, session.issuedAtUs);
+    renewal.began(session);
   }
 
   return {
@@ -93,6 +115,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const session = cookieValue === null ? null : readSession(secrets, cookieValue);
       if (session !== null) await store.deleteSession(session.tokenHash);
     },
+    renew: ({ principal, credential }) =>
+      credential.kind === "session" ? renewal.offer(credential.session, principal) : null,
   };
 }
 

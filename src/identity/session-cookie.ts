@@ -1,4 +1,5 @@
 import type { SecretBox } from "#kernel/crypto.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 import type { Role } from "./principal.ts";
 
 export const SESSION_COOKIE_NAME = "proxy_session";
@@ -13,18 +14,28 @@ export interface SessionCookie {
   readonly role: Role;
   /** A keyed hash of the password that made the session; null when it was made otherwise. */
   readonly passwordPrint: string | null;
+  /** A session in use has cookies one after the other; a later one ends those before it. */
+  readonly issuedAtUs: InstantUs;
 }
 
 /** The signed value of the session cookie (specification, section 5). */
-export function signSession(secrets: SecretBox, { token, role, passwordPrint }: SessionCookie): string {
-  return secrets.sign([token, role, passwordPrint ?? NO_PASSWORD].join("."));
+export function signSession(
+  secrets: Pick<SecretBox, "sign">,
+  { token, role, passwordPrint, issuedAtUs }: SessionCookie,
+): string {
+  return secrets.sign([token, role, passwordPrint ?? NO_PASSWORD, issuedAtUs].join("."));
 }
 
-/** What a cookie value says, or null when its signature does not hold, or it does not say how its session was made. */
+/**
+ * What a cookie value says, or null when its signature does not hold, or it does not say how its session was made and when
+ * it was issued: one of an earlier executable says less, and nothing tells whether it is the newest.
+ */
 export function verifySession(secrets: SecretBox, cookieValue: string): Omit<SessionCookie, "role"> | null {
-  const [token, role, print] = secrets.verify(cookieValue)?.split(".") ?? [];
+  const [token, role, print, issuedAt] = secrets.verify(cookieValue)?.split(".") ?? [];
   if (token === undefined || token === "" || role === undefined || print === undefined) return null;
-  return { token, passwordPrint: print === NO_PASSWORD ? null : print };
+  const issuedAtUs = Number(issuedAt);
+  if (!Number.isSafeInteger(issuedAtUs)) return null;
+  return { token, passwordPrint: print === NO_PASSWORD ? null : print, issuedAtUs };
 }
 
 /** The value of the session cookie in a request; null when there is none, and when there are two (decisions, "Sign-in"). */

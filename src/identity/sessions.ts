@@ -2,7 +2,7 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Ids } from "#kernel/ids.ts";
 import type { Principal } from "./principal.ts";
-import { signSession, verifySession } from "./session-cookie.ts";
+import { type SessionCookie, signSession, verifySession } from "./session-cookie.ts";
 import type { IdentityStore } from "./store.ts";
 
 /** 256 bits: the session's only secret. */
@@ -34,23 +34,24 @@ export async function issueSession(
   passwordPrint: string | null = null,
 ): Promise<IssuedSession> {
   const token = Buffer.from(deps.ids.randomBytes(SESSION_TOKEN_BYTES)).toString("base64url");
-  const createdAtUs = deps.clock.nowUs();
-  const expiresAtUs = createdAtUs + Math.round(deps.sessionTtlSeconds * 1_000_000);
+  const issuedAtUs = deps.clock.nowUs();
+  const expiresAtUs = issuedAtUs + Math.round(deps.sessionTtlSeconds * 1_000_000);
   const tokenHash = deps.secrets.hashToken(token);
   await deps.store.createSession(
-    { tokenHash, principalId: principal.id, createdAtUs, expiresAtUs },
-    createdAtUs,
+    { tokenHash, principalId: principal.id, cookieIssuedAtUs: issuedAtUs, expiresAtUs },
+    issuedAtUs,
   );
-  const cookieValue = signSession(deps.secrets, { token, role: principal.role, passwordPrint });
+  const cookieValue = signSession(deps.secrets, { token, role: principal.role, passwordPrint, issuedAtUs });
   return { principal, cookieValue, expiresAtUs };
 }
 
-/** The hash under which a cookie's session is kept; null when the cookie is not one that this installation signed. */
-export function readSession(
-  secrets: SecretBox,
-  cookieValue: string,
-): { readonly tokenHash: string; readonly passwordPrint: string | null } | null {
+/** A cookie, and the hash under which its session is kept. */
+export interface ReadSession extends Omit<SessionCookie, "role"> {
+  readonly tokenHash: string;
+}
+
+/** Null when the cookie is not one that this installation signed. */
+export function readSession(secrets: SecretBox, cookieValue: string): ReadSession | null {
   const cookie = verifySession(secrets, cookieValue);
-  if (cookie === null) return null;
-  return { tokenHash: secrets.hashToken(cookie.token), passwordPrint: cookie.passwordPrint };
+  return cookie === null ? null : { ...cookie, tokenHash: secrets.hashToken(cookie.token) };
 }

@@ -11,6 +11,8 @@ export interface SignInLog {
   signedIn(way: SignInWay, principal: Principal, peer: Peer): void;
   /** `isUnseen`: too many were tried, and this one was not looked at. */
   failed(way: SignInWay, failure: SignInFailure): void;
+  /** A session has ended since a cookie of it was used that another one had replaced. */
+  sessionReused(principal: Principal): void;
 }
 
 export interface SignInFailure {
@@ -48,6 +50,15 @@ export function createSignInLog(log: Log, clock: Clock): SignInLog {
   return {
     signedIn(way, principal, { address }) {
       log.info("signed in", { way, principal: principal.name, role: principal.role, address });
+    },
+    sessionReused({ name, role }) {
+      log.warn(
+        "a session was ended: its cookie was used after another had replaced it, so that two have it",
+        {
+          principal: name,
+          role,
+        },
+      );
     },
     failed(way, { code, peer, isUnseen = false }) {
       const failed = count(peer);

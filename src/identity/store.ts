@@ -82,6 +82,8 @@ export interface IdentityStore {
     nowUs: InstantUs,
   ): Promise<{ readonly session: Session; readonly principal: Principal } | null>;
   deleteSession(tokenHash: string): Promise<void>;
+  /** Says which cookie is the newest that was used. Nothing is written when the session is gone or knows a newer one. */
+  advanceSession(tokenHash: string, cookieIssuedAtUs: InstantUs): Promise<void>;
   /** Links that have expired by `nowUs` are removed on the way. Throws `principal_not_found`. */
   createLoginLink(link: LoginLink, nowUs: InstantUs): Promise<void>;
   /** Removes the link and returns its principal, enabled or not; null when it is unknown or expired. No two calls get one link. */
@@ -102,7 +104,8 @@ export interface KeyUseStore {
 export interface Session {
   readonly tokenHash: string;
   readonly principalId: string;
-  readonly createdAtUs: InstantUs;
+  /** Of the newest cookie that was used; at first of the one that the sign-in made. */
+  readonly cookieIssuedAtUs: InstantUs;
   readonly expiresAtUs: InstantUs;
 }
 /** A login link as it is kept: the page's address holds a random token, the row its keyed hash. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "#http/app.ts";
 import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
+import { signSession } from "#identity/session-cookie.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import {
@@ -277,6 +278,64 @@ describe("GET /auth/me", () => {
     expect(await me({ authorization: "Bearer lp_bad" })).toEqual(nobody);
     expect(await me({ cookie: "proxy_session=a.b" })).toEqual(nobody);
   });
+});
+
+describe("a session's cookie that is older than an hour", () => {
+  test.each([
+    ["/auth/me", 200],
+    ["/stats/summary", 200],
+    ["/admin/v1/providers/absent", 404],
+  ])("is replaced by the answer of GET %s, with the age that is left", async (path, status) => {
+    const { value, cookie } = await openOldSession();
+    const first = await call(harness, "GET", path, { headers: { cookie } });
+    expect(first.status).toBe(status);
+    const renewed = first.headers.get("set-cookie") ?? "";
+    expect(renewed).toMatch(
+      /^proxy_session=[\w.-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=(?:600|5\d\d)$/,
+    );
+    expect(renewed).not.toContain(value);
+    const next = renewed.split(";", 1)[0] ?? "";
+    for (const used of [next, cookie, next]) {
+      const response = await call(harness, "GET", path, { headers: { cookie: used } });
+      expect([response.status, response.headers.get("set-cookie")]).toEqual([status, null]);
+    }
+    expect((await call(harness, "GET", "/auth/logout", { headers: { cookie } })).status).toBe(303);
+    for (const used of [next, cookie])
+      expect((await call(harness, "GET", "/my/keys", { headers: { cookie: used } })).status).toBe(401);
+  });
+
+  test("is replaced by no request that a key decides, and not on /v1", async () => {
+    const { cookie } = await openOldSession();
+    const byKey = { cookie, authorization: `Bearer ${harness.adminKey}` };
+    const requests = [
+      call(harness, "GET", "/auth/me", { headers: byKey }),
+      call(harness, "POST", "/v1/chat/completions", {
+        headers: { cookie, "content-type": "application/json" },
+        body: { model: "any", messages: [] },
+      }),
+    ];
+    for (const response of await Promise.all(requests)) {
+      expect(response.status).toBe(200);
+      expect(response.headers.get("set-cookie")).toBeNull();
+    }
+  });
+
+  async function openOldSession() {
+    const { identity, clock } = harness.deps;
+    const token = "t".repeat(43);
+    const issuedAtUs = clock.nowUs() - 3_601_000_000;
+    await identity.createSession(
+      {
+        tokenHash: harness.secrets.hashToken(token),
+        principalId: harness.adminId,
+        cookieIssuedAtUs: issuedAtUs,
+        expiresAtUs: clock.nowUs() + 600_000_000,
+      },
+      issuedAtUs,
+    );
+    const value = signSession(harness.secrets, { token, role: "admin", passwordPrint: null, issuedAtUs });
+    return { value, cookie: `proxy_session=${value}` };
+  }
 });
 
 describe("GET /auth/logout", () => {

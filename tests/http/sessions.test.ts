@@ -156,18 +156,19 @@ describe("a session's cookie", () => {
     const { identity, clock } = harness.deps;
     const other = createSecretBox(new Uint8Array(32).fill(7));
     const token = "a".repeat(43);
-    const createdAtUs = clock.nowUs();
+    const issuedAtUs = clock.nowUs();
     await identity.createSession(
       {
         tokenHash: harness.secrets.hashToken(token),
         principalId: harness.adminId,
-        createdAtUs,
-        expiresAtUs: createdAtUs + 3_600_000_000,
+        cookieIssuedAtUs: issuedAtUs,
+        expiresAtUs: issuedAtUs + 3_600_000_000,
       },
-      createdAtUs,
+      issuedAtUs,
     );
     const statusOf = async (secrets: SecretBox) => {
-      const cookie = `proxy_session=${signSession(secrets, { token, role: "admin", passwordPrint: null })}`;
+      const value = signSession(secrets, { token, role: "admin", passwordPrint: null, issuedAtUs });
+      const cookie = `proxy_session=${value}`;
       return (await call(harness, "GET", "/my/keys", { headers: { cookie } })).status;
     };
     expect(await statusOf(other)).toBe(401);

@@ -158,7 +158,7 @@ describe("GET /auth/callback", () => {
     expect(done.response.headers.getSetCookie()).toEqual([
       "proxy_sso_state=; Path=/auth; HttpOnly; SameSite=Lax; Max-Age=0",
       expect.stringMatching(
-        /^proxy_session=[\w.-]+\.member\.-\.[\w-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=604800$/,
+        /^proxy_session=[\w.-]+\.member\.-\.\d{16}\.[\w-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=604800$/,
       ),
     ]);
     expect(await whoIs(place.app, browser)).toEqual({

@@ -90,7 +90,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const deps: AppDeps = {
     clock,
     log,
-    authenticator: createAuthenticator({ store: identity, keyUse, secrets, clock, passwordPrint }),
+    authenticator: createAuthenticator({ store: identity, keyUse, secrets, clock, passwordPrint, signIns }),
     identity,
     principals,
     keys,

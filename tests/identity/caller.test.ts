@@ -218,7 +218,7 @@ describe("a session", () => {
 
     const caller = await authenticate({ cookie: deleted });
     if (caller.credential.kind !== "session") throw new Error("not a session");
-    await fixture.store.deleteSession(caller.credential.tokenHash);
+    await fixture.store.deleteSession(caller.credential.session.tokenHash);
     expect(await refusal({ cookie: deleted })).toBe("missing_api_key");
 
     await fixture.principals.update(member.id, { enabled: false }, null);

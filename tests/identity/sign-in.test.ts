@@ -186,13 +186,13 @@ describe("the session cookie", () => {
     }
   });
 
-  test("has a value that needs no quoting and tells the role, and neither the row's hash nor the principal", async () => {
+  test("has a value that needs no quoting and tells the role and its moment, and neither the row's hash nor the principal", async () => {
     const { principal, cookieValue } = await signIn(PASSWORD);
-    expect(cookieValue).toMatch(/^[A-Za-z0-9_-]{43}\.admin\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/);
+    expect(cookieValue).toMatch(/^[A-Za-z0-9_-]{43}\.admin\.[A-Za-z0-9_-]{22}\.\d{16}\.[A-Za-z0-9_-]{43}$/);
     expect(cookieValue).not.toContain(principal.id);
     const caller = await callerOf(cookieValue);
     if (caller.credential.kind !== "session") throw new Error("not a session");
-    expect(cookieValue).not.toContain(caller.credential.tokenHash);
+    expect(cookieValue).not.toContain(caller.credential.session.tokenHash);
   });
 
   test.each([

@@ -38,7 +38,12 @@ describe("a sign-in attempt", () => {
 
   test("is read from no cookie that was changed, made by another installation, or meant for something else", () => {
     const { cookieValue, state } = begin();
-    const session = signSession(secrets, { token: SECRET, role: "admin", passwordPrint: null });
+    const session = signSession(secrets, {
+      token: SECRET,
+      role: "admin",
+      passwordPrint: null,
+      issuedAtUs: 1,
+    });
     const foreign = otherSecrets.sign(secrets.verify(cookieValue) ?? "");
     const changed = cookieValue.replace(".first.", ".retry.");
     for (const value of ["", "x", state, session, foreign, changed, `${cookieValue}x`]) {

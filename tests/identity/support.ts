@@ -71,6 +71,8 @@ export interface TestIdentity {
   readonly keyUse: KeyUse;
   readonly keyUseStore: RecordedKeyUse;
   readonly authenticator: Authenticator;
+  /** Another process on the same data. */
+  restartAuthenticator(): Authenticator;
   readonly sessions: SessionsDeps;
   readonly signIns: SignInLog;
   /** What was logged of sign-ins, as JSON. */
@@ -100,6 +102,8 @@ export async function openTestIdentity(): Promise<TestIdentity> {
   const store = database.identity;
   const keyUseStore = createRecordedKeyUse();
   const keyUse = createKeyUse(keyUseStore, clock);
+  const signIns = createSignInLog(signInLog, clock);
+  const createOne = () => createAuthenticator({ store, keyUse, secrets, clock, passwordPrint, signIns });
   return {
     store,
     audit: database.audit,
@@ -110,9 +114,10 @@ export async function openTestIdentity(): Promise<TestIdentity> {
     relayAuthenticator: createRelayAuthenticator({ store, keyUse, secrets }),
     keyUse,
     keyUseStore,
-    authenticator: createAuthenticator({ store, keyUse, secrets, clock, passwordPrint }),
+    authenticator: createOne(),
+    restartAuthenticator: createOne,
     sessions: { store, secrets, clock, ids, sessionTtlSeconds: SESSION_TTL_SECONDS },
-    signIns: createSignInLog(signInLog, clock),
+    signIns,
     logged,
     passwordPrint,
     setPassword: (next) => void (password = next),

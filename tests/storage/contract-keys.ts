@@ -153,8 +153,26 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
     const session = (name: string, principalId: string, ttlUs: number) => ({
       tokenHash: `token-${name}`,
       principalId,
-      createdAtUs: START_US,
+      cookieIssuedAtUs: START_US,
       expiresAtUs: START_US + ttlUs,
+    });
+
+    test("a session knows the newest of its cookies that was used: an older one, or that of another session, changes nothing", async () => {
+      await using engine = createEngine();
+      const { identity } = await engine.open();
+      await identity.createPrincipal(principal("ann"), null);
+      for (const name of ["one", "two"])
+        await identity.createSession(session(name, "principal-ann", 100), START_US);
+      await identity.advanceSession("token-one", START_US + 20);
+      await identity.advanceSession("token-one", START_US + 10);
+      await identity.advanceSession("token-unknown", START_US + 30);
+      const found = async (name: string) => (await identity.findSession(`token-${name}`, START_US))?.session;
+      expect(await found("one")).toEqual({
+        ...session("one", "principal-ann", 100),
+        cookieIssuedAtUs: START_US + 20,
+      });
+      expect(await found("two")).toEqual(session("two", "principal-ann", 100));
+      expect(await found("unknown")).toBeUndefined();
     });
 
     test("a session is found with its principal until the moment it expires, and never afterwards", async () => {

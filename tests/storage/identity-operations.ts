@@ -126,7 +126,12 @@ export const identityOperation: fc.Arbitrary<IdentityOperation> = fc.oneof(
       ttlUs: fc.constantFrom(500, 1_000, 2_000),
     })
     .map(({ token, principalId, ttlUs }) => {
-      const row = { tokenHash: token, principalId, createdAtUs: START_US, expiresAtUs: START_US + ttlUs };
+      const row = {
+        tokenHash: token,
+        principalId,
+        cookieIssuedAtUs: START_US,
+        expiresAtUs: START_US + ttlUs,
+      };
       return operation(
         `create session ${token}`,
         false,

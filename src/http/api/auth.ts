@@ -12,13 +12,15 @@ import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Peers } from "#http/door/connections.ts";
 import type { HttpConfig } from "#http/door/host.ts";
+import type { Door } from "#http/door/door.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { LoginLinkRequest, PasswordRequest } from "#http/schemas/requests.ts";
 
 export interface AuthDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;
-  readonly authenticator: Authenticator;
+  readonly authenticator: Pick<Authenticator, "endSession">;
+  readonly door: Pick<Door, "admit">;
   readonly passwordSignIn: PasswordSignIn;
   readonly loginLinkSignIn: LoginLinkSignIn;
   /** Null: single sign-on is not configured. */
@@ -30,11 +32,11 @@ const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-co
 
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(guard: Guard, deps: AuthDeps) {
-  const { config, clock, authenticator, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
+  const { config, clock, authenticator, door, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
-  const findCaller = async (headers: Headers): Promise<Caller | null> => {
+  const findCaller = async (request: Request): Promise<Caller | null> => {
     try {
-      return await authenticator.authenticate(headers);
+      return await door.admit(request, "caller");
     } catch (refusal) {
       if (refusal instanceof ProxyError && refusal.status === 401) return null;
       throw refusal;
@@ -56,7 +58,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .get(
       "/me",
       async ({ request }) => {
-        const caller = await findCaller(request.headers);
+        const caller = await findCaller(request);
         return {
           authenticated: caller !== null,
           ...(caller !== null && { name: caller.principal.name, role: caller.principal.role }),

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, lte, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, inArray, lt, lte, ne, sql } from "drizzle-orm";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
@@ -182,6 +182,15 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     deleteSession: (tokenHash) =>
       write(() => {
         orm.delete(sessions).where(eq(sessions.tokenHash, tokenHash)).run();
+      }),
+
+    advanceSession: (tokenHash, cookieIssuedAtUs) =>
+      write(() => {
+        orm
+          .update(sessions)
+          .set({ cookieIssuedAtUs })
+          .where(and(eq(sessions.tokenHash, tokenHash), lt(sessions.cookieIssuedAtUs, cookieIssuedAtUs)))
+          .run();
       }),
 
     createLoginLink: (link, nowUs) =>

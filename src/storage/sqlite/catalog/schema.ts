@@ -210,7 +210,8 @@ export const sessions = sqliteTable(
     principalId: text("principal_id")
       .notNull()
       .references(() => principals.id, { onDelete: "cascade" }),
-    createdAtUs: integer("created_at_us").notNull(),
+    /** The session is as old as its first cookie; the column keeps the name that it had when there was no second one. */
+    cookieIssuedAtUs: integer("created_at_us").notNull(),
     expiresAtUs: integer("expires_at_us").notNull(),
   },
   (table) => [
