@@ -1,6 +1,8 @@
 import { type Actor, type AuditAction, type AuditEntry, toAuditEntry } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { toQuoted } from "#kernel/printable.ts";
+import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import { type ModelDraft, type ModelPatch, parseAlias, parseOrigin } from "./model-draft.ts";
 import { parseDraftRoute, parsePatchRoute } from "./model-route.ts";
 import type { Model } from "./model.ts";
@@ -86,7 +88,11 @@ export function toModelEntry(actor: Actor, action: AuditAction, alias: string): 
 
 function requireModel(current: CatalogPicture, alias: string): ResolvedModel {
   const resolved = current.findModel(alias);
-  if (resolved === null) throw new ProxyError("model_not_found", "No such model.", { param: "model" });
+  if (resolved === null) {
+    throw new ProxyError("model_not_found", `There is no model ${toQuoted(alias, ALIAS_LENGTH_MAX)}.`, {
+      param: "model",
+    });
+  }
   return resolved;
 }
 

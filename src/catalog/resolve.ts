@@ -1,24 +1,79 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { findNearest } from "#kernel/nearest.ts";
+import { toQuoted } from "#kernel/printable.ts";
+import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import type { Capability, Endpoint } from "./capability.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
 
+/** The aliases that a caller may use and see; null: every one. Any other is to that caller as if it were not there. */
+export type ModelScope = ReadonlySet<string> | null;
+
 /**
  * What an alias stands for at this moment; used alike by the data plane and by `GET /admin/v1/resolve`.
- * Throws `model_not_found` (param `model`), with one message for an unknown alias and for one whose provider is disabled.
+ * Throws `model_not_found` (param `model`): for a model in scope whose provider is disabled with that as its reason.
  */
-export function resolveModel(snapshot: CatalogSnapshot, alias: string): ResolvedModel {
+export function resolveModel(
+  snapshot: CatalogSnapshot,
+  alias: string,
+  scope: ModelScope = null,
+): ResolvedModel {
   const resolved = snapshot.findModel(alias);
-  if (resolved === null || !resolved.provider.enabled) {
+  if (resolved === null || !isIn(scope, alias)) throw toUnknownModel(snapshot, alias, scope);
+  if (!resolved.provider.enabled) {
     throw new ProxyError(
       "model_not_found",
-      "No such model is served here. GET /v1/models lists the models that are.",
-      {
-        param: "model",
-      },
+      `The model ${toQuoted(alias, ALIAS_LENGTH_MAX)} is not served: its provider is disabled.`,
+      { param: "model" },
     );
   }
   return resolved;
+}
+
+function isIn(scope: ModelScope, alias: string): boolean {
+  return scope === null || scope.has(alias);
+}
+
+/** Names what was asked for, and the nearest model that `GET /v1/models` shows this caller. */
+function toUnknownModel(snapshot: CatalogSnapshot, alias: string, scope: ModelScope): ProxyError {
+  const nearest = alias.length > ALIAS_LENGTH_MAX ? null : findNearestModel(snapshot, alias, scope);
+  const hint = nearest === null ? "" : ` Did you mean "${nearest}"?`;
+  return new ProxyError(
+    "model_not_found",
+    `There is no model ${toQuoted(alias, ALIAS_LENGTH_MAX)} here.${hint} GET /v1/models lists the models that are.`,
+    { param: "model" },
+  );
+}
+
+/**
+ * Answers of one snapshot. 10,000 similar names take 40 ms, and a client that asks for a wrong one asks again; a scope
+ * is short.
+ */
+const found = new WeakMap<CatalogSnapshot, Map<string, string | null>>();
+const FOUND_MAX = 100;
+
+function findNearestModel(snapshot: CatalogSnapshot, alias: string, scope: ModelScope): string | null {
+  if (scope !== null) return searchNearest(snapshot, alias, scope);
+  let known = found.get(snapshot);
+  if (known === undefined || known.size >= FOUND_MAX) {
+    known = new Map();
+    found.set(snapshot, known);
+  }
+  const earlier = known.get(alias);
+  if (earlier !== undefined) return earlier;
+  const nearest = searchNearest(snapshot, alias, null);
+  known.set(alias, nearest);
+  return nearest;
+}
+
+function searchNearest(snapshot: CatalogSnapshot, alias: string, scope: ModelScope): string | null {
+  // In lower case on both sides: a name in other letters is the nearest there is.
+  const shown = new Map<string, string>();
+  for (const { model, provider } of snapshot.models) {
+    if (provider.enabled && !model.hidden && isIn(scope, model.alias))
+      shown.set(model.alias.toLowerCase(), model.alias);
+  }
+  return shown.get(findNearest(alias.toLowerCase(), [...shown.keys()]) ?? "") ?? null;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { requireCapability, resolveModel } from "#catalog/resolve.ts";
+import { type ModelScope, requireCapability, resolveModel } from "#catalog/resolve.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
@@ -53,6 +53,7 @@ export interface ExchangeInput {
     readonly principalId: string;
     readonly principalName: string;
     readonly keyId: string | null;
+    readonly models: ModelScope;
   };
   readonly headers: Headers;
   /** Memory that no other part reads: the exchange frees it as soon as the body is no longer needed. */
@@ -127,7 +128,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     parsed: ParsedRequestBody,
     catalog: CatalogSnapshot,
   ): Promise<ExchangeResult> {
-    const resolved = resolveModel(catalog, parsed.model);
+    const resolved = resolveModel(catalog, parsed.model, input.caller.models);
     requireCapability(resolved, input.endpoint, parsed.stream);
     refuseUntoldStream(parsed);
     refuseLargeBatch(parsed, deps.maxEmbeddingBatch);

@@ -60,7 +60,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
 
   function authenticateKey(plaintext: string): Caller | Promise<Caller> {
     // Relay tokens start with `lpt_` and fail here: they authenticate nothing but the relay path.
-    if (!plaintext.startsWith(API_KEY_PREFIX)) throw refuseKey();
+    if (!plaintext.startsWith(API_KEY_PREFIX)) throw refuseForeignKey();
     const known = peekSecret(search, plaintext);
     return known === null ? findSecret(search, plaintext).then(toKeyCaller) : toKeyCaller(known);
   }
@@ -127,6 +127,11 @@ export function requireAdmin(caller: Caller): void {
   }
 }
 
+/** The aliases that a caller may use and see; null: every one. The one place that narrows them. */
+export function toModelScope(_caller: Caller): ReadonlySet<string> | null {
+  return null;
+}
+
 /**
  * The key that a request presents, good or not. A scheme other than Bearer, and `Bearer` with nothing after it, count as
  * no bearer header at all; then `x-api-key` is looked at.
@@ -145,6 +150,13 @@ function findPresentedKey(headers: Headers): string | null {
 
 function refuseKey(): ProxyError {
   return new ProxyError("invalid_api_key", "This API key is not valid.");
+}
+
+function refuseForeignKey(): ProxyError {
+  return new ProxyError(
+    "invalid_api_key",
+    `This API key is not valid: keys of this server begin with ${API_KEY_PREFIX}.`,
+  );
 }
 
 function refuseMissing(): ProxyError {

@@ -11,9 +11,12 @@ const SIMILARITY_OF_SEVERAL_MIN = 0.5;
 export function findNearest(text: string, candidates: readonly string[]): string | null {
   const shared = candidates.length > 1 ? candidates.reduce(toSharedStart) : "";
   const typed = text.startsWith(shared) ? text.slice(shared.length) : text;
+  const from = typed === text ? 0 : shared.length;
   const ranked = candidates
+    // Of many candidates most differ in length by more than a typo does, or in their first letters.
+    .filter((candidate) => Math.abs(candidate.length - from - typed.length) <= DISTANCE_MAX)
     .map((candidate) => {
-      const meant = typed === text ? candidate : candidate.slice(shared.length);
+      const meant = candidate.slice(from);
       const distance = toDistance(typed, meant);
       const length = Math.max(typed.length, meant.length);
       return { candidate, distance, similarity: (length - distance) / length };
@@ -32,20 +35,31 @@ function toSharedStart(left: string, right: string): string {
   return left.slice(0, length);
 }
 
-/** Optimal string alignment: one edit is a character more, less or another, or two neighbours that changed places. */
+/**
+ * Optimal string alignment: one edit is a character more, less or another, or two neighbours that changed places. Infinite
+ * beyond `DISTANCE_MAX`: only what lies that near to the diagonal is looked at, and no more once two rows are farther.
+ */
 function toDistance(left: string, right: string): number {
   let before: number[] = [];
-  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
+  let row = Array.from({ length: Math.min(right.length, DISTANCE_MAX) + 1 }, (_, index) => index);
+  let least = 0;
   for (let i = 1; i <= left.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= right.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1);
+    const next: number[] = [];
+    const leastBefore = least;
+    least = Infinity;
+    const until = Math.min(right.length, i + DISTANCE_MAX);
+    for (let j = Math.max(0, i - DISTANCE_MAX); j <= until; j += 1) {
+      const replaced = (row[j - 1] ?? Infinity) + (left[i - 1] === right[j - 1] ? 0 : 1);
       const isSwapped = i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
-      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
-      next.push(Math.min(replaced, swapped, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const swapped = isSwapped ? (before[j - 2] ?? Infinity) + 1 : Infinity;
+      const distance = Math.min(replaced, swapped, (row[j] ?? Infinity) + 1, (next[j - 1] ?? Infinity) + 1);
+      next[j] = distance;
+      least = Math.min(least, distance);
     }
+    // Two neighbours that changed places reach back over one row.
+    if (Math.min(least, leastBefore) > DISTANCE_MAX) return Infinity;
     before = row;
     row = next;
   }
-  return row[right.length] ?? 0;
+  return row[right.length] ?? Infinity;
 }

@@ -44,18 +44,68 @@ describe("resolving an alias", () => {
     }
   });
 
-  test("of a disabled provider answers exactly like an unknown one, also through a name, until it is enabled again", async () => {
+  test("of a disabled provider is model_not_found and says so, also through a name, until it is enabled again", async () => {
     await fixture.catalog.updateProvider("two", { enabled: false }, null);
     const disabled = await fixture.catalog.snapshot();
-    const unknown = await refusalOf(() => resolveModel(disabled, "none"));
-    for (const alias of ["all", "A-name"])
-      expect(await refusalOf(() => resolveModel(disabled, alias))).toEqual(unknown);
+    for (const alias of ["all", "A-name"]) {
+      const refusal = await refusalOf(() => resolveModel(disabled, alias));
+      expect(refusal).toMatchObject({ code: "model_not_found", param: "model" });
+      expect(refusal.message).toBe(`The model "${alias}" is not served: its provider is disabled.`);
+    }
     await fixture.catalog.updateProvider("two", { enabled: true }, null);
     expect(resolveModel(await fixture.catalog.snapshot(), "A-name").upstreamName).toBe("a");
   });
 
   test("is not stopped by hiding it", async () => {
     expect(resolveModel(await fixture.catalog.snapshot(), "A-name").model.hidden).toBe(true);
+  });
+});
+
+describe("the refusal of an unknown model", () => {
+  const messageFor = async (alias: string, scope: ReadonlySet<string> | null = null) =>
+    (await refusalOf(async () => resolveModel(await fixture.catalog.snapshot(), alias, scope))).message;
+  const END = " GET /v1/models lists the models that are.";
+
+  test("names what was asked for, and the nearest model, in other letters too", async () => {
+    expect(await messageFor("tlak")).toBe(`There is no model "tlak" here. Did you mean "talk"?${END}`);
+    expect(await messageFor("EMBED")).toBe(`There is no model "EMBED" here. Did you mean "embed"?${END}`);
+  });
+
+  test("suggests nothing that is far, hidden or of a disabled provider, and no upstream name", async () => {
+    for (const alias of ["something-else", "A-nam", "t", "", "e"])
+      expect(await messageFor(alias)).toBe(`There is no model "${alias}" here.${END}`);
+    await fixture.catalog.updateProvider("two", { enabled: false }, null);
+    expect(await messageFor("embd")).toBe(`There is no model "embd" here.${END}`);
+  });
+
+  test("neither suggests nor tells apart what the caller may not see, not even that its provider is disabled", async () => {
+    const scope = new Set(["embed"]);
+    expect(await messageFor("talk", scope)).toBe(`There is no model "talk" here.${END}`);
+    expect(await messageFor("tlak", scope)).toBe(`There is no model "tlak" here.${END}`);
+    expect(await messageFor("embde", scope)).toContain('Did you mean "embed"?');
+    await fixture.catalog.updateProvider("one", { enabled: false }, null);
+    expect(await messageFor("talk", scope)).toBe(`There is no model "talk" here.${END}`);
+  });
+
+  test("repeats 200 characters at most, and escapes what is not to be read", async () => {
+    expect(await messageFor("é".repeat(201))).toBe(`There is no model "${"é".repeat(200)}…" here.${END}`);
+    expect(await messageFor("é".repeat(200))).toBe(`There is no model "${"é".repeat(200)}" here.${END}`);
+    expect(await messageFor("a\u001b[2J\nb\u202e\ud800")).toBe(
+      `There is no model "a\\u001b[2J\\u000ab\\u202e\ufffd" here.${END}`,
+    );
+  });
+
+  test("finds the nearest among 10,000 long names that begin alike", async () => {
+    const { provider, ...rest } = resolveModel(await fixture.catalog.snapshot(), "talk");
+    const models = Array.from({ length: 10_000 }, (_, number) => ({
+      ...rest,
+      provider,
+      model: { ...rest.model, alias: `vendor/${"m".repeat(150)}-${number}` },
+    }));
+    const snapshot = { ...(await fixture.catalog.snapshot()), models };
+    const asked = `vendor/${"m".repeat(150)}-10000`;
+    const refusal = await refusalOf(() => resolveModel(snapshot, asked));
+    expect(refusal.message).toContain(`Did you mean "vendor/${"m".repeat(150)}-1000"?`);
   });
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { toPrintable, toPrintableLines } from "#cli/screen/printable.ts";
+import { toPrintableLines } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import { toTable } from "#cli/screen/table.ts";
 
 // oxlint-disable-next-line no-control-regex

@@ -88,7 +88,7 @@ export function startProxy(setup: Setup): Proxy {
       try {
         const result = await exchange.run({
           endpoint,
-          caller: { principalId: "principal-1", principalName: "ada", keyId: "key-1" },
+          caller: { principalId: "principal-1", principalName: "ada", keyId: "key-1", models: null },
           headers: request.headers,
           body: new Uint8Array(await request.arrayBuffer()),
           arrivedAtUs: clock.nowUs(),

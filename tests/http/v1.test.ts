@@ -39,11 +39,21 @@ describe("a POST of the data plane", () => {
   test("tells the exchange who calls and by which key; a session has none", async () => {
     const { principal, keyId, key } = await createCaller(harness, "caller");
     await call(harness, "POST", "/v1/chat/completions", { body: "{}", headers: { "x-api-key": key } });
-    expect(runs[0]?.caller).toEqual({ principalId: principal.id, principalName: "caller", keyId });
+    expect(runs[0]?.caller).toEqual({
+      principalId: principal.id,
+      principalName: "caller",
+      keyId,
+      models: null,
+    });
     const cookie = await openSession(harness, principal);
     const headers = { cookie, "content-type": "application/json" };
     await call(harness, "POST", "/v1/chat/completions", { body: "{}", headers });
-    expect(runs[1]?.caller).toEqual({ principalId: principal.id, principalName: "caller", keyId: null });
+    expect(runs[1]?.caller).toEqual({
+      principalId: principal.id,
+      principalName: "caller",
+      keyId: null,
+      models: null,
+    });
   });
 
   test("by session refuses a form's content type, which a page elsewhere can send; by key it is not looked at", async () => {

@@ -39,6 +39,23 @@ describe("an API key", () => {
     expect(await nameOf({ authorization: `${scheme} \t ${key.plaintext}  ` })).toBe("mia");
   });
 
+  test("that does not begin with lp_ is told that keys of this server do; one that does is not", async () => {
+    const messageFor = async (headers: Record<string, string>) => {
+      try {
+        await authenticate(headers);
+      } catch (refused) {
+        if (refused instanceof Error) return refused.message;
+      }
+      return null;
+    };
+    for (const text of ["sk-foreign", "null", "lpt_0000", "LP_UPPER"]) {
+      const message = await messageFor(bearer(text));
+      expect(message).toBe("This API key is not valid: keys of this server begin with lp_.");
+      expect(await messageFor({ "x-api-key": text })).toBe(message);
+    }
+    expect(await messageFor(bearer("lp_unknown"))).toBe("This API key is not valid.");
+  });
+
   test("in x-api-key is consulted only when no bearer header is present", async () => {
     const good = { "x-api-key": key.plaintext };
     expect(await nameOf(good)).toBe("mia");

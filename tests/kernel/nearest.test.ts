@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import * as fc from "fast-check";
 import { findNearest } from "#kernel/nearest.ts";
 
 const SETTINGS = ["PROXY_LOG", "PROXY_PORT", "PROXY_HOST", "PROXY_DATA_DIR"];
@@ -21,3 +22,34 @@ test("what shares no more than the beginning that all candidates have is near to
   expect(findNearest("", SETTINGS)).toBeNull();
   expect(findNearest("x", [])).toBeNull();
 });
+
+test("a candidate is near exactly when the whole table of distances says so, however many slips there are", () => {
+  const word = fc.array(fc.constantFrom("a", "b", "-"), { maxLength: 14 }).map((all) => all.join(""));
+  fc.assert(
+    fc.property(word, word, (typed, meant) => {
+      const distance = toWholeDistance(typed, meant);
+      const length = Math.max(typed.length, meant.length);
+      const isNear = distance <= 3 && (length - distance) / length > (distance > 1 ? 0.5 : 0.4);
+      expect({ typed, nearest: findNearest(typed, [meant]) }).toEqual({
+        typed,
+        nearest: isNear ? meant : null,
+      });
+    }),
+  );
+});
+
+/** Optimal string alignment by the whole table. */
+function toWholeDistance(left: string, right: string): number {
+  const table = Array.from({ length: left.length + 1 }, (_, i) =>
+    Array.from({ length: right.length + 1 }, (__, j) => (i === 0 ? j : j === 0 ? i : 0)),
+  );
+  const at = (i: number, j: number) => table[i]?.[j] ?? Infinity;
+  for (let i = 1; i <= left.length; i += 1)
+    for (let j = 1; j <= right.length; j += 1) {
+      const replaced = at(i - 1, j - 1) + (left[i - 1] === right[j - 1] ? 0 : 1);
+      const isSwapped = left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
+      const swapped = isSwapped ? at(i - 2, j - 2) + 1 : Infinity;
+      (table[i] ?? [])[j] = Math.min(replaced, swapped, at(i - 1, j) + 1, at(i, j - 1) + 1);
+    }
+  return at(left.length, right.length);
+}

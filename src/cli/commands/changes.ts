@@ -4,7 +4,7 @@ import type { Note, Problem } from "#interchange/source.ts";
 import { toCounted } from "#kernel/text.ts";
 import { ask, isObject, type Client } from "#cli/installation/client.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { toPrintable } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";

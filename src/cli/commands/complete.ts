@@ -13,7 +13,7 @@ import {
 import { addExamples } from "#cli/help/examples.ts";
 import { choiceArgument } from "#cli/input/choice.ts";
 import { withLocal } from "#cli/installation/open.ts";
-import { toPrintable } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import { writeJson, type OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 

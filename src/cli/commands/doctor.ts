@@ -14,7 +14,7 @@ import type { Installation } from "#cli/installation/client.ts";
 import { createLocalInstallation } from "#cli/installation/installation-local.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { findMissing } from "./pricing-missing.ts";
-import { toPrintable } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import { withSteps } from "#cli/screen/progress.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";

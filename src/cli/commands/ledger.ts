@@ -11,7 +11,7 @@ import type { LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toSize } from "#cli/screen/figures.ts";
 import { writeJson } from "#cli/screen/output.ts";
-import { toPrintable } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import { withTransfer } from "#cli/screen/progress.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";

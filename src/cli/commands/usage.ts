@@ -11,7 +11,7 @@ import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filter
 import type { Installation } from "#cli/installation/client.ts";
 import { readReport, type ReportQuery } from "#cli/installation/report.ts";
 import { writeJson } from "#cli/screen/output.ts";
-import { toPrintable } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";

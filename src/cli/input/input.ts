@@ -4,7 +4,7 @@ import { toFileError } from "#boot/folder/permission-problem.ts";
 import { CA_PEM_LENGTH_MAX } from "#catalog/provider-fields.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { toPrintable } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { collectText } from "#cli/screen/text-limit.ts";
 

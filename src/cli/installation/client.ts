@@ -1,7 +1,7 @@
 import { treaty } from "@elysiajs/eden/treaty2";
 import type { Api } from "#http/controllers.ts";
 import { CommandError, describeRefusal } from "#cli/screen/failure.ts";
-import { toPrintable } from "#cli/screen/printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import type { Local } from "#boot/local.ts";
 
 /** The interface with the types of the server's own routes; an answer goes through `ask`. */

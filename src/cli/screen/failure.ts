@@ -1,6 +1,6 @@
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
-import { toPrintable } from "./printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
 
 /** Exit codes (sysexits.h, where it has a word for it). */
 export const EXIT = {

@@ -1,5 +1,6 @@
 import { createStyle } from "./style.ts";
-import { toPrintable, toPrintableLines } from "./printable.ts";
+import { toPrintable } from "#kernel/printable.ts";
+import { toPrintableLines } from "./printable.ts";
 import { toTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -1,5 +1,6 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import type { Exchange } from "#forward/exchange.ts";
+import { toModelScope } from "#identity/caller.ts";
 import { free } from "#kernel/bytes.ts";
 import type { Arrivals } from "#kernel/arrivals.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -57,6 +58,7 @@ export function createIngress(deps: IngressDeps): Ingress {
             principalId: principal.id,
             principalName: principal.name,
             keyId: credential.kind === "key" ? credential.keyId : null,
+            models: toModelScope(caller),
           },
           headers: request.headers,
           body: body.bytes,
