@@ -67,7 +67,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "ledger/windows": [],
     "ledger/rows": [],
     "sqlite/file": [".", "files"],
-    "sqlite/catalog": [".", "sqlite/file"],
+    "sqlite/catalog": [".", "sqlite/file", "files", "ledger/threads"],
     "sqlite/ledger/file": [".", "sqlite/file", "files", "ledger/journal"],
     "sqlite/ledger/write": ["sqlite/ledger/file", "files", ...NEUTRAL_LEDGER],
     "sqlite/ledger/reports": ["sqlite/ledger/file", ...NEUTRAL_LEDGER],

@@ -41,6 +41,8 @@ const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens
 const FILES_MAX = 64;
 /** Of a laptop's disk under load; injected before each sync. */
 const SLOW_SYNC_US = 300_000;
+/** A log of the catalog that is longer is copied into the database. */
+const LOG_BYTES_MAX = 4 * 1024 * 1024;
 const DONE = "data: [DONE]\n\n";
 
 let lockport: string;
@@ -509,6 +511,41 @@ describe("a disk that syncs slowly", () => {
   );
 });
 
+describe("the log of changes", () => {
+  test(
+    "is copied into its database and begun anew by other threads than the one that serves",
+    async () => {
+      const { server } = await startPair(replyWhole);
+      const output = join(installation.folder, "syncs");
+      const trace = await traceSyncs(server.pid, output);
+      if (trace === null) return console.log("skipped: strace is not here, or may not attach");
+      const make = async (count: number) => {
+        const makeOne = () => callApi(server.url, installation.adminKey, "POST", "/my/keys", {});
+        for (const { status } of await Promise.all(Array.from({ length: count }, makeOne)))
+          expect(status).toBe(201);
+      };
+      const log = join(installation.dataDir, "catalog.db-wal");
+      const syncs = (file: string) =>
+        readFileSync(output, "utf8")
+          .split("\n")
+          .filter((line) => line.includes(`/${file}>`));
+      // Fewer than a principal may have.
+      for (let round = 0; round < 8 && syncs("catalog.db").length === 0; round += 1) await make(50);
+      while (statSync(log).size > LOG_BYTES_MAX) await turn();
+      await make(1);
+      await trace.end();
+      expect(syncs("catalog.db").length).toBeGreaterThan(0);
+      const byServingThread = [...syncs("catalog.db"), ...syncs("catalog.db-wal")].filter(
+        (line) => Number.parseInt(line, 10) === server.pid,
+      );
+      expect(byServingThread).toEqual([]);
+      expect(await server.stop()).toBe(0);
+      checkLedger(installation.dataDir, { isAtRest: true });
+    },
+    TEST_MS_MAX,
+  );
+});
+
 describe("a disk that does not confirm a change", () => {
   test(
     "refuses it as internal_error and never as made, and takes changes again when it is well",
@@ -538,13 +575,21 @@ async function toKey(response: Response): Promise<string> {
   return made.key;
 }
 
+const SYNCS = "fdatasync,fsync";
+
 /** Does this to every sync of the process until it is ended; null when it may not be traced. */
-async function faultSyncs(pid: number, what: string): Promise<{ end(): Promise<void> } | null> {
+const faultSyncs = (pid: number, what: string) => traceSyncs(pid, "/dev/null", `inject=${SYNCS}:${what}`);
+
+/** Writes which thread syncs which file, until it is ended; null when the process may not be traced. */
+async function traceSyncs(
+  pid: number,
+  output: string,
+  ...more: readonly string[]
+): Promise<{ end(): Promise<void> } | null> {
   if (Bun.which("strace") === null) return null;
-  const calls = "fdatasync,fsync";
-  const inject = ["-e", `trace=${calls}`, "-e", `inject=${calls}:${what}`];
+  const what = [`trace=${SYNCS}`, ...more].flatMap((one) => ["-e", one]);
   const child = Bun.spawn({
-    cmd: ["strace", "-f", "-o", "/dev/null", ...inject, "-p", String(pid)],
+    cmd: ["strace", "-f", "-y", "-o", output, ...what, "-p", String(pid)],
     stdio: ["ignore", "ignore", "ignore"],
   });
   const isTraced = (status: string) => !/^TracerPid:\t0$/m.test(status);

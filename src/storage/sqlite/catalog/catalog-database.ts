@@ -68,7 +68,7 @@ export function toCatalogDatabase(
   });
   const connection = createConnection(client, clock, {
     freshness: isServing ? "turn" : "call",
-    logSync: isServing ? createLogSync(client, path) : null,
+    logSync: isServing ? createLogSync(client, { path, log }) : null,
     onForeignCommit: () => followSecrets(client, secrets, log),
   });
   const recordAudit = createRecordAudit(connection, clock);

@@ -100,6 +100,8 @@ export function createConnection(
     },
     read: (step) => retryWhileBusy(clock, () => transact(begin, step)),
     async write(step, committed) {
+      const held = logSync?.held() ?? null;
+      if (held !== null) await held;
       const written = await retryWhileBusy(clock, () => {
         const result = transact(beginImmediate, step);
         committed?.(result);

@@ -1,12 +1,29 @@
 import type { Database } from "bun:sqlite";
-import { closeSync, fdatasync, openSync } from "node:fs";
+import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
 import { ProxyError } from "#kernel/errors.ts";
 import { joinNext } from "#kernel/join-next.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import { CheckpointThread } from "./checkpoint-thread.ts";
+import { LogRestart } from "./log-restart.ts";
+
+/** A log that has grown past this is copied into the database: what SQLite's own 1,000 pages are. */
+const LOG_BYTES_MAX = 4 * 1024 * 1024;
+
+export interface LogSyncOptions {
+  readonly path: string;
+  readonly log: Log;
+  readonly logBytesMax?: number;
+}
 
 /** Brings what this process commits to the disk, without holding up the thread that serves requests. */
 export interface LogSync {
   /** Fulfilled once every commit before the call is on the disk; calls that come meanwhile share one sync. Throws `internal_error`. */
   synced(): Promise<void>;
+  /**
+   * What a change waits for before its transaction: the log is being shortened, and the first commit after it was copied
+   * would begin it anew, with a sync. Null nearly always.
+   */
+  held(): Promise<void> | null;
   /** After the sync that is under way: the descriptor's number may be another file's next. */
   close(): Promise<void>;
 }
@@ -14,18 +31,26 @@ export interface LogSync {
 /**
  * Takes the sync of each commit over from SQLite (sqlite.org/pragma.html#pragma_synchronous): on the serving thread it held
  * up every other request for as long as the disk takes. What is answered is as durable as before, since the answer waits; a
- * commit is seen by other requests before it is durable.
+ * commit is seen by other requests before it is durable. A Worker copies the log into the database once it has grown long,
+ * which syncs both.
  *
  * `synchronous = NORMAL` still syncs the log before a checkpoint overwrites the database with it, so that the file is sound
  * after a loss of power. No lock is on the log (sqlite.org/walformat.html, 2.3): closing a descriptor of it drops none.
  */
-export function createLogSync(client: Database, path: string): LogSync {
+export function createLogSync(
+  client: Database,
+  { path, log, logBytesMax = LOG_BYTES_MAX }: LogSyncOptions,
+): LogSync {
   client.run("PRAGMA synchronous = NORMAL");
+  client.run("PRAGMA wal_autocheckpoint = 0");
   // The log is there from the first read on.
   client.query("SELECT count(*) FROM sqlite_schema").get();
   const file = openSync(`${path}-wal`, "r+");
-  const checkpoint = client.prepare<CheckpointRow, []>("PRAGMA wal_checkpoint(FULL)");
+  const checkpoints = new CheckpointThread(path, log);
+  const restart = new LogRestart(client, file);
   let isDoubtful = false;
+  let shortenAtBytes = logBytesMax;
+  let shortening: Promise<void> | null = null;
 
   const sync = joinNext(async () => {
     try {
@@ -37,13 +62,27 @@ export function createLogSync(client: Database, path: string): LogSync {
     }
     // After a sync that failed, the kernel may take pages for written that are not, and confirm them the next time: the
     // database gets a copy of all of them, in writes of its own.
-    const copied = checkpoint.get();
-    if (copied === null || copied.busy !== 0) throw new Error("a checkpoint after a failed sync was held up");
+    if (!(await checkpoints.copy())) throw new Error("a checkpoint after a failed sync was held up");
     isDoubtful = false;
   });
+
+  const shorten = async () => {
+    try {
+      await checkpoints.copy();
+      if (restart.begin()) await sync();
+    } catch (cause) {
+      log.warn("catalog: its log grows until it can be copied into the database", describeCause(cause));
+    }
+    // A reader may need what is in the log: the next attempt comes when it has grown again.
+    shortenAtBytes = fstatSync(file).size + logBytesMax;
+    shortening = null;
+  };
+
   const closeOnce = async () => {
     await sync().catch(() => {});
-    checkpoint.finalize();
+    await shortening;
+    await checkpoints.stop();
+    restart.close();
     closeSync(file);
   };
   let closing: Promise<void> | null = null;
@@ -58,13 +97,11 @@ export function createLogSync(client: Database, path: string): LogSync {
           { cause },
         );
       }
+      if (closing === null && fstatSync(file).size > shortenAtBytes) shortening ??= shorten();
     },
+    held: () => shortening,
     close: () => (closing ??= closeOnce()),
   };
-}
-
-interface CheckpointRow {
-  readonly busy: number;
 }
 
 function syncData(file: number): Promise<void> {
