@@ -1,8 +1,9 @@
 /**
  * Memory of the executable while it passes on many large bodies at once, unary answers or requests:
- * `bun bench/held.ts [answers|requests|both] [COUNT] [MEGABYTES] [BINARY]` (after `npm run build`; 12 answers of 60 MB unless
- * told otherwise). Through `/v1` with a length and without one, and relayed; each on a server of its own. A quarter of the
- * callers are slow. With `both` each request is as large as its answer.
+ * `bun bench/held.ts [answers|requests|both] [COUNT] [MEGABYTES] [BINARY] [WAY]` (after `npm run build`; 12 answers of 60 MB
+ * unless told otherwise). Through `/v1` with a length (`length`) and without one (`chunked`), and relayed (`relay`,
+ * `relay-chunked`); each on a server of its own. A quarter of the callers are slow. With `both` each request is as large as
+ * its answer.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
@@ -12,7 +13,7 @@ import { BINARY, endWithUs, untilListening } from "./executable.ts";
 
 const MODES = ["answers", "requests", "both"] as const;
 const mode = MODES.find((name) => name === process.argv[2]) ?? "answers";
-const [count, megabytes, binary] = process.argv.slice(process.argv[2] === mode ? 3 : 2);
+const [count, megabytes, binary, onlyWay] = process.argv.slice(process.argv[2] === mode ? 3 : 2);
 const COUNT = Number(count ?? 12);
 const MEGABYTES = Number(megabytes ?? 60);
 const EXECUTABLE = resolve(binary ?? BINARY);
@@ -57,10 +58,12 @@ const upstream = Bun.serve({
 });
 const origin = `http://127.0.0.1:${upstream.port}`;
 
-for (const way of ["length", "chunked", "relay"] as const) await measure(way);
+const WAYS = ["length", "chunked", "relay", "relay-chunked"] as const;
+for (const way of WAYS) if (onlyWay === undefined || onlyWay === way) await measure(way);
 await upstream.stop(true);
 
-async function measure(way: "length" | "chunked" | "relay"): Promise<void> {
+async function measure(way: (typeof WAYS)[number]): Promise<void> {
+  const isChunked = way.endsWith("chunked");
   const dataDir = mkdtempSync(join(tmpdir(), "lockport-bench-held-"));
   const env = {
     PATH: process.env["PATH"] ?? "",
@@ -89,17 +92,18 @@ async function measure(way: "length" | "chunked" | "relay"): Promise<void> {
       await post("/admin/v1/models", model);
     }
     const { token } = (await post("/my/relay-tokens", {})) as { token: string };
-    const path = way === "relay" ? `/transparent/messages/${token}/v1/messages` : "/v1/embeddings";
-    const fields = JSON.stringify({ model: way, input: "x" });
+    const path = way.startsWith("relay") ? `/transparent/messages/${token}/v1/messages` : "/v1/embeddings";
+    const alias = isChunked ? "chunked" : "length";
+    const fields = JSON.stringify({ model: alias, input: "x" });
     const bodyBytes = fields.length + fill.length;
-    const framing = way === "chunked" ? "transfer-encoding: chunked" : `content-length: ${bodyBytes}`;
+    const framing = isChunked ? "transfer-encoding: chunked" : `content-length: ${bodyBytes}`;
     const head = `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${PORT}\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\nconnection: close\r\n${framing}\r\n\r\n`;
     takenBytes.length = 0;
     const lags = watchLag();
     const startedMs = performance.now();
     const answers = await Promise.all(
       Array.from({ length: COUNT }, (_, index) =>
-        exchange({ head, fields, isChunked: way === "chunked", isSlow: index % 4 === 3 }),
+        exchange({ head, fields, isChunked, isSlow: index % 4 === 3 }),
       ),
     );
     const tookMs = performance.now() - startedMs;

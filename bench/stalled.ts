@@ -1,5 +1,5 @@
 /**
- * Memory of the executable under streams that are hard on it: `bun bench/stalled.ts [COUNT] [BINARY]` (after
+ * Memory of the executable under streams that are hard on it: `bun bench/stalled.ts [COUNT] [BINARY] [SCENE]` (after
  * `npm run build`; 200 callers that never read, a fifth as many streams with one event of 15 MB, plain and gzipped). Through
  * `/v1` and relayed, each on a server of its own.
  */
@@ -54,7 +54,9 @@ const answerWith: { readonly [scene in Scene]: (socket: Socket) => void } = {
   },
 };
 
+const onlyScene = process.argv[4];
 for (const scene of SCENES) {
+  if (onlyScene !== undefined && onlyScene !== scene) continue;
   for (const way of ["v1", "relay"] as const) await measure(scene, way);
 }
 process.exit(0);

@@ -20,6 +20,7 @@ import {
   BUFFERED_BYTES_TOTAL_MAX,
 } from "#kernel/memory-semaphore.ts";
 import { free } from "#kernel/bytes.ts";
+import { createDepartures } from "./departures.ts";
 import { toUpstreamHeaders } from "./headers.ts";
 import {
   type ParsedRequestBody,
@@ -102,6 +103,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     bytesMax: deps.maxResponseBytes,
     totalBytesMax: deps.bufferedBytesTotalMax ?? BUFFERED_BYTES_TOTAL_MAX,
   });
+  const departures = createDepartures();
   const routeTo = createRoutes({ secrets, limiter, metrics, upstream });
   return {
     run,
@@ -197,7 +199,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         free(input.body);
         return await giveUp(open, head.error);
       }
-      return await respond(open, head, { streamed: parsed.stream, buffered });
+      return await respond(open, head, { streamed: parsed.stream, buffered, departures });
     } catch (failure) {
       // A bug, and yet a request was begun: its connection is closed, and it is accounted for.
       cancellation.cancel("cancelled");

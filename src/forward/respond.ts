@@ -3,6 +3,7 @@ import type { Cancellation } from "#kernel/cancellation.ts";
 import { free, joinPieces } from "#kernel/bytes.ts";
 import { toCallerResponse } from "./caller-response.ts";
 import { bufferBody, SHORT_BODY_BYTES_MAX } from "./response-buffer.ts";
+import type { Departures } from "./departures.ts";
 import { createMetering, isEventStream } from "./metering.ts";
 import { type ForwardResult, type OpenExchange, giveUp, settleWhole, toBreak } from "./open-exchange.ts";
 import { maskCredential } from "./masking.ts";
@@ -15,6 +16,7 @@ export interface ResponseOptions {
   readonly streamed: boolean;
   /** Memory of responses that are buffered until they are complete. */
   readonly buffered: MemorySemaphore;
+  readonly departures: Departures;
 }
 
 /** The upstream's answer to its caller: a stream chunk by chunk, anything else whole. The event is written before it ends. */
@@ -29,7 +31,7 @@ export function respond(
   const isShort = lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX;
   return isShort && lengthBytes <= options.buffered.bytesMax
     ? respondShort(open, head)
-    : respondWhole(open, head, options.buffered);
+    : respondWhole(open, head, options);
 }
 
 /** A short unary response comes with its head or shortly after it, and is read at once. */
@@ -58,7 +60,7 @@ async function respondShort(open: OpenExchange, head: UpstreamHead): Promise<For
 async function respondWhole(
   open: OpenExchange,
   head: UpstreamHead,
-  semaphore: MemorySemaphore,
+  { buffered: semaphore, departures }: ResponseOptions,
 ): Promise<ForwardResult> {
   const { account, cancellation } = open;
   const metering = createMetering(head, false);
@@ -80,17 +82,25 @@ async function respondWhole(
   head.readToEnd();
   reservation?.complete();
   const counted = held.sizeBytes > UNCOUNTED_BYTES_MAX ? reservation : null;
+  // What the runtime gets in one piece leaves with its length; to bytes without a type it would add one.
+  const keepsLength = counted === null || (lengthBytes !== null && head.isTyped);
   cancellation.checkCaller();
   // A caller that reads nothing of it must not keep its memory reserved.
-  if (counted === null) cancellation.release();
+  if (keepsLength) cancellation.release();
   else {
     cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
     cancellation.letIdle();
   }
   await settleWhole(open, metering);
   const pieces = isFailure(head) ? maskCredential(head, open.credential, held.pieces) : held.pieces;
-  const body = counted === null ? joinPieces(pieces) : handOut([...pieces], counted, cancellation);
-  return { kind: "responded", response: toCallerResponse(head, open, body) };
+  const body = keepsLength ? joinPieces(pieces) : handOut([...pieces], counted, cancellation);
+  const response = toCallerResponse(head, open, body);
+  if (keepsLength && counted !== null) {
+    // The runtime has a copy of its own.
+    for (const piece of pieces) free(piece);
+    departures.watch(cancellation, () => counted.close());
+  }
+  return { kind: "responded", response };
 }
 
 /** Buffered pieces, each of which releases its memory when it has left. What the caller does with them is no longer recorded. */

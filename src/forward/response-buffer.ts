@@ -1,9 +1,10 @@
+import { free } from "#kernel/bytes.ts";
 import type { Reservation } from "#kernel/memory-semaphore.ts";
 import { type BodyReader, readChunk } from "./tee.ts";
 import { toLength } from "./upstream-head.ts";
 
 export type BufferedBody =
-  /** All of it, in the pieces in which it came. */
+  /** All of it: one piece where the head told its length, else in the pieces in which it came. */
   | { readonly kind: "whole"; readonly pieces: Uint8Array[]; readonly sizeBytes: number }
   | { readonly kind: "too_large" }
   | { readonly kind: "broken" };
@@ -30,7 +31,10 @@ export async function bufferBody(response: Response, options: BufferOptions): Pr
     if (lengthBytes !== null && lengthBytes <= SHORT_BODY_BYTES_MAX)
       return await bufferShortBody(response, options);
     if (response.body === null) return { kind: "whole", pieces: [], sizeBytes: 0 };
-    return await bufferLongBody(response.body.getReader(), options);
+    const reader = response.body.getReader();
+    return lengthBytes === null
+      ? await bufferPieces(reader, options)
+      : await bufferKnown(reader, options, lengthBytes);
   } catch {
     return { kind: "broken" };
   }
@@ -55,22 +59,45 @@ async function bufferShortBody(
   return { kind: "whole", pieces: [bytes], sizeBytes: bytes.length };
 }
 
-async function bufferLongBody(
+/** Copied into one array as it comes, so that it can leave in one piece. Memory that is not written to yet is not resident. */
+async function bufferKnown(
+  reader: BodyReader,
+  options: BufferOptions,
+  lengthBytes: number,
+): Promise<BufferedBody> {
+  const whole = new Uint8Array(lengthBytes);
+  const sizeBytes = await readPieces(reader, { ...options, bytesMax: lengthBytes }, (piece, at) => {
+    whole.set(piece, at);
+    // The runtime ends a body at its length; what is freed here was shown to the watcher.
+    if (piece.length > SHORT_BODY_BYTES_MAX) free(piece);
+  });
+  return sizeBytes === lengthBytes ? { kind: "whole", pieces: [whole], sizeBytes } : { kind: "broken" };
+}
+
+async function bufferPieces(reader: BodyReader, options: BufferOptions): Promise<BufferedBody> {
+  const pieces: Uint8Array[] = [];
+  const sizeBytes = await readPieces(reader, options, (piece) => void pieces.push(piece));
+  return sizeBytes === null ? { kind: "too_large" } : { kind: "whole", pieces, sizeBytes };
+}
+
+/** How many bytes came; null when more than allowed. `take` is called with each piece, and where it stands, once it was watched. */
+async function readPieces(
   reader: BodyReader,
   { bytesMax, onFirstByte, watch, reservation }: BufferOptions,
-): Promise<BufferedBody> {
-  const pieces: Uint8Array[] = [];
+  take: (piece: Uint8Array, at: number) => void,
+): Promise<number | null> {
   let sizeBytes = 0;
   for (;;) {
     const waiting = reservation?.acquire(sizeBytes) ?? null;
     if (waiting !== null) await waiting;
     const piece = await readChunk(reader);
-    if (piece === null) return { kind: "whole", pieces, sizeBytes };
+    if (piece === null) return sizeBytes;
     if (sizeBytes === 0) onFirstByte?.();
+    const at = sizeBytes;
     sizeBytes += piece.length;
-    if (sizeBytes > bytesMax) return { kind: "too_large" };
-    pieces.push(piece);
+    if (sizeBytes > bytesMax) return null;
     const lagging = watch?.(piece) ?? null;
     if (lagging !== null) await lagging;
+    take(piece, at);
   }
 }

@@ -1,6 +1,6 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
-import { createPeers, type Connections, type ListeningServer } from "#http/door/connections.ts";
+import { createPeers, type Connections } from "#http/door/connections.ts";
 import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
 import { createDoor } from "#http/door/door.ts";
 import { createSessionCookies } from "#http/door/session-cookies.ts";
@@ -18,7 +18,7 @@ import type { AppDeps } from "./deps.ts";
 /** The whole interface, ready to be put behind a socket. */
 export interface App {
   /** Any request. Never throws. */
-  fetch(request: Request, server: ListeningServer | null): Promise<Response>;
+  fetch(request: Request, server: Connections | null): Promise<Response>;
   /** A POST of the data plane, by the shortest way. Never throws. */
   serve(endpoint: ServedEndpoint, request: Request, connections: Connections | null): Promise<Response>;
   /** A request of the relay. Never throws. */
@@ -74,7 +74,7 @@ export function createApp(deps: AppDeps): App {
 
   const route = async (
     request: Request,
-    server: ListeningServer | null,
+    server: Connections | null,
     arrivedAtUs: InstantUs,
   ): Promise<Response> => {
     if (transparent.matches(request.url)) return await transparent.serve(request, server, null);

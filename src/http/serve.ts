@@ -1,5 +1,5 @@
 import type { App } from "./app.ts";
-import { IDLE_TIMEOUT_SECONDS, type Connections, type ListeningServer } from "#http/door/connections.ts";
+import { type Connections, IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
 import { toRelayRoutes } from "#http/ingress/transparent.ts";
 import { ENDPOINT_PATHS } from "#http/ingress/endpoint-paths.ts";
 
@@ -32,6 +32,6 @@ export function toServeOptions(app: App, { hostname, port }: Binding) {
       ),
       ...toRelayRoutes(app.relay),
     },
-    fetch: (request: Request, server: ListeningServer) => app.fetch(request, server),
+    fetch: (request: Request, server: Connections) => app.fetch(request, server),
   };
 }

@@ -10,6 +10,8 @@ export interface Caller {
   keepOpen?(): void;
   /** Undoes `keepOpen`; called only after it. */
   letIdle?(): void;
+  /** Whether all of its response has left, or it has gone. Absent where there is no connection. */
+  hasLeft?(): boolean;
 }
 
 /** What is told of the end of a cancellation's exchange. */
@@ -127,6 +129,11 @@ export class Cancellation {
   letIdle(): void {
     if (this.#isKeptOpen) this.#caller.letIdle?.();
     this.#isKeptOpen = false;
+  }
+
+  /** Whether the whole response has left, or its caller has gone. Can be asked at any time. */
+  hasLeft(): boolean {
+    return this.#caller.hasLeft?.() ?? true;
   }
 
   /**

@@ -29,12 +29,15 @@ export interface Reservation {
   close(): void;
 }
 
-/** A share of the 512 MB that the process may take: 32 answers of 60 MB at once peaked at 368 to 420 MB (docs/performance.md). */
-export const BUFFERED_BYTES_TOTAL_MAX = 192 * 1024 * 1024;
+/**
+ * A share of the 512 MB that the process may take: 32 answers of 60 MB at once peaked at 355 MB and 128 of 15 MB at 499, of which
+ * the runtime reads 1.7 MB ahead for each that waits (docs/performance.md).
+ */
+export const BUFFERED_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
 
 /**
- * A body up to this length is not counted and waits for no other; an answer of this length leaves in one piece, with its
- * `content-length`. The runtime frames a longer one, which leaves chunked.
+ * A body up to this length is not counted and waits for no other; an answer up to this length leaves in one piece, with its
+ * `content-length`, also where the upstream told none.
  */
 export const UNCOUNTED_BYTES_MAX = 512 * 1024;
 

@@ -5,7 +5,7 @@ export interface RawCaller {
   received(): string;
   /** More bytes of a request that was begun with `raw`. */
   send(bytes: string): void;
-  /** The bytes of a chunked response, once it has come to its end; rejects when the connection closes before. */
+  /** The bytes of a response's body, once it has come to its end; rejects when the connection closes before. */
   body(): Promise<string>;
   /** Fulfilled when what was received contains the text; rejects when the connection closes before. */
   waitFor(text: string): Promise<void>;
@@ -48,6 +48,7 @@ export async function openCaller({
     socket.once("error", reject);
   });
   const pieces: string[] = [];
+  let receivedBytes = 0;
   let closed = false;
   // Looks at what is new and at a little before it: looking at everything each time would take all day with 100 MB.
   const checks = new Set<(news: string) => void>();
@@ -58,6 +59,7 @@ export async function openCaller({
   socket.on("data", (bytes: Buffer) => {
     const piece = bytes.toString("latin1");
     pieces.push(piece);
+    receivedBytes += piece.length;
     recheck(recent + piece);
     recent = piece.slice(-1_000);
   });
@@ -73,10 +75,11 @@ export async function openCaller({
       resolve(received().endsWith("0\r\n\r\n") ? "clean" : "broken");
     });
   });
-  const waitFor = (wanted: string) =>
+  const waitFor = (wanted: string) => waitUntil((news) => news.includes(wanted), wanted);
+  const waitUntil = (isThere: (news: string) => boolean, wanted: string) =>
     new Promise<void>((resolve, reject) => {
       const check = (news: string) => {
-        if (news.includes(wanted)) resolve();
+        if (isThere(news)) resolve();
         else if (closed) reject(new Error(`the connection closed before ${wanted} came`));
         else return;
         checks.delete(check);
@@ -95,7 +98,14 @@ export async function openCaller({
   return {
     received,
     send: (bytes) => void socket.write(bytes),
-    body: () => waitFor(LAST_CHUNK).then(() => dechunk(received())),
+    async body() {
+      await waitFor("\r\n\r\n");
+      const bodyAt = received().indexOf("\r\n\r\n") + 4;
+      const length = /\r\ncontent-length: (\d+)\r\n/i.exec(received().slice(0, bodyAt))?.[1];
+      if (length === undefined) return waitFor(LAST_CHUNK).then(() => dechunk(received()));
+      await waitUntil(() => receivedBytes >= bodyAt + Number(length), "all of the body");
+      return received().slice(bodyAt);
+    },
     waitFor,
     stopReading: () => void socket.pause(),
     readOn: () => void socket.resume(),

@@ -11,6 +11,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
 import type { UsageEnding, UsageEvent, UsageBeginning } from "#usage/event.ts";
 import { type UsageMetrics, createUsageMetrics } from "#usage/metrics.ts";
+import { ConnectedCaller } from "#http/door/connections.ts";
 import { createMemoryLedger } from "./ledger.ts";
 
 export const CREDENTIAL = "sk-provider-credential";
@@ -81,7 +82,7 @@ export function startProxy(setup: Setup): Proxy {
     idleTimeout: 0,
     development: false,
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    async fetch(request) {
+    async fetch(request, connections) {
       const path = new URL(request.url).pathname;
       const endpoint =
         path === "/embeddings" ? "embeddings" : path === "/completions" ? "completions" : "chat";
@@ -93,7 +94,7 @@ export function startProxy(setup: Setup): Proxy {
           body: new Uint8Array(await request.arrayBuffer()),
           arrivedAtUs: clock.nowUs(),
           arrivedAtMs: clock.monotonicMs(),
-          connection: request,
+          connection: new ConnectedCaller(request, connections),
         });
         if (result.kind === "responded") return result.response;
         if (result.kind === "cancelled") return new Response(null, { status: 499 });

@@ -88,6 +88,35 @@ test.each(["with a length", "in chunks"])(
   },
 );
 
+describe("a large unary answer whose length is known", () => {
+  test.each(["plain", "compressed"])("keeps its content-length where it is %s", async (way) => {
+    const body = way === "plain" ? toLarge() : gzipSync(toLarge(), { level: 0 });
+    const headers = [
+      "content-type: application/json",
+      ...(way === "plain" ? [] : ["content-encoding: gzip"]),
+    ];
+    const { proxy } = await startPair((call) => call.reply({ headers, body }), roomForOne);
+    const caller = await openCaller({ port: proxy.port, body: CHAT });
+    const received = await caller.body();
+    const head = caller.received().split("\r\n\r\n", 1)[0]?.toLowerCase() ?? "";
+    expect(head).toContain(`content-length: ${body.length}`);
+    expect(head).not.toContain("transfer-encoding");
+    expect(received === body.toString("latin1")).toBe(true);
+    caller.hangUp();
+  });
+
+  test("gives its room back once it has left, also on a connection that goes on", async () => {
+    const { proxy } = await startPair((call) => call.reply({ body: toLarge() }), roomForOne);
+    for (let round = 0; round < 3; round += 1) {
+      const response = await proxy.post(CHAT);
+      expect(response.headers.get("content-length")).toBe(String(LARGE_BYTES));
+      expect((await response.arrayBuffer()).byteLength).toBe(LARGE_BYTES);
+    }
+    await proxy.drained();
+    expect(proxy.events.map(({ outcome }) => outcome)).toEqual(["ok", "ok", "ok"]);
+  });
+});
+
 describe("a length that does not count", () => {
   const body = toLarge(200_000);
   const doubled = [`content-length: ${body.length}`, `content-length: ${body.length}`];

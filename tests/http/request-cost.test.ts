@@ -50,7 +50,13 @@ async function startCounted() {
     fetch(request) {
       const { promise, resolve } = Promise.withResolvers<Response>();
       const counted = countAsked(request, asked);
-      const connections = { timeout: () => void asked.push("timeout") };
+      const connections = {
+        timeout: () => void asked.push("timeout"),
+        requestIP() {
+          asked.push("requestIP");
+          return null;
+        },
+      };
       void ingress.serve("chat", counted, connections).then(resolve);
       return promise;
     },

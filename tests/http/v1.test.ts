@@ -140,7 +140,10 @@ describe("a POST of the data plane", () => {
 
   test("an exchange may keep its connection open and let it count as idle again; a refusal touches it not at all", async () => {
     const timeouts: number[] = [];
-    const connections = { timeout: (_request: Request, seconds: number) => void timeouts.push(seconds) };
+    const connections = {
+      timeout: (_request: Request, seconds: number) => void timeouts.push(seconds),
+      requestIP: () => null,
+    };
     const app = createApp(harness.deps);
     const request = () =>
       new Request("http://localhost/v1/chat/completions", {

@@ -1,15 +1,11 @@
 import { type Peer, toPeer } from "#identity/peer.ts";
 import type { Caller } from "#kernel/cancellation.ts";
 
-/** The connection of a request, as far as its idle timeout goes; Bun's server is one. */
+/** The connections of requests; Bun's server is one. */
 export interface Connections {
-  /** 0 is never. */
+  /** The idle timeout of one; 0 is never. */
   timeout(request: Request, seconds: number): void;
-}
-
-/** Also tells addresses; Bun's server is one. */
-export interface ListeningServer extends Connections {
-  /** Null when the connection has gone. */
+  /** Null when the connection has gone, and once the last byte of the response has left for it (measured). */
   requestIP(request: Request): { readonly address: string } | null;
 }
 
@@ -53,5 +49,9 @@ export class ConnectedCaller implements Caller {
   /** Before the response ends: a connection without a timeout would never be closed. */
   letIdle(): void {
     this.#connections?.timeout(this.#request, IDLE_TIMEOUT_SECONDS);
+  }
+
+  hasLeft(): boolean {
+    return (this.#connections?.requestIP(this.#request) ?? null) === null;
   }
 }
