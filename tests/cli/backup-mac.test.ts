@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSecretBox, SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { encodeSeal } from "#storage/backup/seal.ts";
@@ -90,9 +90,47 @@ describe("a backup's MAC", () => {
     expect(readFileSync(join(other, "secret.key"), "utf8")).not.toBe(key);
   });
 
-  test("by the key from before a rotation is not said to be another installation's alone", async () => {
+  test("by the key from before a rotation holds while that one lies in the folder, with the key in the backup or without", async () => {
+    const key = () => readFileSync(join(dataDir, "secret.key"), "utf8");
+    const before = key();
+    const withKey = join(folder.path, "with-key.tar.zst");
+    await run("backup", withKey, "--with-secret-key");
+    await run("backup", file);
+    expect((await run("secrets", "rotate")).code).toBe(0);
+    const rotated = key();
+    for (const [path, from] of [
+      [withKey, "backup"],
+      [file, "former"],
+    ] as const) {
+      const { code, data, messages } = await run("restore", path, "--force", "--json");
+      expect({ code, messages }).toMatchObject({ code: 0 });
+      const view = JSON.parse(data);
+      expect(view).toMatchObject({ verified_by: "former", secret_key_from: from });
+      expect(key()).toBe(before);
+      expect((await run("principal", "list")).code).toBe(0);
+      // What was there is put aside, the newer key with it.
+      expect(readFileSync(join(view.aside[0], "secret.key"), "utf8")).toBe(rotated);
+      writeFileSync(join(dataDir, "secret.key"), rotated);
+    }
+    const said = await run("restore", file, "--force");
+    expect(said.messages).toContain("by a key from before a rotation");
+    expect(said.messages).toContain("look whether keys and principals are what you expect");
+  });
+
+  test("that holds by none of the former keys is refused, and one that was altered is so whatever they are", async () => {
+    await run("backup", file);
+    expect((await run("secrets", "rotate")).code).toBe(0);
+    reseal(() => createSecretBox(new Uint8Array(SECRET_KEY_BYTES)).macBackup(sha256(Buffer.from("x"))));
+    const { code, messages } = await restoreTo(dataDir, "--force", "--allow-unverified");
+    expect(code).toBe(1);
+    expect(messages).toContain("its MAC does not hold");
+  });
+
+  test("by the key from before a rotation that was moved away is not said to be another installation's alone", async () => {
     await run("backup", file, "--with-secret-key");
     expect((await run("secrets", "rotate")).code).toBe(0);
+    for (const name of readdirSync(dataDir).filter((one) => one.includes(".until-")))
+      rmSync(join(dataDir, name));
     const refused = await restoreTo(dataDir, "--force");
     expect(refused.code).toBe(1);
     expect(refused.messages).toContain("this one's from before `lockport secrets rotate`");

@@ -7,7 +7,7 @@ import type { Ids } from "#kernel/ids.ts";
 import type { Log } from "#kernel/log.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import type { Rotation } from "#storage/engine.ts";
-import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
+import { FORMER_KEY_PREFIX, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { syncFolderNow } from "#storage/files/sync-folder.ts";
 import { requireInstallation } from "#boot/folder/data-dir.ts";
 import type { Config } from "#boot/settings/config.ts";
@@ -106,7 +106,7 @@ function putNextInPlace(config: Config, nowUs: InstantUs): string {
   const path = join(config.dataDir, SECRET_KEY_NAME);
   // To the microsecond: a name is never used twice.
   const stamp = formatInstant(nowUs).replaceAll(/[-:]/g, "");
-  const formerPath = `${path}.until-${stamp}`;
+  const formerPath = join(config.dataDir, `${FORMER_KEY_PREFIX}${stamp}`);
   // The former key may be gone: the new one goes to its place all the same.
   try {
     linkSync(path, formerPath);

@@ -20,6 +20,7 @@ const STDIN = "-";
 const KEY_SENTENCES = {
   backup: "The secret key is the backup's.",
   folder: "The secret key is the one that lay in the folder.",
+  former: "The secret key is the one from before a rotation that lay in the folder.",
   environment: "The secret key is that of PROXY_SECRET_KEY, which the server needs as well.",
 } as const;
 
@@ -27,6 +28,8 @@ const VERIFIED_SENTENCES = {
   backup:
     "Its MAC holds by the key in the backup itself, which shows that it is whole and not who made it: look whether keys and principals are what you expect.",
   folder: "Its MAC holds.",
+  former:
+    "Its MAC holds by a key from before a rotation: if others have seen that one, look whether keys and principals are what you expect.",
   environment: "Its MAC holds.",
 } as const;
 const UNVERIFIED = "Nothing shows who made it: look whether keys and principals are what you expect.";

@@ -5,6 +5,8 @@ export const JOURNAL_NAME = "journal";
 export const SECRET_KEY_NAME = "secret.key";
 /** The next one, while it is rotated. */
 export const NEXT_SECRET_KEY_NAME = "secret.key.next";
+/** Begins the name of one that was rotated away; the moment follows. */
+export const FORMER_KEY_PREFIX = `${SECRET_KEY_NAME}.until-`;
 export const ADMIN_PASSWORD_NAME = "admin-password";
 
 /** A database and what SQLite keeps beside it, which belongs to the file of its name and goes where that goes. */

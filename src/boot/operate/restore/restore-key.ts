@@ -1,14 +1,22 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
 import { hasSecretKey, type BackupManifest } from "#storage/backup/manifest.ts";
-import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
+import { FORMER_KEY_PREFIX, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { Config } from "#boot/settings/config.ts";
-import { readSecret } from "#boot/secrets/secret-file.ts";
+import { createSecret, readSecret } from "#boot/secrets/secret-file.ts";
 import { decodeSecretKey } from "#boot/settings/setting-values.ts";
 
-export type SecretKeySource = "backup" | "folder" | "environment";
+/** `former`: a key from before a rotation that lies in the folder. */
+export type SecretKeySource = "backup" | "folder" | "former" | "environment";
+
+export interface ChosenKey {
+  readonly from: SecretKeySource;
+  /** A former key, which has to become the folder's again; null with any other source. */
+  readonly former: Uint8Array | null;
+}
 
 export interface KeyChoice {
   readonly config: Config;
@@ -20,34 +28,46 @@ export interface KeyChoice {
  * Which secret key the restored installation has. The variable goes before the file at every start, so it is what has to
  * fit when it is set. Throws a `SetupError` when none fits the catalog's check value.
  */
-export function chooseSecretKey(
-  staging: string,
-  { config, manifest, checkValue }: KeyChoice,
-): SecretKeySource {
+export function chooseSecretKey(staging: string, { config, manifest, checkValue }: KeyChoice): ChosenKey {
   const fits = (secret: Uint8Array | null) =>
     secret !== null && createSecretBox(secret).checkValue === checkValue;
   if (config.secretKey !== null) {
-    if (fits(config.secretKey)) return "environment";
+    if (fits(config.secretKey)) return { from: "environment", former: null };
     throw new SetupError(
       "configuration",
       "PROXY_SECRET_KEY is not the secret key of this backup: set it to the one that the installation had, or unset it.",
     );
   }
   if (hasSecretKey(manifest)) {
-    if (fits(readKeyFile(join(staging, SECRET_KEY_NAME)))) return "backup";
+    if (fits(readKeyFile(join(staging, SECRET_KEY_NAME)))) return { from: "backup", former: null };
     throw new SetupError(
       "configuration",
       "The secret key in the backup is not that of its catalog: take another backup.",
     );
   }
   const path = join(config.dataDir, SECRET_KEY_NAME);
-  if (fits(readKeyFile(path))) return "folder";
+  if (fits(readKeyFile(path))) return { from: "folder", former: null };
+  const former = listFormerKeys(config.dataDir).find(fits);
+  if (former !== undefined) return { from: "former", former };
   throw new SetupError(
     "configuration",
     existsSync(path)
       ? `The secret key in ${path} is not the one of this backup: put the one that the installation had there, or set PROXY_SECRET_KEY.`
       : `The secret key is not in this backup: put the secret.key that the installation had into ${config.dataDir}, or set PROXY_SECRET_KEY, and restore again.`,
   );
+}
+
+/** The keys that rotations have left in the folder. */
+export function listFormerKeys(dataDir: string): readonly Uint8Array[] {
+  return readdirSync(dataDir)
+    .filter((name) => name.startsWith(FORMER_KEY_PREFIX))
+    .flatMap((name) => readKeyFile(join(dataDir, name)) ?? []);
+}
+
+/** Lays a former key beside what was unpacked, to be put in place with it. */
+export function stageFormerKey(staging: string, { former }: ChosenKey, ids: Ids): void {
+  if (former === null) return;
+  createSecret(join(staging, SECRET_KEY_NAME), Buffer.from(former).toString("base64"), ids);
 }
 
 /** The key as a start reads it: null when there is no such file, and when it holds no key. */

@@ -4,7 +4,7 @@ import { SetupError } from "#kernel/errors.ts";
 import type { Seal } from "#storage/backup/seal.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { Config } from "#boot/settings/config.ts";
-import { readKeyFile, type SecretKeySource } from "./restore-key.ts";
+import { listFormerKeys, readKeyFile, type SecretKeySource } from "./restore-key.ts";
 
 /** The key by which a backup's MAC was checked; null: it was not, and the operator said that it may be so. */
 export type VerifiedBy = SecretKeySource | null;
@@ -33,6 +33,7 @@ export function verifyOrigin(
     seal.mac !== null &&
     crypto.timingSafeEqual(createSecretBox(secret).macBackup(seal.sha256), seal.mac);
   if (holds(here)) return config.secretKey === null ? "folder" : "environment";
+  if (listFormerKeys(config.dataDir).some(holds)) return "former";
   if (seal.mac === null) {
     if (allowUnverified) return null;
     throw new SetupError(

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { SetupError } from "#kernel/errors.ts";
 import { syncFolder, syncFolderNow } from "#storage/files/sync-folder.ts";
 import {
   CATALOG_NAME,
@@ -14,11 +15,22 @@ import type { Config } from "#boot/settings/config.ts";
 import { move, takeBack, toRestoreMark, writeMark } from "#boot/folder/restore-mark.ts";
 
 /** The first of an installation's own files that is there already, or null. A secret key alone is no data. */
-export function findData({ dataDir, databasePath }: Config): string | null {
+function findData({ dataDir, databasePath }: Config): string | null {
   const journal = join(dataDir, JOURNAL_NAME);
   if (existsSync(journal) && readdirSync(journal).length > 0) return journal;
   const candidates = [databasePath, join(dataDir, USAGE_NAME), toRestoreMark(dataDir)];
   return candidates.find((path) => existsSync(path)) ?? null;
+}
+
+/** Throws a `SetupError` for a folder that holds an installation, unless what it holds is to be put aside. */
+export function requireEmpty(config: Config, force: boolean): void {
+  if (force) return;
+  const found = findData(config);
+  if (found === null) return;
+  throw new SetupError(
+    "failure",
+    `There is data already (${found}): restore into another folder (--data-dir), or use --force, which puts what is there aside.`,
+  );
 }
 
 export interface Placing {

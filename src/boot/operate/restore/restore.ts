@@ -13,10 +13,10 @@ import type { Config } from "#boot/settings/config.ts";
 import { makeDataDir } from "#boot/folder/data-dir.ts";
 import { findExisting, requireRight, toFileError } from "#boot/folder/permission-problem.ts";
 import { receiveBackup } from "./received-backup.ts";
-import { chooseSecretKey, type SecretKeySource } from "./restore-key.ts";
+import { chooseSecretKey, stageFormerKey, type SecretKeySource } from "./restore-key.ts";
 import { takeBackUnfinished, toRestoreMark } from "#boot/folder/restore-mark.ts";
 import { verifyOrigin, type VerifiedBy } from "./restore-origin.ts";
-import { findData, putInPlace } from "./restore-place.ts";
+import { putInPlace, requireEmpty } from "./restore-place.ts";
 import { withStaging } from "#boot/folder/staging.ts";
 import type { System } from "#boot/process/system.ts";
 
@@ -114,13 +114,15 @@ async function unpackInPlace(
   );
   await checkDatabases(staging, { label, manifest, watch });
   const { secretCheckValue } = engine.inspect.inspectCatalog(join(staging, CATALOG_NAME));
-  const secretKeyFrom = chooseSecretKey(staging, { config, manifest, checkValue: secretCheckValue });
+  const key = chooseSecretKey(staging, { config, manifest, checkValue: secretCheckValue });
+  const { from: secretKeyFrom } = key;
   const verifiedBy = verifyOrigin(staging, { config, label, seal, secretKeyFrom, allowUnverified });
   watch.step("putting it in place", null);
+  stageFormerKey(staging, key, system.ids);
   const asidePaths = await putInPlace(staging, {
     config,
     nowUs: system.clock.nowUs(),
-    withSecretKey: secretKeyFrom === "backup",
+    withSecretKey: secretKeyFrom === "backup" || secretKeyFrom === "former",
   });
   return { manifest, secretKeyFrom, verifiedBy, asidePaths };
 }
@@ -166,16 +168,6 @@ function findMissing(path: string): string | null {
   let missing: string | null = null;
   for (let at = path; at !== existing; at = dirname(at)) missing = at;
   return missing;
-}
-
-function requireEmpty(config: Config, force: boolean): void {
-  if (force) return;
-  const found = findData(config);
-  if (found === null) return;
-  throw new SetupError(
-    "failure",
-    `There is data already (${found}): restore into another folder (--data-dir), or use --force, which puts what is there aside.`,
-  );
 }
 
 function requireRoom(dataDir: string, manifest: BackupManifest): void {
