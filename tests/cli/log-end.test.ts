@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { openLogTail } from "#cli/installation/log-tail.ts";
 import type { ReportQuery } from "#cli/installation/report.ts";
 import { formatInstant } from "#kernel/clock.ts";
-import { parseInstant } from "#stats/window.ts";
+import { parseInstant } from "#kernel/instant.ts";
 
 const START_US = Date.UTC(2026, 0, 1) * 1000;
 const SECOND_US = 1_000_000;

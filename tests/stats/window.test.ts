@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { formatInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { parseInstant, parseWindow } from "#stats/window.ts";
+import { parseInstant } from "#kernel/instant.ts";
+import { parseWindow } from "#stats/window.ts";
 
 const window = (query: string) => parseWindow(new URLSearchParams(query));
 

@@ -1,6 +1,6 @@
 import { utcDay, utcHour } from "d3-time";
 import { BUCKETS, SERIES_BUCKETS_MAX, type Bucket } from "#stats/bucket.ts";
-import { parseInstant } from "#stats/window.ts";
+import { parseInstant } from "#kernel/instant.ts";
 import { readText, readWord, type RawSearch } from "./query-string.ts";
 
 /** The time that a view looks at, as it stands in the address: a range that moves along with the clock, or two instants. */

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { createSystemClock, DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
-import { parseInstant } from "#stats/window.ts";
+import { parseInstant } from "#kernel/instant.ts";
 import { choiceOption } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from "commander";
 import { DAY_US, formatInstant, type Clock } from "#kernel/clock.ts";
 import { FILTER_TAGS_MAX, isTagPair, OUTCOME_FILTERS } from "#stats/filter.ts";
-import { parseInstant } from "#stats/window.ts";
+import { parseInstant } from "#kernel/instant.ts";
 import { choiceOption } from "./choice.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";

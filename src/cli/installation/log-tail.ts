@@ -1,6 +1,6 @@
 import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { parseInstant } from "#stats/window.ts";
+import { parseInstant } from "#kernel/instant.ts";
 import type { Treaty } from "@elysiajs/eden/treaty2";
 import type { Client } from "./client.ts";
 import type { Report, ReportQuery } from "./report.ts";
