@@ -54,7 +54,7 @@ async function run(): Promise<void> {
     passwordPrint: { isInForce: () => true },
     signIns: { sessionReused: () => {} },
   });
-  const relay = createRelayAuthenticator({ store, keyUse, secrets });
+  const relay = createRelayAuthenticator({ store, keyUse, secrets, clock });
 
   const bySession: Headers[] = [];
   const byKey: Headers[] = [];

@@ -140,7 +140,7 @@ export async function openServices(
           ? null
           : {
               relay: createRelay(shared, { baseUrl: config.messagesBaseUrl }),
-              authenticator: createRelayAuthenticator({ store: storage.identity, keyUse, secrets }),
+              authenticator: createRelayAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
             },
       keys: createOwnedSecrets("keys", { store: storage.identity, secrets, clock, ids }),
       relayTokens: createOwnedSecrets("relayTokens", { store: storage.identity, secrets, clock, ids }),

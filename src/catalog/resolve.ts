@@ -3,11 +3,9 @@ import { findNearest } from "#kernel/nearest.ts";
 import { toQuoted } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
 import type { Capability, Endpoint } from "./capability.ts";
+import { isInScope, type ModelScope } from "./model-scope.ts";
 import type { Provider } from "./provider.ts";
 import type { CatalogSnapshot, ResolvedModel } from "./snapshot.ts";
-
-/** The aliases that a caller may use and see; null: every one. Any other is to that caller as if it were not there. */
-export type ModelScope = ReadonlySet<string> | null;
 
 /**
  * What an alias stands for at this moment; used alike by the data plane and by `GET /admin/v1/resolve`.
@@ -19,7 +17,7 @@ export function resolveModel(
   scope: ModelScope = null,
 ): ResolvedModel {
   const resolved = snapshot.findModel(alias);
-  if (resolved === null || !isIn(scope, alias)) throw toUnknownModel(snapshot, alias, scope);
+  if (resolved === null || !isInScope(scope, alias)) throw toUnknownModel(snapshot, alias, scope);
   if (!resolved.provider.enabled) {
     throw new ProxyError(
       "model_not_found",
@@ -28,10 +26,6 @@ export function resolveModel(
     );
   }
   return resolved;
-}
-
-function isIn(scope: ModelScope, alias: string): boolean {
-  return scope === null || scope.has(alias);
 }
 
 /** Names what was asked for, and the nearest model that `GET /v1/models` shows this caller. */
@@ -70,7 +64,7 @@ function searchNearest(snapshot: CatalogSnapshot, alias: string, scope: ModelSco
   // In lower case on both sides: a name in other letters is the nearest there is.
   const shown = new Map<string, string>();
   for (const { model, provider } of snapshot.models) {
-    if (provider.enabled && !model.hidden && isIn(scope, model.alias))
+    if (provider.enabled && !model.hidden && isInScope(scope, model.alias))
       shown.set(model.alias.toLowerCase(), model.alias);
   }
   return shown.get(findNearest(alias.toLowerCase(), [...shown.keys()]) ?? "") ?? null;

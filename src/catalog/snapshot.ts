@@ -2,6 +2,7 @@ import { compareCodeUnits } from "#kernel/text.ts";
 import { type PriceSet, type Unit, UNITS } from "#kernel/units.ts";
 import type { Capability } from "./capability.ts";
 import type { Model } from "./model.ts";
+import { isInScope, type ModelScope } from "./model-scope.ts";
 import { type PriceBook, createPriceBook, type LoadedFeed, type PriceRow } from "./pricing.ts";
 import type { Provider } from "./provider.ts";
 
@@ -135,15 +136,18 @@ export interface ListingFilter {
   /** Only models whose resolved capabilities contain this one; null lists all. */
   readonly endpoint: Capability | null;
   readonly includeHidden: boolean;
+  /** Absent or null: all. */
+  readonly scope?: ModelScope;
 }
 
 /** What `GET /v1/models` lists (specification, section 4.2): models of enabled providers, by alias. */
 export function listModels(snapshot: CatalogSnapshot, filter: ListingFilter): readonly ResolvedModel[] {
-  const { endpoint, includeHidden } = filter;
+  const { endpoint, includeHidden, scope = null } = filter;
   return snapshot.models.filter(
     ({ model, provider, capabilities }) =>
       provider.enabled &&
       (includeHidden || !model.hidden) &&
+      isInScope(scope, model.alias) &&
       (endpoint === null || capabilities.includes(endpoint)),
   );
 }

@@ -1,5 +1,6 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
-import { type ModelScope, requireCapability, resolveModel } from "#catalog/resolve.ts";
+import type { ModelScope } from "#catalog/model-scope.ts";
+import { requireCapability, resolveModel } from "#catalog/resolve.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";

@@ -4,6 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { PasswordPrint } from "./password-print.ts";
 import { API_KEY_PREFIX } from "./secret.ts";
+import { refuseEnded } from "./secret-end.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
 import type { Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
@@ -16,7 +17,7 @@ import type { FoundSecret, IdentityStore } from "./store.ts";
 export interface Caller {
   readonly principal: Principal;
   readonly credential:
-    | { readonly kind: "key"; readonly keyId: string }
+    | { readonly kind: "key"; readonly keyId: string; readonly models: ReadonlySet<string> | null }
     | { readonly kind: "session"; readonly session: SessionInUse }
     | { readonly kind: "local" };
 }
@@ -68,8 +69,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   function toKeyCaller(found: FoundSecret | null): Caller {
     // Unknown, deleted and disabled look the same from outside.
     if (found === null || !found.principal.enabled) throw refuseKey();
-    keyUse.touch(found.secret.id);
-    return { principal: found.principal, credential: { kind: "key", keyId: found.secret.id } };
+    const { secret, principal, endsAtUs } = found;
+    // Infinity for most: they do not even ask for the time.
+    if (endsAtUs !== Infinity && clock.nowUs() >= endsAtUs) {
+      throw refuseEnded(found, clock.nowUs(), { noun: "API key", code: "invalid_api_key" });
+    }
+    keyUse.touch(secret.id);
+    return { principal, credential: { kind: "key", keyId: secret.id, models: secret.terms.models } };
   }
 
   async function authenticateSession(cookieValue: string): Promise<Caller> {
@@ -120,6 +126,16 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
+/** The caller of a route that answers everybody; null when `authenticate` refuses its credential. */
+export async function findCaller(authenticate: () => Caller | Promise<Caller>): Promise<Caller | null> {
+  try {
+    return await authenticate();
+  } catch (refusal) {
+    if (refusal instanceof ProxyError && refusal.status === 401) return null;
+    throw refusal;
+  }
+}
+
 /** Throws `admin_required`. The role is the principal's as just read, not the one in its cookie. */
 export function requireAdmin(caller: Caller): void {
   if (caller.principal.role !== "admin") {
@@ -128,8 +144,8 @@ export function requireAdmin(caller: Caller): void {
 }
 
 /** The aliases that a caller may use and see; null: every one. The one place that narrows them. */
-export function toModelScope(_caller: Caller): ReadonlySet<string> | null {
-  return null;
+export function toModelScope({ credential }: Caller): ReadonlySet<string> | null {
+  return credential.kind === "key" ? credential.models : null;
 }
 
 /**

@@ -13,12 +13,14 @@ import {
   RELAY_TOKEN_PREFIX,
   toSuffix,
 } from "./secret.ts";
-import type { IdentityStore } from "./store.ts";
+import { NO_TERMS, parseTerms, reviseTerms, type TermsDraft, type TermSetter } from "./secret-terms.ts";
+import type { IdentityStore, SecretFilter } from "./store.ts";
 
 interface SecretKind {
   readonly prefix: string;
   readonly targetKind: AuditTargetKind;
   readonly createAction: AuditAction;
+  readonly updateAction: AuditAction;
   readonly deleteAction: AuditAction;
 }
 
@@ -28,20 +30,27 @@ const KINDS = {
     prefix: API_KEY_PREFIX,
     targetKind: "api_key",
     createAction: "key.create",
+    updateAction: "key.update",
     deleteAction: "key.delete",
   },
   relayTokens: {
     prefix: RELAY_TOKEN_PREFIX,
     targetKind: "relay_token",
     createAction: "relay_token.create",
+    updateAction: "relay_token.update",
     deleteAction: "relay_token.delete",
   },
 } as const satisfies { readonly [kind: string]: SecretKind };
 export type SecretKindName = keyof typeof KINDS;
 
-export interface SecretDraft {
-  readonly principalId: string;
+export interface SecretPatch extends TermsDraft {
   readonly label?: string | undefined;
+  /** Default `owner`. */
+  readonly setter?: TermSetter;
+}
+
+export interface SecretDraft extends SecretPatch {
+  readonly principalId: string;
 }
 
 export interface CreatedSecret {
@@ -53,14 +62,19 @@ export interface CreatedSecret {
 /** The secrets of one kind, both a caller's own and those of any principal. */
 export interface OwnedSecrets {
   /**
-   * Resolves only once the secret is committed. Throws `invalid_label`, `principal_not_found`, and `too_many_keys` or
-   * `too_many_relay_tokens`.
+   * Resolves only once the secret is committed. Throws `invalid_label`, `invalid_expiry`, `invalid_models`,
+   * `principal_not_found`, and `too_many_keys` or `too_many_relay_tokens`.
    */
   create(draft: SecretDraft, actor: Actor): Promise<CreatedSecret>;
   /** By creation time, of one principal or of all. */
   list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<ListedSecret>>;
+  /**
+   * Holds from the very next request. Throws `invalid_label`, `invalid_expiry`, `invalid_models`, `admin_required`, and like
+   * `delete`.
+   */
+  update(filter: SecretFilter, patch: SecretPatch, actor: Actor): Promise<ListedSecret>;
   /** Stops the secret at once. Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is not its owner. */
-  delete(filter: { readonly id: string; readonly principalId?: string }, actor: Actor): Promise<void>;
+  delete(filter: SecretFilter, actor: Actor): Promise<void>;
 }
 
 export interface OwnedSecretsDeps {
@@ -74,12 +88,13 @@ export function createOwnedSecrets(
   name: SecretKindName,
   { store, secrets, clock, ids }: OwnedSecretsDeps,
 ): OwnedSecrets {
-  const { prefix, targetKind, createAction, deleteAction } = KINDS[name];
+  const { prefix, targetKind, createAction, updateAction, deleteAction } = KINDS[name];
   const toEntry = (actor: Actor, action: AuditAction, id: string) =>
     toAuditEntry(actor, { action, targetKind, targetRef: id });
   return {
-    async create({ principalId, label = "" }, actor) {
+    async create({ principalId, label = "", setter = "owner", ...draft }, actor) {
       requireLabel(label);
+      const terms = reviseTerms(NO_TERMS, parseTerms(draft, clock.nowUs()), setter);
       const plaintext = createSecretText(prefix, ids);
       const secret = {
         id: ids.uuid(),
@@ -87,12 +102,25 @@ export function createOwnedSecrets(
         suffix: toSuffix(plaintext),
         label,
         createdAtUs: clock.nowUs(),
+        terms,
       };
       const hash = secrets.hashToken(plaintext);
       await store[name].create({ ...secret, hash }, toEntry(actor, createAction, secret.id));
       return { secret, plaintext };
     },
     list: (filter, page) => store[name].list(filter, page),
+    async update(filter, { label, setter = "owner", ...draft }, actor) {
+      if (label !== undefined) requireLabel(label);
+      const change = parseTerms(draft, clock.nowUs());
+      return store[name].change(
+        filter,
+        (before) => ({
+          ...(label !== undefined && { label }),
+          terms: reviseTerms(before.terms, change, setter),
+        }),
+        toEntry(actor, updateAction, filter.id),
+      );
+    },
     delete: (filter, actor) => store[name].delete(filter, toEntry(actor, deleteAction, filter.id)),
   };
 }

@@ -1,8 +1,10 @@
+import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { Principal } from "./principal.ts";
 import { RELAY_TOKEN_PREFIX } from "./secret.ts";
+import { refuseEnded } from "./secret-end.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
 import type { IdentityStore } from "./store.ts";
 
@@ -15,7 +17,7 @@ export interface RelayCaller {
 export interface RelayAuthenticator {
   /**
    * The owner of the token in a relay path (specification, sections 4.5 and 5). Throws `unknown_relay_token` for whatever
-   * is no living token of an enabled principal: unknown, deleted, malformed, an API key.
+   * is no living token of an enabled principal: unknown, deleted, malformed, expired, paused, an API key.
    */
   authenticate(token: string): Promise<RelayCaller>;
 }
@@ -24,6 +26,7 @@ export interface RelayAuthenticatorDeps {
   readonly store: Pick<IdentityStore, "relayTokens">;
   readonly keyUse: KeyUse;
   readonly secrets: SecretBox;
+  readonly clock: Pick<Clock, "nowUs">;
 }
 
 /** Asks the store on every request, so that a deleted token fails on the very next one. */
@@ -31,6 +34,7 @@ export function createRelayAuthenticator({
   store,
   keyUse,
   secrets,
+  clock,
 }: RelayAuthenticatorDeps): RelayAuthenticator {
   const search = { store: store.relayTokens, secrets };
   return {
@@ -40,6 +44,10 @@ export function createRelayAuthenticator({
       const found = peekSecret(search, token) ?? (await findSecret(search, token));
       // Unknown, deleted and disabled look the same from outside.
       if (found === null || !found.principal.enabled) throw refuse();
+      const { endsAtUs } = found;
+      if (endsAtUs !== Infinity && clock.nowUs() >= endsAtUs) {
+        throw refuseEnded(found, clock.nowUs(), { noun: "relay token", code: "unknown_relay_token" });
+      }
       keyUse.touch(found.secret.id);
       return { principal: found.principal, relayTokenId: found.secret.id };
     },

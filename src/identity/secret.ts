@@ -1,9 +1,7 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-
-/** Who sets the terms of a key or a relay token: an admin, or its owner within what an admin has set. */
-export const TERM_SETTERS = ["owner", "admin"] as const;
+import type { SecretTerms } from "./secret-terms.ts";
 
 /** An API key or a relay token as it is kept (specification, section 2.7): its plaintext is shown once and never stored. */
 export interface OwnedSecret {
@@ -13,6 +11,7 @@ export interface OwnedSecret {
   readonly suffix: string;
   readonly label: string;
   readonly createdAtUs: InstantUs;
+  readonly terms: SecretTerms;
 }
 
 /** A secret on its way into the store, with the keyed HMAC-SHA256 of its plaintext. */

@@ -3,6 +3,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { Principal, PrincipalChange } from "./principal.ts";
 import type { ListedSecret, NewSecret, OwnedSecret, SecretName } from "./secret.ts";
+import type { SecretTerms } from "./secret-terms.ts";
 
 /** An account at an identity provider (decisions, "Sign-in"): issuer and subject together identify it. */
 export interface OidcSubject {
@@ -28,16 +29,36 @@ export interface SecretStore {
   peekByHash(hash: string): FoundSecret | null;
   /** By creation time, of one principal or of all. */
   list(filter: { readonly principalId?: string }, page: Page): Promise<Paged<ListedSecret>>;
-  /** Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is given and is not the owner. */
-  delete(
-    filter: { readonly id: string; readonly principalId?: string },
+  /**
+   * Asks `plan`, under the write lock, how the secret changes, and returns it as it is afterwards. What `plan` throws is
+   * thrown, and nothing is written. Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is not the owner.
+   */
+  change(
+    filter: SecretFilter,
+    plan: (before: OwnedSecret) => SecretChange,
     audit: AuditEntry | null,
-  ): Promise<void>;
+  ): Promise<ListedSecret>;
+  /** Throws `key_not_found` or `relay_token_not_found`, also when `principalId` is given and is not the owner. */
+  delete(filter: SecretFilter, audit: AuditEntry | null): Promise<void>;
+}
+
+/** One secret: of whichever principal, or only of this one. */
+export interface SecretFilter {
+  readonly id: string;
+  readonly principalId?: string;
+}
+
+/** What changes of a secret; a field that is absent stays. */
+export interface SecretChange {
+  readonly label?: string;
+  readonly terms?: SecretTerms;
 }
 
 export interface FoundSecret {
   readonly secret: OwnedSecret;
   readonly principal: Principal;
+  /** From this moment on it is refused: Infinity for one without an end, -Infinity for one that is paused. */
+  readonly endsAtUs: number;
 }
 
 export interface KeyStore extends SecretStore {

@@ -10,6 +10,8 @@ export const ERROR_STATUS = {
   embedding_batch_too_large: 400,
   invalid_endpoint: 400,
   invalid_label: 400,
+  invalid_expiry: 400,
+  invalid_models: 400,
   invalid_date: 400,
   invalid_bucket: 400,
   range_too_large: 400,

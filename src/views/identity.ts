@@ -1,12 +1,19 @@
 import type { AuditEvent } from "#audit/event.ts";
 import type { OwnedSecret } from "#identity/secret.ts";
+import type { SecretTerms } from "#identity/secret-terms.ts";
 import type { Principal } from "#identity/principal.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 
 /** Principals, keys, relay tokens and audit events → wire JSON (specification, sections 2.7, 2.8 and 2.11). */
 
 export function toKeyView(key: OwnedSecret, lastUsedAtUs: InstantUs | null) {
-  return { id: key.id, key_suffix: key.suffix, ...toUse(key, lastUsedAtUs) };
+  const { models } = key.terms;
+  return {
+    id: key.id,
+    key_suffix: key.suffix,
+    ...toUse(key, lastUsedAtUs),
+    ...(models !== null && { models: [...models] }),
+  };
 }
 
 /** A key with its owner's name, for lists that span principals. */
@@ -23,11 +30,20 @@ export function toOwnedRelayTokenView(token: OwnedSecret, ownerName: string, las
   return { ...toRelayTokenView(token, lastUsedAtUs), principal: ownerName };
 }
 
-function toUse({ label, createdAtUs }: OwnedSecret, lastUsedAtUs: InstantUs | null) {
+function toUse({ label, createdAtUs, terms }: OwnedSecret, lastUsedAtUs: InstantUs | null) {
   return {
     label,
     created_at: formatInstant(createdAtUs),
     last_used_at: lastUsedAtUs === null ? null : formatInstant(lastUsedAtUs),
+    ...toTerms(terms),
+  };
+}
+
+/** Absent where nothing is set: clients that were written for 1.0.0 read what they always read. */
+function toTerms({ expiresAtUs, pausedBy }: SecretTerms) {
+  return {
+    ...(expiresAtUs !== null && { expires_at: formatInstant(expiresAtUs) }),
+    ...(pausedBy !== null && { enabled: false as const }),
   };
 }
 

@@ -24,8 +24,8 @@ beforeEach(async () => {
       authenticator: { authenticate: (token) => relayAuthenticator.authenticate(token) },
     },
   });
-  const { identity, keyUse, keys, principals, relayTokens } = harness.deps;
-  relayAuthenticator = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets });
+  const { identity, keyUse, keys, principals, relayTokens, clock } = harness.deps;
+  relayAuthenticator = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets, clock });
 
   const member = await createCaller(harness, "member");
   const admin = await createCaller(harness, "second-admin", "admin");

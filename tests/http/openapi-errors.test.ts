@@ -409,10 +409,35 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["invalid_label", { body: { principal: "bob", label: long } }],
     ["principal_not_found", { body: { principal: "nobody" } }],
   ]);
+  const terms: readonly (readonly [ErrorCode, Sent])[] = [
+    ["invalid_label", { body: { label: long } }],
+    ["invalid_expiry", { body: { expires_at: "soon" } }],
+  ];
+  const models: readonly [ErrorCode, Sent] = ["invalid_models", { body: { models: [] } }];
+  const named = ([code, { body }]: (typeof terms)[number]) =>
+    [code, { body: { principal: "bob", ...(body as object) } }] as const;
+  await refuse("POST /admin/v1/keys", [...terms, models].map(named));
+  await refuse("POST /my/keys", [...terms, models]);
+  await refuse("POST /my/relay-tokens", terms);
+  for (const place of ["/my", "/admin/v1"]) {
+    await refuse(`PATCH ${place}/keys/:id`, [...terms, models, ["key_not_found", { body: {} }]]);
+    await refuse(`PATCH ${place}/relay-tokens/:id`, [...terms, ["relay_token_not_found", { body: {} }]]);
+  }
+  for (const [kind, list] of [
+    ["keys", "keys"],
+    ["relay-tokens", "relay_tokens"],
+  ] as const) {
+    const headers = { authorization: `Bearer ${memberKey}` };
+    await app.api("POST", `/my/${kind}`, {}, headers);
+    const own: any = await (await app.api("GET", `/my/${kind}`, undefined, headers)).json();
+    const { id } = own[list].at(-1);
+    await app.api("PATCH", `/admin/v1/${kind}/${id}`, { enabled: false });
+    await refuse(`PATCH /my/${kind}/:id`, [
+      ["admin_required", { path: `/my/${kind}/${id}`, headers, body: { enabled: true } }],
+    ]);
+  }
   await refuse("DELETE /admin/v1/keys/:id", [["key_not_found"]]);
   await refuse("DELETE /admin/v1/relay-tokens/:id", [["relay_token_not_found"]]);
-  await refuse("POST /my/keys", [["invalid_label", { body: { label: long } }]]);
-  await refuse("POST /my/relay-tokens", [["invalid_label", { body: { label: long } }]]);
   await refuse("DELETE /my/keys/:id", [["key_not_found"]]);
   await refuse("DELETE /my/relay-tokens/:id", [["relay_token_not_found"]]);
   await refuse("GET /*", [["unknown_endpoint", { path: "/v1/nothing" }]]);

@@ -132,8 +132,8 @@ describe("the document's examples, sent to a server", () => {
     replay.real.set(SINCE, new Date(Date.now() - RECENT_MS).toISOString().slice(0, 10));
     const replayed: string[] = [];
     for (const operation of inOrderOfALife()) {
-      // A second token, for the route that deletes one of somebody else.
-      if (nameOf(operation) === "DELETE /admin/v1/relay-tokens/:id") {
+      // A second token, for the routes that change one of somebody else.
+      if (nameOf(operation) === "PATCH /admin/v1/relay-tokens/:id") {
         const made = await app.api("POST", "/my/relay-tokens", {});
         replay.real.set(ID.aliceToken, ((await made.json()) as any).id);
       }

@@ -8,8 +8,8 @@ let harness: Harness;
 let relay: RelayAuthenticator;
 beforeEach(async () => {
   harness = await startHarness();
-  const { identity, keyUse } = harness.deps;
-  relay = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets });
+  const { identity, keyUse, clock } = harness.deps;
+  relay = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets, clock });
 });
 afterEach(() => harness.stop());
 

@@ -35,7 +35,7 @@ async function startCounted() {
     door: {
       admit: () => ({
         principal: { id: "p", name: "ada", kind: "user", role: "member", enabled: true, createdAtUs: 0 },
-        credential: { kind: "key", keyId: "k" },
+        credential: { kind: "key", keyId: "k", models: null },
       }),
       checkBrowser: silent,
     },

@@ -30,7 +30,7 @@ describe("an API key", () => {
   test("in the bearer header names its principal and itself", async () => {
     expect(await authenticate(bearer(key.plaintext))).toEqual({
       principal: member,
-      credential: { kind: "key", keyId: key.id },
+      credential: { kind: "key", keyId: key.id, models: null },
     });
   });
 

@@ -111,7 +111,7 @@ export async function openTestIdentity(): Promise<TestIdentity> {
     principals: createPrincipals({ store, clock, ids }),
     keys: createOwnedSecrets("keys", { store, secrets, clock, ids }),
     relayTokens: createOwnedSecrets("relayTokens", { store, secrets, clock, ids }),
-    relayAuthenticator: createRelayAuthenticator({ store, keyUse, secrets }),
+    relayAuthenticator: createRelayAuthenticator({ store, keyUse, secrets, clock }),
     keyUse,
     keyUseStore,
     authenticator: createOne(),

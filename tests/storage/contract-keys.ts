@@ -1,4 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { OwnedSecret } from "#identity/secret.ts";
+import { NO_TERMS } from "#identity/secret-terms.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import { apiKey, AUDIT, codeOf, PAGE, principal, START_US, type Engine } from "./support.ts";
 
 /** Keys and sessions. */
@@ -10,11 +13,16 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       await identity.createPrincipal(principal("ann"), null);
       const { hash, ...key } = apiKey("one", "principal-ann");
       await identity.keys.create({ ...key, hash }, null);
-      expect(await identity.keys.findByHash(hash)).toEqual({ secret: key, principal: principal("ann") });
+      expect(await identity.keys.findByHash(hash)).toEqual({
+        secret: key,
+        principal: principal("ann"),
+        endsAtUs: Infinity,
+      });
       await identity.updatePrincipal("principal-ann", { enabled: false }, null);
       expect(await identity.keys.findByHash(hash)).toEqual({
         secret: key,
         principal: principal("ann", { enabled: false }),
+        endsAtUs: Infinity,
       });
       expect(await identity.keys.findByHash(key.id)).toBeNull();
     });
@@ -52,6 +60,43 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       await right.identity.deletePrincipal("principal-ann", null);
       expect(await right.identity.keys.findByHash("hash-one")).toBeNull();
       expect(await left.identity.keys.findByHash("hash-one")).toBeNull();
+    });
+
+    test("a change of a key is seen at the very next look-up, on every connection, and stays; a plan that throws writes nothing", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      await left.identity.createPrincipal(principal("ann"), null);
+      const terms = { ...NO_TERMS, expiresAtUs: START_US + 5, models: new Set(["b", "a"]) };
+      await left.identity.keys.create(apiKey("one", "principal-ann", { terms }), null);
+      const find = (stores: typeof left) => stores.identity.keys.findByHash("hash-one");
+      for (const stores of [left, right])
+        expect(await find(stores)).toMatchObject({ secret: { terms }, endsAtUs: START_US + 5 });
+
+      const held = { ...terms, pausedBy: "admin", adminExpiresAtUs: 7, adminModels: new Set(["a"]) } as const;
+      const plan = (before: OwnedSecret) => ({ label: `${before.label} more`, terms: held });
+      const after = await right.identity.keys.change({ id: "key-one" }, plan, AUDIT);
+      expect(after).toMatchObject({ label: "one more", principalName: "ann", terms: held });
+      const third = await engine.open();
+      for (const stores of [left, right, third])
+        expect(await find(stores)).toMatchObject({
+          secret: { label: "one more", terms: held },
+          endsAtUs: -Infinity,
+        });
+      expect((await left.identity.keys.list({}, PAGE)).rows[0]).toEqual(after);
+
+      const refuse = () => {
+        throw new ProxyError("admin_required", "no");
+      };
+      expect(await codeOf(left.identity.keys.change({ id: "key-one" }, refuse, AUDIT))).toBe(
+        "admin_required",
+      );
+      for (const filter of [{ id: "key-two" }, { id: "key-one", principalId: "principal-bob" }]) {
+        expect(await codeOf(left.identity.keys.change(filter, () => ({ terms: NO_TERMS }), AUDIT))).toBe(
+          "key_not_found",
+        );
+      }
+      expect(await find(third)).toMatchObject({ secret: { terms: held } });
+      expect((await left.audit.listEvents(PAGE)).total).toBe(1);
     });
 
     test("a principal has 500 keys and 500 relay tokens at most; one more is refused and not written, and one deleted makes room", async () => {

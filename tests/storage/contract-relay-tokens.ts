@@ -13,11 +13,13 @@ export function testRelayTokensContract(engineName: string, createEngine: () => 
       expect(await identity.relayTokens.findByHash(hash)).toEqual({
         secret: token,
         principal: principal("ann"),
+        endsAtUs: Infinity,
       });
       await identity.updatePrincipal("principal-ann", { enabled: false }, null);
       expect(await identity.relayTokens.findByHash(hash)).toEqual({
         secret: token,
         principal: principal("ann", { enabled: false }),
+        endsAtUs: Infinity,
       });
       expect(await identity.relayTokens.findByHash(token.id)).toBeNull();
     });

@@ -144,7 +144,7 @@ export class IdentityModel {
   findKeyByHash(hash: string): FoundSecret | null {
     for (const { hash: own, ...secret } of this.keys.values()) {
       const principal = this.principals.get(secret.principalId);
-      if (own === hash && principal !== undefined) return { secret, principal };
+      if (own === hash && principal !== undefined) return { secret, principal, endsAtUs: Infinity };
     }
     return null;
   }
@@ -167,7 +167,7 @@ export class IdentityModel {
   findRelayTokenByHash(hash: string): FoundSecret | null {
     for (const { hash: own, ...secret } of this.relayTokens.values()) {
       const principal = this.principals.get(secret.principalId);
-      if (own === hash && principal !== undefined) return { secret, principal };
+      if (own === hash && principal !== undefined) return { secret, principal, endsAtUs: Infinity };
     }
     return null;
   }

@@ -5,6 +5,7 @@ import type { AuditEntry } from "#audit/event.ts";
 import type { Model } from "#catalog/model.ts";
 import type { Provider } from "#catalog/provider.ts";
 import type { NewSecret } from "#identity/secret.ts";
+import { NO_TERMS } from "#identity/secret-terms.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createKeyring } from "#kernel/keyring.ts";
@@ -93,6 +94,7 @@ export function apiKey(name: string, principalId: string, changes: Partial<NewSe
     suffix: "abcd",
     label: name,
     createdAtUs: START_US,
+    terms: NO_TERMS,
     ...changes,
   };
 }

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { json, redirectTo, route } from "#http/door/route.ts";
 import { LOGIN_TOKEN, PASSWORD } from "#http/schemas/examples.ts";
 import { Me, SignedIn } from "#http/schemas/identity.ts";
-import type { Authenticator, Caller } from "#identity/caller.ts";
+import { type Authenticator, findCaller } from "#identity/caller.ts";
 import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import { buildClearedSessionCookie, buildSessionCookie } from "#identity/session-cookie.ts";
@@ -34,14 +34,6 @@ const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-co
 export function authRoutes(guard: Guard, deps: AuthDeps) {
   const { config, clock, authenticator, door, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
-  const findCaller = async (request: Request): Promise<Caller | null> => {
-    try {
-      return await door.admit(request, "caller");
-    } catch (refusal) {
-      if (refusal instanceof ProxyError && refusal.status === 401) return null;
-      throw refusal;
-    }
-  };
   /** The session's cookie. The browser forgets the session that it had: it could not be ended any more. */
   const takeOver = async (request: Request, { cookieValue, expiresAtUs }: IssuedSession): Promise<string> => {
     await authenticator.endSession(request.headers);
@@ -58,7 +50,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .get(
       "/me",
       async ({ request }) => {
-        const caller = await findCaller(request);
+        const caller = await findCaller(() => door.admit(request, "caller"));
         return {
           authenticated: caller !== null,
           ...(caller !== null && { name: caller.principal.name, role: caller.principal.role }),

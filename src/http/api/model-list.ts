@@ -7,6 +7,7 @@ import { oneOf } from "#http/schemas/shared.ts";
 import { CAPABILITIES, isCapability, type Capability } from "#catalog/capability.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { listModels } from "#catalog/snapshot.ts";
+import { findCaller, toModelScope } from "#identity/caller.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Door } from "#http/door/door.ts";
 import type { Guard } from "#http/door/guard.ts";
@@ -73,10 +74,15 @@ export function modelListRoutes(guard: Guard, { door, catalog, page }: ModelList
     const query = new URL(request.url).searchParams;
     const includeHidden = query.get("include_hidden") === "1";
     const includePricing = query.get("include_pricing") === "1";
+    const admit = () => door.admit(request, "caller");
     // The plain form is public, and answers whatever key comes with it.
-    if (includeHidden || includePricing) await door.admit(request, "caller");
+    const caller = includeHidden || includePricing ? await admit() : await findCaller(admit);
     const endpoint = parseEndpointFilter(query.get("endpoint") ?? "");
-    const models = listModels(await catalog.snapshot(), { endpoint, includeHidden });
+    const models = listModels(await catalog.snapshot(), {
+      endpoint,
+      includeHidden,
+      scope: caller === null ? null : toModelScope(caller),
+    });
     return {
       object: "list" as const,
       data: models.map((model) => toModelListEntry(model, { includePricing })),

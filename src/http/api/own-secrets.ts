@@ -1,12 +1,24 @@
 import { Elysia } from "elysia";
-import type { Guard } from "#http/door/guard.ts";
+import { toActor, type Guard } from "#http/door/guard.ts";
 import { json, route } from "#http/door/route.ts";
-import { ID, OWN_KEY, RELAY_TOKEN } from "#http/schemas/examples.ts";
+import { ID, LATER, MODEL, OWN_KEY, RELAY_TOKEN } from "#http/schemas/examples.ts";
 import { KeyCreated, KeyView, RelayTokenCreated, RelayTokenView } from "#http/schemas/identity.ts";
-import { KeyCreateRequest, RelayTokenCreateRequest } from "#http/schemas/requests.ts";
+import {
+  KeyCreateRequest,
+  KeyPatchRequest,
+  RelayTokenCreateRequest,
+  RelayTokenPatchRequest,
+} from "#http/schemas/requests.ts";
 import { Deleted, listOf } from "#http/schemas/shared.ts";
 import { toKeyView, toRelayTokenView } from "#views/identity.ts";
-import { listOwn, toSecretExample, type SecretDeps } from "./secret-list.ts";
+import {
+  findLastUse,
+  listOwn,
+  toSecretExample,
+  toKeyPatch,
+  toRelayTokenPatch,
+  type SecretDeps,
+} from "./secret-list.ts";
 
 export interface OwnSecretDeps extends SecretDeps {
   /** Null: there is no messages API to relay to. */
@@ -15,6 +27,8 @@ export interface OwnSecretDeps extends SecretDeps {
 
 const KEY = toSecretExample("key", ID.ownKey, OWN_KEY);
 const TOKEN = toSecretExample("token", ID.ownToken, RELAY_TOKEN);
+const OWN_CHANGE =
+  "A field that is left out stays; null lifts `expires_at` and `models`. What an admin has set may be tightened, not loosened.";
 
 /** A caller's own API keys and relay tokens (specification, section 4.3); not audited. */
 export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay }: OwnSecretDeps) {
@@ -24,7 +38,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
       "/keys",
       async ({ body, caller, status }) => {
         const { secret, plaintext } = await keys.create(
-          { principalId: caller.principal.id, label: body.label },
+          { principalId: caller.principal.id, ...toKeyPatch(body, caller) },
           null,
         );
         return status(201, { ...toKeyView(secret, null), key: plaintext });
@@ -36,7 +50,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: KEY.label },
         isBodyOptional: true,
         answer: json(201, KeyCreated, { ...KEY, key: OWN_KEY }),
-        errors: ["invalid_label", "too_many_keys"],
+        errors: ["invalid_label", "invalid_expiry", "invalid_models", "too_many_keys"],
       }),
     )
     .get(
@@ -50,6 +64,24 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         summary: "One's own keys",
         answer: json(200, listOf("keys", KeyView), { keys: [KEY] }),
         errors: ["reports_busy"],
+      }),
+    )
+    .patch(
+      "/keys/:id",
+      async ({ params, body, caller }) => {
+        const own = { id: params.id, principalId: caller.principal.id };
+        const key = await keys.update(own, toKeyPatch(body, caller), toActor(caller));
+        return toKeyView(key, await findLastUse(keyUse, key.id));
+      },
+      route({
+        access: "caller",
+        summary: "Change a key of one's own",
+        description: OWN_CHANGE,
+        params: { id: KEY.id },
+        body: KeyPatchRequest,
+        example: { expires_at: LATER, models: [MODEL.alias] },
+        answer: json(200, KeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
+        errors: ["invalid_label", "invalid_expiry", "invalid_models", "admin_required", "key_not_found"],
       }),
     )
     .delete(
@@ -70,7 +102,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
       "/relay-tokens",
       async ({ body, caller, status }) => {
         const { secret, plaintext } = await relayTokens.create(
-          { principalId: caller.principal.id, label: body.label },
+          { principalId: caller.principal.id, ...toRelayTokenPatch(body, caller) },
           null,
         );
         return status(201, { ...toRelayTokenView(secret, null), token: plaintext });
@@ -82,7 +114,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { label: TOKEN.label },
         isBodyOptional: true,
         answer: json(201, RelayTokenCreated, { ...TOKEN, token: RELAY_TOKEN }),
-        errors: ["invalid_label", "too_many_relay_tokens"],
+        errors: ["invalid_label", "invalid_expiry", "too_many_relay_tokens"],
       }),
     )
     .get(
@@ -100,6 +132,25 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
           "x-proxy-relay",
         ]),
         errors: ["reports_busy"],
+      }),
+    )
+    .patch(
+      "/relay-tokens/:id",
+      async ({ params, body, caller }) => {
+        const own = { id: params.id, principalId: caller.principal.id };
+        const patch = toRelayTokenPatch(body, caller);
+        const token = await relayTokens.update(own, patch, toActor(caller));
+        return toRelayTokenView(token, await findLastUse(keyUse, token.id));
+      },
+      route({
+        access: "caller",
+        summary: "Change a relay token of one's own",
+        description: OWN_CHANGE,
+        params: { id: TOKEN.id },
+        body: RelayTokenPatchRequest,
+        example: { enabled: false },
+        answer: json(200, RelayTokenView, { ...TOKEN, enabled: false }),
+        errors: ["invalid_label", "invalid_expiry", "admin_required", "relay_token_not_found"],
       }),
     )
     .delete(

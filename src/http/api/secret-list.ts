@@ -2,9 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import type { QueryParam } from "#http/door/route.ts";
 import { INSTANT } from "#http/schemas/examples.ts";
+import type { Caller } from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
+import { toTermSetter } from "#identity/secret-terms.ts";
 import type { Principals } from "#identity/principals.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
@@ -51,6 +53,26 @@ export async function listOfAll<View>(
   const lastUsed = await keyUse.lastUsed(rows.map(({ id }) => id));
   const views = rows.map((row) => toView(row, row.principalName, lastUsed.get(row.id) ?? null));
   return { views, echo: pageView(page, total) };
+}
+
+interface TermsBody {
+  readonly label?: string;
+  readonly expires_at?: unknown;
+  readonly enabled?: boolean;
+}
+
+/** What a caller asks for, and whether it does so as an admin. */
+export function toRelayTokenPatch({ label, expires_at, enabled }: TermsBody, { principal }: Caller) {
+  return { label, expiresAt: expires_at, enabled, setter: toTermSetter(principal) };
+}
+
+export function toKeyPatch(body: TermsBody & { readonly models?: unknown }, caller: Caller) {
+  return { ...toRelayTokenPatch(body, caller), models: body.models };
+}
+
+/** When a secret was last used, as its view tells it. */
+export async function findLastUse(keyUse: KeyUse, id: string): Promise<InstantUs | null> {
+  return (await keyUse.lastUsed([id])).get(id) ?? null;
 }
 
 /** The example of a key or a relay token. */

@@ -1,13 +1,25 @@
 import { Elysia } from "elysia";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { json, route } from "#http/door/route.ts";
-import { ALICE, ALICE_KEY, ID, PAGE, RELAY_TOKEN } from "#http/schemas/examples.ts";
+import { ALICE, ALICE_KEY, ID, LATER, MODEL, PAGE, RELAY_TOKEN } from "#http/schemas/examples.ts";
 import { AdminKeyCreated, AdminKeyView, AdminRelayTokenView } from "#http/schemas/identity.ts";
-import { AdminKeyCreateRequest } from "#http/schemas/requests.ts";
+import {
+  AdminKeyCreateRequest,
+  AdminKeyPatchRequest,
+  AdminRelayTokenPatchRequest,
+} from "#http/schemas/requests.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Principals } from "#identity/principals.ts";
 import { toOwnedKeyView, toOwnedRelayTokenView } from "#views/identity.ts";
-import { listOfAll, OWNER_QUERY, toSecretExample, type SecretDeps } from "./secret-list.ts";
+import {
+  findLastUse,
+  listOfAll,
+  OWNER_QUERY,
+  toSecretExample,
+  toKeyPatch,
+  toRelayTokenPatch,
+  type SecretDeps,
+} from "./secret-list.ts";
 
 export interface AdminSecretDeps extends SecretDeps {
   readonly principals: Principals;
@@ -15,13 +27,15 @@ export interface AdminSecretDeps extends SecretDeps {
 
 const KEY = { ...toSecretExample("key", ID.aliceKey, ALICE_KEY), principal: ALICE.name };
 const TOKEN = { ...toSecretExample("token", ID.aliceToken, RELAY_TOKEN), principal: ALICE.name };
+const CHANGE =
+  "A field that is left out stays; null lifts `expires_at` and `models`. The owner may tighten what is set here, not loosen it.";
 
 /**
  * API keys and relay tokens of any principal (specification, section 4.6; shapes from the decisions, "Admin"). Relay tokens
  * are made by their owners alone.
  */
 export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
-  const { keys, relayTokens, principals } = deps;
+  const { keys, relayTokens, principals, keyUse } = deps;
   return new Elysia({ prefix: "/admin/v1", tags: ["People"] })
     .use(guard)
     .post(
@@ -29,7 +43,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
       async ({ body, caller, status }) => {
         const owner = await principals.getByName(body.principal);
         const { secret, plaintext } = await keys.create(
-          { principalId: owner.id, label: body.label },
+          { principalId: owner.id, ...toKeyPatch(body, caller) },
           toActor(caller),
         );
         return status(201, { ...toOwnedKeyView(secret, owner.name, null), key: plaintext });
@@ -40,7 +54,7 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         body: AdminKeyCreateRequest,
         example: { principal: ALICE.name, label: KEY.label },
         answer: json(201, AdminKeyCreated, { ...KEY, key: ALICE_KEY }),
-        errors: ["invalid_label", "principal_not_found", "too_many_keys"],
+        errors: ["invalid_label", "invalid_expiry", "invalid_models", "principal_not_found", "too_many_keys"],
       }),
     )
     .get(
@@ -55,6 +69,23 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         query: OWNER_QUERY,
         answer: json(200, pageOf("keys", AdminKeyView), { keys: [KEY], ...PAGE }),
         errors: ["reports_busy"],
+      }),
+    )
+    .patch(
+      "/keys/:id",
+      async ({ params, body, caller }) => {
+        const key = await keys.update({ id: params.id }, toKeyPatch(body, caller), toActor(caller));
+        return toOwnedKeyView(key, key.principalName, await findLastUse(keyUse, key.id));
+      },
+      route({
+        access: "admin",
+        summary: "Change a key",
+        description: CHANGE,
+        params: { id: KEY.id },
+        body: AdminKeyPatchRequest,
+        example: { expires_at: LATER, models: [MODEL.alias] },
+        answer: json(200, AdminKeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
+        errors: ["invalid_label", "invalid_expiry", "invalid_models", "key_not_found"],
       }),
     )
     .delete(
@@ -83,6 +114,24 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         query: OWNER_QUERY,
         answer: json(200, pageOf("relay_tokens", AdminRelayTokenView), { relay_tokens: [TOKEN], ...PAGE }),
         errors: ["reports_busy"],
+      }),
+    )
+    .patch(
+      "/relay-tokens/:id",
+      async ({ params, body, caller }) => {
+        const patch = toRelayTokenPatch(body, caller);
+        const token = await relayTokens.update({ id: params.id }, patch, toActor(caller));
+        return toOwnedRelayTokenView(token, token.principalName, await findLastUse(keyUse, token.id));
+      },
+      route({
+        access: "admin",
+        summary: "Change a relay token",
+        description: CHANGE,
+        params: { id: TOKEN.id },
+        body: AdminRelayTokenPatchRequest,
+        example: { enabled: false },
+        answer: json(200, AdminRelayTokenView, { ...TOKEN, enabled: false }),
+        errors: ["invalid_label", "invalid_expiry", "relay_token_not_found"],
       }),
     )
     .delete(

@@ -10,6 +10,8 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   embedding_batch_too_large: "The array `input` has more items than `PROXY_MAX_EMBEDDING_BATCH`.",
   invalid_endpoint: "`endpoint` or a key of `endpoints` is not a known one.",
   invalid_label: "`label` is over 120 characters.",
+  invalid_expiry: "`expires_at` is no UTC date-time to come.",
+  invalid_models: "`models` is no list of 1 to 100 aliases.",
   invalid_date: "`since` or `until` is not ISO 8601.",
   invalid_bucket: "`bucket` is not one of hour, day, week and month.",
   range_too_large: "The series needs more than 1000 buckets, or the report more rows than are looked at.",

@@ -1,6 +1,8 @@
 /** The examples of the document tell of one small installation through its requests and answers. */
 
 export const INSTANT = "2026-03-11T12:00:00.000000Z";
+/** Behind any day on which an example is sent. */
+export const LATER = "2126-03-11T12:00:00.000000Z";
 export const SINCE = "2026-03-01";
 
 export const ID = {

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
 import { Count, Id, Instant, nullable, oneOf, view } from "./shared.ts";
 
 /** Wire shapes of answers about who may use the server (specification, sections 2.7, 2.8, 2.11 and 4.1). */
@@ -31,9 +32,23 @@ const common = {
   created_at: Instant,
   last_used_at: nullable(Instant),
 };
+/** Terms that are set; absent where none is. */
+const ends = {
+  expires_at: Type.Optional(Instant),
+  enabled: Type.Optional(Type.Literal(false, { description: "Only there when it is paused." })),
+};
+const allows = {
+  models: Type.Optional(
+    Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: KEY_MODELS_MAX,
+      description: "The aliases that it may use; absent: all.",
+    }),
+  ),
+};
 const owner = { principal: Type.String({ description: "The owner's name." }) };
 
-const keyFields = { ...common, key_suffix: lastCharacters };
+const keyFields = { ...common, key_suffix: lastCharacters, ...ends, ...allows };
 const plaintextKey = {
   key: Type.String({ description: "The plaintext, `lp_…`: shown here and never again." }),
 };
@@ -42,7 +57,7 @@ export const KeyCreated = view("KeyCreated", { ...keyFields, ...plaintextKey });
 export const AdminKeyView = view("AdminKeyView", { ...keyFields, ...owner });
 export const AdminKeyCreated = view("AdminKeyCreated", { ...keyFields, ...plaintextKey, ...owner });
 
-const tokenFields = { ...common, token_suffix: lastCharacters };
+const tokenFields = { ...common, token_suffix: lastCharacters, ...ends };
 export const RelayTokenView = view("RelayTokenView", tokenFields);
 export const RelayTokenCreated = view("RelayTokenCreated", {
   ...tokenFields,

@@ -2,6 +2,7 @@ import { t, type TSchema } from "elysia";
 import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
 import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { UNITS } from "#kernel/units.ts";
 
@@ -125,17 +126,42 @@ export const PrincipalPatchRequest = t.Object(
   closed("PrincipalPatchRequest"),
 );
 
+/** The domain judges expiry and models, with codes of their own. */
+const RELAY_TOKEN_TERMS = {
+  label: t.Optional(Label),
+  expires_at: t.Optional(
+    t.Unknown({
+      type: ["string", "null"],
+      format: "date-time",
+      description: "A UTC date-time to come, from which on it is refused; null: it has no end.",
+    }),
+  ),
+  enabled: t.Optional(t.Boolean({ description: "False: it is paused." })),
+};
+const KEY_TERMS = {
+  ...RELAY_TOKEN_TERMS,
+  models: t.Optional(
+    t.Unknown({
+      type: ["array", "null"],
+      items: { type: "string" },
+      minItems: 1,
+      maxItems: KEY_MODELS_MAX,
+      description: "The aliases that it may use, be they in the catalog or not; null: all.",
+    }),
+  ),
+};
 export const AdminKeyCreateRequest = t.Object(
-  { principal: t.String(), label: t.Optional(Label) },
+  { principal: t.String(), ...KEY_TERMS },
   closed("AdminKeyCreateRequest"),
 );
+export const AdminKeyPatchRequest = t.Object(KEY_TERMS, closed("AdminKeyPatchRequest"));
+export const AdminRelayTokenPatchRequest = t.Object(RELAY_TOKEN_TERMS, closed("AdminRelayTokenPatchRequest"));
 
 /** Unknown fields are ignored under `/my` and `/auth`. */
-export const KeyCreateRequest = t.Object({ label: t.Optional(Label) }, open("KeyCreateRequest"));
-export const RelayTokenCreateRequest = t.Object(
-  { label: t.Optional(Label) },
-  open("RelayTokenCreateRequest"),
-);
+export const KeyCreateRequest = t.Object(KEY_TERMS, open("KeyCreateRequest"));
+export const KeyPatchRequest = t.Object(KEY_TERMS, open("KeyPatchRequest"));
+export const RelayTokenCreateRequest = t.Object(RELAY_TOKEN_TERMS, open("RelayTokenCreateRequest"));
+export const RelayTokenPatchRequest = t.Object(RELAY_TOKEN_TERMS, open("RelayTokenPatchRequest"));
 export const PasswordRequest = t.Object({ password: t.String() }, open("PasswordRequest"));
 export const LoginLinkRequest = t.Object({ token: t.String() }, open("LoginLinkRequest"));
 

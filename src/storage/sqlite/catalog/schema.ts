@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { AUDIT_ACTIONS, AUDIT_TARGET_KINDS } from "#audit/event.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
-import { TERM_SETTERS } from "#identity/secret.ts";
+import { TERM_SETTERS } from "#identity/secret-terms.ts";
 import type { Unit } from "#kernel/units.ts";
 import {
   blob,

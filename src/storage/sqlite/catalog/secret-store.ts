@@ -1,12 +1,13 @@
 import { and, asc, count, eq, type SQL } from "drizzle-orm";
 import type { AuditEntry } from "#audit/event.ts";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
-import type { SecretStore } from "#identity/store.ts";
+import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Connection } from "./connection.ts";
 import { principals } from "./schema.ts";
-import { createSecretLookup, toPublicColumns, type SecretTable } from "./secret-lookup.ts";
+import { createSecretLookup } from "./secret-lookup.ts";
+import { type SecretTable, toListedSecret, toTermColumns } from "./secret-rows.ts";
 
 /** What a mutation of the identity store needs, whichever table it is on. */
 export interface MutationSteps {
@@ -37,6 +38,7 @@ export function createSecretStore(
   const lookup = createSecretLookup(connection, table);
   const ownedBy = (principalId: string | undefined): SQL | undefined =>
     principalId === undefined ? undefined : eq(table.principalId, principalId);
+  const matches = ({ id, principalId }: SecretFilter) => and(eq(table.id, id), ownedBy(principalId));
   const countOf = (owned: SQL | undefined): number =>
     orm.select({ total: count() }).from(table).where(owned).get()?.total ?? 0;
   return {
@@ -50,7 +52,11 @@ export function createSecretStore(
         if (countOf(ownedBy(secret.principalId)) >= SECRETS_PER_PRINCIPAL_MAX) {
           throw new ProxyError(full.code, full.message);
         }
-        orm.insert(table).values(secret).run();
+        const { terms, ...columns } = secret;
+        orm
+          .insert(table)
+          .values({ ...columns, ...toTermColumns(terms) })
+          .run();
         recordAudit(audit);
       }),
 
@@ -58,7 +64,7 @@ export function createSecretStore(
       connection.read(() => {
         const owned = ownedBy(principalId);
         const rows = orm
-          .select({ ...toPublicColumns(table), principalName: principals.name })
+          .select({ secret: table, principalName: principals.name })
           .from(table)
           .innerJoin(principals, eq(principals.id, table.principalId))
           .where(owned)
@@ -66,16 +72,32 @@ export function createSecretStore(
           .limit(page.limit)
           .offset(page.offset)
           .all();
-        return { rows, total: countOf(owned) };
+        return { rows: rows.map(toListedSecret), total: countOf(owned) };
       }),
 
-    delete: ({ id, principalId }, audit) =>
+    change: (filter, plan, audit) =>
       write(() => {
-        const deleted = orm
-          .delete(table)
-          .where(and(eq(table.id, id), ownedBy(principalId)))
-          .returning({ id: table.id })
-          .all();
+        const found = orm
+          .select({ secret: table, principalName: principals.name })
+          .from(table)
+          .innerJoin(principals, eq(principals.id, table.principalId))
+          .where(matches(filter))
+          .get();
+        if (found === undefined) throw new ProxyError(missing.code, missing.message);
+        const before = toListedSecret(found);
+        const after = { ...before, ...plan(before) };
+        orm
+          .update(table)
+          .set({ label: after.label, ...toTermColumns(after.terms) })
+          .where(eq(table.id, after.id))
+          .run();
+        recordAudit(audit);
+        return after;
+      }),
+
+    delete: (filter, audit) =>
+      write(() => {
+        const deleted = orm.delete(table).where(matches(filter)).returning({ id: table.id }).all();
         if (deleted.length === 0) throw new ProxyError(missing.code, missing.message);
         recordAudit(audit);
       }),

@@ -1,0 +1,142 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { parseInstant } from "#kernel/instant.ts";
+import { ALIAS_LENGTH_MAX, ALIAS_PATTERN } from "#kernel/text.ts";
+import type { Principal } from "./principal.ts";
+
+/** Who sets terms: an admin, or an owner within what an admin has set. */
+export const TERM_SETTERS = ["owner", "admin"] as const;
+export type TermSetter = (typeof TERM_SETTERS)[number];
+
+/** What a key or a relay token is good for (`docs/spec/limits.md`, "Keys"); null where nothing is set. */
+export interface SecretTerms {
+  /** From this moment on it is refused. */
+  readonly expiresAtUs: InstantUs | null;
+  /** The aliases that it may use, in the order in which they were given; null: all. */
+  readonly models: ReadonlySet<string> | null;
+  /** Null: it is enabled. */
+  readonly pausedBy: TermSetter | null;
+  /** What an admin has set last: its owner's own expiry and models stay within these. */
+  readonly adminExpiresAtUs: InstantUs | null;
+  readonly adminModels: ReadonlySet<string> | null;
+}
+
+export const NO_TERMS: SecretTerms = {
+  expiresAtUs: null,
+  models: null,
+  pausedBy: null,
+  adminExpiresAtUs: null,
+  adminModels: null,
+};
+
+/** Terms as a client writes them: null lifts the first two, a field that is absent changes nothing. */
+export interface TermsDraft {
+  /** A UTC date-time as text, or null. */
+  readonly expiresAt?: unknown;
+  /** A list of aliases, or null. */
+  readonly models?: unknown;
+  readonly enabled?: boolean | undefined;
+}
+
+export interface TermsChange {
+  readonly expiresAtUs?: InstantUs | null;
+  readonly models?: ReadonlySet<string> | null;
+  readonly enabled?: boolean;
+}
+
+export const KEY_MODELS_MAX = 100;
+
+/** With a time, since a date alone does not say at which end of its day. */
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:\d{2})?$/;
+
+/** Throws `invalid_expiry` (param `expires_at`) and `invalid_models` (param `models`). */
+export function parseTerms({ expiresAt, models, enabled }: TermsDraft, nowUs: InstantUs): TermsChange {
+  return {
+    ...(expiresAt !== undefined && {
+      expiresAtUs: expiresAt === null ? null : parseExpiry(expiresAt, nowUs),
+    }),
+    ...(models !== undefined && { models: models === null ? null : parseModels(models) }),
+    ...(enabled !== undefined && { enabled }),
+  };
+}
+
+function parseExpiry(expiresAt: unknown, nowUs: InstantUs): InstantUs {
+  const instant = typeof expiresAt === "string" && DATE_TIME.test(expiresAt) ? parseInstant(expiresAt) : null;
+  if (instant === null) {
+    throw refuseExpiry("expires_at is a UTC date-time such as 2027-01-31T08:00:00Z.");
+  }
+  if (instant <= nowUs) throw refuseExpiry("expires_at lies in the past: it is a moment to come.");
+  return instant;
+}
+
+function refuseExpiry(message: string): ProxyError {
+  return new ProxyError("invalid_expiry", message, { param: "expires_at" });
+}
+
+function parseModels(models: unknown): ReadonlySet<string> {
+  const isList = Array.isArray(models) && models.length >= 1 && models.length <= KEY_MODELS_MAX;
+  if (!isList || !models.every(isAlias)) {
+    throw new ProxyError(
+      "invalid_models",
+      `models is a list of 1 to ${KEY_MODELS_MAX} aliases, or null for every model.`,
+      { param: "models" },
+    );
+  }
+  return new Set(models);
+}
+
+function isAlias(value: unknown): value is string {
+  return typeof value === "string" && value.length <= ALIAS_LENGTH_MAX && ALIAS_PATTERN.test(value);
+}
+
+/** As whom a principal sets terms, be it on its own key or on another's. */
+export function toTermSetter({ role }: Pick<Principal, "role">): TermSetter {
+  return role === "admin" ? "admin" : "owner";
+}
+
+/**
+ * The terms after a change. What an admin sets holds, and binds the owner. An owner ends sooner, allows fewer models and
+ * pauses, and takes back what it has set itself. Throws `admin_required` (with the field as param) for anything beyond what an admin
+ * has set.
+ */
+export function reviseTerms(before: SecretTerms, change: TermsChange, setter: TermSetter): SecretTerms {
+  const { expiresAtUs = before.expiresAtUs, models = before.models } = change;
+  const pausedBy = revisePause(before, change.enabled, setter);
+  if (setter === "admin") {
+    return {
+      expiresAtUs,
+      models,
+      pausedBy,
+      adminExpiresAtUs: change.expiresAtUs === undefined ? before.adminExpiresAtUs : expiresAtUs,
+      adminModels: change.models === undefined ? before.adminModels : models,
+    };
+  }
+  if (change.expiresAtUs !== undefined && (expiresAtUs ?? Infinity) > (before.adminExpiresAtUs ?? Infinity)) {
+    throw refuseLoosening("expires_at", "An admin has set when this ends: it may only end sooner.");
+  }
+  if (change.models !== undefined && !isWithin(models, before.adminModels)) {
+    throw refuseLoosening("models", "An admin has set which models this may use: it may only use fewer.");
+  }
+  return { ...before, expiresAtUs, models, pausedBy };
+}
+
+function revisePause(
+  { pausedBy }: SecretTerms,
+  enabled: boolean | undefined,
+  setter: TermSetter,
+): TermSetter | null {
+  if (enabled === undefined) return pausedBy;
+  if (setter === "owner" && pausedBy === "admin") {
+    if (enabled) throw refuseLoosening("enabled", "An admin has paused this: only an admin can resume it.");
+    return pausedBy;
+  }
+  return enabled ? null : setter;
+}
+
+function isWithin(models: ReadonlySet<string> | null, bound: ReadonlySet<string> | null): boolean {
+  return bound === null || (models !== null && models.isSubsetOf(bound));
+}
+
+function refuseLoosening(param: string, message: string): ProxyError {
+  return new ProxyError("admin_required", message, { param });
+}

@@ -1,0 +1,226 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createRelayAuthenticator } from "#identity/relay-caller.ts";
+import { NO_TERMS } from "#identity/secret-terms.ts";
+import { call, createCaller, expectError, startHarness, type Harness } from "./support.ts";
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await startHarness();
+});
+afterEach(() => harness.stop());
+
+const LATER = "2126-01-31T08:00:00Z";
+const LATER_VIEW = "2126-01-31T08:00:00.000000Z";
+const SOONER = "2125-01-31T08:00:00.000000Z";
+const by = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
+
+/** Everywhere that terms are written: keys and relay tokens, one's own and by an admin. */
+async function openSites() {
+  const { principal, key } = await createCaller(harness, "anna");
+  const own = await harness.deps.keys.create({ principalId: principal.id }, null);
+  const token = await harness.deps.relayTokens.create({ principalId: principal.id }, null);
+  const site = (method: string, path: string, caller: string, base = {}) => ({ method, path, caller, base });
+  return {
+    keys: [
+      site("POST", "/my/keys", key),
+      site("POST", "/admin/v1/keys", harness.adminKey, { principal: "anna" }),
+      site("PATCH", `/my/keys/${own.secret.id}`, key),
+      site("PATCH", `/admin/v1/keys/${own.secret.id}`, harness.adminKey),
+    ],
+    tokens: [
+      site("POST", "/my/relay-tokens", key),
+      site("PATCH", `/my/relay-tokens/${token.secret.id}`, key),
+      site("PATCH", `/admin/v1/relay-tokens/${token.secret.id}`, harness.adminKey),
+    ],
+  };
+}
+
+const BAD_EXPIRIES = ["", "soon", "30d", "2126-01-31", "2020-01-31T08:00:00Z", 4_900_000_000, true, {}, []];
+const BAD_MODELS = ["gpt", [], {}, 7, [7], [""], ["a b"], ["a", null], Array(101).fill("m")];
+const BAD_LABELS = ["x".repeat(121), "a\nb"];
+const OF_WRONG_TYPE = [
+  ["label", 7],
+  ["label", null],
+  ["enabled", "no"],
+  ["enabled", null],
+  ["enabled", 0],
+] as const;
+
+describe("bad input", () => {
+  test("is refused for each field of each shape with its code and param, and nothing changes", async () => {
+    const { keys, tokens } = await openSites();
+    const lists = async () => [
+      await (await call(harness, "GET", "/admin/v1/keys")).json(),
+      await (await call(harness, "GET", "/admin/v1/relay-tokens")).json(),
+    ];
+    const [, { relay_tokens }] = await lists();
+    let asked = 0;
+    for (const { method, path, caller, base } of [...keys, ...tokens]) {
+      const refused = async (field: string, value: unknown, code: string) => {
+        const response = await call(harness, method, path, {
+          body: { ...base, [field]: value },
+          ...by(caller),
+        });
+        await expectError(response, { status: 400, code, param: field });
+        asked += 1;
+      };
+      for (const bad of BAD_EXPIRIES) await refused("expires_at", bad, "invalid_expiry");
+      for (const bad of BAD_LABELS) await refused("label", bad, "invalid_label");
+      for (const [field, bad] of OF_WRONG_TYPE) await refused(field, bad, "invalid_request");
+      if (path.includes("/keys"))
+        for (const bad of BAD_MODELS) await refused("models", bad, "invalid_models");
+      for (const body of ["[]", "7", '"x"', "null"]) {
+        const response = await call(harness, method, path, { body, ...by(caller) });
+        await expectError(response, { status: 400, code: "invalid_request" });
+      }
+      await expectError(await call(harness, method, path, { body: "{", ...by(caller) }), {
+        status: 400,
+        code: "invalid_json",
+      });
+    }
+    expect(asked).toBe(7 * 16 + 4 * BAD_MODELS.length);
+    const [after, { relay_tokens: tokensAfter }] = await lists();
+    expect(tokensAfter).toEqual(relay_tokens);
+    expect(after.total).toBe(3);
+    for (const view of [...after.keys, ...tokensAfter])
+      for (const field of ["expires_at", "models", "enabled"]) expect(view).not.toHaveProperty(field);
+  });
+
+  test("a field that a shape does not have is refused under /admin/v1, and ignored under /my", async () => {
+    const { keys, tokens } = await openSites();
+    for (const { method, path, caller, base } of [...keys, ...tokens]) {
+      const body = { ...base, expires: LATER };
+      const { status } = await call(harness, method, path, { body, ...by(caller) });
+      expect([path, status < 300]).toEqual([path, path.startsWith("/my/")]);
+    }
+    const [own] = tokens;
+    const made = await call(harness, "POST", own!.path, { body: { models: ["gpt"] }, ...by(own!.caller) });
+    expect(await made.json()).not.toHaveProperty("models");
+  });
+
+  test("of an id that is not there, or of another principal's, is its own not-found", async () => {
+    const { keys, tokens } = await openSites();
+    const { key: other } = await createCaller(harness, "bert");
+    for (const [{ path }, code] of [
+      [keys[2]!, "key_not_found"],
+      [tokens[1]!, "relay_token_not_found"],
+    ] as const) {
+      const response = await call(harness, "PATCH", path, { body: { enabled: false }, ...by(other) });
+      await expectError(response, { status: 404, code, param: null });
+      for (const place of ["/my/", "/admin/v1/"]) {
+        const missing = path.replace("/my/", place).replace(/[^/]+$/, "none");
+        await expectError(await call(harness, "PATCH", missing, { body: {} }), { status: 404, code });
+      }
+    }
+  });
+});
+
+describe("terms", () => {
+  test("are in the views where they are set, in the server's one spelling, and absent where they are not", async () => {
+    const { keys, tokens } = await openSites();
+    const full = {
+      expires_at: "2126-01-31T09:00:00+01:00",
+      models: ["later", "gpt", "later"],
+      enabled: false,
+    };
+    for (const { method, path, caller, base } of [...keys, ...tokens]) {
+      const isKey = path.includes("/keys");
+      const { models, ...ends } = full;
+      const body = { ...base, ...ends, ...(isKey && { models }) };
+      const view = await (await call(harness, method, path, { body, ...by(caller) })).json();
+      expect([path, view]).toEqual([
+        path,
+        expect.objectContaining({
+          expires_at: LATER_VIEW,
+          enabled: false,
+          ...(isKey && { models: ["later", "gpt"] }),
+        }),
+      ]);
+      const isOwn = path.startsWith("/my/");
+      const list = isOwn ? path.split("/").slice(0, 3).join("/") : path.split("/").slice(0, 4).join("/");
+      const listed = await (await call(harness, "GET", list, by(caller))).json();
+      const { key: _key, token: _token, ...shown } = view;
+      expect(listed[isKey ? "keys" : "relay_tokens"]).toContainEqual(shown);
+
+      const lift = { expires_at: null, ...(isKey && { models: null }), enabled: true, label: "free" };
+      const id = `${list}/${view.id}`;
+      const lifted = await (await call(harness, "PATCH", id, { body: lift, ...by(caller) })).json();
+      expect(lifted.label).toBe("free");
+      for (const field of ["expires_at", "models", "enabled"]) expect(lifted).not.toHaveProperty(field);
+    }
+  });
+
+  test("that an admin set are tightened by their owner, and loosened only by an admin", async () => {
+    const { principal, key } = await createCaller(harness, "anna");
+    const made = await call(harness, "POST", "/admin/v1/keys", {
+      body: { principal: "anna", expires_at: LATER, models: ["a", "b"], enabled: true },
+    });
+    const { id } = await made.json();
+    const patch = (body: object) => call(harness, "PATCH", `/my/keys/${id}`, { body, ...by(key) });
+    for (const body of [{ expires_at: SOONER }, { models: ["b"] }, { enabled: false }, { enabled: true }]) {
+      const response = await patch(body);
+      expect([response.status, await response.json()]).toMatchObject([
+        200,
+        body.enabled === true ? {} : { ...body },
+      ]);
+    }
+    const refused = async (body: object, param: string) =>
+      expectError(await patch(body), { status: 403, code: "admin_required", param });
+    for (const at of [null, "2126-01-31T08:00:00.000001Z"]) await refused({ expires_at: at }, "expires_at");
+    for (const models of [null, ["a", "c"], ["c"]]) await refused({ models, label: "x" }, "models");
+    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { enabled: false } });
+    await refused({ enabled: true }, "enabled");
+    expect((await patch({ enabled: false })).status).toBe(200);
+    await refused({ enabled: true, label: "x" }, "enabled");
+    expect((await patch({ expires_at: LATER, models: ["b", "a"] })).status).toBe(200);
+
+    const byAdmin = { expires_at: null, models: null, enabled: true };
+    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: byAdmin });
+    const free = await patch({ models: ["z"], expires_at: LATER });
+    expect(await free.json()).toMatchObject({ label: "", models: ["z"], expires_at: LATER_VIEW });
+
+    // The role is asked, not the path: an admin loosens its own under /my too.
+    await harness.deps.principals.update(principal.id, { role: "admin" }, null);
+    await call(harness, "PATCH", `/admin/v1/keys/${id}`, { body: { models: ["a"] } });
+    expect((await patch({ models: null })).status).toBe(200);
+  });
+
+  test("hold from the very next request, for the plain holder too, and no other secret is told of them", async () => {
+    const { keyId, key } = await createCaller(harness, "anna");
+    const use = () => call(harness, "GET", "/my/usage", by(key));
+    const path = `/admin/v1/keys/${keyId}`;
+    for (let round = 0; round < 3; round += 1) {
+      expect((await use()).status).toBe(200);
+      await call(harness, "PATCH", path, { body: { enabled: false } });
+      expect(await expectError(await use(), { status: 401, code: "invalid_api_key", param: null })).toBe(
+        "This API key is paused. An admin can resume it.",
+      );
+      await call(harness, "PATCH", path, { body: { enabled: true } });
+    }
+    const past = { ...NO_TERMS, expiresAtUs: 1_700_000_000_000_000 };
+    await harness.deps.identity.keys.change({ id: keyId }, () => ({ terms: past }), null);
+    expect(await expectError(await use(), { status: 401, code: "invalid_api_key", param: null })).toStartWith(
+      "This API key expired at 2023-11-14T22:13:20.000000Z.",
+    );
+    const guess = await call(harness, "GET", "/my/usage", by(`${key.slice(0, -1)}-`));
+    expect(await expectError(guess, { status: 401, code: "invalid_api_key" })).not.toMatch(/expired|paused/);
+    await call(harness, "PATCH", path, { body: { expires_at: LATER } });
+    expect((await use()).status).toBe(200);
+  });
+
+  test("of a relay token hold on the relay: paused and expired are unknown_relay_token, with the reason", async () => {
+    const { principal } = await createCaller(harness, "anna");
+    const { identity, keyUse, clock, relayTokens } = harness.deps;
+    const relay = createRelayAuthenticator({ store: identity, keyUse, secrets: harness.secrets, clock });
+    const { secret, plaintext } = await relayTokens.create({ principalId: principal.id }, null);
+    const path = `/admin/v1/relay-tokens/${secret.id}`;
+    expect((await relay.authenticate(plaintext)).relayTokenId).toBe(secret.id);
+    await call(harness, "PATCH", path, { body: { enabled: false } });
+    expect(relay.authenticate(plaintext)).rejects.toMatchObject({
+      code: "unknown_relay_token",
+      message: "This relay token is paused. An admin can resume it.",
+    });
+    await call(harness, "PATCH", path, { body: { enabled: true } });
+    expect((await relay.authenticate(plaintext)).relayTokenId).toBe(secret.id);
+  });
+});
