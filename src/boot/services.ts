@@ -6,6 +6,7 @@ import { createRelay } from "#forward/relay.ts";
 import { createShared } from "#forward/shared.ts";
 import type { AppDeps } from "#http/deps.ts";
 import { createAuthenticator } from "#identity/caller.ts";
+import { createDevices } from "#identity/devices.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, createLoginLinkSignIn, type LoginLinks } from "#identity/login-links.ts";
@@ -152,6 +153,7 @@ export async function openServices(
         passwordPrint,
         signIns,
       }),
+      devices: createDevices({ secrets, clock, ids }),
       passwordSignIn: createPasswordSignIn({
         ...sessions,
         signIns,

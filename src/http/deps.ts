@@ -4,6 +4,7 @@ import type { Discovery } from "#catalog/discovery.ts";
 import type { Exchange } from "#forward/exchange.ts";
 import type { Authenticator } from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
+import type { Devices } from "#identity/devices.ts";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
@@ -29,6 +30,7 @@ export interface AppDeps {
   readonly keys: OwnedSecrets;
   readonly relayTokens: OwnedSecrets;
   readonly keyUse: KeyUse;
+  readonly devices: Devices;
   readonly passwordSignIn: PasswordSignIn;
   readonly loginLinkSignIn: LoginLinkSignIn;
   /** Null: single sign-on is not configured. */

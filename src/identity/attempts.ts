@@ -1,5 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 import { createFairQueue } from "./fair-queue.ts";
+import type { Device } from "./devices.ts";
 import type { Peer } from "./peer.ts";
 
 /** Specification, section 8. */
@@ -13,10 +14,23 @@ export const WAITING_OF_PEER_MAX = 20;
 export const WAITING_MAX = 300;
 const WAIT_MS_MAX = 30_000;
 
+/** Who asks, as far as its headers tell: those that share an address have turns one after the other. */
+export interface Browser {
+  /** As its User-Agent says. Strangers can say anything, and gain no turn of another network by it. */
+  readonly name: string;
+  /** Null: it has not signed in here. */
+  readonly device: Device | null;
+}
+
+export const UNKNOWN_BROWSER: Browser = { name: "", device: null };
+
 /** Attempts at signing in that are looked at: few enough that guessing is hopeless, and each network has its turn. */
 export interface AttemptLimit {
-  /** True when this attempt is to be looked at now; false when too many wait already. */
-  admit(peer: Peer): Promise<boolean>;
+  /**
+   * True when this attempt is to be looked at now; false when too many wait already. A browser with a device waits beside
+   * its network, whatever that sends.
+   */
+  admit(peer: Pick<Peer, "network">, browser?: Browser): Promise<boolean>;
 }
 
 /** A token bucket; who finds none waits in a fair queue. */
@@ -47,13 +61,13 @@ export function createAttemptLimit(clock: Clock, pause: Pause = sleepFor): Attem
   };
 
   return {
-    async admit({ network }) {
+    async admit({ network }, { name, device } = UNKNOWN_BROWSER) {
       refill();
       if (queue.isEmpty && available >= 1) {
         available -= 1;
         return true;
       }
-      const turn = queue.join(network);
+      const turn = device === null ? queue.join(network, name) : queue.join(`device ${device.id}`);
       if (!isCalling) void callUp();
       return await turn;
     },

@@ -1,6 +1,6 @@
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { createAttemptLimit, FAILURE_DELAY_MS, type Pause, sleepFor } from "./attempts.ts";
+import { type Browser, createAttemptLimit, FAILURE_DELAY_MS, type Pause, sleepFor } from "./attempts.ts";
 import type { Peer } from "./peer.ts";
 import type { Principal } from "./principal.ts";
 import { createSecretText } from "./secret.ts";
@@ -30,7 +30,7 @@ export interface LoginLinkSignIn {
    * A new session of the link's principal; the link is used up by it. Throws `invalid_login_link` 400 ms after a failed
    * attempt, whatever made it fail: an unknown token, one that was used or has expired, a disabled principal.
    */
-  signIn(token: string, peer: Peer): Promise<IssuedSession>;
+  signIn(token: string, peer: Peer, browser?: Browser): Promise<IssuedSession>;
 }
 
 /** Made only by a process that may write to the database itself, which is more than any sign-in gives. */
@@ -70,8 +70,8 @@ export function createLoginLinkSignIn(deps: LoginLinkSignInDeps): LoginLinkSignI
   const { secrets, clock, signIns, sleep = sleepFor } = deps;
   const attempts = createAttemptLimit(clock, deps.pause);
   return {
-    async signIn(token, peer) {
-      const isLookedAt = token.length <= TOKEN_LENGTH_MAX && (await attempts.admit(peer));
+    async signIn(token, peer, browser) {
+      const isLookedAt = token.length <= TOKEN_LENGTH_MAX && (await attempts.admit(peer, browser));
       const principal = isLookedAt ? await takePrincipal(deps, secrets.hashToken(token)) : null;
       if (principal !== null) {
         const session = await issueSession(deps, principal);

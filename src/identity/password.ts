@@ -1,6 +1,13 @@
 import { equalsConstantTime } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { createAttemptLimit, FAILURE_DELAY_MS, type Pause, sleepFor } from "./attempts.ts";
+import {
+  type Browser,
+  createAttemptLimit,
+  FAILURE_DELAY_MS,
+  type Pause,
+  sleepFor,
+  UNKNOWN_BROWSER,
+} from "./attempts.ts";
 import type { Peer } from "./peer.ts";
 import type { PasswordPrint, PasswordSource } from "./password-print.ts";
 import { ADMIN_PRINCIPAL_NAME } from "./principal.ts";
@@ -12,7 +19,7 @@ export interface PasswordSignIn {
    * A new session of the principal `admin`. Throws `wrong_password` 400 ms after a failed attempt, whatever made it fail,
    * and `password_login_disabled` when this installation has no password.
    */
-  signIn(password: string, peer: Peer): Promise<IssuedSession>;
+  signIn(password: string, peer: Peer, browser?: Browser): Promise<IssuedSession>;
 }
 
 export interface PasswordSignInDeps extends SessionsDeps {
@@ -27,12 +34,19 @@ export interface PasswordSignInDeps extends SessionsDeps {
 export function createPasswordSignIn(deps: PasswordSignInDeps): PasswordSignIn {
   const { password: expected, store, signIns, sleep = sleepFor } = deps;
   const attempts = createAttemptLimit(deps.clock, deps.pause);
+  /** A device of another principal's has signed in without this password, and waits like a stranger. */
+  const toKnown = async (browser: Browser): Promise<Browser> => {
+    if (browser.device === null) return browser;
+    const principal = await store.findPrincipalByName(ADMIN_PRINCIPAL_NAME);
+    const isOwn = principal !== null && browser.device.isOf(principal);
+    return isOwn ? browser : { ...browser, device: null };
+  };
   return {
-    async signIn(given, peer) {
+    async signIn(given, peer, browser = UNKNOWN_BROWSER) {
       if (expected === null) {
         throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
       }
-      const isLookedAt = await attempts.admit(peer);
+      const isLookedAt = await attempts.admit(peer, await toKnown(browser));
       if (isLookedAt && equalsConstantTime(given, toText(expected))) {
         const principal = await store.findPrincipalByName(ADMIN_PRINCIPAL_NAME);
         if (principal?.enabled === true) {

@@ -176,6 +176,36 @@ describe("the password of admin", () => {
     TEST_MS_MAX,
   );
 
+  test(
+    "rotated while pages ask again and again tells how many sessions that ended, and with --keep-sessions that those of the password do",
+    async () => {
+      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
+      const ask = async (cookie: string): Promise<void> => {
+        while ((await fetch(`${server.url}/my/keys`, { headers: { cookie } })).status === 200);
+      };
+      // A process of its own: the pages go on meanwhile.
+      const rotate = (...more: string[]) =>
+        runProcess([...LOCKPORT, "admin", "password", "rotate", ...more], {
+          env: { PROXY_DATA_DIR: dataDir },
+        });
+      const openPages = async () => {
+        const password = (await run("admin password show --yes")).data.trim();
+        const signedIn = [await attempt(server.url, password), await attempt(server.url, password)];
+        return signedIn.map((response) => ask(response.headers.get("set-cookie")!.split(";", 1)[0]!));
+      };
+      const pages = await openPages();
+      const rotated = await rotate();
+      expect(rotated.messages).toContain("2 sessions were ended");
+      await Promise.all(pages);
+      const others = await openPages();
+      const kept = await rotate("--keep-sessions");
+      expect(kept.messages).toContain("sessions of the former password end with it");
+      await Promise.all(others);
+      expect(await server.stop()).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+
   test("is printed on a terminal, elsewhere only with --yes, and by nothing before there is one", async () => {
     expect(await run("admin password show --yes")).toMatchObject({ code: 1, data: "" });
     await run("admin password rotate");

@@ -31,8 +31,12 @@ describe("POST /auth/password", () => {
       headers: JSON_TYPE,
     });
     expect([response.status, await response.json()]).toEqual([200, { name: "admin", role: "admin" }]);
-    const cookie = response.headers.get("set-cookie") ?? "";
+    const [cookie = "", device, ...others] = response.headers.getSetCookie();
     expect(cookie).toMatch(/^proxy_session=[^;]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=3600$/);
+    expect(device).toMatch(
+      /^proxy_device=[\w.-]+; Path=\/auth; HttpOnly; SameSite=Strict; Max-Age=31536000$/,
+    );
+    expect(others).toEqual([]);
     const me = await call(harness, "GET", "/auth/me", { headers: { cookie: cookie.split(";", 1)[0] ?? "" } });
     expect(await me.json()).toEqual({
       authenticated: true,
@@ -67,7 +71,8 @@ describe("POST /auth/password", () => {
       headers: { ...JSON_TYPE, host: "models.example.org", origin: "https://models.example.org" },
     });
     const response = await app.fetch(request, null);
-    expect(response.headers.get("set-cookie")).toEndWith("; Secure");
+    const cookies = response.headers.getSetCookie();
+    expect(cookies.map((cookie) => cookie.endsWith("; Secure"))).toEqual([true, true]);
   });
 
   test("clears a Secure cookie with a Secure one: a browser takes no other for it", async () => {

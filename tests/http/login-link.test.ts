@@ -25,7 +25,8 @@ describe("POST /auth/login-link", () => {
     await createCaller(harness, "mira");
     const response = await redeem(await makeToken("mira"));
     expect([response.status, await response.json()]).toEqual([200, { name: "mira", role: "member" }]);
-    const cookie = response.headers.get("set-cookie") ?? "";
+    const [cookie = "", device] = response.headers.getSetCookie();
+    expect(device).toStartWith("proxy_device=");
     expect(cookie).toMatch(/^proxy_session=[^;]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=3600$/);
     const headers = { cookie: cookie.split(";", 1)[0] ?? "" };
     expect((await call(harness, "GET", "/my/keys", { headers })).status).toBe(200);

@@ -12,6 +12,7 @@ import type { Route } from "#http/door/route.ts";
 import { listRoutes } from "#http/local.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { createAuthenticator } from "#identity/caller.ts";
+import { createDevices } from "#identity/devices.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinkSignIn } from "#identity/login-links.ts";
@@ -96,6 +97,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     keys,
     relayTokens: createOwnedSecrets("relayTokens", { store: identity, secrets, clock, ids }),
     keyUse,
+    devices: createDevices({ secrets, clock, ids }),
     passwordSignIn: createPasswordSignIn({
       password,
       passwordPrint,

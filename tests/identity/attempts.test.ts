@@ -4,8 +4,10 @@ import {
   ATTEMPTS_PER_SECOND,
   createAttemptLimit,
   WAITING_MAX,
+  UNKNOWN_BROWSER,
   WAITING_OF_PEER_MAX,
   type AttemptLimit,
+  type Browser,
 } from "#identity/attempts.ts";
 import { toPeer } from "#identity/peer.ts";
 import { createTestClock, type TestClock } from "./support.ts";
@@ -40,14 +42,18 @@ const RIGHT = toPeer("192.0.2.1");
 async function signInBeside(
   strangers: (index: number) => string,
   right: (second: number) => string = () => RIGHT.address,
+  browsers: { readonly strange?: (index: number) => Browser; readonly own?: Browser } = {},
 ) {
   const answered: { readonly isLookedAt: boolean; readonly afterMs: number }[] = [];
   let looked = 0;
   for (let index = 0; index < 400; index += 1) {
-    void limit.admit(toPeer(strangers(index))).then((isLookedAt) => (looked += isLookedAt ? 1 : 0));
+    const { strange = () => UNKNOWN_BROWSER, own = UNKNOWN_BROWSER } = browsers;
+    void limit
+      .admit(toPeer(strangers(index)), strange(index))
+      .then((isLookedAt) => (looked += isLookedAt ? 1 : 0));
     if (index % 20 === 10) {
       const askedMs = clock.monotonicMs();
-      const ask = limit.admit(toPeer(right(Math.floor(index / 20))));
+      const ask = limit.admit(toPeer(right(Math.floor(index / 20))), own);
       void ask.then((isLookedAt) => answered.push({ isLookedAt, afterMs: clock.monotonicMs() - askedMs }));
     }
     await pass(50);
@@ -63,6 +69,61 @@ describe("attempts at signing in", () => {
     expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(1000);
     // Whoever guesses gains nothing from waiting.
     expect(looked).toBeLessThanOrEqual(ATTEMPTS_BURST + 24 * ATTEMPTS_PER_SECOND);
+  });
+
+  const SHARED = () => "192.0.2.66";
+  const DEVICE = { id: "laptop", isOf: () => true };
+
+  test.each([
+    ["a tool that says so", () => ({ name: "curl/8", device: null })],
+    [
+      "browsers of as many names as there are attempts",
+      (index: number) => ({ name: `${index}`, device: null }),
+    ],
+    ["browsers of the same name", () => ({ name: "Firefox", device: null })],
+  ])(
+    "of a browser that signed in before are looked at, 20 of 20, while 20 wrong ones a second come from its own address by %s",
+    async (_, strange) => {
+      const own = { name: "Firefox", device: DEVICE };
+      const { answered, looked } = await signInBeside(SHARED, SHARED, { strange, own });
+      expect(answered.filter(({ isLookedAt }) => isLookedAt)).toHaveLength(20);
+      expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(1000);
+      expect(looked).toBeLessThanOrEqual(ATTEMPTS_BURST + 24 * ATTEMPTS_PER_SECOND);
+    },
+  );
+
+  test("of a browser that never signed in are looked at, 20 of 20, when it says another name than the wrong ones of its own address", async () => {
+    const browsers = {
+      strange: () => ({ name: "curl/8", device: null }),
+      own: { name: "Firefox", device: null },
+    };
+    const { answered } = await signInBeside(SHARED, SHARED, browsers);
+    expect(answered.filter(({ isLookedAt }) => isLookedAt)).toHaveLength(20);
+    expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(1000);
+  });
+
+  test("that nothing tells from 20 wrong ones a second of the same address are looked at as often as those, whenever they come", async () => {
+    for (const offsetMs of [0, 10, 20, 30, 40]) {
+      await pass(30_000 + offsetMs);
+      const { answered } = await signInBeside(SHARED, SHARED);
+      const looked = answered.filter(({ isLookedAt }) => isLookedAt).length;
+      expect(looked).toBeGreaterThanOrEqual(8);
+    }
+  });
+
+  test("of a hundred names at one address take no turns from another address", async () => {
+    const strange = (index: number) => ({ name: `browser ${index % 100}`, device: null });
+    const { answered } = await signInBeside(SHARED, () => RIGHT.address, { strange });
+    expect(answered.filter(({ isLookedAt }) => isLookedAt)).toHaveLength(20);
+    expect(Math.max(...answered.map(({ afterMs }) => afterMs))).toBeLessThan(1000);
+  });
+
+  test("by a device are no more than ten a second, as others are", async () => {
+    const strange = () => ({ name: "Firefox", device: DEVICE });
+    const { answered, looked } = await signInBeside(SHARED, SHARED, { strange });
+    expect(looked).toBeLessThanOrEqual(ATTEMPTS_BURST + 24 * ATTEMPTS_PER_SECOND);
+    // Who has a device cannot keep its neighbors out either.
+    expect(answered.filter(({ isLookedAt }) => isLookedAt)).toHaveLength(20);
   });
 
   test("of one IPv6 subscriber are one network's, however many addresses it has", async () => {
@@ -85,12 +146,13 @@ describe("attempts at signing in", () => {
       Array.from({ length: count }, (_, index) => limit.admit(toPeer(address(index))));
     void admitAll(ATTEMPTS_BURST, () => "192.0.2.66");
     const waiting = admitAll(WAITING_OF_PEER_MAX, () => "192.0.2.66");
-    expect(await limit.admit(toPeer("192.0.2.66"))).toBe(false);
+    const late = limit.admit(toPeer("192.0.2.66"));
+    expect(await waiting[0]).toBe(false);
     const rest = WAITING_MAX - WAITING_OF_PEER_MAX;
     const others = admitAll(rest, (index) => `198.51.100.${index % (rest / 2)}`);
     // One of the longest line, its newest, makes room.
     const right = limit.admit(RIGHT);
-    expect(await waiting.at(-1)).toBe(false);
+    expect(await late).toBe(false);
     await pass(30_000);
     expect(await right).toBe(true);
     expect((await Promise.all(others)).filter(Boolean).length).toBeGreaterThan(rest * 0.9);

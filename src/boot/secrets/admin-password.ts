@@ -43,11 +43,8 @@ export function readAdminPassword(path: string): string {
   return requireLong(password, path);
 }
 
-/**
- * Puts a new password into the file, in place of the one that it may hold, and returns its path. A reader meets the one
- * or the other, whole. Throws a `SetupError` when the password is not kept in a file, or is off.
- */
-export function rotateAdminPassword(config: Config, ids: Ids): string {
+/** The file that a password is kept in. Throws a `SetupError` when it is kept elsewhere, or is off. */
+export function requirePasswordFile(config: Config): string {
   if (!config.adminPasswordEnabled) {
     throw new SetupError(
       "configuration",
@@ -60,9 +57,15 @@ export function rotateAdminPassword(config: Config, ids: Ids): string {
       "The password comes from PROXY_ADMIN_PASSWORD: set that to another one and start the server again.",
     );
   }
-  const path = join(config.dataDir, ADMIN_PASSWORD_NAME);
-  replaceSecret(path, generatePassword(ids), ids);
-  return path;
+  return join(config.dataDir, ADMIN_PASSWORD_NAME);
+}
+
+/**
+ * Puts a new password into the file, in place of the one that it may hold. A reader meets the one or the other, whole.
+ * Throws as `requirePasswordFile` does.
+ */
+export function rotateAdminPassword(config: Config, ids: Ids): void {
+  replaceSecret(requirePasswordFile(config), generatePassword(ids), ids);
 }
 
 function generatePassword(ids: Ids): string {

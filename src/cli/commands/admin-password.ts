@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Config } from "#boot/settings/config.ts";
 import { requireInstallation } from "#boot/folder/data-dir.ts";
-import { findAdminPassword, rotateAdminPassword } from "#boot/secrets/admin-password.ts";
+import { findAdminPassword, requirePasswordFile, rotateAdminPassword } from "#boot/secrets/admin-password.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { addExamples } from "#cli/help/examples.ts";
@@ -49,13 +49,18 @@ export function addAdminPasswordCommands(admin: Command, terminal: Terminal): vo
     .action((options: RotateOptions) =>
       withLocal(terminal, options, async (local, config) => {
         const { principals } = await local.forWriting();
-        const path = rotateAdminPassword(config, createSystemIds());
-        const owner =
-          options.keepSessions === true ? null : await principals.findByName(ADMIN_PRINCIPAL_NAME);
+        const path = requirePasswordFile(config);
+        const keeps = options.keepSessions === true;
+        const owner = keeps ? null : await principals.findByName(ADMIN_PRINCIPAL_NAME);
+        // Before the password: a running server ends its sessions as they are used, and they could not be counted any more.
         const revoked = owner === null ? 0 : await principals.revokeSessions(owner.id, null);
+        rotateAdminPassword(config, createSystemIds());
+        const ended = keeps
+          ? "sessions of the former password end with it"
+          : `${revoked} ${revoked === 1 ? "session was" : "sessions were"} ended`;
         writeDone(terminal, options, {
           view: { file: path, revoked },
-          sentence: `The new password is in ${path}. A running server takes it at once; ${revoked} ${revoked === 1 ? "session was" : "sessions were"} ended.`,
+          sentence: `The new password is in ${path}. A running server takes it at once; ${ended}.`,
         });
       }),
     );

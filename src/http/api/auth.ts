@@ -3,6 +3,8 @@ import { json, redirectTo, route } from "#http/door/route.ts";
 import { LOGIN_TOKEN, PASSWORD } from "#http/schemas/examples.ts";
 import { Me, SignedIn } from "#http/schemas/identity.ts";
 import { type Authenticator, findCaller } from "#identity/caller.ts";
+import type { Browser } from "#identity/attempts.ts";
+import type { Devices } from "#identity/devices.ts";
 import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
 import { buildClearedSessionCookie, buildSessionCookie } from "#identity/session-cookie.ts";
@@ -21,6 +23,7 @@ export interface AuthDeps {
   readonly clock: Clock;
   readonly authenticator: Pick<Authenticator, "endSession">;
   readonly door: Pick<Door, "admit">;
+  readonly devices: Devices;
   readonly passwordSignIn: PasswordSignIn;
   readonly loginLinkSignIn: LoginLinkSignIn;
   /** Null: single sign-on is not configured. */
@@ -30,16 +33,24 @@ export interface AuthDeps {
 
 const SIGNED_IN = json(200, SignedIn, { name: "admin", role: "admin" }, ["set-cookie"]);
 
+/** Longer than browsers say; a line in a queue keeps it while it waits. */
+const BROWSER_NAME_LENGTH_MAX = 200;
+
 /** Browser sign-in (specification, sections 4.1 and 5). */
 export function authRoutes(guard: Guard, deps: AuthDeps) {
-  const { config, clock, authenticator, door, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
+  const { config, clock, authenticator, devices, door, passwordSignIn, loginLinkSignIn, sso, peers } = deps;
   const secure = config.publicUrl?.startsWith("https:") ?? false;
-  /** The session's cookie. The browser forgets the session that it had: it could not be ended any more. */
-  const takeOver = async (request: Request, { cookieValue, expiresAtUs }: IssuedSession): Promise<string> => {
+  /** The cookies of session and device. The browser forgets the session that it had: it could not be ended any more. */
+  const takeOver = async (request: Request, issued: IssuedSession): Promise<string[]> => {
     await authenticator.endSession(request.headers);
-    const maxAgeSeconds = (expiresAtUs - clock.nowUs()) / 1_000_000;
-    return buildSessionCookie({ value: cookieValue, maxAgeSeconds, secure });
+    const maxAgeSeconds = (issued.expiresAtUs - clock.nowUs()) / 1_000_000;
+    const session = buildSessionCookie({ value: issued.cookieValue, maxAgeSeconds, secure });
+    return [session, devices.issue(issued.principal, { secure })];
   };
+  const toBrowser = ({ headers }: Request): Browser => ({
+    name: (headers.get("user-agent") ?? "").slice(0, BROWSER_NAME_LENGTH_MAX),
+    device: devices.find(headers),
+  });
   const refusePasswordWhenOff = () => {
     if (config.adminPasswordEnabled) return;
     throw new ProxyError("password_login_disabled", "Sign-in by password is switched off.");
@@ -73,7 +84,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .post(
       "/password",
       async ({ body, request, set }) => {
-        const issued = await passwordSignIn.signIn(body.password, peers.find(request));
+        const issued = await passwordSignIn.signIn(body.password, peers.find(request), toBrowser(request));
         set.headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },
@@ -93,7 +104,7 @@ export function authRoutes(guard: Guard, deps: AuthDeps) {
     .post(
       "/login-link",
       async ({ body, request, set }) => {
-        const issued = await loginLinkSignIn.signIn(body.token, peers.find(request));
+        const issued = await loginLinkSignIn.signIn(body.token, peers.find(request), toBrowser(request));
         set.headers["set-cookie"] = await takeOver(request, issued);
         return { name: issued.principal.name, role: issued.principal.role };
       },

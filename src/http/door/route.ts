@@ -83,7 +83,8 @@ export interface Content<Schema extends TSchema = TSchema> {
 
 export const ANSWER_HEADERS = {
   location: "Where the browser goes next.",
-  "set-cookie": "The session cookie `proxy_session`, or the state of a sign-in.",
+  "set-cookie":
+    "The session cookie `proxy_session`, with `proxy_device`, by which a browser is known at its next sign-in; or the state of a sign-in.",
   "x-proxy-provider": "The provider's name.",
   "x-proxy-model": "The upstream model name that the alias resolved to.",
   "x-proxy-request-id": "The request's id: that of its row in `GET /admin/v1/requests`, where it has one.",
