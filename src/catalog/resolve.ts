@@ -22,7 +22,7 @@ export function resolveModel(
     throw new ProxyError(
       "model_not_found",
       `The model ${toQuoted(alias, ALIAS_LENGTH_MAX)} is not served: its provider is disabled.`,
-      { param: "model" },
+      { param: "model", model: alias },
     );
   }
   return resolved;
@@ -35,7 +35,7 @@ function toUnknownModel(snapshot: CatalogSnapshot, alias: string, scope: ModelSc
   return new ProxyError(
     "model_not_found",
     `There is no model ${toQuoted(alias, ALIAS_LENGTH_MAX)} here.${hint} GET /v1/models lists the models that are.`,
-    { param: "model" },
+    { param: "model", model: alias },
   );
 }
 
@@ -89,7 +89,7 @@ export function requireCapability(resolved: ResolvedModel, endpoint: Endpoint, s
   throw new ProxyError(
     "endpoint_not_supported",
     `This model does not support this endpoint. Missing capabilities: ${missing}. Supported capabilities: ${supported}.`,
-    { param: "model" },
+    { param: "model", model: resolved.model.alias },
   );
 }
 

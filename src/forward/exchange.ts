@@ -227,13 +227,14 @@ function toUpstreamBody(
   });
 }
 
-function refuseLargeBatch({ inputItemCount }: ParsedRequestBody, itemsMax: number): void {
+function refuseLargeBatch({ inputItemCount, model }: ParsedRequestBody, itemsMax: number): void {
   if (inputItemCount === null || inputItemCount <= itemsMax) return;
   throw new ProxyError(
     "embedding_batch_too_large",
     `A request may hold ${itemsMax} inputs; this one holds ${inputItemCount}.`,
     {
       param: "input",
+      model,
     },
   );
 }

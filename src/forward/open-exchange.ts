@@ -1,6 +1,7 @@
 import type { TransportError } from "#usage/event.ts";
 import type { MeterReading } from "#usage/meter.ts";
 import type { Cancellation } from "#kernel/cancellation.ts";
+import type { ProxyError } from "#kernel/errors.ts";
 import type { Turns } from "#kernel/turns.ts";
 import type { Account } from "./account.ts";
 import type { Proxied } from "./headers.ts";
@@ -17,6 +18,8 @@ export type ForwardResult =
       readonly provider: string;
       readonly upstreamName: string | null;
     }
+  /** Its body was refused on its way up, and it has its usage event. */
+  | { readonly kind: "refused"; readonly refusal: ProxyError }
   /** The caller has gone: there is no one left to answer. */
   | { readonly kind: "cancelled" };
 

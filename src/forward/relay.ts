@@ -15,7 +15,7 @@ import type { UpstreamHead } from "./upstream-head.ts";
 export interface Relay {
   /**
    * One request in and one out, both unchanged but for the headers of section 4.5, and exactly one usage event, unless it
-   * is a HEAD or OPTIONS. Throws the refusal that a streamed body ends with; its upstream call has been broken off by then.
+   * is a HEAD or OPTIONS. The call of a streamed body that is refused on its way has been broken off by its end.
    */
   send(input: RelayInput): Promise<ForwardResult>;
 }
@@ -98,8 +98,8 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
       },
     };
     const answer = await forward(input, watched, open);
-    if (passage.refusal !== null && answer.kind !== "responded") throw passage.refusal;
-    return answer;
+    const { refusal } = passage;
+    return refusal !== null && answer.kind !== "responded" ? { kind: "refused", refusal } : answer;
   }
 
   function begin(input: RelayInput, account: Account, findAsked: () => Asked): OpenExchange {

@@ -57,10 +57,11 @@ export function parseRequestBody(body: Uint8Array, endpoint: ServedEndpoint): Pa
 }
 
 /** Throws `invalid_request`: an upstream that takes 1 or "yes" for true would stream an answer that tells no usage. */
-export function refuseUntoldStream({ isStreamTold }: ParsedRequestBody): void {
+export function refuseUntoldStream({ isStreamTold, model }: ParsedRequestBody): void {
   if (isStreamTold) return;
   throw new ProxyError("invalid_request", "The field stream must be true, false or null.", {
     param: "stream",
+    model,
   });
 }
 

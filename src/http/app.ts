@@ -1,7 +1,10 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
-import { createPeers, type Connections } from "#http/door/connections.ts";
-import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
+import { createPeers, toFindAddress, type Connections } from "#http/door/connections.ts";
+import { withRequestId } from "#http/door/envelope.ts";
+import { createFailures } from "#http/door/failures.ts";
+import { createRefusals } from "#http/door/refusals.ts";
+import { toDataPlane } from "#http/ingress/data-plane.ts";
 import { createDoor } from "#http/door/door.ts";
 import { createSessionCookies } from "#http/door/session-cookies.ts";
 import { createHostRule } from "#http/door/host.ts";
@@ -35,10 +38,12 @@ export function createApp(deps: AppDeps): App {
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
   const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
   const arrivals = createArrivals(clock);
+  const refusals = createRefusals(log, clock);
+  const failures = createFailures(log, refusals);
   const ingress = createIngress({
     clock,
     arrivals,
-    log,
+    failures,
     hosts,
     door,
     exchange: deps.exchange,
@@ -48,13 +53,13 @@ export function createApp(deps: AppDeps): App {
   const transparent = createTransparent({
     clock,
     arrivals,
-    log,
+    failures,
     hosts,
     relay: deps.relay,
     maxBodyBytes: config.maxBodyBytes,
   });
 
-  const operation = createOperation(deps.metrics, clock);
+  const operation = createOperation({ ...deps.metrics, refusals }, clock);
   const peers = createPeers();
   const sessionCookies = createSessionCookies({
     authenticator: deps.authenticator,
@@ -65,7 +70,14 @@ export function createApp(deps: AppDeps): App {
   let loading: Promise<Controllers> | null = null;
   const load = async () => {
     const { createControllers } = await import("./controllers.ts");
-    return createControllers(deps, { door: renewingDoor, memory, operation, peers });
+    return createControllers(deps, {
+      door: renewingDoor,
+      memory,
+      operation,
+      peers,
+      failures,
+      refusals,
+    });
   };
   const answerWithElysia = async (request: Request): Promise<Response> => {
     const { elysia } = await (loading ??= load());
@@ -88,9 +100,9 @@ export function createApp(deps: AppDeps): App {
       return withOwnHeaders(Response.json(operation.toHealth()));
     if (request.method === "GET" && url.pathname === "/metrics") return withOwnHeaders(operation.toMetrics());
     const routable = url.href === request.url ? request : new Request(url.href, request);
-    peers.note(routable, () => server?.requestIP(request)?.address ?? null);
+    peers.note(routable, { arrivedAtUs, findAddress: toFindAddress(server, request) });
     const response = withOwnHeaders(sessionCookies.complete(routable, await answerWithElysia(routable)));
-    const isNamed = response.status >= 400 || isOfDataPlane(url.pathname);
+    const isNamed = response.status >= 400 || toDataPlane(url.pathname) !== null;
     return isNamed ? withRequestId(response, arrivedAtUs) : response;
   };
 
@@ -102,7 +114,12 @@ export function createApp(deps: AppDeps): App {
       try {
         return await route(request, server, arrivedAtUs);
       } catch (failure) {
-        return withRequestId(toFailureResponse(failure, request, log), arrivedAtUs);
+        return failures.answer(failure, request, {
+          arrivedAtUs,
+          findAddress: toFindAddress(server, request),
+          principal: null,
+          dataPlane: toDataPlane(toRoutableUrl(request.url)?.pathname ?? ""),
+        });
       }
     },
   };
@@ -121,11 +138,6 @@ function toRoutableUrl(text: string): URL | null {
   } catch {
     return null;
   }
-}
-
-/** Answers of the data plane behind Elysia: the list of models under both of its paths, and what is refused under `/v1`. */
-function isOfDataPlane(pathname: string): boolean {
-  return pathname === "/models" || pathname.startsWith("/v1/");
 }
 
 /** Nothing that is served here is worth caching, and much of it is for its caller alone. */

@@ -16,7 +16,9 @@ import { secretRoutes } from "#http/api/secrets.ts";
 import { ssoRoutes } from "#http/api/sso.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
 import { JSON_BODY_BYTES_MAX } from "#http/door/body.ts";
-import { toFailureResponse } from "#http/door/envelope.ts";
+import { toDataPlane } from "#http/ingress/data-plane.ts";
+import type { Failures } from "#http/door/failures.ts";
+import type { Refusals } from "#http/door/refusals.ts";
 import { toInvalidRequest } from "#http/door/invalid-request.ts";
 import { limitChanges } from "#http/door/change-rate.ts";
 import type { Peers } from "#http/door/connections.ts";
@@ -33,6 +35,7 @@ import { createPage } from "#http/page/page.ts";
 import { uiRoutes } from "#http/page/ui.ts";
 import { adminReportRoutes } from "#http/reports/admin-reports.ts";
 import { myUsageRoutes } from "#http/reports/own-usage.ts";
+import { refusalRoutes } from "#http/reports/refusals.ts";
 import { statsRoutes } from "#http/reports/stats.ts";
 import type { AppDeps } from "./deps.ts";
 
@@ -49,7 +52,9 @@ export interface ControllerParts {
   readonly door: Door;
   readonly memory: BodyMemory;
   readonly operation: Operation;
-  readonly peers: Pick<Peers, "find">;
+  readonly peers: Pick<Peers, "find" | "findArrival">;
+  readonly failures: Failures;
+  readonly refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">;
   /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }
@@ -74,8 +79,8 @@ interface ElysiaParts extends ControllerParts {
 
 /** Its type says what every route takes and answers. */
 function createElysia(deps: AppDeps, parts: ElysiaParts) {
-  const { config, log, catalog } = deps;
-  const { memory, operation, peers, onFailure, findRoutes, findPaths } = parts;
+  const { config, catalog } = deps;
+  const { memory, operation, peers, failures, refusals, onFailure, findRoutes, findPaths } = parts;
   const door = limitChanges(parts.door, deps.clock);
   const guard = createGuard(door, Math.min(config.maxBodyBytes, JSON_BODY_BYTES_MAX), memory);
   const feedGuard = createGuard(door, Math.min(config.maxBodyBytes, FEED_BODY_BYTES_MAX), memory);
@@ -91,7 +96,13 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
           return code === "NOT_FOUND" ? findPaths().toUnknownEndpoint(new URL(request.url).pathname) : error;
         };
         const failure = toFailure();
-        const response = toFailureResponse(failure, request, log);
+        const arrival = peers.findArrival(request);
+        const response = failures.answer(failure, request, {
+          arrivedAtUs: arrival?.arrivedAtUs ?? 0,
+          findAddress: arrival?.findAddress ?? (() => null),
+          principal: null,
+          dataPlane: toDataPlane(new URL(request.url).pathname),
+        });
         if (response.status === 500) onFailure?.(request, failure);
         return response;
       })
@@ -112,6 +123,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
       .use(secretRoutes(guard, deps))
       .use(eventRoutes(guard, deps.audit))
       .use(adminReportRoutes(guard, deps))
+      .use(refusalRoutes(guard, refusals))
       .use(opsRoutes(guard, operation))
       .use(openApiRoutes(guard, findRoutes))
       .use(uiRoutes(guard, { assets: deps.assets, page, findPaths }))

@@ -42,7 +42,8 @@ export interface AppDeps {
   readonly relay: RelayDoor | null;
   readonly audit: AuditStore;
   readonly stats: StatsStore;
-  readonly metrics: MetricsSources;
+  /** But for the refusals, which are noted here. */
+  readonly metrics: Omit<MetricsSources, "refusals">;
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
 }

@@ -1,6 +1,8 @@
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createPeers } from "#http/door/connections.ts";
 import { LOCAL_DOOR } from "#http/door/door.ts";
+import { createFailures } from "#http/door/failures.ts";
+import { createRefusals } from "#http/door/refusals.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { Route } from "#http/door/route.ts";
 import { createSystemClock } from "#kernel/clock.ts";
@@ -54,11 +56,16 @@ export function listRoutes(): readonly Route[] {
 function createLocalControllers(deps: Partial<AppDeps>, onFailure?: ControllerParts["onFailure"]) {
   const memory = createBodyMemory({ bytesMax: LOCAL_CONFIG.maxBodyBytes });
   const nothing = { config: LOCAL_CONFIG, sso: null, relay: null, assets: null };
-  return createControllers(withAbsent<AppDeps>({ ...nothing, ...deps }), {
+  const parts = withAbsent<AppDeps>({ ...nothing, ...deps });
+  // Those of this command alone, which has none: a server tells its own.
+  const refusals = createRefusals(parts.log, createSystemClock());
+  return createControllers(parts, {
     door: LOCAL_DOOR,
     memory,
     operation: NO_OPERATION,
     peers: createPeers(),
+    failures: createFailures(parts.log, refusals),
+    refusals,
     ...(onFailure !== undefined && { onFailure }),
   });
 }

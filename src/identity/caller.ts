@@ -3,7 +3,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { PasswordPrint } from "./password-print.ts";
-import { API_KEY_PREFIX } from "./secret.ts";
+import { API_KEY_PREFIX, isOwnKeyText, toSuffix } from "./secret.ts";
 import { refuseEnded } from "./secret-end.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
 import type { Principal } from "./principal.ts";
@@ -157,11 +157,21 @@ function findPresentedKey(headers: Headers): string | null {
   if (authorization !== null) {
     // Two Authorization headers arrive joined by a comma; which of them is meant cannot be told.
     if (authorization.includes(",")) throw refuseKey();
-    const bearer = /^bearer[ \t]+(.+)$/i.exec(authorization.trim())?.[1];
+    const bearer = findBearer(authorization);
     if (bearer !== undefined) return bearer;
   }
   const apiKey = headers.get("x-api-key")?.trim() ?? "";
   return apiKey === "" ? null : apiKey;
+}
+
+/** The last four characters of the key that a request presents, good or not, if it has the form of this server's own. */
+export function findKeySuffix(headers: Headers): string | null {
+  const presented = findBearer(headers.get("authorization") ?? "") ?? headers.get("x-api-key")?.trim() ?? "";
+  return isOwnKeyText(presented) ? toSuffix(presented) : null;
+}
+
+function findBearer(authorization: string): string | undefined {
+  return /^bearer[ \t]+(.+)$/i.exec(authorization.trim())?.[1];
 }
 
 function refuseKey(): ProxyError {

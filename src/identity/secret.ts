@@ -57,6 +57,13 @@ export function toSuffix(plaintext: string): string {
   return plaintext.slice(-SUFFIX_LENGTH);
 }
 
+const OWN_KEY = new RegExp(`^${API_KEY_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH}}$`);
+
+/** Whether a text has the form of an API key of this server, living or not. */
+export function isOwnKeyText(text: string): boolean {
+  return OWN_KEY.test(text);
+}
+
 const OWN_TOKEN = new RegExp(`(?:${API_KEY_PREFIX}|${RELAY_TOKEN_PREFIX})[0-9A-Za-z]{${SECRET_LENGTH}}`);
 
 /**

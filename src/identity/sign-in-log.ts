@@ -1,6 +1,7 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import { createPeerCounts } from "./peer-counts.ts";
 import type { Peer } from "./peer.ts";
 import type { Principal } from "./principal.ts";
 
@@ -25,27 +26,9 @@ export interface SignInFailure {
 const LINES_EACH_MAX = 5;
 /** Beyond them the 20th has a line, the 200th, the 2,000th and so on: strangers must not fill the log. */
 const WARNED_FROM = 20;
-const MINUTE_MS = 60_000;
-/** Networks that are told apart; the failures of others count together. */
-const NETWORKS_MAX = 1000;
-const OTHERS = "(others)";
 
 export function createSignInLog(log: Log, clock: Clock): SignInLog {
-  let failures = new Map<string, number>();
-  let minuteSinceMs = clock.monotonicMs();
-
-  /** How many of this network there were in this minute, this one included. */
-  const count = ({ network }: Peer): number => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - minuteSinceMs >= MINUTE_MS) {
-      failures = new Map();
-      minuteSinceMs = nowMs;
-    }
-    const name = failures.has(network) || failures.size < NETWORKS_MAX ? network : OTHERS;
-    const counted = (failures.get(name) ?? 0) + 1;
-    failures.set(name, counted);
-    return counted;
-  };
+  const failures = createPeerCounts(clock);
 
   return {
     signedIn(way, principal, { address }) {
@@ -61,7 +44,7 @@ export function createSignInLog(log: Log, clock: Clock): SignInLog {
       );
     },
     failed(way, { code, peer, isUnseen = false }) {
-      const failed = count(peer);
+      const failed = failures.add(peer);
       const fields = { way, code, address: peer.address, looked_at: !isUnseen };
       if (failed <= LINES_EACH_MAX) log.info("a sign-in failed", fields);
       else if (isTold(failed)) {

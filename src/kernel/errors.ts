@@ -70,6 +70,8 @@ export interface ProxyErrorOptions {
   readonly retryAfterSeconds?: number;
   /** For the log only: a cause never goes on the wire. */
   readonly cause?: unknown;
+  /** The model that the request named, for the trace of its refusal. */
+  readonly model?: string;
   /** The log says it already, or says it often enough: no line for each. */
   readonly isLogged?: boolean;
 }
@@ -83,6 +85,7 @@ export class ProxyError extends Error {
   readonly code: ErrorCode;
   readonly param: string | null;
   readonly retryAfterSeconds: number | null;
+  readonly model: string | null;
   readonly isLogged: boolean;
 
   constructor(code: ErrorCode, message: string, options: ProxyErrorOptions = {}) {
@@ -90,6 +93,7 @@ export class ProxyError extends Error {
     this.code = code;
     this.param = options.param ?? null;
     this.retryAfterSeconds = options.retryAfterSeconds ?? null;
+    this.model = options.model ?? null;
     this.isLogged = options.isLogged ?? false;
   }
 

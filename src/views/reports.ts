@@ -1,5 +1,6 @@
 import type { SecretName } from "#identity/secret.ts";
-import { formatInstant } from "#kernel/clock.ts";
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { eventIdToUuid } from "#kernel/ids.ts";
 import { toCost } from "#stats/series.ts";
 import type { Facets, RequestLogRow } from "#stats/store.ts";
 import { toRequestUnits } from "./request-units.ts";
@@ -36,6 +37,30 @@ export function toRequestView({ row, providerName, keyLabel }: NamedRequestRow) 
     cost: toCost(row.costPico),
     ...toRequestUnits(row.usage, row.prices),
     tags: row.tags,
+  };
+}
+
+/** A request that left no usage event. */
+export interface RefusedRow {
+  readonly arrivedAtUs: InstantUs;
+  readonly code: string;
+  readonly principal: string | null;
+  readonly keySuffix: string | null;
+  readonly model: string | null;
+  readonly endpoint: string | null;
+  readonly client: string | null;
+}
+
+export function toRefusalView(row: RefusedRow) {
+  return {
+    id: eventIdToUuid(row.arrivedAtUs),
+    at: formatInstant(row.arrivedAtUs),
+    code: row.code,
+    principal: row.principal,
+    key_suffix: row.keySuffix,
+    model: row.model,
+    endpoint: row.endpoint,
+    client: row.client,
   };
 }
 

@@ -98,6 +98,7 @@ export function startProxy(setup: Setup): Proxy {
         });
         if (result.kind === "responded") return result.response;
         if (result.kind === "cancelled") return new Response(null, { status: 499 });
+        if (result.kind === "refused") throw result.refusal;
         const response = Response.json({ unreachable: result.error }, { status: 502 });
         setProxiedBy(response.headers, toProxiedBy(result.provider, result.upstreamName));
         return response;

@@ -2,7 +2,9 @@ import type { PriceRow } from "#catalog/pricing.ts";
 import { createSnapshot } from "#catalog/snapshot.ts";
 import { createRelay } from "#forward/relay.ts";
 import { createShared } from "#forward/shared.ts";
+import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
+import { createRefusals } from "#http/door/refusals.ts";
 import { createTransparent, toRelayRoutes } from "#http/ingress/transparent.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock } from "#kernel/clock.ts";
@@ -73,7 +75,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
   const transparent = createTransparent({
     clock,
     arrivals: createArrivals(clock),
-    log,
+    failures: createFailures(log, createRefusals(log, clock)),
     hosts: createHostRule({
       host: "0.0.0.0",
       publicUrl: null,

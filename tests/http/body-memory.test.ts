@@ -6,7 +6,9 @@ import { createArrivals } from "#kernel/arrivals.ts";
 import { createBodyMemory, BODY_WAIT_MS_MAX, type BodyMemoryOptions } from "#http/door/body-memory.ts";
 import { IDLE_TIMEOUT_SECONDS } from "#http/door/connections.ts";
 import { createDoor } from "#http/door/door.ts";
+import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
+import { createRefusals } from "#http/door/refusals.ts";
 import { readJsonBody } from "#http/door/json-body.ts";
 import { createIngress } from "#http/ingress/v1.ts";
 import { expectError, sendRaw, startHarness, toResponse } from "./support.ts";
@@ -33,7 +35,7 @@ async function openDoor({ bytesMax, ...options }: BodyMemoryOptions) {
   const ingress = createIngress({
     clock,
     arrivals: createArrivals(clock),
-    log,
+    failures: createFailures(log, createRefusals(log, clock)),
     hosts: createHostRule(config),
     door: createDoor({ authenticator, publicUrl: null }),
     maxBodyBytes: bytesMax,

@@ -39,6 +39,7 @@ function startPage(lookMs: number) {
         readerWaiting: 0,
         combinations: 0,
       }),
+      refusals: { counts: () => new Map() },
       loopLag: { histogram: () => ({ counts: [], count: 0, sumMs: 0 }), maxMs: () => 0 },
     },
     { nowUs: () => 0, monotonicMs: () => (nowMs += lookMs) },

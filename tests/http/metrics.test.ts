@@ -256,6 +256,7 @@ describe("the server's own figures", () => {
 describe("the page docs/metrics.md", () => {
   test("has each metric that is served, with its type, labels and meaning, and no other", async () => {
     await makeTraffic();
+    await (await app.api("POST", "/v1/chat/completions", { model: "absent" })).text();
     const families = await scrape();
     const page = await Bun.file(join(import.meta.dir, "../../docs/metrics.md")).text();
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));

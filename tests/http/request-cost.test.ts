@@ -1,6 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { createBodyMemory } from "#http/door/body-memory.ts";
+import { createFailures } from "#http/door/failures.ts";
 import { createHostRule } from "#http/door/host.ts";
+import { createRefusals } from "#http/door/refusals.ts";
 import { createIngress } from "#http/ingress/v1.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import { createSystemClock } from "#kernel/clock.ts";
@@ -27,10 +29,11 @@ async function startCounted() {
   });
   const silent = () => undefined;
   const clock = createSystemClock();
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
   const ingress = createIngress({
     clock,
     arrivals: createArrivals(clock),
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    failures: createFailures(log, createRefusals(log, clock)),
     hosts,
     door: {
       admit: () => ({

@@ -1,5 +1,6 @@
 import { type Peer, toPeer } from "#identity/peer.ts";
 import type { Caller } from "#kernel/cancellation.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 
 /** The connections of requests; Bun's server is one. */
 export interface Connections {
@@ -9,18 +10,32 @@ export interface Connections {
   requestIP(request: Request): { readonly address: string } | null;
 }
 
-/** Finds the peer of a request behind a framework that passes no connection on. */
+/** How a request came. */
+export interface Arrival {
+  readonly arrivedAtUs: InstantUs;
+  /** Null when it is not known. */
+  readonly findAddress: () => string | null;
+}
+
+/** The address is looked up only when it is asked for. */
+export function toFindAddress(connections: Connections | null, request: Request): Arrival["findAddress"] {
+  return () => connections?.requestIP(request)?.address ?? null;
+}
+
+/** Tells how a request came behind a framework that passes nothing of it on. */
 export interface Peers {
-  /** `findAddress` is asked only when the peer is. */
-  note(request: Request, findAddress: () => string | null): void;
+  note(request: Request, arrival: Arrival): void;
   find(request: Request): Peer;
+  /** Null for a request in process. */
+  findArrival(request: Request): Arrival | null;
 }
 
 export function createPeers(): Peers {
-  const noted = new WeakMap<Request, () => string | null>();
+  const noted = new WeakMap<Request, Arrival>();
   return {
-    note: (request, findAddress) => void noted.set(request, findAddress),
-    find: (request) => toPeer(noted.get(request)?.() ?? null),
+    note: (request, arrival) => void noted.set(request, arrival),
+    find: (request) => toPeer(noted.get(request)?.findAddress() ?? null),
+    findArrival: (request) => noted.get(request) ?? null,
   };
 }
 

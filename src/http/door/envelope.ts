@@ -2,7 +2,6 @@ import { REQUEST_ID_HEADER } from "#forward/headers.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
-import { describeCause, type Log } from "#kernel/log.ts";
 import { BodyRefusal, closesAfter } from "./body-reader.ts";
 
 /** nginx's code for a caller that hung up: it is never read, and it is not a failure of ours. */
@@ -33,26 +32,4 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
 export function withRequestId(response: Response, arrivedAtUs: InstantUs): Response {
   response.headers.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs));
   return response;
-}
-
-/**
- * The answer to whatever was thrown while a request was served. A cause never goes on the wire; any other failure
- * is `internal_error` and is logged by its class and code alone, unless the log has it already.
- */
-export function toFailureResponse(failure: unknown, request: Request, log: Log): Response {
-  const refusal = toRefusal(failure);
-  if (refusal === null && request.signal.aborted) return new Response(null, { status: CALLER_GONE_STATUS });
-  const error =
-    refusal ?? new ProxyError("internal_error", "The server failed; its log says more.", { cause: failure });
-  if (error.code === "internal_error" && !error.isLogged) {
-    log.error("a request failed", { method: request.method, ...describeCause(error.cause ?? error) });
-  }
-  return toErrorResponse(error, request);
-}
-
-/** Elysia wraps what a parse hook throws. Null: no refusal. */
-function toRefusal(failure: unknown): ProxyError | null {
-  if (failure instanceof ProxyError) return failure;
-  if (failure instanceof Error && failure.cause instanceof ProxyError) return failure.cause;
-  return null;
 }

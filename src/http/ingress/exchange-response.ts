@@ -12,6 +12,7 @@ export function toExchangeResponse(
 ): Response {
   if (answer.kind === "responded") return answer.response;
   if (answer.kind === "cancelled") return new Response(null, { status: CALLER_GONE_STATUS });
+  if (answer.kind === "refused") return withRequestId(toErrorResponse(answer.refusal, request), arrivedAtUs);
   const error = new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
   const response = withRequestId(toErrorResponse(error, request), arrivedAtUs);
   setProxiedBy(response.headers, toProxiedBy(answer.provider, answer.upstreamName));

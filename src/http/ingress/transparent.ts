@@ -3,12 +3,11 @@ import type { RelayAuthenticator } from "#identity/relay-caller.ts";
 import type { Arrivals } from "#kernel/arrivals.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Log } from "#kernel/log.ts";
 import { Turns } from "#kernel/turns.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { openBody, toPassageLimits } from "#http/door/body.ts";
-import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
-import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
+import { ConnectedCaller, toFindAddress, type Connections } from "#http/door/connections.ts";
+import type { Failures } from "#http/door/failures.ts";
 import type { HostRule } from "#http/door/host.ts";
 import {
   DEPTH_MAX,
@@ -31,7 +30,7 @@ export interface RelayDoor {
 export interface TransparentDeps {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly arrivals: Arrivals;
-  readonly log: Log;
+  readonly failures: Failures;
   readonly hosts: HostRule;
   /** Null: the relay is off. */
   readonly relay: RelayDoor | null;
@@ -54,15 +53,12 @@ export interface Transparent {
  * `unknown_endpoint` for a path that cannot be relayed as it came, then the body. No refusal repeats the token.
  */
 export function createTransparent(deps: TransparentDeps): Transparent {
-  const { clock, arrivals, log, hosts, relay } = deps;
+  const { clock, arrivals, failures, hosts, relay } = deps;
   const limits = toPassageLimits(deps.maxBodyBytes);
   const turns = new Turns();
 
-  const send = async (
-    request: Request,
-    arrivedAtUs: InstantUs,
-    { connections, segments }: Passage,
-  ): Promise<Response> => {
+  const send = async (request: Request, arrivedAtUs: InstantUs, passage: Passage): Promise<Response> => {
+    const { connections, segments } = passage;
     const arrivedAtMs = clock.monotonicMs();
     await turns.next();
     hosts.check(request.headers);
@@ -76,6 +72,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
     if (target === null) throw unknownPath("it leaves the relay's own path");
     const { token, path, query } = target;
     const { principal, relayTokenId } = await relay.authenticator.authenticate(token);
+    passage.principal = principal.name;
     refusePath(target, segments);
     if (connections !== null && segments === null && isOfRouter(target)) {
       throw unknownPath("a path with dot segments or backslashes is not relayed");
@@ -101,11 +98,17 @@ export function createTransparent(deps: TransparentDeps): Transparent {
     matches: (url) => toTarget(url) !== null,
     async serve(request, connections, segments) {
       const arrivedAtUs = arrivals.next();
+      const passage = { connections, segments, principal: null };
       let response: Response;
       try {
-        response = await send(request, arrivedAtUs, { connections, segments });
+        response = await send(request, arrivedAtUs, passage);
       } catch (failure) {
-        response = withRequestId(toFailureResponse(failure, request, log), arrivedAtUs);
+        response = failures.answer(failure, request, {
+          arrivedAtUs,
+          findAddress: toFindAddress(connections, request),
+          principal: passage.principal,
+          dataPlane: toTarget(request.url)?.path ?? "",
+        });
       }
       // The token is in the address.
       response.headers.set("referrer-policy", "no-referrer");
@@ -118,6 +121,8 @@ export function createTransparent(deps: TransparentDeps): Transparent {
 interface Passage {
   readonly connections: Connections | null;
   readonly segments: readonly string[] | null;
+  /** The token's owner, once that is known. */
+  principal: string | null;
 }
 
 /** A request that the server's own router has matched. */

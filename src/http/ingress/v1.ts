@@ -1,24 +1,24 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import type { Exchange } from "#forward/exchange.ts";
 import { toModelScope } from "#identity/caller.ts";
+import type { Principal } from "#identity/principal.ts";
 import { free } from "#kernel/bytes.ts";
 import type { Arrivals } from "#kernel/arrivals.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import type { Log } from "#kernel/log.ts";
 import { Turns } from "#kernel/turns.ts";
 import { toExchangeResponse } from "./exchange-response.ts";
 import { readBody, toBodyLimits, type WholeBody } from "#http/door/body.ts";
 import type { BodyMemory } from "#http/door/body-memory.ts";
-import { ConnectedCaller, type Connections } from "#http/door/connections.ts";
-import { toFailureResponse, withRequestId } from "#http/door/envelope.ts";
+import { ConnectedCaller, toFindAddress, type Connections } from "#http/door/connections.ts";
+import type { Failures } from "#http/door/failures.ts";
 import type { Door } from "#http/door/door.ts";
 import type { HostRule } from "#http/door/host.ts";
 
 export interface IngressDeps {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly arrivals: Arrivals;
-  readonly log: Log;
+  readonly failures: Failures;
   readonly hosts: HostRule;
   readonly door: Door;
   readonly exchange: Pick<Exchange, "run">;
@@ -36,7 +36,7 @@ export interface Ingress {
  * server's native routes, without a framework in between, since every request to a model pays for it.
  */
 export function createIngress(deps: IngressDeps): Ingress {
-  const { clock, arrivals, log, hosts, door, exchange, memory } = deps;
+  const { clock, arrivals, failures, hosts, door, exchange, memory } = deps;
   const limits = toBodyLimits(deps.maxBodyBytes);
   const turns = new Turns();
 
@@ -45,13 +45,15 @@ export function createIngress(deps: IngressDeps): Ingress {
       const arrivedAtUs = arrivals.next();
       const arrivedAtMs = clock.monotonicMs();
       let body: WholeBody | null = null;
+      let principal: Principal | null = null;
       try {
         await turns.next();
         hosts.check(request.headers);
         const admitted = door.admit(request, "caller");
         const caller = admitted instanceof Promise ? await admitted : admitted;
+        ({ principal } = caller);
         body = await readBody(request, limits, memory);
-        const { principal, credential } = caller;
+        const { credential } = caller;
         const result = await exchange.run({
           endpoint,
           caller: {
@@ -72,7 +74,12 @@ export function createIngress(deps: IngressDeps): Ingress {
         // A refusal comes before anything goes upstream.
         if (failure instanceof ProxyError && body !== null) free(body.bytes);
         body?.reservation?.close();
-        return withRequestId(toFailureResponse(failure, request, log), arrivedAtUs);
+        return failures.answer(failure, request, {
+          arrivedAtUs,
+          findAddress: toFindAddress(connections, request),
+          principal: principal?.name ?? null,
+          dataPlane: endpoint,
+        });
       }
     },
   };

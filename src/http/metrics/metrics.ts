@@ -1,4 +1,5 @@
 import type { Exchange } from "#forward/exchange.ts";
+import type { Refusals } from "#http/door/refusals.ts";
 import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
@@ -13,12 +14,14 @@ export interface MetricsSources {
   readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
   readonly ledger: () => LedgerGauges;
   readonly loopLag: Pick<LoopLag, "histogram" | "maxMs">;
+  readonly refusals: Pick<Refusals, "counts">;
 }
 
 /** The metrics of the process and its parts (specification, section 6; `docs/metrics.md`): some 50 samples. */
 export function collectProcess(sources: MetricsSources, startedAtSeconds: number): readonly MetricFamily[] {
   return [
     ...toExchangeFamilies(sources.exchange),
+    toRefusalFamily(sources.refusals),
     ...toLedgerFamilies(sources.ledger()),
     ...toLoopLagFamilies(sources.loopLag),
     ...readProcessFamilies(startedAtSeconds),
@@ -95,6 +98,15 @@ function toExchangeFamilies(exchange: MetricsSources["exchange"]): readonly Metr
       exchange.waitingCount(),
     ),
   ];
+}
+
+function toRefusalFamily(refusals: MetricsSources["refusals"]): MetricFamily {
+  return {
+    name: "proxy_refusals_total",
+    kind: "counter",
+    help: "Requests of the data plane that were refused and left no usage event, and wrong credentials anywhere.",
+    samples: [...refusals.counts()].map(([code, value]) => ({ labels: { code }, value })),
+  };
 }
 
 function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {

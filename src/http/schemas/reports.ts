@@ -3,6 +3,7 @@ import { BUCKETS } from "#stats/bucket.ts";
 import { DURATION_BANDS } from "#stats/errors.ts";
 import { GROUP_ORDERS } from "#stats/series-grouping.ts";
 import { FACET_NAMES } from "#stats/store.ts";
+import { ERROR_STATUS } from "#kernel/errors.ts";
 import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
 import { PRICED_NAME_KINDS } from "#views/pricing.ts";
 import { OUTCOMES } from "#usage/event.ts";
@@ -73,6 +74,26 @@ export const GroupedUsageSeries = view("GroupedUsageSeries", {
     ),
   ),
   other: Type.Optional(nullable(fields(groupFigures))),
+});
+
+export const RecentRefusals = view("RecentRefusals", {
+  since: Instant,
+  counts: someOf(Object.keys(ERROR_STATUS), Count, {
+    title: "CountsByCode",
+    description: "Codes that there were none of are left out.",
+  }),
+  refusals: Type.Array(
+    view("RefusedRequest", {
+      id: Id,
+      at: Instant,
+      code: Type.String({ description: "As the answer had it in `error.code`." }),
+      principal: nullable(Type.String({ description: "Null where the caller is not known." })),
+      key_suffix: nullable(Type.String({ description: "Of keys in the form of this server's own." })),
+      model: nullable(Type.String({ description: "That was asked for." })),
+      endpoint: nullable(Type.String({ description: "`chat`, …, or the path." })),
+      client: nullable(Type.String()),
+    }),
+  ),
 });
 
 export const MissingPrices = view("MissingPrices", {

@@ -1,0 +1,101 @@
+import { toAttribution } from "#forward/attribution.ts";
+import { findKeySuffix } from "#identity/caller.ts";
+import { toPeer } from "#identity/peer.ts";
+import { containsOwnToken } from "#identity/secret.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { eventIdToUuid } from "#kernel/ids.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import { toPrintable } from "#kernel/printable.ts";
+import { ALIAS_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
+import { CALLER_GONE_STATUS, toErrorResponse, withRequestId } from "./envelope.ts";
+import { isWrongCredential, type Refusals } from "./refusals.ts";
+
+/** What is known of a request when it fails. */
+export interface FailedRequest {
+  readonly arrivedAtUs: InstantUs;
+  /** Asked only when its refusal leaves a trace. */
+  readonly findAddress: () => string | null;
+  /** The caller's name; null where none was admitted. */
+  readonly principal: string | null;
+  /** `chat`, …, or a path; null outside of the data plane. */
+  readonly dataPlane: string | null;
+}
+
+/** The one place where what was thrown becomes an answer. */
+export interface Failures {
+  /**
+   * The answer to whatever was thrown while a request was served. A cause never goes on the wire; any failure that is no
+   * refusal is `internal_error` and is logged by its class and code alone, unless the log has it already. A refusal of the
+   * data plane, and a wrong credential anywhere, leave a trace.
+   */
+  answer(failure: unknown, request: Request, failed: FailedRequest): Response;
+}
+
+const PATH_LENGTH_MAX = 200;
+
+export function createFailures(log: Log, refusals: Refusals): Failures {
+  const note = (refusal: ProxyError, { url, headers }: Request, failed: FailedRequest) => {
+    const { arrivedAtUs, findAddress, principal, dataPlane } = failed;
+    const { code, model } = refusal;
+    if (dataPlane === null && !isWrongCredential(code)) return;
+    refusals.add(
+      {
+        arrivedAtUs,
+        code,
+        principal,
+        keySuffix: findKeySuffix(headers),
+        model: model === null ? null : toShown(model, ALIAS_LENGTH_MAX),
+        endpoint: toShown(dataPlane ?? pathOf(url), PATH_LENGTH_MAX),
+        client: toAttribution(headers).client,
+      },
+      toPeer(findAddress()),
+    );
+  };
+
+  return {
+    answer(failure, request, failed) {
+      const refusal = toRefusal(failure);
+      if (refusal === null && request.signal.aborted)
+        return new Response(null, { status: CALLER_GONE_STATUS });
+      if (refusal !== null) note(refusal, request, failed);
+      const error =
+        refusal ??
+        new ProxyError("internal_error", "The server failed; its log says more.", { cause: failure });
+      if (error.code === "internal_error" && !error.isLogged) {
+        log.error("a request failed", {
+          method: request.method,
+          request_id: eventIdToUuid(failed.arrivedAtUs),
+          ...describeCause(error.cause ?? error),
+        });
+      }
+      return withRequestId(toErrorResponse(error, request), failed.arrivedAtUs);
+    },
+  };
+}
+
+/** Elysia wraps what a parse hook throws. Null: no refusal. */
+function toRefusal(failure: unknown): ProxyError | null {
+  if (failure instanceof ProxyError) return failure;
+  if (failure instanceof Error && failure.cause instanceof ProxyError) return failure.cause;
+  return null;
+}
+
+/** A text that came with a request, as an admin may read it; null where it holds a key or a token. */
+function toShown(text: string, lengthMax: number): string | null {
+  if (containsOwnToken(text) || containsOwnToken(decode(text))) return null;
+  return toPrintable(truncateCodePoints(text, lengthMax).toWellFormed());
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Without its query: only names of parameters are ours. */
+function pathOf(url: string): string {
+  return URL.parse(url, "http://localhost")?.pathname ?? "";
+}

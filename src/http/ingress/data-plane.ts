@@ -1,0 +1,11 @@
+import { ENDPOINT_PATHS } from "./endpoint-paths.ts";
+
+/**
+ * What a request behind Elysia asks of the data plane: the endpoint, or the path where it is none that is served; null
+ * outside of the data plane. The list of models is part of it, under both of its paths.
+ */
+export function toDataPlane(pathname: string): string | null {
+  const endpoint = ENDPOINT_PATHS.get(pathname);
+  if (endpoint !== undefined) return endpoint;
+  return pathname === "/models" || pathname.startsWith("/v1/") ? pathname : null;
+}
