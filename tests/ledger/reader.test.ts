@@ -6,6 +6,9 @@ import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
+import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
+import { answerQuestion } from "#storage/sqlite/ledger/reports/reader-questions.ts";
+import { LeftError, untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
 import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
 
 const READER_WORKER = new URL("../../src/storage/sqlite/ledger/reader-worker.ts", import.meta.url);
@@ -37,8 +40,10 @@ afterEach(async () => {
 function createClient(path = databasePath, waitMsMax: number | null = null) {
   const asked: string[] = [];
   const limits: number[] = [];
+  const marks: Int32Array[] = [];
   globalThis.Worker = class extends RealWorker {
     override postMessage(...message: [any, any?]): void {
+      if (message[0].kind === "start") marks.push(message[0].left);
       if (message[0].kind === "ask") {
         const { kind, question } = message[0].asked;
         asked.push(kind);
@@ -50,7 +55,7 @@ function createClient(path = databasePath, waitMsMax: number | null = null) {
   const { log, lines } = createTestLog();
   const client = new ReaderClient({ workerUrl: READER_WORKER, databasePath: path, log, waitMsMax });
   open.push(client);
-  return { client, asked, limits, lines };
+  return { client, asked, limits, marks, lines };
 }
 
 const LIST = { kind: "listRequests", question: { query: EVERYTHING, page: PAGE } } as const;
@@ -271,6 +276,58 @@ describe("a question that is aborted", () => {
     expect(await first).toMatchObject({ message: "gone" });
     expect(await second).toEqual(new Map());
     expect(asked).toEqual(["listRequests", "loadLastUsed"]);
+  });
+
+  test("while it is read tells its Worker so once its last asker has left, and the next question is read whole", async () => {
+    const { client, marks, lines } = createClient();
+    const aborts = [new AbortController(), new AbortController()];
+    // Both are asked as one, behind what is read first.
+    const first = client.ask(LIST);
+    const questions = aborts.map(({ signal }) => causeOf(client.ask(list(7), { signal })));
+    await first;
+    aborts[0]?.abort(new Error("gone"));
+    expect(marks.map((mark) => Atomics.load(mark, 0))).toEqual([0]);
+    aborts[1]?.abort(new Error("gone"));
+    expect(marks.map((mark) => Atomics.load(mark, 0))).toEqual([1]);
+    for (const question of questions) expect(await question).toMatchObject({ message: "gone" });
+    expect((await client.ask(LIST)).total).toBe(1);
+    expect(client.waitingCount).toBe(0);
+    expect(lines).toEqual([]);
+  });
+
+  test("while it is read ends before its next statement, whichever that is, and leaves no transaction open", () => {
+    const summary = {
+      kind: "readSummary",
+      question: {
+        ...EVERYTHING,
+        grouping: "team",
+        format: "json",
+        context: { nowUs: NEW_YEAR_US, providerNames: new Map() },
+      },
+    } as const;
+    const database = openForReading(databasePath);
+    for (const asked of [LIST, askSeries(EVERYTHING), summary]) {
+      let left = Number.POSITIVE_INFINITY;
+      let count = 0;
+      const watched = untilLeft(database, () => {
+        count += 1;
+        return (left -= 1) < 0;
+      });
+      const whole = answerQuestion(watched, asked);
+      // Some of a first question are not asked again.
+      count = 0;
+      answerQuestion(watched, asked);
+      const statements = count;
+      expect(statements).toBeGreaterThan(2);
+      for (let allowed = 0; allowed < statements; allowed += 1) {
+        left = allowed;
+        expect(() => answerQuestion(watched, asked)).toThrow(LeftError);
+        expect(database.inTransaction).toBe(false);
+      }
+      left = Number.POSITIVE_INFINITY;
+      expect(answerQuestion(watched, asked)).toEqual(whole);
+    }
+    database.close();
   });
 
   test("while it waits for something else is refused at once, and is never asked", async () => {

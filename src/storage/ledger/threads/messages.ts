@@ -115,9 +115,12 @@ export type RequestPage = Page & { readonly isTotalWanted?: boolean | undefined 
 
 /** What goes to the reader Worker: one question at a time. */
 export type ReaderCommand =
-  | { readonly kind: "start"; readonly databasePath: string }
+  | { readonly kind: "start"; readonly databasePath: string; readonly left: LeftMark }
   | { readonly kind: "ask"; readonly id: number; readonly asked: Asked<QuestionKind> }
   | { readonly kind: "close" };
+
+/** One number in memory of both threads: 1 once the question that is being read has no asker any more. */
+export type LeftMark = Int32Array<SharedArrayBuffer>;
 
 export type ReaderReply =
   | { readonly kind: "ready" }
@@ -131,4 +134,6 @@ export type ReaderReply =
       readonly param: string | null;
     }
   | { readonly kind: "failed"; readonly id: number; readonly fields: LogFields }
+  /** Its askers had left. */
+  | { readonly kind: "interrupted"; readonly id: number }
   | { readonly kind: "closed" };

@@ -68,8 +68,8 @@ export class ReaderClient {
   }
 
   /**
-   * Aborting rejects at once with the signal's reason: a question that waits is never asked, the answer of one that is being
-   * read is dropped, unless others wait for it.
+   * Aborting rejects at once with the signal's reason: a question that waits is never asked, one that is being read ends
+   * before its next statement, unless others wait for it.
    */
   async ask<Kind extends QuestionKind>(
     asked: AskedAs<Kind>,
@@ -86,6 +86,7 @@ export class ReaderClient {
       waiting.askers.delete(asker);
       this.#arriving.delete(asker);
       waiting.queue.drop(asker);
+      for (const thread of this.#threads) thread.drop(asker);
     };
     const onAbort = () => leave(signal?.reason);
     signal?.addEventListener("abort", onAbort);

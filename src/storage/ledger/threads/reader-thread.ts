@@ -1,6 +1,6 @@
 import type { Log } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
-import type { ReaderCommand, ReaderReply } from "./messages.ts";
+import type { LeftMark, ReaderCommand, ReaderReply } from "./messages.ts";
 import type { Question, Turn } from "./question-queue.ts";
 import { hasRoomForWorker, WorkerThread } from "./worker-thread.ts";
 
@@ -31,6 +31,7 @@ export class ReaderThread<Asker extends { readonly askerId: string }> {
   readonly #events: ReaderThreadEvents<Asker>;
   #thread: WorkerThread<ReaderCommand, ReaderReply> | null = null;
   #reading: Reading<Asker> | null = null;
+  readonly #left: LeftMark = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
   constructor(options: ReaderThreadOptions, events: ReaderThreadEvents<Asker>) {
     this.#options = options;
@@ -52,6 +53,7 @@ export class ReaderThread<Asker extends { readonly askerId: string }> {
     const { id, asked } = reading.question;
     try {
       this.#thread ??= this.#start();
+      Atomics.store(this.#left, 0, 0);
       this.#thread.post({ kind: "ask", id, asked });
       this.#reading = reading;
       return true;
@@ -59,6 +61,12 @@ export class ReaderThread<Asker extends { readonly askerId: string }> {
       this.#options.log.error("usage reader: a question could not be asked", describeCause(cause));
       return false;
     }
+  }
+
+  /** One that has left: what is read for no other asker ends before its next statement. */
+  drop(asker: Asker): void {
+    const askers = this.#reading?.question.askers;
+    if (askers?.delete(asker) === true && askers.size === 0) Atomics.store(this.#left, 0, 1);
   }
 
   async stop(): Promise<void> {
@@ -72,7 +80,7 @@ export class ReaderThread<Asker extends { readonly askerId: string }> {
       name: "usage reader",
       url: workerUrl,
       log,
-      start: { kind: "start", databasePath },
+      start: { kind: "start", databasePath, left: this.#left },
       onReply: (reply) => {
         if (reply.kind !== "ready" && reply.kind !== "closed" && this.#reading?.question.id === reply.id) {
           this.#end(reply);

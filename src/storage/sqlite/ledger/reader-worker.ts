@@ -6,13 +6,14 @@ import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { ReaderCommand, ReaderReply } from "#storage/ledger/threads/messages.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
+import { LeftError, untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
 import { answerQuestion } from "#storage/sqlite/ledger/reports/reader-questions.ts";
 
 declare const self: Worker;
 
 lowerThreadPriority();
 
-let databasePath: string | null = null;
+let start: Extract<ReaderCommand, { kind: "start" }> | null = null;
 let database: Database | null = null;
 /** Tells the file that is open from one that has taken its name. */
 let databaseFile: string | null = null;
@@ -21,7 +22,7 @@ self.addEventListener("message", (event: MessageEvent<ReaderCommand>) => {
   const command = event.data;
   switch (command.kind) {
     case "start":
-      databasePath = command.databasePath;
+      start = command;
       reply({ kind: "ready" });
       return;
     case "close":
@@ -35,18 +36,21 @@ self.addEventListener("message", (event: MessageEvent<ReaderCommand>) => {
 
 function answer(id: number, asked: Asked<QuestionKind>): void {
   try {
-    if (databasePath === null) throw new Error("the reader was not started");
+    if (start === null) throw new Error("the reader was not started");
+    const { databasePath, left } = start;
     const file = findFileIdentity(databasePath);
     if (file !== null && file !== databaseFile) {
       database?.close();
       database = null;
       databaseFile = file;
     }
-    database ??= openForReading(databasePath);
+    database ??= untilLeft(openForReading(databasePath), () => Atomics.load(left, 0) === 1);
     const found = answerQuestion(database, asked);
     reply({ kind: "answer", id, answer: found }, listBuffers(found));
   } catch (cause) {
-    if (cause instanceof ProxyError) {
+    if (cause instanceof LeftError) {
+      reply({ kind: "interrupted", id });
+    } else if (cause instanceof ProxyError) {
       reply({ kind: "refused", id, code: cause.code, message: cause.message, param: cause.param });
     } else {
       reply({ kind: "failed", id, fields: describeCause(cause) });
