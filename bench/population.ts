@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalog } from "#catalog/catalog.ts";
-import { createOwnedSecrets } from "#identity/owned-secret.ts";
+import { createKeys } from "#identity/keys.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
@@ -85,7 +85,7 @@ export async function makePopulation(
   });
   const deps = { store: database.identity, secrets, clock, ids };
   const principals = createPrincipals(deps);
-  const keys = createOwnedSecrets("keys", deps);
+  const keys = createKeys(deps);
   const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
 
   const createKey = async (principal: { id: string; name: string }): Promise<Asker & { id: string }> => {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuthenticator } from "#identity/caller.ts";
+import { createKeys } from "#identity/keys.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createPrincipals } from "#identity/principals.ts";
@@ -44,7 +45,7 @@ async function run(): Promise<void> {
   const store = database.identity;
   const keyUse = createKeyUse({ loadLastUsed: async () => new Map(), saveLastUsed: () => {} }, clock);
   const principals = createPrincipals({ store, clock, ids });
-  const keys = createOwnedSecrets("keys", { store, secrets, clock, ids });
+  const keys = createKeys({ store, secrets, clock, ids });
   const relayTokens = createOwnedSecrets("relayTokens", { store, secrets, clock, ids });
   const authenticator = createAuthenticator({
     store,

@@ -5,6 +5,7 @@ import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { Accounts } from "#forward/account.ts";
 import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts";
+import { createKeys } from "#identity/keys.ts";
 import { createKeyUse, type KeyUse } from "#identity/key-use.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
 import { createSsoAccounts, type SsoAccounts } from "#identity/sso-account.ts";
@@ -62,7 +63,7 @@ export async function openInstallation(
       clock,
       catalog,
       principals: createPrincipals(identity),
-      keys: createOwnedSecrets("keys", identity),
+      keys: createKeys(identity),
       relayTokens: createOwnedSecrets("relayTokens", identity),
       keyUse: createKeyUse(usage.keyUse, clock),
       ssoAccounts: createSsoAccounts({ ...identity, log }),

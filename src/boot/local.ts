@@ -1,6 +1,7 @@
 import { createCatalog, type Catalog } from "#catalog/catalog.ts";
 import { createDiscovery, type Discovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
+import { createKeys, type Keys } from "#identity/keys.ts";
 import { createOwnedSecrets, type OwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, type LoginLinks } from "#identity/login-links.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
@@ -21,7 +22,7 @@ export interface LocalServices {
   readonly discovery: Discovery;
   readonly identity: IdentityStore;
   readonly principals: Principals;
-  readonly keys: OwnedSecrets;
+  readonly keys: Keys;
   readonly relayTokens: OwnedSecrets;
   readonly loginLinks: LoginLinks;
   readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed" | "stats">;
@@ -86,7 +87,7 @@ function prepareOpening(config: Config, system: System) {
         discovery: createDiscovery({ catalog, clock, fetchModels }),
         identity,
         principals: createPrincipals({ store: identity, clock, ids }),
-        keys: createOwnedSecrets("keys", secretsDeps),
+        keys: createKeys(secretsDeps),
         relayTokens: createOwnedSecrets("relayTokens", secretsDeps),
         loginLinks: createLoginLinks(secretsDeps),
         ledger,

@@ -7,6 +7,7 @@ import { createShared } from "#forward/shared.ts";
 import type { AppDeps } from "#http/deps.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createDevices } from "#identity/devices.ts";
+import { createKeys } from "#identity/keys.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinks, createLoginLinkSignIn, type LoginLinks } from "#identity/login-links.ts";
@@ -143,7 +144,7 @@ export async function openServices(
               relay: createRelay(shared, { baseUrl: config.messagesBaseUrl }),
               authenticator: createRelayAuthenticator({ store: storage.identity, keyUse, secrets, clock }),
             },
-      keys: createOwnedSecrets("keys", { store: storage.identity, secrets, clock, ids }),
+      keys: createKeys({ store: storage.identity, secrets, clock, ids }),
       relayTokens: createOwnedSecrets("relayTokens", { store: storage.identity, secrets, clock, ids }),
       authenticator: createAuthenticator({
         store: storage.identity,

@@ -5,6 +5,7 @@ import type { Exchange } from "#forward/exchange.ts";
 import type { Authenticator } from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { Devices } from "#identity/devices.ts";
+import type { Keys } from "#identity/keys.ts";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import type { LoginLinkSignIn } from "#identity/login-links.ts";
 import type { PasswordSignIn } from "#identity/password.ts";
@@ -27,7 +28,7 @@ export interface AppDeps {
   readonly authenticator: Authenticator;
   readonly identity: IdentityStore;
   readonly principals: Principals;
-  readonly keys: OwnedSecrets;
+  readonly keys: Keys;
   readonly relayTokens: OwnedSecrets;
   readonly keyUse: KeyUse;
   readonly devices: Devices;

@@ -4,7 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { PasswordPrint } from "./password-print.ts";
 import { API_KEY_PREFIX, isOwnKeyText, toSuffix } from "./secret.ts";
-import { refuseEnded } from "./secret-end.ts";
+import { refuseEnded, type SecretWords } from "./secret-end.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
 import type { Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
@@ -72,7 +72,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     const { secret, principal, endsAtUs } = found;
     // Infinity for most: they do not even ask for the time.
     if (endsAtUs !== Infinity && clock.nowUs() >= endsAtUs) {
-      throw refuseEnded(found, clock.nowUs(), { noun: "API key", code: "invalid_api_key" });
+      throw refuseEnded(found, clock.nowUs(), KEY_WORDS);
     }
     keyUse.touch(secret.id);
     return { principal, credential: { kind: "key", keyId: secret.id, models: secret.terms.models } };
@@ -135,6 +135,8 @@ export async function findCaller(authenticate: () => Caller | Promise<Caller>): 
     throw refusal;
   }
 }
+
+const KEY_WORDS: SecretWords = { noun: "API key", code: "invalid_api_key", unknown: refuseKey };
 
 /** Throws `admin_required`. The role is the principal's as just read, not the one in its cookie. */
 export function requireAdmin(caller: Caller): void {

@@ -4,7 +4,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { KeyUse } from "./key-use.ts";
 import type { Principal } from "./principal.ts";
 import { RELAY_TOKEN_PREFIX } from "./secret.ts";
-import { refuseEnded } from "./secret-end.ts";
+import { refuseEnded, type SecretWords } from "./secret-end.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
 import type { IdentityStore } from "./store.ts";
 
@@ -46,13 +46,15 @@ export function createRelayAuthenticator({
       if (found === null || !found.principal.enabled) throw refuse();
       const { endsAtUs } = found;
       if (endsAtUs !== Infinity && clock.nowUs() >= endsAtUs) {
-        throw refuseEnded(found, clock.nowUs(), { noun: "relay token", code: "unknown_relay_token" });
+        throw refuseEnded(found, clock.nowUs(), TOKEN_WORDS);
       }
       keyUse.touch(found.secret.id);
       return { principal: found.principal, relayTokenId: found.secret.id };
     },
   };
 }
+
+const TOKEN_WORDS: SecretWords = { noun: "relay token", code: "unknown_relay_token", unknown: refuse };
 
 /** Names no token: its message is read in logs and screenshots. */
 function refuse(): ProxyError {

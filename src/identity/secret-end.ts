@@ -6,6 +6,7 @@ import type { FoundSecret } from "./store.ts";
 export interface SecretWords {
   readonly noun: "API key" | "relay token";
   readonly code: ErrorCode;
+  readonly unknown: () => ProxyError;
 }
 
 /**
@@ -13,10 +14,11 @@ export interface SecretWords {
  * not valid.
  */
 export function refuseEnded(
-  { secret: { terms } }: FoundSecret,
+  { secret: { terms }, formerUntilUs }: FoundSecret,
   nowUs: InstantUs,
-  { noun, code }: SecretWords,
+  { noun, code, unknown }: SecretWords,
 ): ProxyError {
+  if (formerUntilUs !== null && nowUs >= formerUntilUs) return unknown();
   const { expiresAtUs, pausedBy } = terms;
   if (expiresAtUs !== null && nowUs >= expiresAtUs) {
     return new ProxyError(

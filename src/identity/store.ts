@@ -52,6 +52,14 @@ export interface SecretFilter {
 export interface SecretChange {
   readonly label?: string;
   readonly terms?: SecretTerms;
+  readonly rotation?: Rotation;
+}
+
+/** Another plaintext, and until when the one in force goes on working; null: it ends at once. The one before that ends. */
+export interface Rotation {
+  readonly hash: string;
+  readonly suffix: string;
+  readonly formerUntilUs: InstantUs | null;
 }
 
 export interface FoundSecret {
@@ -59,6 +67,8 @@ export interface FoundSecret {
   readonly principal: Principal;
   /** From this moment on it is refused: Infinity for one without an end, -Infinity for one that is paused. */
   readonly endsAtUs: number;
+  /** Until when the plaintext works that it was found by, when a rotation has replaced that one. */
+  readonly formerUntilUs: InstantUs | null;
 }
 
 export interface KeyStore extends SecretStore {

@@ -118,6 +118,30 @@ describe("lockport secrets rotate", () => {
     await app.stop();
   }, 60_000);
 
+  test("keeps both secrets of a key that was rotated with grace, before or after it, also across a restart", async () => {
+    let app = await startApp({ dataDir });
+    const status = async (key: string) =>
+      (await app.api("GET", "/my/usage", undefined, { authorization: `Bearer ${key}` })).status;
+    const keys: string[] = [];
+    for (const isBefore of [true, false]) {
+      const made: any = await (await app.api("POST", "/my/keys", {})).json();
+      if (!isBefore) await rotate();
+      const body = { grace_seconds: 604_800 };
+      const next: any = await (await app.api("POST", `/my/keys/${made.id}/rotate`, body)).json();
+      if (isBefore) await rotate();
+      keys.push(made.key, next.key);
+    }
+    expect(await Promise.all(keys.map(status))).toEqual([200, 200, 200, 200]);
+    await app.stop();
+    app = await startApp({ dataDir });
+    expect(await Promise.all(keys.map(status))).toEqual([200, 200, 200, 200]);
+    const { keys: listed }: any = await (await app.api("GET", "/admin/v1/keys")).json();
+    for (const { id, label } of listed)
+      if (label === "") expect((await app.api("POST", `/admin/v1/keys/${id}/rotate`)).status).toBe(200);
+    expect(await Promise.all(keys.map(status))).toEqual([401, 401, 401, 401]);
+    await app.stop();
+  }, 30_000);
+
   test("with --revoke-keys ends every key as well, and none of the former secrets is kept", async () => {
     const app = await startApp({ dataDir });
     await rotate();

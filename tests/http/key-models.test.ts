@@ -104,6 +104,7 @@ test("what ends a key in the middle of a stream ends no stream: it goes on and i
         if (response.ok) return response;
       }
     },
+    (id) => app.api("POST", `/admin/v1/keys/${id}/rotate`),
     (id) => app.api("DELETE", `/admin/v1/keys/${id}`),
   ];
   for (const [index, end] of ends.entries()) {

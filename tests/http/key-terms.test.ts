@@ -115,6 +115,52 @@ describe("bad input", () => {
   });
 });
 
+describe("a rotation", () => {
+  test("answers 200 with the same id and another secret, and the old one works until its grace has passed", async () => {
+    const { keyId, key } = await createCaller(harness, "anna");
+    const use = async (secret: string) => (await call(harness, "GET", "/my/usage", by(secret))).status;
+    await call(harness, "PATCH", `/admin/v1/keys/${keyId}`, {
+      body: { label: "laptop", expires_at: LATER, models: ["gpt"] },
+    });
+    const [before] = (await (await call(harness, "GET", "/my/keys", by(key))).json()).keys;
+    const rotated = await call(harness, "POST", `/my/keys/${keyId}/rotate`, {
+      body: { grace_seconds: 604_800 },
+      ...by(key),
+    });
+    expect([rotated.status, rotated.headers.get("cache-control")]).toEqual([200, "no-store"]);
+    const view = await rotated.json();
+    const next: string = view.key;
+    expect(view).toEqual({ ...before, key: expect.stringMatching(/^lp_/), key_suffix: next.slice(-4) });
+    expect(await Promise.all([key, next].map(use))).toEqual([200, 200]);
+
+    const byAdmin = await call(harness, "POST", `/admin/v1/keys/${keyId}/rotate`);
+    const last = await byAdmin.json();
+    expect(last).toMatchObject({ id: keyId, principal: "anna", models: ["gpt"], label: "laptop" });
+    expect(await Promise.all([key, next, last.key].map(use))).toEqual([401, 401, 200]);
+    const text = JSON.stringify(await (await call(harness, "GET", "/admin/v1/keys")).json());
+    for (const secret of [key, next, last.key]) expect(text).not.toContain(secret);
+  });
+
+  test("with a grace that is none is refused with its param, also beside a good field, and nothing is rotated", async () => {
+    const { keyId, key } = await createCaller(harness, "anna");
+    const { key: other } = await createCaller(harness, "bert");
+    for (const [path, secret] of [
+      [`/my/keys/${keyId}/rotate`, key],
+      [`/admin/v1/keys/${keyId}/rotate`, harness.adminKey],
+    ] as const) {
+      for (const grace_seconds of [-1, 0.5, 604_801, 1e300, "60", null, true, [], {}]) {
+        const response = await call(harness, "POST", path, { body: { grace_seconds }, ...by(secret) });
+        await expectError(response, { status: 400, code: "invalid_request", param: "grace_seconds" });
+      }
+      const nan = await call(harness, "POST", path, { body: '{"grace_seconds":NaN}', ...by(secret) });
+      await expectError(nan, { status: 400, code: "invalid_json" });
+    }
+    const foreign = await call(harness, "POST", `/my/keys/${keyId}/rotate`, by(other));
+    await expectError(foreign, { status: 404, code: "key_not_found" });
+    expect((await call(harness, "GET", "/my/keys", by(key))).status).toBe(200);
+  });
+});
+
 describe("terms", () => {
   test("are in the views where they are set, in the server's one spelling, and absent where they are not", async () => {
     const { keys, tokens } = await openSites();

@@ -421,6 +421,7 @@ test("what is made, changed or asked for is refused with each code of its own", 
   await refuse("POST /my/relay-tokens", terms);
   for (const place of ["/my", "/admin/v1"]) {
     await refuse(`PATCH ${place}/keys/:id`, [...terms, models, ["key_not_found", { body: {} }]]);
+    await refuse(`POST ${place}/keys/:id/rotate`, [["key_not_found", { body: {} }]]);
     await refuse(`PATCH ${place}/relay-tokens/:id`, [...terms, ["relay_token_not_found", { body: {} }]]);
   }
   for (const [kind, list] of [

@@ -13,6 +13,7 @@ import { listRoutes } from "#http/local.ts";
 import { toServeOptions } from "#http/serve.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import { createDevices } from "#identity/devices.ts";
+import { createKeys } from "#identity/keys.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createLoginLinkSignIn } from "#identity/login-links.ts";
@@ -81,7 +82,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   );
   const identity = database.identity;
   const principals = createPrincipals({ store: identity, clock, ids });
-  const keys = createOwnedSecrets("keys", { store: identity, secrets, clock, ids });
+  const keys = createKeys({ store: identity, secrets, clock, ids });
   const admin = await principals.ensureAdmin();
   const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);
   const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });

@@ -6,6 +6,7 @@ import type { AuditStore } from "#audit/store.ts";
 import type { Authenticator } from "#identity/caller.ts";
 import { createAuthenticator } from "#identity/caller.ts";
 import type { KeyUse } from "#identity/key-use.ts";
+import { createKeys, type Keys } from "#identity/keys.ts";
 import { createKeyUse } from "#identity/key-use.ts";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import { createOwnedSecrets } from "#identity/owned-secret.ts";
@@ -65,7 +66,7 @@ export interface TestIdentity {
   readonly audit: AuditStore;
   readonly clock: TestClock;
   readonly principals: Principals;
-  readonly keys: OwnedSecrets;
+  readonly keys: Keys;
   readonly relayTokens: OwnedSecrets;
   readonly relayAuthenticator: RelayAuthenticator;
   readonly keyUse: KeyUse;
@@ -109,7 +110,7 @@ export async function openTestIdentity(): Promise<TestIdentity> {
     audit: database.audit,
     clock,
     principals: createPrincipals({ store, clock, ids }),
-    keys: createOwnedSecrets("keys", { store, secrets, clock, ids }),
+    keys: createKeys({ store, secrets, clock, ids }),
     relayTokens: createOwnedSecrets("relayTokens", { store, secrets, clock, ids }),
     relayAuthenticator: createRelayAuthenticator({ store, keyUse, secrets, clock }),
     keyUse,

@@ -17,12 +17,14 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
         secret: key,
         principal: principal("ann"),
         endsAtUs: Infinity,
+        formerUntilUs: null,
       });
       await identity.updatePrincipal("principal-ann", { enabled: false }, null);
       expect(await identity.keys.findByHash(hash)).toEqual({
         secret: key,
         principal: principal("ann", { enabled: false }),
         endsAtUs: Infinity,
+        formerUntilUs: null,
       });
       expect(await identity.keys.findByHash(key.id)).toBeNull();
     });
@@ -97,6 +99,41 @@ export function testKeysContract(engineName: string, createEngine: () => Engine)
       }
       expect(await find(third)).toMatchObject({ secret: { terms: held } });
       expect((await left.audit.listEvents(PAGE)).total).toBe(1);
+    });
+
+    test("a rotated key is found by both hashes, on every connection and after a restart; the next rotation forgets the older one", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      await left.identity.createPrincipal(principal("ann"), null);
+      await left.identity.keys.create(apiKey("one", "principal-ann"), null);
+      const rotate = (stores: typeof left, hash: string, formerUntilUs: number | null) =>
+        stores.identity.keys.change(
+          { id: "key-one" },
+          () => ({ rotation: { hash, suffix: hash.slice(-4), formerUntilUs } }),
+          null,
+        );
+      const find = async (stores: typeof left, hash: string) => {
+        const found = await stores.identity.keys.findByHash(hash);
+        return found === null ? null : [found.secret.suffix, found.endsAtUs, found.formerUntilUs];
+      };
+      expect(await find(right, "hash-one")).toEqual(["abcd", Infinity, null]);
+      expect(await rotate(left, "hash-2222", START_US + 7)).toMatchObject({ id: "key-one", suffix: "2222" });
+      for (const stores of [left, right, await engine.open()]) {
+        expect(await find(stores, "hash-one")).toEqual(["2222", START_US + 7, START_US + 7]);
+        expect(await find(stores, "hash-2222")).toEqual(["2222", Infinity, null]);
+      }
+      const soon = { ...NO_TERMS, expiresAtUs: START_US + 3 };
+      await right.identity.keys.change({ id: "key-one" }, () => ({ terms: soon }), null);
+      expect(await find(left, "hash-one")).toEqual(["2222", START_US + 3, START_US + 7]);
+
+      await rotate(right, "hash-3333", START_US + 9);
+      for (const stores of [left, right]) {
+        expect(await find(stores, "hash-one")).toBeNull();
+        expect(await find(stores, "hash-2222")).toEqual(["3333", START_US + 3, START_US + 9]);
+      }
+      await rotate(left, "hash-4444", null);
+      for (const hash of ["hash-one", "hash-2222", "hash-3333"]) expect(await find(right, hash)).toBeNull();
+      expect(await find(right, "hash-4444")).toEqual(["4444", START_US + 3, null]);
     });
 
     test("a principal has 500 keys and 500 relay tokens at most; one more is refused and not written, and one deleted makes room", async () => {

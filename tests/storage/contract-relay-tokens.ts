@@ -14,12 +14,14 @@ export function testRelayTokensContract(engineName: string, createEngine: () => 
         secret: token,
         principal: principal("ann"),
         endsAtUs: Infinity,
+        formerUntilUs: null,
       });
       await identity.updatePrincipal("principal-ann", { enabled: false }, null);
       expect(await identity.relayTokens.findByHash(hash)).toEqual({
         secret: token,
         principal: principal("ann", { enabled: false }),
         endsAtUs: Infinity,
+        formerUntilUs: null,
       });
       expect(await identity.relayTokens.findByHash(token.id)).toBeNull();
     });

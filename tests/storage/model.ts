@@ -144,7 +144,8 @@ export class IdentityModel {
   findKeyByHash(hash: string): FoundSecret | null {
     for (const { hash: own, ...secret } of this.keys.values()) {
       const principal = this.principals.get(secret.principalId);
-      if (own === hash && principal !== undefined) return { secret, principal, endsAtUs: Infinity };
+      if (own === hash && principal !== undefined)
+        return { secret, principal, endsAtUs: Infinity, formerUntilUs: null };
     }
     return null;
   }
@@ -167,7 +168,8 @@ export class IdentityModel {
   findRelayTokenByHash(hash: string): FoundSecret | null {
     for (const { hash: own, ...secret } of this.relayTokens.values()) {
       const principal = this.principals.get(secret.principalId);
-      if (own === hash && principal !== undefined) return { secret, principal, endsAtUs: Infinity };
+      if (own === hash && principal !== undefined)
+        return { secret, principal, endsAtUs: Infinity, formerUntilUs: null };
     }
     return null;
   }

@@ -6,6 +6,7 @@ import { KeyCreated, KeyView, RelayTokenCreated, RelayTokenView } from "#http/sc
 import {
   KeyCreateRequest,
   KeyPatchRequest,
+  KeyRotateRequest,
   RelayTokenCreateRequest,
   RelayTokenPatchRequest,
 } from "#http/schemas/requests.ts";
@@ -14,6 +15,7 @@ import { toKeyView, toRelayTokenView } from "#views/identity.ts";
 import {
   findLastUse,
   listOwn,
+  ROTATED,
   toSecretExample,
   toKeyPatch,
   toRelayTokenPatch,
@@ -82,6 +84,25 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
         example: { expires_at: LATER, models: [MODEL.alias] },
         answer: json(200, KeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
         errors: ["invalid_label", "invalid_expiry", "invalid_models", "admin_required", "key_not_found"],
+      }),
+    )
+    .post(
+      "/keys/:id/rotate",
+      async ({ params, body, caller }) => {
+        const own = { id: params.id, principalId: caller.principal.id };
+        const { secret, plaintext } = await keys.rotate(own, body.grace_seconds ?? 0, toActor(caller));
+        return { ...toKeyView(secret, await findLastUse(keyUse, secret.id)), key: plaintext };
+      },
+      route({
+        access: "caller",
+        summary: "Give a key of one's own another secret",
+        description: ROTATED,
+        params: { id: KEY.id },
+        body: KeyRotateRequest,
+        example: { grace_seconds: 3600 },
+        isBodyOptional: true,
+        answer: json(200, KeyCreated, { ...KEY, key: OWN_KEY }),
+        errors: ["key_not_found"],
       }),
     )
     .delete(

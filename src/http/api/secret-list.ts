@@ -3,6 +3,7 @@ import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
 import type { QueryParam } from "#http/door/route.ts";
 import { INSTANT } from "#http/schemas/examples.ts";
 import type { Caller } from "#identity/caller.ts";
+import type { Keys } from "#identity/keys.ts";
 import type { KeyUse } from "#identity/key-use.ts";
 import type { OwnedSecrets } from "#identity/owned-secret.ts";
 import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
@@ -12,7 +13,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
 
 export interface SecretDeps {
-  readonly keys: OwnedSecrets;
+  readonly keys: Keys;
   readonly relayTokens: OwnedSecrets;
   readonly keyUse: KeyUse;
 }
@@ -69,6 +70,9 @@ export function toRelayTokenPatch({ label, expires_at, enabled }: TermsBody, { p
 export function toKeyPatch(body: TermsBody & { readonly models?: unknown }, caller: Caller) {
   return { ...toRelayTokenPatch(body, caller), models: body.models };
 }
+
+export const ROTATED =
+  "Its id, label, terms and usage stay. The secret of before works for `grace_seconds` more; the one before that ends at once.";
 
 /** When a secret was last used, as its view tells it. */
 export async function findLastUse(keyUse: KeyUse, id: string): Promise<InstantUs | null> {

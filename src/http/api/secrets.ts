@@ -6,6 +6,7 @@ import { AdminKeyCreated, AdminKeyView, AdminRelayTokenView } from "#http/schema
 import {
   AdminKeyCreateRequest,
   AdminKeyPatchRequest,
+  AdminKeyRotateRequest,
   AdminRelayTokenPatchRequest,
 } from "#http/schemas/requests.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
@@ -15,6 +16,7 @@ import {
   findLastUse,
   listOfAll,
   OWNER_QUERY,
+  ROTATED,
   toSecretExample,
   toKeyPatch,
   toRelayTokenPatch,
@@ -86,6 +88,26 @@ export function secretRoutes(guard: Guard, deps: AdminSecretDeps) {
         example: { expires_at: LATER, models: [MODEL.alias] },
         answer: json(200, AdminKeyView, { ...KEY, expires_at: LATER, models: [MODEL.alias] }),
         errors: ["invalid_label", "invalid_expiry", "invalid_models", "key_not_found"],
+      }),
+    )
+    .post(
+      "/keys/:id/rotate",
+      async ({ params, body, caller }) => {
+        const key = { id: params.id };
+        const { secret, plaintext } = await keys.rotate(key, body.grace_seconds ?? 0, toActor(caller));
+        const lastUsedAtUs = await findLastUse(keyUse, secret.id);
+        return { ...toOwnedKeyView(secret, secret.principalName, lastUsedAtUs), key: plaintext };
+      },
+      route({
+        access: "admin",
+        summary: "Give a key another secret",
+        description: ROTATED,
+        params: { id: KEY.id },
+        body: AdminKeyRotateRequest,
+        example: { grace_seconds: 3600 },
+        isBodyOptional: true,
+        answer: json(200, AdminKeyCreated, { ...KEY, key: ALICE_KEY }),
+        errors: ["key_not_found"],
       }),
     )
     .delete(

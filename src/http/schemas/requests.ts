@@ -2,6 +2,7 @@ import { t, type TSchema } from "elysia";
 import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
+import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
 import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
 import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { UNITS } from "#kernel/units.ts";
@@ -157,7 +158,20 @@ export const AdminKeyCreateRequest = t.Object(
 export const AdminKeyPatchRequest = t.Object(KEY_TERMS, closed("AdminKeyPatchRequest"));
 export const AdminRelayTokenPatchRequest = t.Object(RELAY_TOKEN_TERMS, closed("AdminRelayTokenPatchRequest"));
 
+const ROTATION = {
+  grace_seconds: t.Optional(
+    t.Number({
+      multipleOf: 1,
+      minimum: 0,
+      maximum: ROTATION_GRACE_SECONDS_MAX,
+      description: "How long the secret of before goes on working; 0, which is the default: not at all.",
+    }),
+  ),
+};
+export const AdminKeyRotateRequest = t.Object(ROTATION, closed("AdminKeyRotateRequest"));
+
 /** Unknown fields are ignored under `/my` and `/auth`. */
+export const KeyRotateRequest = t.Object(ROTATION, open("KeyRotateRequest"));
 export const KeyCreateRequest = t.Object(KEY_TERMS, open("KeyCreateRequest"));
 export const KeyPatchRequest = t.Object(KEY_TERMS, open("KeyPatchRequest"));
 export const RelayTokenCreateRequest = t.Object(RELAY_TOKEN_TERMS, open("RelayTokenCreateRequest"));

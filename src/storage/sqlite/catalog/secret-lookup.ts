@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { eq, or, sql } from "drizzle-orm";
 import type { FoundSecret } from "#identity/store.ts";
 import type { Connection } from "./connection.ts";
 import { principals } from "./schema.ts";
@@ -21,7 +21,7 @@ export function createSecretLookup(connection: Connection, table: SecretTable): 
     .select({ secret: table, principal: principals })
     .from(table)
     .innerJoin(principals, eq(principals.id, table.principalId))
-    .where(eq(table.hash, sql.placeholder("hash")))
+    .where(or(eq(table.hash, sql.placeholder("hash")), eq(table.formerHash, sql.placeholder("hash"))))
     .prepare();
   const remembered = new Map<string, FoundSecret>();
   let rememberedAtVersion = -1;
@@ -44,7 +44,7 @@ export function createSecretLookup(connection: Connection, table: SecretTable): 
         if (known !== null) return known;
         const row = statement.get({ hash });
         if (row === undefined) return null;
-        const found = toFoundSecret(row.secret, row.principal);
+        const found = toFoundSecret(row, hash);
         if (remembered.size >= REMEMBERED_SECRETS_MAX) forgetOldest(remembered);
         remembered.set(hash, found);
         return found;

@@ -1,7 +1,8 @@
 import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
 import type { SecretTerms } from "#identity/secret-terms.ts";
-import type { FoundSecret } from "#identity/store.ts";
-import type { apiKeys, principals } from "./schema.ts";
+import type { FoundSecret, Rotation } from "#identity/store.ts";
+import type { Principal } from "#identity/principal.ts";
+import type { apiKeys } from "./schema.ts";
 
 /** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
 export type SecretTable = typeof apiKeys;
@@ -23,11 +24,22 @@ function toSecret(row: SecretRow): OwnedSecret {
   return { id, principalId, suffix, label, createdAtUs, terms: toTerms(row) };
 }
 
-export function toFoundSecret(row: SecretRow, principal: typeof principals.$inferSelect): FoundSecret {
+/** As it is for the holder of the plaintext with this hash: the one in force, or the one before. */
+export function toFoundSecret(
+  { secret: row, principal }: { readonly secret: SecretRow; readonly principal: Principal },
+  hash: string,
+): FoundSecret {
   const secret = toSecret(row);
   const { pausedBy, expiresAtUs } = secret.terms;
-  const endsAtUs = pausedBy === null ? (expiresAtUs ?? Infinity) : -Infinity;
-  return { secret, principal, endsAtUs };
+  const formerUntilUs = row.hash === hash ? null : (row.formerUntilUs ?? -Infinity);
+  const endsAtUs =
+    pausedBy === null ? Math.min(expiresAtUs ?? Infinity, formerUntilUs ?? Infinity) : -Infinity;
+  return { secret, principal, endsAtUs, formerUntilUs };
+}
+
+/** The columns that a rotation writes. */
+export function toRotationColumns({ hash, suffix, formerUntilUs }: Rotation, before: SecretRow) {
+  return { hash, suffix, formerHash: formerUntilUs === null ? null : before.hash, formerUntilUs };
 }
 
 export function toTermColumns({ models, adminModels, ...terms }: SecretTerms) {

@@ -7,7 +7,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { Connection } from "./connection.ts";
 import { principals } from "./schema.ts";
 import { createSecretLookup } from "./secret-lookup.ts";
-import { type SecretTable, toListedSecret, toTermColumns } from "./secret-rows.ts";
+import { type SecretTable, toListedSecret, toRotationColumns, toTermColumns } from "./secret-rows.ts";
 
 /** What a mutation of the identity store needs, whichever table it is on. */
 export interface MutationSteps {
@@ -85,14 +85,15 @@ export function createSecretStore(
           .get();
         if (found === undefined) throw new ProxyError(missing.code, missing.message);
         const before = toListedSecret(found);
-        const after = { ...before, ...plan(before) };
-        orm
-          .update(table)
-          .set({ label: after.label, ...toTermColumns(after.terms) })
-          .where(eq(table.id, after.id))
-          .run();
+        const { label = before.label, terms = before.terms, rotation } = plan(before);
+        const columns = {
+          label,
+          ...toTermColumns(terms),
+          ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
+        };
+        orm.update(table).set(columns).where(eq(table.id, before.id)).run();
         recordAudit(audit);
-        return after;
+        return { ...before, label, terms, suffix: rotation?.suffix ?? before.suffix };
       }),
 
     delete: (filter, audit) =>
