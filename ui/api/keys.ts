@@ -28,6 +28,7 @@ export const KEYS = {
   tail: ["reports", "tail"],
   facets: ["reports", "facets"],
   errors: ["reports", "errors"],
+  refusals: ["reports", "refusals"],
   usageByPrincipal: ["reports", "by-principal"],
   discovery: ["discovery"],
   playgroundRow: ["playground", "row"],

@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions, type QueryKey } from "@tanstack/react-q
 import type { Bucket } from "#stats/bucket.ts";
 import type { GroupOrder } from "#stats/series-grouping.ts";
 import type { ReportQuery } from "../search/filters.ts";
-import { unwrapWithHeaders } from "./answer.ts";
+import { unwrap, unwrapWithHeaders } from "./answer.ts";
 import { api, asking } from "./client.ts";
 import { KEYS } from "./keys.ts";
 import type { PageQuery } from "./pages.ts";
@@ -42,6 +42,8 @@ export type Facets = Treaty.Data<typeof api.stats.requests.facets.get>;
 export type MissingPrices = Treaty.Data<(typeof api.admin.v1.usage)["missing-prices"]["get"]>;
 export type MissingPriceRow = MissingPrices["missing"][number];
 export type ErrorsReport = Treaty.Data<typeof api.stats.errors.get>;
+export type RecentRefusals = Treaty.Data<typeof api.admin.v1.refusals.get>;
+export type RefusedRequest = RecentRefusals["refusals"][number];
 export type ErrorsRow = ErrorsReport["breakdown"][number];
 
 export function teamSeriesQuery(query: SeriesQuery) {
@@ -73,6 +75,17 @@ export function facetsQuery(query: ReportQuery) {
   return reportQuery([...KEYS.facets, query], (signal) =>
     api.stats.requests.facets.get(asking(signal, { ...query, counts: "1" })),
   );
+}
+
+const REFUSALS_AGE_MS = 30_000;
+
+/** What was refused and left no usage event, for admins. */
+export function refusalsQuery() {
+  return queryOptions({
+    queryKey: KEYS.refusals,
+    queryFn: ({ signal }) => unwrap(api.admin.v1.refusals.get(asking(signal))),
+    refetchInterval: REFUSALS_AGE_MS,
+  });
 }
 
 export function errorsQuery(query: SeriesQuery) {

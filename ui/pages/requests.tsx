@@ -8,6 +8,7 @@ import { DetailPanel } from "./requests/detail-panel.tsx";
 import { Histogram } from "./requests/histogram.tsx";
 import { LiveButton, LiveStatus } from "./requests/live.tsx";
 import { Pager } from "./requests/pager.tsx";
+import { Refusals } from "./requests/refusals.tsx";
 import { RequestTable } from "./requests/request-table.tsx";
 import { useRequestRows } from "./requests/use-request-rows.ts";
 
@@ -34,6 +35,7 @@ export function RequestsPage() {
       <PageHead
         title="Requests"
         lead="Requests of the whole team, including failed ones. Content is never stored."
+        actions={<Refusals />}
       />
       <FilterBar
         report={report}
