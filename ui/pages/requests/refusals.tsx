@@ -22,6 +22,8 @@ export function Refusals() {
   return (
     <>
       <Button
+        // As wide before it is known how many there are.
+        className="w-60"
         onClick={() => {
           setOpen(true);
           void refetch();
@@ -53,7 +55,7 @@ function toSummary({ refusals }: RecentRefusals, nowMs: number): string {
   const count = refusals.filter(({ at }) => nowMs - Date.parse(at) < HOUR_MS).length;
   // What is older is kept only while there is room.
   const isCut = count === refusals.length && count >= REFUSALS_KEPT;
-  return `${count === 0 ? "None" : formatCount(count)}${isCut ? " or more" : ""} refused in the last hour`;
+  return `${count === 0 ? "None" : formatCount(count)}${isCut ? "+" : ""} refused in the last hour`;
 }
 
 /** As many as the server keeps. */
