@@ -24,8 +24,9 @@ export interface DeploymentBirth {
 }
 
 /**
- * Binds a name to a model at a base URL, whose provider is reused or made; a supplied credential becomes that provider's.
- * What is registered already is left as it is. Throws at once what `parseDeployment` throws; the plan throws
+ * Binds a name to a model at a base URL, whose provider is reused or made (amendments of the decisions): a credential that is
+ * supplied again for a deployment that exists replaces its provider's; a new name with another credential than the stored
+ * ones has a provider of its own. What is registered already is left as it is otherwise. Throws at once what `parseDeployment` throws; the plan throws
  * `alias_exists` (param `model_name`) when another deployment has the name, and then nothing changes.
  */
 export function planDeployment(draft: DeploymentDraft, birth: DeploymentBirth): CatalogPlan<ResolvedModel> {
@@ -78,13 +79,16 @@ interface ProviderWish {
   readonly birth: DeploymentBirth;
 }
 
-/** The provider as it will be, with the steps that make it so: none when it is there with the credential that was supplied. */
+/**
+ * The provider as it will be, with the steps that make it so: none when it is there with the credential that was supplied, or
+ * when none was.
+ */
 function planProvider(
   current: CatalogPicture,
   holder: ResolvedModel | null,
   { deployment: { baseUrl, apiKey }, birth }: ProviderWish,
 ): CatalogChange<Provider> {
-  const provider = holder?.provider ?? findProviderAt(current, baseUrl);
+  const provider = holder?.provider ?? findProviderFor(current, { baseUrl, apiKey }, birth.secrets);
   if (provider === null) {
     const draft = { name: toFreeProviderName(current, baseUrl), baseUrl, apiKey: apiKey ?? "" };
     return planProviderCreate(draft, { ...birth, id: birth.providerId })(current);
@@ -117,10 +121,24 @@ function getDeployment(after: CatalogPicture, id: string): ResolvedModel {
   return resolved;
 }
 
-/** The provider that serves from this base URL: of several the first by name, an enabled one before those that are not. */
-function findProviderAt(current: CatalogPicture, baseUrl: string): Provider | null {
-  const providers = current.providers.filter((provider) => provider.baseUrl === baseUrl);
-  return providers.find(({ enabled }) => enabled) ?? providers[0] ?? null;
+/**
+ * The provider that a new name may share: one of this base URL that has this key, else one that has none and is given it, as
+ * an import does it; without a key, any. Of several the first by name, an enabled one before those that are not. Null: the
+ * key would take the place of another's.
+ */
+function findProviderFor(
+  current: CatalogPicture,
+  { baseUrl, apiKey }: Pick<Deployment, "baseUrl" | "apiKey">,
+  secrets: SecretBox,
+): Provider | null {
+  const there = current.providers.filter((provider) => provider.baseUrl === baseUrl);
+  const inOrder = [...there.filter(({ enabled }) => enabled), ...there.filter(({ enabled }) => !enabled)];
+  if (apiKey === null) return inOrder[0] ?? null;
+  return (
+    inOrder.find((provider) => findCredential(secrets, provider) === apiKey) ??
+    inOrder.find(({ sealedCredential }) => sealedCredential === null) ??
+    null
+  );
 }
 
 /**

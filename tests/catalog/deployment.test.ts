@@ -71,6 +71,38 @@ describe("a deployment", () => {
     expect((await deploy({ modelName: "three" })).provider.name).toBe("a");
   });
 
+  test("of a known base URL with another key has a provider of its own, and no other key is overwritten", async () => {
+    await deploy({ apiKey: "sk-1" });
+    const second = await deploy({ modelName: "second", apiKey: "sk-2" });
+    const third = await deploy({ modelName: "third", apiKey: "sk-3" });
+    const names = ["models.example-8000", "models.example-8000-2", "models.example-8000-3"];
+    expect([second.provider.name, third.provider.name]).toEqual(names.slice(1));
+    expect(await Promise.all(names.map(credentialOf))).toEqual(["sk-1", "sk-2", "sk-3"]);
+    expect((await fixture.audited()).filter((entry) => entry.startsWith("provider.update"))).toEqual([]);
+    // With a key that is stored, or without one, it shares the provider.
+    expect((await deploy({ modelName: "fourth", apiKey: "sk-2" })).provider.name).toBe(names[1]!);
+    expect((await deploy({ modelName: "fifth" })).provider.name).toBe(names[0]!);
+    expect(await Promise.all(names.map(credentialOf))).toEqual(["sk-1", "sk-2", "sk-3"]);
+    // Registered again, each rotates its own.
+    await deploy({ modelName: "second", apiKey: "sk-2b" });
+    expect(await Promise.all(names.map(credentialOf))).toEqual(["sk-1", "sk-2b", "sk-3"]);
+  });
+
+  test("of a known base URL whose provider was named by an admin leaves its key, too, and takes the host's name", async () => {
+    await fixture.catalog.createProvider({ name: "acme", baseUrl: BASE, apiKey: "sk-acme" }, ADMIN);
+    expect((await deploy({ apiKey: "sk-1" })).provider.name).toBe("models.example-8000");
+    expect(await credentialOf("acme")).toBe("sk-acme");
+  });
+
+  test("of a known base URL gives its key to a provider that has none, and takes one with the same key first", async () => {
+    await fixture.catalog.createProvider({ name: "bare", baseUrl: BASE }, ADMIN);
+    await fixture.catalog.createProvider({ name: "keyed", baseUrl: BASE, apiKey: "sk-1" }, ADMIN);
+    expect((await deploy({ apiKey: "sk-1" })).provider.name).toBe("keyed");
+    expect(await credentialOf("bare")).toBeNull();
+    expect((await deploy({ modelName: "other", apiKey: "sk-2" })).provider.name).toBe("bare");
+    expect(await credentialOf("bare")).toBe("sk-2");
+  });
+
   test.each<[string | undefined, Capability[]]>([
     ["embedding", ["embeddings"]],
     ["completion", ["completions"]],
@@ -171,6 +203,15 @@ describe("registering again", () => {
     await fixture.catalog.createProvider({ name: "first", baseUrl: BASE, apiKey: "sk-first" }, ADMIN);
     await deploy({ apiKey: "sk-new" });
     expect([await credentialOf("first"), await credentialOf("second")]).toEqual(["sk-first", "sk-new"]);
+  });
+
+  test("a provider that others share, too, is a rotation for all of them", async () => {
+    await deploy({ apiKey: "sk-1" });
+    const { provider: shared } = await deploy({ modelName: "slow", apiKey: "sk-1" });
+    await deploy({ apiKey: "sk-2" });
+    await deploy({ modelName: "slow", apiKey: "sk-2" });
+    expect((await fixture.catalog.snapshot()).providers.map(({ name }) => name)).toEqual([shared.name]);
+    expect(await credentialOf(shared.name)).toBe("sk-2");
   });
 
   test("at the same time from many sides makes one provider and one model", async () => {
