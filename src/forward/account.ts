@@ -2,6 +2,7 @@ import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore } from "#catalog/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type Log, describeCause } from "#kernel/log.ts";
+import { type LimitGate, NO_LIMITS } from "#limits/limit-gate.ts";
 import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { UsageBeginning } from "#usage/event.ts";
@@ -48,6 +49,8 @@ export interface AccountsDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly metrics: Pick<UsageMetrics, "open">;
+  /** Absent: everything passes. */
+  readonly limits?: LimitGate;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -55,12 +58,14 @@ export interface AccountsDeps {
 /** Every account that is open. */
 export class Accounts {
   readonly deps: AccountsDeps;
+  readonly limits: LimitGate;
   #openCount = 0;
   #openStreamCount = 0;
   #waiting: (() => void)[] = [];
 
   constructor(deps: AccountsDeps) {
     this.deps = deps;
+    this.limits = deps.limits ?? NO_LIMITS;
   }
 
   /** `arrivedAtMs` is monotonic. Throws `internal_error` when the ledger cannot take another event. */
@@ -98,6 +103,7 @@ export class Accounts {
   }
 
   begun(subject: UsageBeginning): void {
+    this.limits.began(subject);
     if (subject.streamed) this.#openStreamCount += 1;
   }
 
@@ -119,6 +125,7 @@ class RecordedAccount implements LateAccount {
   #timeToFirstByteUs: number | null = null;
   #settling: Promise<void> | null = null;
   #held: Disposable[] | null = null;
+  #isCounted = false;
 
   constructor(accounts: Accounts, arrivedAtMs: number, findSubject: () => AccountSubject) {
     this.#accounts = accounts;
@@ -172,10 +179,14 @@ class RecordedAccount implements LateAccount {
         unpriced,
       };
       const written = usage.end(ended);
+      // In the same turn: a request that comes next meets what this one has used.
+      this.#accounts.limits.ended(of.subject, ended);
+      this.#isCounted = true;
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
       await written;
     } catch (failure) {
+      if (this.#begun !== null && !this.#isCounted) this.#accounts.limits.lost(this.#begun.of.subject);
       // The answer has been paid for by then; taking it away from its caller would not bring the event back.
       this.#accounts.deps.log.error("a usage event could not be written", {
         ...(this.#begun === null ? {} : { endpoint: this.#begun.of.subject.endpoint }),

@@ -22,7 +22,8 @@ import {
 } from "#kernel/memory-semaphore.ts";
 import { free } from "#kernel/bytes.ts";
 import { createDepartures } from "./departures.ts";
-import { toUpstreamHeaders } from "./headers.ts";
+import { toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
+import { hasPrices } from "./metered-units.ts";
 import {
   type ParsedRequestBody,
   cutBody,
@@ -77,7 +78,7 @@ export interface Exchange {
   /**
    * One request in, at most one request out, and exactly one usage event once its checks have passed. Throws the refusals
    * before that, in its promise or before there is one: `invalid_json`, `model_required`, `model_not_found`,
-   * `endpoint_not_supported`, `invalid_request` (param `stream`), `embedding_batch_too_large`.
+   * `endpoint_not_supported`, `invalid_request` (param `stream`), `embedding_batch_too_large`, `limit_exceeded`.
    */
   run(input: ExchangeInput): Promise<ExchangeResult>;
   /** Exchanges whose usage event is not written yet. */
@@ -121,9 +122,13 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     }
     const parsed = parseRequestBody(input.body, input.endpoint);
     const known = deps.catalog.peek();
-    return known === null
-      ? deps.catalog.snapshot().then((read) => begin(input, parsed, read))
-      : begin(input, parsed, known);
+    const following = accounts.limits.current();
+    if (following !== null) return following.then(() => beginWith(input, parsed));
+    return known === null ? beginWith(input, parsed) : begin(input, parsed, known);
+  }
+
+  async function beginWith(input: ExchangeInput, parsed: ParsedRequestBody): Promise<ExchangeResult> {
+    return await begin(input, parsed, await deps.catalog.snapshot());
   }
 
   function begin(
@@ -137,8 +142,10 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
 
     const route = routeTo(resolved, input.endpoint);
+    const subject = toSubject(input, parsed, route);
+    const warnings = accounts.limits.admit(subject, () => hasPrices(resolved.prices, input.endpoint));
     const account = accounts.open(input.arrivedAtMs, {
-      subject: toSubject(input, parsed, route),
+      subject,
       providerName: route.proxiedBy.providerName,
       counter: route.counter,
       pricing: route.pricing,
@@ -155,7 +162,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       });
     }
     const idleMs = resolved.provider.timeoutReadSeconds * 1000;
-    const { proxiedBy, credential } = route;
+    const { credential } = route;
+    const proxiedBy = withLimitWarnings(route.proxiedBy, warnings);
     const { arrivedAtUs } = input;
     const open = { proxiedBy, arrivedAtUs, credential, idleMs, account, cancellation, stalls, ends };
     return forward(input, parsed, { route, open });

@@ -1,5 +1,6 @@
 import { containsOwnToken } from "#identity/secret.ts";
 import type { InstantUs } from "#kernel/clock.ts";
+import { toFieldValue } from "#kernel/field-value.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 
 /**
@@ -166,6 +167,13 @@ export function toProxiedBy(providerName: string, upstreamName: string | null): 
   };
 }
 
+/** Says also which limits the request has met that only warn. */
+export function withLimitWarnings(proxiedBy: ProxiedBy, names: readonly string[] | null): ProxiedBy {
+  if (names === null) return proxiedBy;
+  const warnings = names.map(toFieldValue).join(", ");
+  return { ...proxiedBy, headers: [...proxiedBy.headers, ["x-proxy-limit-warning", warnings]] };
+}
+
 /** How an answer names its request: by the id of its usage event, where there is one. */
 export const REQUEST_ID_HEADER = "x-proxy-request-id";
 
@@ -214,21 +222,4 @@ function hasPrefix(name: string, prefixes: PrefixTable): boolean {
     if (name.startsWith(prefix)) return true;
   }
   return false;
-}
-
-/**
- * Percent-encodes the UTF-8 bytes of what is not printable ASCII, and blanks at the ends: a field value is ASCII, and does
- * not begin or end with a blank (RFC 9110, section 5.5).
- */
-function toFieldValue(name: string): string {
-  const text = name.replaceAll(/^ +| +$/g, (blanks) => "%20".repeat(blanks.length));
-  if (/^[\x20-\x7e]*$/.test(text)) return text;
-  let value = "";
-  for (const byte of Buffer.from(text)) {
-    value +=
-      byte >= 0x20 && byte <= 0x7e
-        ? String.fromCharCode(byte)
-        : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return value;
 }

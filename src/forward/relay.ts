@@ -1,9 +1,10 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { type Account, createUnrecordedAccount } from "./account.ts";
+import { type Account, type AccountSubject, createUnrecordedAccount } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
 import { passOn } from "./pass-on.ts";
-import { toProxiedBy, toRelayHeaders } from "./headers.ts";
+import { toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
+import { hasMessagePrices } from "./metered-units.ts";
 import { createRelayMetering } from "./metering.ts";
 import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
 import { type RelayInput, toAccountSubject } from "./relay-subject.ts";
@@ -49,6 +50,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   return {
     async send(input) {
       const { body } = input;
+      await accounts.limits.current();
       return await (body === null || body instanceof Uint8Array
         ? sendHeld(input, body)
         : sendStreamed(input, body));
@@ -57,23 +59,26 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
 
   function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<ForwardResult> {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
-    const account = isRecorded(input)
-      ? accounts.open(input.arrivedAtMs, toAccountSubject(input, asked))
-      : createUnrecordedAccount();
+    const subject = isRecorded(input) ? toAccountSubject(input, asked) : null;
+    const warnings = subject === null ? null : admit(subject);
+    const account =
+      subject === null ? createUnrecordedAccount() : accounts.open(input.arrivedAtMs, subject);
     return forward(
       input,
       body,
-      begin(input, account, () => asked),
+      begin(input, account, () => ({ asked, warnings })),
     );
   }
 
   /** What it asks for is known at its end, so its event begins there, or with its own end when that comes first. */
   async function sendStreamed(input: RelayInput, source: BodySource): Promise<ForwardResult> {
-    const passage: Passage = { asked: NOTHING_ASKED, refusal: null };
+    const passage: Passage = { asked: NOTHING_ASKED, warnings: null, refusal: null };
+    // Limits that name no model refuse before anything goes upstream.
+    if (isRecorded(input)) passage.warnings = admit(toAccountSubject(input, NOTHING_ASKED));
     const account = isRecorded(input)
       ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
       : createUnrecordedAccount();
-    const open = begin(input, account, () => passage.asked);
+    const open = begin(input, account, () => passage);
     const scan = createAskedScan(budget, source.sizeBytes);
     // Runs as well when the upload is never read to its end.
     account.own({ [Symbol.dispose]: () => scan.release() });
@@ -87,6 +92,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
             return chunk;
           }
           passage.asked = scan.finish();
+          if (isRecorded(input)) passage.warnings = admit(toAccountSubject(input, passage.asked));
           account.begin();
           await accounts.written();
           return null;
@@ -102,11 +108,21 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     return refusal !== null && answer.kind !== "responded" ? { kind: "refused", refusal } : answer;
   }
 
-  function begin(input: RelayInput, account: Account, findAsked: () => Asked): OpenExchange {
+  /** Throws `limit_exceeded`; the names of limits that warn, or null. */
+  function admit({ subject, pricing }: AccountSubject): readonly string[] | null {
+    const hasPrice = () => {
+      const catalog = accounts.deps.catalog.peek();
+      return hasMessagePrices((catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known);
+    };
+    return accounts.limits.admit(subject, hasPrice);
+  }
+
+  function begin(input: RelayInput, account: Account, findAsked: () => AskedAndWarned): OpenExchange {
     return {
       // A getter, since the model of a streamed body becomes known while it is being sent.
       get proxiedBy() {
-        return toProxiedBy(RELAY_PROVIDER, findAsked().model);
+        const { asked, warnings } = findAsked();
+        return withLimitWarnings(toProxiedBy(RELAY_PROVIDER, asked.model), warnings);
       },
       arrivedAtUs: input.arrivedAtUs,
       // The caller's own goes up, and may come back to it.
@@ -149,9 +165,16 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   }
 }
 
+interface AskedAndWarned {
+  readonly asked: Asked;
+  /** Names of limits that it has met and that only warn. */
+  readonly warnings: readonly string[] | null;
+}
+
 /** State of a streamed body while it passes. */
-interface Passage {
+interface Passage extends AskedAndWarned {
   asked: Asked;
+  warnings: readonly string[] | null;
   refusal: ProxyError | null;
 }
 

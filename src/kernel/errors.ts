@@ -41,6 +41,7 @@ export const ERROR_STATUS = {
   key_not_found: 404,
   relay_token_not_found: 404,
   unknown_relay_token: 404,
+  limit_not_found: 404,
   transparent_relay_disabled: 404,
   password_login_disabled: 404,
   sso_not_configured: 404,
@@ -51,8 +52,11 @@ export const ERROR_STATUS = {
   last_admin: 409,
   too_many_keys: 409,
   too_many_relay_tokens: 409,
+  limit_exists: 409,
+  too_many_limits: 409,
   request_too_large: 413,
   too_many_changes: 429,
+  limit_exceeded: 429,
   internal_error: 500,
   provider_unreachable: 502,
   discovery_failed: 502,
@@ -68,6 +72,8 @@ export interface ProxyErrorOptions {
   readonly param?: string;
   /** The header `Retry-After` (RFC 9110, section 10.2.3). */
   readonly retryAfterSeconds?: number;
+  /** Further headers of the answer. */
+  readonly headers?: { readonly [name: string]: string };
   /** For the log only: a cause never goes on the wire. */
   readonly cause?: unknown;
   /** The model that the request named, for the trace of its refusal. */
@@ -86,6 +92,7 @@ export class ProxyError extends Error {
   readonly param: string | null;
   readonly retryAfterSeconds: number | null;
   readonly model: string | null;
+  readonly headers: { readonly [name: string]: string };
   readonly isLogged: boolean;
 
   constructor(code: ErrorCode, message: string, options: ProxyErrorOptions = {}) {
@@ -94,6 +101,7 @@ export class ProxyError extends Error {
     this.param = options.param ?? null;
     this.retryAfterSeconds = options.retryAfterSeconds ?? null;
     this.model = options.model ?? null;
+    this.headers = options.headers ?? {};
     this.isLogged = options.isLogged ?? false;
   }
 

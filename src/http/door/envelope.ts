@@ -19,6 +19,7 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
   // RFC 9110, section 15.5.2: a 401 names a way to authenticate. `Bearer` makes no browser ask for a password.
   if (error.status === 401) headers.set("www-authenticate", "Bearer");
   if (error.retryAfterSeconds !== null) headers.set("retry-after", String(error.retryAfterSeconds));
+  for (const [name, value] of Object.entries(error.headers)) headers.set(name, value);
   const closes = error instanceof BodyRefusal ? error.closesConnection : closesAfter(request);
   if (closes) headers.set("connection", "close");
   const envelope = {

@@ -1,0 +1,187 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { LimitSumPart } from "./limit-sums.ts";
+import { type CalendarWindow, isSliding, type SlidingWindow, toSlidOut, toStepUs, toWindowStart } from "./limit-window.ts";
+import type { LimitWindow } from "./limit.ts";
+
+/** What was used in a window. */
+export interface Used {
+  /** Pico for cost. */
+  readonly amount: bigint;
+  /** Requests with a quantity that had no price. */
+  readonly unpriced: number;
+}
+
+/** Sums of one window as it goes on. Every call is with the wall clock, which may be set back. */
+export interface WindowSums {
+  /** What ended at `atUs`; what began then, for a limit of requests in a sliding window. */
+  add(atUs: InstantUs, amount: bigint, unpriced: number): void;
+  /** What the ledger held before the first `add`. */
+  load(parts: readonly LimitSumPart[]): void;
+  usedAt(nowUs: InstantUs): Used;
+  /** The first instant at which no more than `most` is left in it; null when time does not bring that about. */
+  fallsTo(most: bigint, nowUs: InstantUs): InstantUs | null;
+  /** True when nothing of it would be missed. */
+  isEmptyAt(nowUs: InstantUs): boolean;
+}
+
+export function createWindowSums(window: LimitWindow): WindowSums {
+  return isSliding(window) ? new SlidingSums(window) : new CalendarSums(window);
+}
+
+/** Windows that are kept: the present one, and those around it for a clock that is set. */
+const CALENDAR_KEPT_MAX = 4;
+
+interface Part {
+  startUs: InstantUs;
+  amount: bigint;
+  unpriced: number;
+}
+
+const NOTHING: Used = { amount: 0n, unpriced: 0 };
+
+class CalendarSums implements WindowSums {
+  readonly #window: CalendarWindow;
+  /** In the order of time. */
+  readonly #parts: Part[] = [];
+
+  constructor(window: CalendarWindow) {
+    this.#window = window;
+  }
+
+  add(atUs: InstantUs, amount: bigint, unpriced: number): void {
+    const part = this.#partOf(toWindowStart(this.#window, atUs));
+    part.amount += amount;
+    part.unpriced += unpriced;
+  }
+
+  load(parts: readonly LimitSumPart[]): void {
+    for (const { startUs, amount, unpriced } of parts) this.add(startUs, amount, unpriced);
+  }
+
+  usedAt(nowUs: InstantUs): Used {
+    const startUs = toWindowStart(this.#window, nowUs);
+    return this.#parts.find((part) => part.startUs === startUs) ?? NOTHING;
+  }
+
+  fallsTo(): null {
+    return null;
+  }
+
+  isEmptyAt(nowUs: InstantUs): boolean {
+    const startUs = toWindowStart(this.#window, nowUs);
+    return this.#parts.every((part) => part.startUs < startUs);
+  }
+
+  #partOf(startUs: InstantUs): Part {
+    const last = this.#parts.at(-1);
+    if (last?.startUs === startUs) return last;
+    const known = this.#parts.find((part) => part.startUs === startUs);
+    if (known !== undefined) return known;
+    const made = { startUs, amount: 0n, unpriced: 0 };
+    insert(this.#parts, made);
+    if (this.#parts.length > CALENDAR_KEPT_MAX) this.#parts.shift();
+    return made;
+  }
+}
+
+/** Parts past this many that have slid out are cut off together: to shift each by itself would move the array each time. */
+const SLID_OUT_MAX = 1_024;
+
+class SlidingSums implements WindowSums {
+  readonly #window: SlidingWindow;
+  readonly #stepUs: number;
+  /** In the order of time; those before `#first` have slid out. */
+  readonly #parts: Part[] = [];
+  #first = 0;
+  /** Of the parts from `#first` on. */
+  #amount = 0n;
+  #unpriced = 0;
+
+  constructor(window: SlidingWindow) {
+    this.#window = window;
+    this.#stepUs = toStepUs(window);
+  }
+
+  add(atUs: InstantUs, amount: bigint, unpriced: number): void {
+    const startUs = Math.floor(atUs / this.#stepUs) * this.#stepUs;
+    const last = this.#parts.at(-1);
+    if (last !== undefined && last.startUs === startUs && this.#parts.length > this.#first) {
+      last.amount += amount;
+      last.unpriced += unpriced;
+    } else if (last === undefined || last.startUs < startUs) {
+      this.#parts.push({ startUs, amount, unpriced });
+    } else {
+      this.#addEarlier({ startUs, amount, unpriced });
+    }
+    this.#amount += amount;
+    this.#unpriced += unpriced;
+  }
+
+  load(parts: readonly LimitSumPart[]): void {
+    for (const { startUs, amount, unpriced } of parts) this.add(startUs, amount, unpriced);
+  }
+
+  usedAt(nowUs: InstantUs): Used {
+    this.#slideTo(toWindowStart(this.#window, nowUs));
+    const last = this.#parts.at(-1);
+    if (last === undefined || last.startUs <= nowUs) return { amount: this.#amount, unpriced: this.#unpriced };
+    // The clock was set back: what lies ahead of it is not in the window.
+    let amount = 0n;
+    let unpriced = 0;
+    for (const part of this.#parts.slice(this.#first)) {
+      if (part.startUs > nowUs) break;
+      amount += part.amount;
+      unpriced += part.unpriced;
+    }
+    return { amount, unpriced };
+  }
+
+  fallsTo(most: bigint, nowUs: InstantUs): InstantUs | null {
+    let left = this.usedAt(nowUs).amount;
+    for (const part of this.#parts.slice(this.#first)) {
+      left -= part.amount;
+      if (left <= most) return toSlidOut(this.#window, part.startUs);
+    }
+    return null;
+  }
+
+  isEmptyAt(nowUs: InstantUs): boolean {
+    this.#slideTo(toWindowStart(this.#window, nowUs));
+    return this.#first === this.#parts.length;
+  }
+
+  #slideTo(startUs: InstantUs): void {
+    for (;;) {
+      const part = this.#parts[this.#first];
+      if (part === undefined || part.startUs >= startUs) break;
+      this.#first += 1;
+      this.#amount -= part.amount;
+      this.#unpriced -= part.unpriced;
+    }
+    if (this.#first > SLID_OUT_MAX || this.#first === this.#parts.length) {
+      this.#parts.splice(0, this.#first);
+      this.#first = 0;
+    }
+  }
+
+  /** A clock that was set back, or something that began before what was added last. */
+  #addEarlier(part: Part): void {
+    // What has slid out is at its place only until it is cut off: a part among it counts from there no more.
+    this.#parts.splice(0, this.#first);
+    this.#first = 0;
+    const known = this.#parts.find(({ startUs }) => startUs === part.startUs);
+    if (known === undefined) {
+      insert(this.#parts, part);
+      return;
+    }
+    known.amount += part.amount;
+    known.unpriced += part.unpriced;
+  }
+}
+
+/** From the end on, where nearly everything belongs. */
+function insert(parts: Part[], part: Part): void {
+  let at = parts.length;
+  while (at > 0 && (parts[at - 1]?.startUs ?? 0) > part.startUs) at -= 1;
+  parts.splice(at, 0, part);
+}

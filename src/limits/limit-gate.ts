@@ -1,0 +1,180 @@
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { LimitBook } from "./limit-book.ts";
+import { toLongest, toRefusal } from "./limit-refusal.ts";
+import type { LimitLedger } from "./limit-sums.ts";
+import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
+import type { LimitSet, LimitStore } from "./store.ts";
+
+/** What a request to a model, or one of the relay, passes before it is begun. */
+export interface LimitGate {
+  /** Null when memory knows every limit as it is now; else to be waited for before `admit`. */
+  current(): Promise<void> | null;
+  /**
+   * Throws `limit_exceeded`. Returns the names of limits that only warn, or null. Asked in the turn in which the request
+   * is begun, so that none gets in between.
+   */
+  admit(request: UsageBeginning, hasPrice: () => boolean): readonly string[] | null;
+  began(request: UsageBeginning): void;
+  /** In the turn in which its end goes to the ledger. */
+  ended(request: UsageBeginning, ending: UsageEnding): void;
+  /** Instead of `ended`, when its end could not go there. */
+  lost(request: UsageBeginning): void;
+}
+
+/** Where no limits are kept: everything passes. */
+export const NO_LIMITS: LimitGate = {
+  current: () => null,
+  admit: () => null,
+  began: () => undefined,
+  ended: () => undefined,
+  lost: () => undefined,
+};
+
+/** Refusals since the start. */
+export interface LimitRefusalCount {
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow | null;
+  readonly count: number;
+}
+
+export interface LimitGateDeps {
+  readonly store: Pick<LimitStore, "peek" | "snapshot">;
+  readonly ledger: LimitLedger;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How long a request waits for limits that have just changed; it is refused then, since what they allow is not known. */
+const FOLLOW_WAIT_MS_MAX = 5_000;
+/** A clock that was set back further than this has left windows that memory no longer holds. */
+const CLOCK_BACK_US_MAX = 1_000_000;
+const SWEEP_INTERVAL_MS = 60_000;
+
+/** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
+export class Limits implements LimitGate {
+  readonly #deps: LimitGateDeps;
+  readonly book = new LimitBook();
+  #set: LimitSet | null = null;
+  #following: Promise<void> | null = null;
+  #latestUs: InstantUs = 0;
+  readonly #refusals = new Map<string, { measure: LimitMeasure; window: LimitWindow | null; count: number }>();
+  readonly #sweeping: ReturnType<typeof setInterval>;
+
+  constructor(deps: LimitGateDeps) {
+    this.#deps = deps;
+    this.#sweeping = setInterval(() => this.book.sweep(deps.clock.nowUs()), SWEEP_INTERVAL_MS);
+    this.#sweeping.unref();
+  }
+
+  current(): Promise<void> | null {
+    if (this.#following !== null) return this.#waitFor(this.#following);
+    const set = this.#deps.store.peek();
+    if (set === null || set !== this.#set) return this.#waitFor(this.follow());
+    if (this.book.isEmpty) return null;
+    const nowUs = this.#deps.clock.nowUs();
+    const isSetBack = nowUs < this.#latestUs - CLOCK_BACK_US_MAX;
+    this.#latestUs = isSetBack ? nowUs : Math.max(nowUs, this.#latestUs);
+    return isSetBack ? this.#waitFor(this.#recount()) : null;
+  }
+
+  /** Takes in the limits as they are now, and what the ledger holds of those that are new. */
+  follow(): Promise<void> {
+    return (this.#following ??= this.#followNow().finally(() => (this.#following = null)));
+  }
+
+  admit(request: UsageBeginning, hasPrice: () => boolean): readonly string[] | null {
+    if (this.book.isEmpty) return null;
+    const nowUs = this.#deps.clock.nowUs();
+    const met = this.book.findMet(request, nowUs, hasPrice);
+    if (met.length === 0) return null;
+    const refusing = toLongest(met.filter(({ limit }) => limit.action === "refuse"), nowUs);
+    if (refusing === null) return met.map(({ limit }) => limit.name);
+    this.book.refused(refusing, nowUs);
+    this.#count(refusing.limit);
+    throw toRefusal(refusing, nowUs);
+  }
+
+  began(request: UsageBeginning): void {
+    this.book.began(request);
+  }
+
+  ended(request: UsageBeginning, ending: UsageEnding): void {
+    this.book.ended(request, ending);
+  }
+
+  lost(request: UsageBeginning): void {
+    this.book.lost(request);
+  }
+
+  refusals(): readonly LimitRefusalCount[] {
+    return [...this.#refusals.values()];
+  }
+
+  close(): void {
+    clearInterval(this.#sweeping);
+  }
+
+  async #followNow(): Promise<void> {
+    for (;;) {
+      const set = await this.#deps.store.snapshot();
+      if (set === this.#set) return;
+      // One turn from here to the call of the ledger: what ends from now on is counted by the book.
+      const missing = this.book.replace(set.limits);
+      await this.#load(missing);
+      this.#set = set;
+    }
+  }
+
+  /** In the turn of `replace` or `forget`. */
+  async #load(limits: readonly Limit[]): Promise<void> {
+    this.#set = null;
+    this.book.load(limits, await this.#sum(limits));
+  }
+
+  #recount(): Promise<void> {
+    return (this.#following ??= this.#recountNow().finally(() => (this.#following = null)));
+  }
+
+  async #recountNow(): Promise<void> {
+    this.#deps.log.warn("the clock was set back: what limits have counted is read from the ledger again");
+    const set = this.#set;
+    if (set === null) return;
+    this.book.forget(set.limits);
+    await this.#load(set.limits);
+    this.#set = set;
+  }
+
+  #sum(limits: readonly Limit[]) {
+    const counted = limits.filter(({ measure }) => measure !== "concurrent");
+    return counted.length === 0 ? Promise.resolve([]) : this.#deps.ledger.sumLimits(counted, this.#deps.clock.nowUs());
+  }
+
+  async #waitFor(following: Promise<void>): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(refuseUnknown()), FOLLOW_WAIT_MS_MAX);
+    });
+    try {
+      await Promise.race([following, late]);
+    } catch (cause) {
+      if (!(cause instanceof ProxyError)) this.#deps.log.error("limits could not be read", describeCause(cause));
+      throw cause;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #count({ measure, window }: Limit): void {
+    const key = `${measure} ${window ?? ""}`;
+    const known = this.#refusals.get(key);
+    if (known === undefined) this.#refusals.set(key, { measure, window, count: 1 });
+    else known.count += 1;
+  }
+}
+
+function refuseUnknown(): ProxyError {
+  return new ProxyError("internal_error", "The limits have just changed and could not be read yet: try again.");
+}

@@ -1,0 +1,109 @@
+import type { Limit, LimitedRequest, LimitEach } from "./limit.ts";
+
+/** Something that is found by the limit it belongs to. */
+interface OfLimit {
+  readonly limit: Limit;
+}
+
+/** Entries of one subject, by the model they name. */
+interface ByModel<Entry> {
+  readonly any: Entry[];
+  readonly named: Map<string, Entry[]>;
+}
+
+/**
+ * Finds the limits that hold for a request: a few look-ups, however many limits there are. An entry whose `each` the request
+ * has no value of is passed over.
+ */
+export class LimitIndex<Entry extends OfLimit> {
+  readonly #everybody: ByModel<Entry> = toEmpty();
+  readonly #principals = new Map<string, ByModel<Entry>>();
+  readonly #keys = new Map<string, ByModel<Entry>>();
+  readonly #relayTokens = new Map<string, ByModel<Entry>>();
+  readonly #tags = new Map<string, ByModel<Entry>>();
+
+  constructor(entries: Iterable<Entry>) {
+    for (const entry of entries) put(this.#groupOf(entry.limit), entry);
+  }
+
+  /** Calls `found` for each entry, with its value of `each`; that is empty without one. */
+  visit(request: LimitedRequest, found: (entry: Entry, value: string) => void): void {
+    visitGroup(this.#everybody, request, found);
+    if (this.#principals.size > 0) visitGroup(this.#principals.get(request.principalId), request, found);
+    if (this.#keys.size > 0 && request.keyId !== null)
+      visitGroup(this.#keys.get(request.keyId), request, found);
+    if (this.#relayTokens.size > 0 && request.relayTokenId !== null)
+      visitGroup(this.#relayTokens.get(request.relayTokenId), request, found);
+    if (this.#tags.size > 0)
+      for (const tag of request.tags) visitGroup(this.#tags.get(tag), request, found);
+  }
+
+  #groupOf({ subject }: Limit): ByModel<Entry> {
+    switch (subject.kind) {
+      case "everybody":
+        return this.#everybody;
+      case "principal":
+        return getGroup(this.#principals, subject.id);
+      case "key":
+        return getGroup(this.#keys, subject.id);
+      case "relay_token":
+        return getGroup(this.#relayTokens, subject.id);
+      case "tag":
+        return getGroup(this.#tags, subject.pair);
+    }
+  }
+}
+
+function toEmpty<Entry>(): ByModel<Entry> {
+  return { any: [], named: new Map() };
+}
+
+function getGroup<Entry>(groups: Map<string, ByModel<Entry>>, name: string): ByModel<Entry> {
+  const known = groups.get(name);
+  if (known !== undefined) return known;
+  const made = toEmpty<Entry>();
+  groups.set(name, made);
+  return made;
+}
+
+function put<Entry extends OfLimit>(group: ByModel<Entry>, entry: Entry): void {
+  const { model, formerModels } = entry.limit;
+  if (model === null) {
+    group.any.push(entry);
+    return;
+  }
+  for (const name of new Set([model, ...formerModels])) {
+    const named = group.named.get(name);
+    if (named === undefined) group.named.set(name, [entry]);
+    else named.push(entry);
+  }
+}
+
+function visitGroup<Entry extends OfLimit>(
+  group: ByModel<Entry> | undefined,
+  request: LimitedRequest,
+  found: (entry: Entry, value: string) => void,
+): void {
+  if (group === undefined) return;
+  for (const entry of group.any) visitEntry(entry, request, found);
+  if (request.model === null || group.named.size === 0) return;
+  for (const entry of group.named.get(request.model) ?? []) visitEntry(entry, request, found);
+}
+
+function visitEntry<Entry extends OfLimit>(
+  entry: Entry,
+  request: LimitedRequest,
+  found: (entry: Entry, value: string) => void,
+): void {
+  const value = toEachValue(entry.limit.each, request);
+  if (value !== null) found(entry, value);
+}
+
+/** Null where the request has none: it has no key, or not that tag. */
+export function toEachValue(each: LimitEach | null, request: LimitedRequest): string | null {
+  if (each === null) return "";
+  if (each.kind === "principal") return request.principalId;
+  if (each.kind === "key") return request.keyId;
+  const { key } = each;
+  return request.tags.find((tag) => tag.startsWith(key) && tag[key.length] === ":") ?? null;
+}

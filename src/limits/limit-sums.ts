@@ -1,0 +1,30 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Limit } from "./limit.ts";
+
+/** What the ledger holds for a limit, or for one value of its `each`. */
+export interface LimitSum {
+  readonly limitId: string;
+  /** Of `each`: the principal's id, the key's id or the tag; empty without one. */
+  readonly value: string;
+  /** The principal's name, where `value` is its id; else the value. */
+  readonly label: string;
+  readonly parts: readonly LimitSumPart[];
+}
+
+/** A window of the calendar by its start, or a step of a sliding one. */
+export interface LimitSumPart {
+  readonly startUs: InstantUs;
+  /** Pico for cost. */
+  readonly amount: bigint;
+  /** Requests of it with a quantity that had no price. */
+  readonly unpriced: number;
+}
+
+/** Adds up usage for limits. */
+export interface LimitLedger {
+  /**
+   * The sums of the windows that hold `nowUs` and of later ones. It counts what has ended before this call, and nothing that
+   * ends after it. Limits of `concurrent` have none.
+   */
+  sumLimits(limits: readonly Limit[], nowUs: InstantUs): Promise<readonly LimitSum[]>;
+}

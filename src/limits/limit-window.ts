@@ -1,0 +1,46 @@
+import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
+import { toBucketIndex, toBucketStart } from "#stats/bucket.ts";
+import type { LimitWindow } from "./limit.ts";
+
+const MINUTE_US = 60_000_000;
+
+/**
+ * Sliding windows move in steps, so that what they hold is bounded: 6,000 sums for a minute and 3,600 for an hour. A window
+ * begins with a whole step, and is up to one step longer than its name says.
+ */
+const SLIDING = {
+  minute: { lengthUs: MINUTE_US, stepUs: 10_000 },
+  hour: { lengthUs: HOUR_US, stepUs: 1_000_000 },
+} as const;
+
+export type SlidingWindow = keyof typeof SLIDING;
+export type CalendarWindow = Exclude<LimitWindow, SlidingWindow>;
+
+export function isSliding(window: LimitWindow): window is SlidingWindow {
+  return window in SLIDING;
+}
+
+/** How long a step of a sliding window is, in microseconds. */
+export function toStepUs(window: SlidingWindow): number {
+  return SLIDING[window].stepUs;
+}
+
+/** The instant from which on a window counts what lies in it at `nowUs`; 0 for `total`. */
+export function toWindowStart(window: LimitWindow, nowUs: InstantUs): InstantUs {
+  if (window === "total") return 0;
+  if (!isSliding(window)) return toBucketStart(window, toBucketIndex(window, nowUs));
+  const { lengthUs, stepUs } = SLIDING[window];
+  return Math.floor((nowUs - lengthUs) / stepUs) * stepUs;
+}
+
+/** When a calendar window starts anew; null for those that slide or never end. */
+export function toWindowEnd(window: LimitWindow, nowUs: InstantUs): InstantUs | null {
+  if (window === "total" || isSliding(window)) return null;
+  return toBucketStart(window, toBucketIndex(window, nowUs) + 1);
+}
+
+/** The first instant at which something that lies at `atUs` is out of a sliding window. */
+export function toSlidOut(window: SlidingWindow, atUs: InstantUs): InstantUs {
+  const { lengthUs, stepUs } = SLIDING[window];
+  return (Math.floor(atUs / stepUs) + 1) * stepUs + lengthUs;
+}

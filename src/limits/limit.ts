@@ -1,0 +1,78 @@
+import type { InstantUs } from "#kernel/clock.ts";
+
+/** Limits on use (`docs/spec/limits.md`): what may be used, by whom, in which window. */
+
+export const LIMIT_MEASURES = ["cost", "requests", "tokens", "concurrent"] as const;
+export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
+
+/** `minute` and `hour` slide; `day`, `week` (from Monday) and `month` are UTC calendar windows; `total` has no beginning. */
+export const LIMIT_WINDOWS = ["minute", "hour", "day", "week", "month", "total"] as const;
+export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
+
+/** `warn` lets the request pass and says so in a header. */
+export const LIMIT_ACTIONS = ["refuse", "warn"] as const;
+export type LimitAction = (typeof LIMIT_ACTIONS)[number];
+
+/** What a limit of cost does with usage that has no price. */
+export const UNPRICED_RULES = ["allow", "refuse"] as const;
+export type UnpricedRule = (typeof UNPRICED_RULES)[number];
+
+/** Who is limited. A principal's name comes from its row, and is never stored with the limit. */
+export type LimitSubject =
+  | { readonly kind: "everybody" }
+  | { readonly kind: "principal"; readonly id: string; readonly name: string }
+  | { readonly kind: "key"; readonly id: string }
+  | { readonly kind: "relay_token"; readonly id: string }
+  | { readonly kind: "tag"; readonly pair: string };
+
+/** What the limit holds for separately. `tag`: each value of one tag key. */
+export type LimitEach =
+  | { readonly kind: "principal" }
+  | { readonly kind: "key" }
+  | { readonly kind: "tag"; readonly key: string };
+
+export interface Limit {
+  readonly id: string;
+  readonly name: string;
+  readonly subject: LimitSubject;
+  /** Null: any model, and requests without one. */
+  readonly model: string | null;
+  /** What the model was called before, as long as no other model took that name: usage under it still counts. */
+  readonly formerModels: readonly string[];
+  /** Null: all that it holds for share one amount. */
+  readonly each: LimitEach | null;
+  readonly measure: LimitMeasure;
+  /** Above zero: pico for cost, whole numbers for the others. */
+  readonly amount: bigint;
+  /** Null for `concurrent` alone. */
+  readonly window: LimitWindow | null;
+  readonly action: LimitAction;
+  readonly unpriced: UnpricedRule;
+  readonly enabled: boolean;
+  readonly createdAtUs: InstantUs;
+}
+
+/** What of a limit may change. Subject and measure are what the limit is. */
+export type LimitChange = Partial<
+  Pick<Limit, "name" | "amount" | "window" | "action" | "unpriced" | "enabled">
+>;
+
+/** A request, as far as limits tell requests apart. */
+export interface LimitedRequest {
+  readonly principalId: string;
+  readonly keyId: string | null;
+  readonly relayTokenId: string | null;
+  readonly model: string | null;
+  /** Normalised `key:value` pairs. */
+  readonly tags: readonly string[];
+}
+
+/** Whether two limits count the same usage: one may go on with what the other has counted. */
+export function isCountedAlike(one: Limit, other: Limit): boolean {
+  return one.measure === other.measure && one.window === other.window && toScope(one) === toScope(other);
+}
+
+function toScope({ subject, each, model, formerModels }: Limit): string {
+  const who = subject.kind === "principal" ? { kind: subject.kind, id: subject.id } : subject;
+  return JSON.stringify([who, each, model, formerModels]);
+}
