@@ -18,6 +18,9 @@ export const AUDIT_ACTIONS = [
   "relay_token.update",
   "relay_token.delete",
   "session.revoke",
+  "limit.create",
+  "limit.update",
+  "limit.delete",
   "pricing.load",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
@@ -28,6 +31,7 @@ export const AUDIT_TARGET_KINDS = [
   "principal",
   "api_key",
   "relay_token",
+  "limit",
   "pricing_feed",
 ] as const;
 export type AuditTargetKind = (typeof AUDIT_TARGET_KINDS)[number];

@@ -7,6 +7,8 @@ import { createLoginLinks, type LoginLinks } from "#identity/login-links.ts";
 import { createPrincipals, type Principals } from "#identity/principals.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
+import { createLimitAdmin, type LimitAdmin } from "#limits/limit-admin.ts";
+import { Limits } from "#limits/limit-gate.ts";
 import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
@@ -25,6 +27,7 @@ export interface LocalServices {
   readonly keys: Keys;
   readonly relayTokens: OwnedSecrets;
   readonly loginLinks: LoginLinks;
+  readonly limits: LimitAdmin;
   readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed" | "stats">;
 }
 
@@ -80,6 +83,7 @@ function prepareOpening(config: Config, system: System) {
     wire(stores: CatalogStores, ledger: LedgerReader): LocalServices {
       const { identity } = stores;
       const catalog = createCatalog({ store: stores.catalog, secrets, clock, ids });
+      const limits = new Limits({ store: stores.limits, ledger: ledger.limitLedger, clock, log });
       const secretsDeps = { store: identity, secrets, clock, ids };
       return {
         secrets,
@@ -90,6 +94,7 @@ function prepareOpening(config: Config, system: System) {
         keys: createKeys(secretsDeps),
         relayTokens: createOwnedSecrets("relayTokens", secretsDeps),
         loginLinks: createLoginLinks(secretsDeps),
+        limits: createLimitAdmin({ store: stores.limits, limits, clock, ids }),
         ledger,
       };
     },

@@ -20,6 +20,8 @@ import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import { createLimitAdmin } from "#limits/limit-admin.ts";
+import { Limits } from "#limits/limit-gate.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
@@ -79,7 +81,10 @@ export async function openServices(
   const keyUse = createKeyUse(storage.keyUse, clock);
   const usageMetrics = createUsageMetrics();
   const { ledger } = storage;
-  const shared = createShared({ catalog, ledger, metrics: usageMetrics, clock, log });
+  const limits = new Limits({ store: storage.limits, ledger: storage.limitLedger, clock, log });
+  // Before anything is served: what a process before has left in the journal counts as well.
+  await limits.follow();
+  const shared = createShared({ catalog, ledger, metrics: usageMetrics, limits, clock, log });
   const exchange = createExchange(
     {
       catalog,
@@ -120,6 +125,7 @@ export async function openServices(
     superseded: storage.superseded,
     close() {
       loopLag.stop();
+      limits.close();
       // The address in the folder is that of the server which has taken over.
       if (!isSuperseded) removeServingAddress(config.dataDir);
       return storage.close();
@@ -163,6 +169,7 @@ export async function openServices(
       }),
       loginLinkSignIn: createLoginLinkSignIn({ ...sessions, signIns }),
       sso: await openSingleSignOn(config, { ...sessions, log, signIns }, findOrigin),
+      limits: createLimitAdmin({ store: storage.limits, limits, clock, ids }),
       identity: storage.identity,
       audit: storage.audit,
       stats: storage.stats,

@@ -61,8 +61,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
     const subject = isRecorded(input) ? toAccountSubject(input, asked) : null;
     const warnings = subject === null ? null : admit(subject);
-    const account =
-      subject === null ? createUnrecordedAccount() : accounts.open(input.arrivedAtMs, subject);
+    const account = subject === null ? createUnrecordedAccount() : accounts.open(input.arrivedAtMs, subject);
     return forward(
       input,
       body,

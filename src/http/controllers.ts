@@ -5,6 +5,7 @@ import { catalogRoutes } from "#http/api/catalog.ts";
 import { deploymentRoutes } from "#http/api/deployments.ts";
 import { discoveryRoutes } from "#http/api/discovery.ts";
 import { eventRoutes } from "#http/api/events.ts";
+import { limitRoutes } from "#http/api/limits.ts";
 import { modelListRoutes } from "#http/api/model-list.ts";
 import { modelRoutes } from "#http/api/models.ts";
 import { pricingRoutes } from "#http/api/pricing.ts";
@@ -121,6 +122,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
       .use(deploymentRoutes(guard, catalog))
       .use(principalRoutes(guard, deps.principals))
       .use(secretRoutes(guard, deps))
+      .use(limitRoutes(guard, deps))
       .use(eventRoutes(guard, deps.audit))
       .use(adminReportRoutes(guard, deps))
       .use(refusalRoutes(guard, refusals))

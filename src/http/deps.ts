@@ -14,6 +14,7 @@ import type { SingleSignOn } from "#identity/sso.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
+import type { LimitAdmin } from "#limits/limit-admin.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { AssetTable } from "#http/page/assets.ts";
@@ -41,6 +42,7 @@ export interface AppDeps {
   readonly exchange: Pick<Exchange, "run">;
   /** Null: the relay is off. */
   readonly relay: RelayDoor | null;
+  readonly limits: LimitAdmin;
   readonly audit: AuditStore;
   readonly stats: StatsStore;
   /** But for the refusals, which are noted here. */

@@ -100,7 +100,11 @@ export class LimitBook {
     for (const limit of limits) {
       const entry = this.#entries.get(limit.id);
       if (entry === undefined) continue;
-      this.#entries.set(limit.id, { ...entry, counters: new Map(), isLoaded: limit.measure === "concurrent" });
+      this.#entries.set(limit.id, {
+        ...entry,
+        counters: new Map(),
+        isLoaded: limit.measure === "concurrent",
+      });
     }
     const kept = new Map(this.#entries);
     for (const limit of limits) kept.delete(limit.id);
@@ -143,7 +147,9 @@ export class LimitBook {
   began(request: UsageBeginning): void {
     this.#underWay.add(request);
     if (this.#entries.size > 0)
-      this.#index.visit(request, (entry, value) => begin(entry, getCounter(entry, value, toLabel(entry, value, request)), request));
+      this.#index.visit(request, (entry, value) =>
+        begin(entry, getCounter(entry, value, toLabel(entry, value, request)), request),
+      );
   }
 
   /** Called once when its event is written, in the same turn. */
@@ -167,15 +173,15 @@ export class LimitBook {
     });
   }
 
-  /** What was used of a limit, the most used first; one row without `each`. Null when its sums are not in. */
-  listUses(limitId: string, nowUs: InstantUs): readonly LimitUse[] | null {
+  /** What was used of a limit, the most used first; one row without `each`, or none when nothing was. */
+  listUses(limitId: string, nowUs: InstantUs): readonly LimitUse[] {
     const entry = this.#entries.get(limitId);
-    if (entry === undefined || !entry.isLoaded) return null;
+    if (entry === undefined || !entry.isLoaded) return [];
     const uses = [...entry.counters.values()].map((counter) => toUse(counter, nowUs));
     return uses.sort((one, other) => compareUses(other, one));
   }
 
-  /** What was used by requests like this one; null when the limit does not hold for it. */
+  /** What was used by one value of `each`. */
   findUse(limitId: string, value: string, nowUs: InstantUs): LimitUse {
     const entry = this.#entries.get(limitId);
     const counter = entry === undefined ? undefined : findCounter(entry, value);
@@ -280,7 +286,11 @@ function getCounter(entry: Entry, value: string, label: string): Counter {
   if (known !== undefined) return known;
   const isOther = counters.size >= EACH_VALUES_MAX;
   const named = isOther ? { value: OTHER, label: OTHER } : { value, label };
-  const counter = { ...named, underWay: 0, sums: limit.window === null ? null : createWindowSums(limit.window) };
+  const counter = {
+    ...named,
+    underWay: 0,
+    sums: limit.window === null ? null : createWindowSums(limit.window),
+  };
   counters.set(named.value, counter);
   return counter;
 }

@@ -1,6 +1,13 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { LimitSumPart } from "./limit-sums.ts";
-import { type CalendarWindow, isSliding, type SlidingWindow, toSlidOut, toStepUs, toWindowStart } from "./limit-window.ts";
+import {
+  type CalendarWindow,
+  isSliding,
+  type SlidingWindow,
+  toSlidOut,
+  toStepUs,
+  toWindowStart,
+} from "./limit-window.ts";
 import type { LimitWindow } from "./limit.ts";
 
 /** What was used in a window. */
@@ -124,7 +131,8 @@ class SlidingSums implements WindowSums {
   usedAt(nowUs: InstantUs): Used {
     this.#slideTo(toWindowStart(this.#window, nowUs));
     const last = this.#parts.at(-1);
-    if (last === undefined || last.startUs <= nowUs) return { amount: this.#amount, unpriced: this.#unpriced };
+    if (last === undefined || last.startUs <= nowUs)
+      return { amount: this.#amount, unpriced: this.#unpriced };
     // The clock was set back: what lies ahead of it is not in the window.
     let amount = 0n;
     let unpriced = 0;

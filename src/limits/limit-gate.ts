@@ -60,7 +60,10 @@ export class Limits implements LimitGate {
   #set: LimitSet | null = null;
   #following: Promise<void> | null = null;
   #latestUs: InstantUs = 0;
-  readonly #refusals = new Map<string, { measure: LimitMeasure; window: LimitWindow | null; count: number }>();
+  readonly #refusals = new Map<
+    string,
+    { measure: LimitMeasure; window: LimitWindow | null; count: number }
+  >();
   readonly #sweeping: ReturnType<typeof setInterval>;
 
   constructor(deps: LimitGateDeps) {
@@ -90,7 +93,10 @@ export class Limits implements LimitGate {
     const nowUs = this.#deps.clock.nowUs();
     const met = this.book.findMet(request, nowUs, hasPrice);
     if (met.length === 0) return null;
-    const refusing = toLongest(met.filter(({ limit }) => limit.action === "refuse"), nowUs);
+    const refusing = toLongest(
+      met.filter(({ limit }) => limit.action === "refuse"),
+      nowUs,
+    );
     if (refusing === null) return met.map(({ limit }) => limit.name);
     this.book.refused(refusing, nowUs);
     this.#count(refusing.limit);
@@ -149,7 +155,9 @@ export class Limits implements LimitGate {
 
   #sum(limits: readonly Limit[]) {
     const counted = limits.filter(({ measure }) => measure !== "concurrent");
-    return counted.length === 0 ? Promise.resolve([]) : this.#deps.ledger.sumLimits(counted, this.#deps.clock.nowUs());
+    return counted.length === 0
+      ? Promise.resolve([])
+      : this.#deps.ledger.sumLimits(counted, this.#deps.clock.nowUs());
   }
 
   async #waitFor(following: Promise<void>): Promise<void> {
@@ -160,7 +168,8 @@ export class Limits implements LimitGate {
     try {
       await Promise.race([following, late]);
     } catch (cause) {
-      if (!(cause instanceof ProxyError)) this.#deps.log.error("limits could not be read", describeCause(cause));
+      if (!(cause instanceof ProxyError))
+        this.#deps.log.error("limits could not be read", describeCause(cause));
       throw cause;
     } finally {
       clearTimeout(timer);
@@ -176,5 +185,8 @@ export class Limits implements LimitGate {
 }
 
 function refuseUnknown(): ProxyError {
-  return new ProxyError("internal_error", "The limits have just changed and could not be read yet: try again.");
+  return new ProxyError(
+    "internal_error",
+    "The limits have just changed and could not be read yet: try again.",
+  );
 }

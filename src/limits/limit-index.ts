@@ -34,8 +34,7 @@ export class LimitIndex<Entry extends OfLimit> {
       visitGroup(this.#keys.get(request.keyId), request, found);
     if (this.#relayTokens.size > 0 && request.relayTokenId !== null)
       visitGroup(this.#relayTokens.get(request.relayTokenId), request, found);
-    if (this.#tags.size > 0)
-      for (const tag of request.tags) visitGroup(this.#tags.get(tag), request, found);
+    if (this.#tags.size > 0) for (const tag of request.tags) visitGroup(this.#tags.get(tag), request, found);
   }
 
   #groupOf({ subject }: Limit): ByModel<Entry> {
@@ -48,7 +47,7 @@ export class LimitIndex<Entry extends OfLimit> {
         return getGroup(this.#keys, subject.id);
       case "relay_token":
         return getGroup(this.#relayTokens, subject.id);
-      case "tag":
+      default:
         return getGroup(this.#tags, subject.pair);
     }
   }

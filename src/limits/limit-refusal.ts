@@ -47,7 +47,8 @@ function toRetrySeconds({ limit, freeAtUs, isUnpriced }: MetLimit, nowUs: Instan
 function toSentence(met: MetLimit, nowUs: InstantUs): string {
   const { limit, amount, isUnpriced } = met;
   const name = `The limit "${limit.name}"`;
-  if (isUnpriced) return `${name} lets nothing through that has no price, and this model lacks one: ask an admin to set it.`;
+  if (isUnpriced)
+    return `${name} lets nothing through that has no price, and this model lacks one: ask an admin to set it.`;
   const share = toShare(limit, amount);
   if (limit.window === null) return `${name} is used up: ${share} under way. Try again when one has ended.`;
   if (limit.window === "total") return `${name} is used up: ${share} in all. It does not start anew.`;

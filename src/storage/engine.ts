@@ -5,6 +5,8 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
+import type { LimitLedger } from "#limits/limit-sums.ts";
+import type { LimitStore } from "#limits/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
@@ -106,6 +108,7 @@ export interface CatalogStores {
   readonly audit: AuditStore;
   readonly identity: IdentityStore;
   readonly catalog: CatalogStore;
+  readonly limits: LimitStore;
 }
 
 /** Everything that a server keeps: the catalog's stores and the usage ledger. */
@@ -113,6 +116,7 @@ export interface Storage extends CatalogStores {
   readonly ledger: UsageLedger;
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
+  readonly limitLedger: LimitLedger;
   /** False when no server had run on the data before this one. */
   readonly wasServed: boolean;
   /** How the ledger is doing; asks no file, so that it can be told while the disk fails. */
@@ -141,6 +145,8 @@ export interface LedgerReader {
   /** A ledger that no server has made yet answers as an empty one. The first question throws for a file that cannot be used. */
   readonly stats: StatsStore;
   loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>>;
+  /** What is committed: nothing is held up for it, as a server's sums are. */
+  readonly limitLedger: LimitLedger;
   /**
    * Waits, shortly, until what the journal holds at this moment is in the database, and returns how many bytes of it are
    * not: above zero when a server was killed and has not been started since, and no report counts them yet.

@@ -24,6 +24,7 @@ export interface Begun {
 export type DecodedLine =
   | { readonly kind: "run" }
   | { readonly kind: "definition" }
+  | { readonly kind: "mark"; readonly number: number }
   | { readonly kind: "begin"; readonly sequence: number; readonly begun: Begun }
   | {
       readonly kind: "end";
@@ -64,6 +65,8 @@ export class JournalDecoder {
     const entry = decodeJournalLine(line);
     if (entry === null) return null;
     switch (entry.kind) {
+      case "mark":
+        return entry;
       case "run":
         this.startSegment();
         return entry;

@@ -40,6 +40,8 @@ export type JournalEntry =
   | { readonly kind: "run" }
   | { readonly kind: "dimensions"; readonly number: number; readonly dimensions: UsageDimensions }
   | { readonly kind: "prices"; readonly number: number; readonly prices: PriceSet }
+  /** Says what has ended before it: sums that are asked for in its name count that, and nothing behind it. */
+  | { readonly kind: "mark"; readonly number: number }
   | { readonly kind: "manner"; readonly number: number; readonly manner: UsageManner }
   | {
       readonly kind: "begin";
@@ -118,6 +120,7 @@ export class LineCursor implements JournalLine {
 function toArray(entry: JournalEntry): readonly unknown[] {
   if (entry.kind === "run") return ["r"];
   if (entry.kind === "dimensions") return ["d", entry.number, ...fromDimensions(entry.dimensions)];
+  if (entry.kind === "mark") return ["k", entry.number];
   if (entry.kind === "prices") return ["p", entry.number, entry.prices];
   if (entry.kind === "manner") {
     const { statusCode, outcome, errorKind, unpriced, shape, prices } = entry.manner;
@@ -168,6 +171,8 @@ function toEntry(fields: readonly unknown[]): JournalEntry | null {
   switch (mark) {
     case "d":
       return { kind: "dimensions", number, dimensions: toDimensions(fields.slice(2)) };
+    case "k":
+      return { kind: "mark", number };
     case "p":
       return { kind: "prices", number, prices: toPrices(fields[2]) };
     case "m":

@@ -28,6 +28,8 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import { createKeyring } from "#kernel/keyring.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
+import { createLimitAdmin } from "#limits/limit-admin.ts";
+import { Limits } from "#limits/limit-gate.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -87,6 +89,12 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const { plaintext: adminKey } = await keys.create({ principalId: admin.id, label: "tests" }, null);
   const catalog = createCatalog({ store: database.catalog, secrets, clock, ids });
   const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: 64 * 1024 * 1024 });
+  const limits = new Limits({
+    store: database.limits,
+    ledger: { sumLimits: async () => [] },
+    clock,
+    log,
+  });
   const signIns = createSignInLog(log, clock);
   const passwordPrint = createPasswordPrint(password, secrets);
   const deps: AppDeps = {
@@ -124,6 +132,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     discovery: createDiscovery({ catalog, fetchModels, clock }),
     relay: null,
     exchange: { run: async () => ({ kind: "responded", response: new Response("relayed") }) },
+    limits: createLimitAdmin({ store: database.limits, limits, clock, ids }),
     audit: database.audit,
     assets: null,
     stats: NO_STATS,

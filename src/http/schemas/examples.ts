@@ -14,6 +14,7 @@ export const ID = {
   aliceToken: "019cdd2a-7c00-7000-8000-000000000006",
   deployment: "019cdd2a-7c00-7000-8000-000000000007",
   request: "019cdd2a-7c00-7000-8000-000000000008",
+  limit: "019cdd2a-7c00-7000-8000-000000000009",
 } as const;
 
 /** These have the form of secrets and are none: they never gave access to anything. */

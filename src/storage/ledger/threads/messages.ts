@@ -2,6 +2,8 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
 import type { Page } from "#kernel/page.ts";
+import type { LimitSum } from "#limits/limit-sums.ts";
+import type { Limit } from "#limits/limit.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
@@ -23,6 +25,13 @@ export type WriterCommand =
       readonly id: number;
       readonly sealBeforeDay: number;
       readonly retention: Retention;
+    }
+  /** Answered with `summed` once the journal's line of this mark is committed. */
+  | {
+      readonly kind: "sumLimits";
+      readonly id: number;
+      readonly mark: number;
+      readonly question: LimitQuestion;
     }
   /** The file of the database has lost its name: answered when it is back under it. */
   | { readonly kind: "putBack"; readonly id: number }
@@ -49,6 +58,7 @@ export type WriterReply =
   /** An attempt failed and will be made again. */
   | { readonly kind: "failed" }
   | { readonly kind: "done"; readonly id: number }
+  | { readonly kind: "summed"; readonly id: number; readonly sums: readonly LimitSum[] }
   | {
       readonly kind: "report";
       readonly level: "info" | "warn" | "error";
@@ -91,6 +101,12 @@ interface ReaderQuestions {
   readonly readFacets: ReportQuestion<"readFacets">;
   readonly readErrors: ReportQuestion<"readErrors">;
   readonly readMissingPrices: ReportQuestion<"readMissingPrices">;
+  readonly sumLimits: { readonly question: LimitQuestion; readonly answer: readonly LimitSum[] };
+}
+
+export interface LimitQuestion {
+  readonly limits: readonly Limit[];
+  readonly nowUs: InstantUs;
 }
 
 interface ReportQuestion<Kind extends Report> {

@@ -1,7 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
-import type { Commit, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
+import type { LimitSum } from "#limits/limit-sums.ts";
+import type { Commit, LimitQuestion, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
 /**
@@ -10,7 +11,7 @@ import { WorkerThread } from "./worker-thread.ts";
  */
 const BATCH_INTERVAL_MS = 150;
 
-type Request = Extract<WriterCommand, { readonly id: number }>;
+type Request = Exclude<Extract<WriterCommand, { readonly id: number }>, { readonly kind: "sumLimits" }>;
 type Maintenance = Omit<Extract<WriterCommand, { kind: "maintain" }>, "kind" | "id">;
 
 type WriterGauges = Pick<LedgerGauges, "combinations" | Extract<keyof LedgerGauges, `writer${string}`>>;
@@ -34,6 +35,7 @@ export interface WriterClientOptions {
 export class WriterClient {
   readonly #thread: WorkerThread<WriterCommand, WriterReply>;
   readonly #waiting = new Map<number, Waiting>();
+  readonly #sums = new Map<number, PromiseWithResolvers<readonly LimitSum[]>>();
   #lastId = 0;
   #wakeTimer: ReturnType<typeof setTimeout> | null = null;
   #keyUse = new Map<string, InstantUs>();
@@ -53,6 +55,7 @@ export class WriterClient {
       start: { kind: "start", ...start },
       onReply: (reply) => {
         if (reply.kind === "done") this.#settle(reply.id);
+        else if (reply.kind === "summed") this.#settleSums(reply.id, reply.sums);
         else if (reply.kind === "superseded") onSuperseded();
         else if (reply.kind === "failed") this.#failureCount += 1;
         else if (reply.kind === "committed") {
@@ -60,8 +63,8 @@ export class WriterClient {
           onCommit(reply.commit);
         } else if (reply.kind === "report") log[reply.level](reply.message, reply.fields);
       },
-      // Every command may be given twice: none is answered before its transaction is committed.
-      onEnded: () => {},
+      // Every other command may be given twice: none is answered before its transaction is committed.
+      onEnded: () => this.#rejectSums(),
       onRestart: () => {
         this.#thread.post({ kind: "wake" });
         for (const { command } of this.#waiting.values()) this.#thread.post(command);
@@ -108,6 +111,15 @@ export class WriterClient {
     return this.#ask((id) => ({ kind: "putBack", id }));
   }
 
+  /** What has ended before the journal's line of this mark. Rejects when the Worker dies meanwhile: its place may be passed. */
+  sumLimits(mark: number, question: LimitQuestion): Promise<readonly LimitSum[]> {
+    this.#lastId += 1;
+    const waiting = Promise.withResolvers<readonly LimitSum[]>();
+    this.#sums.set(this.#lastId, waiting);
+    this.#thread.post({ kind: "sumLimits", id: this.#lastId, mark, question });
+    return waiting.promise;
+  }
+
   saveKeyUse(keyId: string, atUs: InstantUs): void {
     this.#keyUse.set(keyId, atUs);
     if (this.#savingKeyUse === null) this.#keyUseSaved = this.#saveKeyUse();
@@ -131,6 +143,7 @@ export class WriterClient {
   async stop(): Promise<void> {
     if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
     await this.#thread.stop({ kind: "close" });
+    this.#rejectSums();
   }
 
   async #saveKeyUse(): Promise<void> {
@@ -156,6 +169,16 @@ export class WriterClient {
     this.#commitCount += 1;
     this.#eventCount += commit.events;
     this.#lastCommit = commit;
+  }
+
+  #settleSums(id: number, sums: readonly LimitSum[]): void {
+    this.#sums.get(id)?.resolve(sums);
+    this.#sums.delete(id);
+  }
+
+  #rejectSums(): void {
+    for (const { reject } of this.#sums.values()) reject(new Error("the usage writer ended"));
+    this.#sums.clear();
   }
 
   #settle(id: number): void {

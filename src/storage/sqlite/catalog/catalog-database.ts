@@ -8,6 +8,7 @@ import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { createConnection } from "./connection.ts";
 import { createIdentityStore } from "./identity.ts";
+import { createLimitStore } from "./limits.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { bindFormerCredentials } from "./former-credentials.ts";
@@ -76,6 +77,7 @@ export function toCatalogDatabase(
     audit: createAuditStore(connection),
     identity: createIdentityStore(connection, recordAudit),
     catalog: createCatalogStore(connection, recordAudit),
+    limits: createLimitStore(connection, recordAudit),
     close: () => connection.close(),
   };
 }

@@ -6,6 +6,7 @@ import type { RecordAudit } from "./audit.ts";
 import { createPriceWriter } from "./catalog-prices.ts";
 import { toModel, toModelRow, toProvider, toProviderRow } from "./catalog-rows.ts";
 import type { Connection, Orm } from "./connection.ts";
+import { followModelName } from "./limit-models.ts";
 import { models, prices, pricingFeed, providers } from "./schema.ts";
 
 /** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
@@ -109,6 +110,7 @@ function apply(orm: Orm, write: Exclude<CatalogWrite, { readonly kind: "put_pric
       return;
     case "put_model": {
       const row = toModelRow(write.model);
+      followModelName(orm, row);
       orm.insert(models).values(row).onConflictDoUpdate({ target: models.id, set: row }).run();
       return;
     }

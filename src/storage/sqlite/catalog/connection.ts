@@ -34,6 +34,8 @@ export interface Connection {
   write<Result>(step: () => Result, committed?: (result: Result) => void): Promise<Result>;
   /** Differs when another connection has committed in between; own writes do not count. */
   dataVersion(): number;
+  /** How many transactions of its own have committed: with `dataVersion`, whether anything has changed. */
+  writeCount(): number;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ export function createConnection(
 
   let latestVersion: number | null = null;
   let versionOfTurn: number | null = null;
+  let writeCount = 0;
   const endTurn = () => {
     versionOfTurn = null;
   };
@@ -104,6 +107,7 @@ export function createConnection(
       if (held !== null) await held;
       const written = await retryWhileBusy(clock, () => {
         const result = transact(beginImmediate, step);
+        writeCount += 1;
         committed?.(result);
         return result;
       });
@@ -124,6 +128,7 @@ export function createConnection(
       }
       return row.data_version;
     },
+    writeCount: () => writeCount,
     async close() {
       await logSync?.close();
       client.close(true);

@@ -61,6 +61,9 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
   return {
     stats: createStats(ask),
     loadLastUsed: (ids) => ask<"loadLastUsed">({ kind: "loadLastUsed", question: { ids } }),
+    limitLedger: {
+      sumLimits: (limits, nowUs) => ask<"sumLimits">({ kind: "sumLimits", question: { limits, nowUs } }),
+    },
     async settle() {
       const database = findKeeper();
       if (database === null || !existsSync(journalDirectory)) return 0;

@@ -17,6 +17,8 @@ import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
 import { lockDataFolder, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
 import { isDoneWithin } from "#storage/ledger/threads/limited-wait.ts";
 import { joinNext } from "#kernel/join-next.ts";
+import type { LimitLedger } from "#limits/limit-sums.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
 import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
@@ -35,6 +37,9 @@ const CLOSE_WAIT_MS_MAX = 5_000;
 /** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
 const EARLIER_LIVE_MS = 3_000;
 
+/** Marks of one run: more than a server can set in a year, and its product with the number of runs is far below 2^53. */
+const MARKS_MAX = 2 ** 28;
+
 export interface LedgerOptions {
   readonly dataDir: string;
   readonly clock: Clock;
@@ -50,6 +55,7 @@ export interface OpenedLedger {
   readonly ledger: UsageLedger;
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
+  readonly limitLedger: LimitLedger;
   gauges(): LedgerGauges;
   /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
   maintain(): Promise<void>;
@@ -165,6 +171,17 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       await flush();
       await writer.keyUseSaved();
     };
+    let markCount = 0;
+    const sumLimits: LimitLedger["sumLimits"] = (limits, nowUs) => {
+      markCount += 1;
+      // Differs from those that processes before have left in the journal.
+      const mark = run.number * MARKS_MAX + markCount;
+      const sums = writer.sumLimits(mark, { limits, nowUs });
+      journal.lines.append(encodeJournalLine({ kind: "mark", number: mark }));
+      journal.appended();
+      void flush();
+      return sums;
+    };
     const maintain = () => {
       const nowUs = clock.nowUs();
       const days = options.retentionDays;
@@ -218,6 +235,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
         saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
       },
       stats: createStats(report),
+      limitLedger: { sumLimits },
       gauges: () => ({
         ...writer.gauges(),
         journalPendingBytes: journal.pendingBytes,

@@ -5,6 +5,7 @@ import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { WriterCommand, WriterReply } from "#storage/ledger/threads/messages.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
+import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
 import { putBackDatabase } from "#storage/sqlite/ledger/file/put-back.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
@@ -23,6 +24,10 @@ lowerThreadPriority();
 type Job = { readonly id: number; readonly step: (writer: UsageWriter) => boolean };
 
 const jobs: Job[] = [];
+/** By the mark that they wait for. */
+const questions = new Map<number, Extract<WriterCommand, { kind: "sumLimits" }>>();
+/** Answers that leave with the commit of what they count. */
+const summed: { readonly mark: number; readonly answer: Extract<WriterReply, { kind: "summed" }> }[] = [];
 let start: Extract<WriterCommand, { kind: "start" }> | null = null;
 let database: Database | null = null;
 let writer: UsageWriter | null = null;
@@ -50,6 +55,9 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
       break;
     case "saveKeyUse":
       jobs.push({ id: command.id, step: (to) => (to.saveKeyUse(command.uses), false) });
+      break;
+    case "sumLimits":
+      questions.set(command.mark, command);
       break;
     case "putBack":
       jobs.push({ id: command.id, step: putBack });
@@ -80,6 +88,7 @@ function run(): void {
     isFailing = false;
     if (hasMore) schedule(0);
   } catch (cause) {
+    summed.length = 0;
     if (cause instanceof SupersededError) {
       standDown();
       return;
@@ -145,13 +154,28 @@ function open(): UsageWriter | null {
       isLive: (segment) => segment < firstSegment && performance.now() < liveUntilMs,
       onDamage: ({ lines, tornBytes }) =>
         report("warn", "usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
-      onCommit: (commit) => reply({ kind: "committed", commit }),
+      onMark: sumAtMark,
+      onCommit(commit) {
+        reply({ kind: "committed", commit });
+        for (const { mark, answer } of summed.splice(0)) {
+          questions.delete(mark);
+          reply(answer);
+        }
+      },
     });
   } catch (cause) {
     database.close();
     database = null;
     throw cause;
   }
+}
+
+/** A mark of a process before has no question. Asked again when its transaction was rolled back. */
+function sumAtMark(mark: number): void {
+  const command = questions.get(mark);
+  if (command === undefined || database === null) return;
+  const sums = sumLimits(database, command.question);
+  summed.push({ mark, answer: { kind: "summed", id: command.id, sums } });
 }
 
 /** A step of a job: the file of the database has lost its name. */

@@ -45,6 +45,7 @@ export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
           toSecret(token.label, token.token_suffix, token.principal),
         ]),
       ),
+      limit: new Map(),
       pricing_feed: new Map(toVersions(pricing.data).map((version) => [version, toNamed(version)])),
     };
     return (kind, ref) => known[kind].get(ref) ?? null;

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { ensureCarriedTotals } from "./carried-totals.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
@@ -23,6 +24,7 @@ export function prepareUsageDatabase(path: string): JournalPosition {
     return withSetupErrors(path, () => {
       createSchema(database, path);
       database.run(SERVER_RUN_SQL);
+      ensureCarriedTotals(database);
       return readPosition(database);
     });
   } finally {

@@ -1,4 +1,5 @@
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
+import { CARRIED_SQL } from "./carried-totals.ts";
 
 /** "LPUH": tells usage.db from any other SQLite file. */
 export const APPLICATION_ID = 0x4c505548;
@@ -53,6 +54,7 @@ INSERT INTO server_run VALUES (1, 0, '') ON CONFLICT DO NOTHING;
  * `sealed_hour` holds the sums of an hour's rows by combination and outcome (`encodeCells`), for hours of sealed days whose
  * rows are all there. It is made from rows and goes with them: an hour that has none is read row by row. `sealed_month`
  * holds those of the sealed days of a month, made from `month_total`.
+ * `carried_total` holds what ended on another day than it arrived: limits count by the end.
  * `server_run` says which server may write (`server-run.ts`).
  * day = days, hour = hours, month = months since 1970-01-01 UTC.
  */
@@ -187,6 +189,7 @@ CREATE TABLE sealed_month (
   cells BLOB NOT NULL
 ) STRICT;
 
+${CARRIED_SQL}
 CREATE TABLE key_use (
   key_id TEXT PRIMARY KEY,
   last_used_us INTEGER NOT NULL

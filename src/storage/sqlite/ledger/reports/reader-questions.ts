@@ -1,11 +1,13 @@
 import type { Database } from "bun:sqlite";
 import type { AnswerOf, Asked, QuestionKind, QuestionOf } from "#storage/ledger/threads/messages.ts";
+import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
 import { loadLastUsed } from "./key-use.ts";
 import { readMissingPrices } from "./missing-prices.ts";
 import { listRequests } from "./request-log.ts";
 import { readGroupedSeries } from "./series-groups.ts";
+import { readTransaction } from "./read-transaction.ts";
 import { readSeries } from "./series.ts";
 import { readSummary } from "./summary.ts";
 
@@ -23,6 +25,7 @@ const ANSWERS: Answers = {
   readFacets,
   readErrors,
   readMissingPrices: (database, question) => readMissingPrices(database, question),
+  sumLimits: (database, question) => readTransaction(database, () => sumLimits(database, question)),
 };
 
 /** Throws ProxyError for a refusal; anything else that it throws is a bug, or the file's. */

@@ -4,6 +4,7 @@ import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-line.ts";
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
+import { CarriedTotals } from "./carried-totals.ts";
 import type { DimensionLimits } from "./dimensions.ts";
 import { EventRows } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
@@ -25,6 +26,8 @@ export interface WriterOptions {
   readonly journalDirectory: string;
   /** Called for lines that were skipped; with counts only, never with what they held. */
   readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
+  /** Called within the transaction that holds all that had ended before a mark, and nothing else. */
+  readonly onMark?: (mark: number) => void;
   /** Called after each batch. */
   readonly onCommit?: (commit: Commit) => void;
   readonly readBytesMax?: number;
@@ -49,6 +52,7 @@ export class UsageWriter {
   readonly #decoder = new JournalDecoder();
   readonly #interning: Interning;
   readonly #totals: Totals;
+  readonly #carried: CarriedTotals;
   readonly #open: OpenRequests;
   readonly #rows: EventRows;
   readonly #hours: SealedHours;
@@ -69,6 +73,7 @@ export class UsageWriter {
     this.#reader = new SegmentReader(options.journalDirectory, options.readBytesMax);
     this.#interning = new Interning(database);
     this.#totals = new Totals(database, options.dimensionLimits);
+    this.#carried = new CarriedTotals(database);
     this.#open = new OpenRequests(database);
     this.#rows = new EventRows(database);
     this.#hours = new SealedHours(database);
@@ -162,6 +167,9 @@ export class UsageWriter {
     if (entry.kind === "run") {
       // A new process began: what is open was cut off with the one before.
       for (const begun of this.#open.takeAll()) this.#add(begun, CUT_OFF, CUT_OFF_MANNER);
+    } else if (entry.kind === "mark") {
+      this.#totals.store(this.#maintenance.sealedBeforeDay);
+      this.#options.onMark?.(entry.number);
     } else if (entry.kind === "begin") {
       this.#open.begin(entry.sequence, entry.begun);
     } else if (entry.kind === "end") {
@@ -192,7 +200,9 @@ export class UsageWriter {
       this.#hours.dropHourOf(id);
       this.#months.dropMonthOf(toDay(id));
     }
-    this.#totals.add({ id, combination, result, cost, ending, amounts });
+    const event = { id, combination, result, cost, ending, amounts };
+    this.#totals.add(event);
+    this.#carried.add(event);
     this.#eventCount += 1;
   }
 

@@ -1,0 +1,173 @@
+import { Elysia } from "elysia";
+import { type Guard, toActor } from "#http/door/guard.ts";
+import { PAGE_QUERY, pageView } from "#http/door/paging.ts";
+import { json, type QueryParam, route } from "#http/door/route.ts";
+import { ALICE, ID, INSTANT, PAGE } from "#http/schemas/examples.ts";
+import {
+  LimitCreateRequest,
+  LimitPatchRequest,
+  LimitUse,
+  LimitView,
+  OwnLimitView,
+} from "#http/schemas/limits.ts";
+import { Deleted, listOf, pageOf } from "#http/schemas/shared.ts";
+import { Type } from "@sinclair/typebox";
+import type { OwnedSecrets } from "#identity/owned-secret.ts";
+import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
+import type { LimitAdmin } from "#limits/limit-admin.ts";
+import { toLimitUseView, toLimitView, toOwnLimitView } from "#views/limits.ts";
+
+export interface LimitRoutesDeps {
+  readonly limits: LimitAdmin;
+  readonly keys: Pick<OwnedSecrets, "list">;
+  readonly relayTokens: Pick<OwnedSecrets, "list">;
+}
+
+const DRAFT = {
+  name: "alice: month",
+  subject: { principal: ALICE.name },
+  measure: "cost",
+  amount: 50,
+  window: "month",
+};
+const OWN = {
+  id: ID.limit,
+  ...DRAFT,
+  action: "refuse",
+  unpriced: "allow",
+  enabled: true,
+  used: 12.5,
+  left: 37.5,
+  unpriced_requests: 0,
+  window_start: "2026-03-01T00:00:00.000000Z",
+  resets_at: "2026-04-01T00:00:00.000000Z",
+};
+const LIMIT = { ...OWN, refused: 3, last_refused_at: INSTANT };
+const USE = { used: 12.5, left: 37.5, unpriced_requests: 0 };
+
+const SUBJECT_QUERY: QueryParam = {
+  name: "subject",
+  schema: Type.String(),
+  description: "A principal's name, the id of a key or a relay token, a tag, or `everybody`.",
+  example: ALICE.name,
+};
+
+/** Everything that a caller owns fits one page: as many as there may be. */
+const ALL_OWN = { limit: PAGE_LIMIT_MAX, offset: 0 };
+
+/** Limits on use (`docs/spec/limits.md`). */
+export function limitRoutes(guard: Guard, { limits, keys, relayTokens }: LimitRoutesDeps) {
+  return new Elysia({ tags: ["Limits"] })
+    .use(guard)
+    .get(
+      "/my/limits",
+      async ({ caller }) => {
+        const principalId = caller.principal.id;
+        const [ownKeys, ownTokens] = await Promise.all([
+          keys.list({ principalId }, ALL_OWN),
+          relayTokens.list({ principalId }, ALL_OWN),
+        ]);
+        const own = await limits.listOwn({
+          principalId,
+          keyIds: ownKeys.rows.map(({ id }) => id),
+          relayTokenIds: ownTokens.rows.map(({ id }) => id),
+        });
+        return { limits: own.map(toOwnLimitView) };
+      },
+      route({
+        access: "caller",
+        summary: "The limits that hold for the caller, and what is left",
+        answer: json(200, listOf("limits", OwnLimitView), { limits: [OWN] }),
+      }),
+    )
+    .get(
+      "/admin/v1/limits",
+      async ({ query }) => {
+        const page = parsePage(query);
+        const { rows, total } = await limits.list(query["subject"] || null, page);
+        return { limits: rows.map(toLimitView), ...pageView(page, total) };
+      },
+      route({
+        access: "admin",
+        summary: "The limits, and what was used of them",
+        query: [SUBJECT_QUERY, ...PAGE_QUERY],
+        answer: json(200, pageOf("limits", LimitView), { limits: [LIMIT], ...PAGE }),
+      }),
+    )
+    .post(
+      "/admin/v1/limits",
+      async ({ body, caller, status }) =>
+        status(201, toLimitView(await limits.create(body, toActor(caller)))),
+      route({
+        access: "admin",
+        summary: "Make a limit",
+        description: "Holds from the next request on, and counts what its window already holds.",
+        body: LimitCreateRequest,
+        example: DRAFT,
+        answer: json(201, LimitView, LIMIT),
+        errors: [
+          "invalid_name",
+          "limit_exists",
+          "too_many_limits",
+          "principal_not_found",
+          "key_not_found",
+          "relay_token_not_found",
+        ],
+      }),
+    )
+    .get(
+      "/admin/v1/limits/:id",
+      async ({ params }) => toLimitView(await limits.get(params.id)),
+      route({
+        access: "admin",
+        summary: "One limit, and what was used of it",
+        params: { id: ID.limit },
+        answer: json(200, LimitView, LIMIT),
+        errors: ["limit_not_found"],
+      }),
+    )
+    .get(
+      "/admin/v1/limits/:id/usage",
+      async ({ params, query }) => {
+        const page = parsePage(query);
+        const { limit, rows, total } = await limits.listUses(params.id, page);
+        return { usage: rows.map((use) => toLimitUseView(limit, use)), ...pageView(page, total) };
+      },
+      route({
+        access: "admin",
+        summary: "What was used of a limit, by each that it holds for",
+        params: { id: ID.limit },
+        query: PAGE_QUERY,
+        answer: json(200, pageOf("usage", LimitUse), { usage: [USE], ...PAGE }),
+        errors: ["limit_not_found"],
+      }),
+    )
+    .patch(
+      "/admin/v1/limits/:id",
+      async ({ params, body, caller }) => toLimitView(await limits.update(params.id, body, toActor(caller))),
+      route({
+        access: "admin",
+        summary: "Change a limit",
+        description: "Subject and measure are what a limit is: make another instead.",
+        params: { id: ID.limit },
+        body: LimitPatchRequest,
+        example: { amount: 80 },
+        answer: json(200, LimitView, { ...LIMIT, amount: 80, left: 67.5 }),
+        errors: ["invalid_name", "limit_exists", "limit_not_found"],
+      }),
+    )
+    .delete(
+      "/admin/v1/limits/:id",
+      async ({ params, caller }) => {
+        await limits.delete(params.id, toActor(caller));
+        return { deleted: params.id };
+      },
+      route({
+        access: "admin",
+        summary: "Delete a limit",
+        params: { id: ID.limit },
+        answer: json(200, Deleted, { deleted: ID.limit }),
+        errors: ["limit_not_found"],
+      }),
+    );
+}

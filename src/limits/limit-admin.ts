@@ -1,0 +1,156 @@
+import { type Actor, toAuditEntry } from "#audit/event.ts";
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
+import type { Page, Paged } from "#kernel/page.ts";
+import type { LimitRefusals, LimitUse } from "./limit-book.ts";
+import { type LimitDraft, type LimitPatch, parseLimitDraft, parseLimitPatch } from "./limit-draft.ts";
+import type { Limits } from "./limit-gate.ts";
+import type { Limit } from "./limit.ts";
+import type { LimitStore } from "./store.ts";
+
+/** A limit with what was used of it. */
+export interface LimitState {
+  readonly limit: Limit;
+  readonly nowUs: InstantUs;
+  /** The value of `each` that is closest to the amount; the only one without `each`. */
+  readonly used: Pick<LimitUse, "amount" | "unpriced">;
+  /** Empty without `each`, else the most used first. */
+  readonly top: readonly LimitUse[];
+  readonly refusals: LimitRefusals;
+}
+
+/** Whose limits are asked for. */
+export interface LimitOwner {
+  readonly principalId: string;
+  readonly keyIds: readonly string[];
+  readonly relayTokenIds: readonly string[];
+}
+
+export interface LimitAdmin {
+  /** The oldest first. `subject`: a principal's name, the id of a key or relay token, a tag, or `everybody`; null for all. */
+  list(subject: string | null, page: Page): Promise<Paged<LimitState>>;
+  /** Throws `limit_not_found`. */
+  get(id: string): Promise<LimitState>;
+  /** What was used, the most used first: a row for each value of `each`. Throws `limit_not_found`. */
+  listUses(id: string, page: Page): Promise<Paged<LimitUse> & { readonly limit: Limit }>;
+  /** Holds from the next request on. Throws as `parseLimitDraft` and `LimitStore.create`. */
+  create(draft: LimitDraft, actor: Actor): Promise<LimitState>;
+  /** Throws as `parseLimitPatch` and `LimitStore.update`. */
+  update(id: string, patch: LimitPatch, actor: Actor): Promise<LimitState>;
+  /** Throws `limit_not_found`. */
+  delete(id: string, actor: Actor): Promise<void>;
+  /** Those that hold for its requests whatever they are tagged with, with what it has used itself where they tell callers apart. */
+  listOwn(owner: LimitOwner): Promise<readonly LimitState[]>;
+}
+
+export interface LimitAdminDeps {
+  readonly store: LimitStore;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** Values of `each` that a limit itself tells of; all of them are a list of its own. */
+const TOP_MAX = 10;
+
+export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps): LimitAdmin {
+  const listAll = async (): Promise<readonly Limit[]> => {
+    await limits.follow();
+    return (await store.snapshot()).limits;
+  };
+  const toState = (limit: Limit, uses: readonly LimitUse[]): LimitState => ({
+    limit,
+    nowUs: clock.nowUs(),
+    used: uses[0] ?? { amount: 0n, unpriced: 0 },
+    top: limit.each === null ? [] : uses.slice(0, TOP_MAX),
+    refusals: limits.book.refusalsOf(limit.id),
+  });
+  const readState = (limit: Limit) => toState(limit, limits.book.listUses(limit.id, clock.nowUs()));
+  const getLimit = async (id: string): Promise<Limit> => {
+    const found = (await listAll()).find((limit) => limit.id === id);
+    if (found === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
+    return found;
+  };
+  const toEntry = (actor: Actor, action: "limit.create" | "limit.update" | "limit.delete", id: string) =>
+    toAuditEntry(actor, { action, targetKind: "limit", targetRef: id });
+
+  return {
+    async list(subject, page) {
+      const chosen = (await listAll()).filter((limit) => subject === null || isOf(limit, subject));
+      const rows = chosen.slice(page.offset, page.offset + page.limit).map(readState);
+      return { rows, total: chosen.length };
+    },
+    get: async (id) => readState(await getLimit(id)),
+    async listUses(id, page) {
+      const limit = await getLimit(id);
+      const uses = limits.book.listUses(id, clock.nowUs());
+      return { limit, rows: uses.slice(page.offset, page.offset + page.limit), total: uses.length };
+    },
+    async create(draft, actor) {
+      const id = ids.uuid();
+      const limit = { ...parseLimitDraft(draft), id, createdAtUs: clock.nowUs() };
+      const made = await store.create(limit, toEntry(actor, "limit.create", id));
+      await limits.follow();
+      return readState(made);
+    },
+    async update(id, patch, actor) {
+      const change = parseLimitPatch(await getLimit(id), patch);
+      const changed = await store.update(id, change, toEntry(actor, "limit.update", id));
+      await limits.follow();
+      return readState(changed);
+    },
+    async delete(id, actor) {
+      await store.delete(id, toEntry(actor, "limit.delete", id));
+      await limits.follow();
+    },
+    async listOwn(owner) {
+      const nowUs = clock.nowUs();
+      return (await listAll()).flatMap((limit) => {
+        if (!limit.enabled || !holdsFor(limit, owner)) return [];
+        const values = toOwnValues(limit, owner);
+        if (values === null) return [{ ...readState(limit), top: [] }];
+        const uses = values.map((value) => limits.book.findUse(limit.id, value, nowUs));
+        uses.sort((one, other) => (one.amount < other.amount ? 1 : one.amount > other.amount ? -1 : 0));
+        const state = toState(limit, uses);
+        return [limit.each?.kind === "key" ? state : { ...state, top: [] }];
+      });
+    },
+  };
+}
+
+function isOf({ subject }: Limit, text: string): boolean {
+  switch (subject.kind) {
+    case "principal":
+      return text === subject.name;
+    case "tag":
+      return text === subject.pair;
+    case "everybody":
+      return text === "everybody";
+    default:
+      return text === subject.id;
+  }
+}
+
+/** A limit of a tag holds for requests, not for callers: it would tell of others. */
+function holdsFor({ subject, each }: Limit, { principalId, keyIds, relayTokenIds }: LimitOwner): boolean {
+  if (each?.kind === "tag") return false;
+  switch (subject.kind) {
+    case "everybody":
+      return true;
+    case "principal":
+      return subject.id === principalId;
+    case "key":
+      return keyIds.includes(subject.id);
+    case "relay_token":
+      return relayTokenIds.includes(subject.id);
+    default:
+      return false;
+  }
+}
+
+/** Null: all that it holds for share one amount. */
+function toOwnValues({ each }: Limit, { principalId, keyIds }: LimitOwner): readonly string[] | null {
+  if (each === null) return null;
+  return each.kind === "key" ? keyIds : [principalId];
+}

@@ -1,0 +1,144 @@
+import type { Database } from "bun:sqlite";
+import { DAY_US, type InstantUs } from "#kernel/clock.ts";
+import { LimitIndex } from "#limits/limit-index.ts";
+import type { LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
+import { isSliding, toStepUs, toWindowStart } from "#limits/limit-window.ts";
+import type { Limit, LimitedRequest, LimitWindow } from "#limits/limit.ts";
+import { joinCost } from "#storage/ledger/rows/sums.ts";
+import { type CountedRow, readCalendarRows, readSlidingRows } from "./counted-rows.ts";
+
+/** What a limit, or a value of its `each`, holds. */
+interface Held {
+  readonly limit: Limit;
+  readonly value: string;
+  readonly label: string;
+  readonly parts: Map<InstantUs, { amount: bigint; unpriced: number }>;
+}
+
+/**
+ * Adds up usage for limits: of calendar windows by totals, of sliding ones by the rows of the last hour. It sees one state
+ * of the file only within a transaction. See `LimitLedger.sumLimits`.
+ */
+export function sumLimits(
+  database: Database,
+  { limits, nowUs }: { readonly limits: readonly Limit[]; readonly nowUs: InstantUs },
+): readonly LimitSum[] {
+  const requests = new Combinations(database);
+  const sums: LimitSum[] = [];
+  for (const [window, alike] of Map.groupBy(limits, (limit) => limit.window)) {
+    if (window !== null) sums.push(...sumWindow(database, { limits: alike, window, nowUs, requests }));
+  }
+  return sums;
+}
+
+function sumWindow(
+  database: Database,
+  {
+    limits,
+    window,
+    nowUs,
+    requests,
+  }: {
+    readonly limits: readonly Limit[];
+    readonly window: LimitWindow;
+    readonly nowUs: InstantUs;
+    readonly requests: Combinations;
+  },
+): readonly LimitSum[] {
+  const held = new Map<Limit, Map<string, Held>>();
+  const fromUs = toWindowStart(window, nowUs);
+  const add = (index: LimitIndex<{ readonly limit: Limit }>, rows: Iterable<CountedRow>) => {
+    for (const row of rows) {
+      const request = requests.get(row.combination);
+      if (request === null) continue;
+      index.visit(request, ({ limit }, value) => {
+        const label = limit.each?.kind === "principal" ? request.principalName : value;
+        addTo(getHeld(held, limit, { value, label }), row);
+      });
+    }
+  };
+  const toIndex = (chosen: readonly Limit[]) => new LimitIndex(chosen.map((limit) => ({ limit })));
+  if (isSliding(window)) {
+    const stepUs = toStepUs(window);
+    const byBegin = limits.filter(({ measure }) => measure === "requests");
+    const byEnd = limits.filter(({ measure }) => measure !== "requests");
+    if (byBegin.length > 0) add(toIndex(byBegin), readSlidingRows(database, { fromUs, stepUs, by: "begin" }));
+    if (byEnd.length > 0) add(toIndex(byEnd), readSlidingRows(database, { fromUs, stepUs, by: "end" }));
+  } else {
+    add(toIndex(limits), readCalendarRows(database, window, fromUs / DAY_US));
+  }
+  return [...held.values()].flatMap((byValue) => [...byValue.values()].map(toSum));
+}
+
+function toSum({ limit, value, label, parts }: Held): LimitSum {
+  const list: LimitSumPart[] = [];
+  for (const [startUs, { amount, unpriced }] of parts) list.push({ startUs, amount, unpriced });
+  return { limitId: limit.id, value, label, parts: list.sort((one, other) => one.startUs - other.startUs) };
+}
+
+function getHeld(
+  held: Map<Limit, Map<string, Held>>,
+  limit: Limit,
+  { value, label }: { readonly value: string; readonly label: string },
+): Held {
+  let byValue = held.get(limit);
+  if (byValue === undefined) held.set(limit, (byValue = new Map<string, Held>()));
+  let known = byValue.get(value);
+  if (known === undefined) byValue.set(value, (known = { limit, value, label, parts: new Map() }));
+  return known;
+}
+
+function addTo({ limit, parts }: Held, row: CountedRow): void {
+  const amount = toAmount(limit, row);
+  const part = parts.get(row.startUs);
+  if (part === undefined) {
+    parts.set(row.startUs, { amount, unpriced: row.unpriced });
+    return;
+  }
+  part.amount += amount;
+  part.unpriced += row.unpriced;
+}
+
+function toAmount({ measure }: Limit, { requests, costHi, costLo, tokens }: CountedRow): bigint {
+  if (measure === "cost") return joinCost(costHi, costLo);
+  return BigInt(measure === "tokens" ? Math.round(tokens) : requests);
+}
+
+interface CombinationRow {
+  readonly principalId: string;
+  readonly principalName: string;
+  readonly keyId: string | null;
+  readonly relayTokenId: string | null;
+  readonly model: string | null;
+  readonly tags: string;
+}
+
+type NamedRequest = LimitedRequest & { readonly principalName: string };
+
+/** Who asked for what, by the combination's id; each is read once. */
+class Combinations {
+  readonly #find;
+  readonly #known = new Map<number, NamedRequest | null>();
+
+  constructor(database: Database) {
+    this.#find = database.query<CombinationRow, [number]>(
+      `SELECT principal_id AS principalId, principal_name AS principalName, key_id AS keyId, relay_token_id AS relayTokenId,
+         model, tags FROM combination WHERE id = ?`,
+    );
+  }
+
+  get(id: number): NamedRequest | null {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const row = this.#find.get(id);
+    const request = row === null ? null : { ...row, tags: toTags(row.tags) };
+    this.#known.set(id, request);
+    return request;
+  }
+}
+
+function toTags(json: string): readonly string[] {
+  if (json === "[]") return [];
+  const tags: unknown = JSON.parse(json);
+  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+}

@@ -1,0 +1,85 @@
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { picoToNumber } from "#kernel/units.ts";
+import type { LimitState } from "#limits/limit-admin.ts";
+import type { LimitUse } from "#limits/limit-book.ts";
+import { toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
+import type { Limit, LimitMeasure } from "#limits/limit.ts";
+
+/** Limits → wire JSON (`docs/spec/limits.md`). */
+
+export function toLimitView(state: LimitState) {
+  const { limit, top, refusals } = state;
+  return {
+    ...toOwnLimitView(state),
+    refused: refusals.count,
+    last_refused_at: formatOrNull(refusals.lastAtUs),
+    ...(limit.each !== null && { top: top.map((use) => toLimitUseView(limit, use)) }),
+  };
+}
+
+/** What a caller sees of a limit that holds for it. */
+export function toOwnLimitView({ limit, nowUs, used, top }: LimitState) {
+  const { id, name, measure, window, action, unpriced, enabled, each } = limit;
+  const startUs = window === null || window === "total" ? null : toWindowStart(window, nowUs);
+  return {
+    id,
+    name,
+    subject: toSubjectView(limit),
+    ...(each !== null && { each: each.kind === "tag" ? `tag:${each.key}` : each.kind }),
+    measure,
+    amount: toNumber(measure, limit.amount),
+    ...(window !== null && { window }),
+    action,
+    ...(measure === "cost" && { unpriced }),
+    enabled,
+    ...toFigures(limit, used),
+    window_start: formatOrNull(startUs),
+    resets_at: formatOrNull(window === null ? null : toWindowEnd(window, nowUs)),
+    ...(top.length > 0 && { top: top.map((use) => toLimitUseView(limit, use)) }),
+  };
+}
+
+/** What one value of `each` has used; without `each`, what all have. */
+export function toLimitUseView(limit: Limit, use: LimitUse) {
+  const { each } = limit;
+  return {
+    ...(each !== null && { [each.kind]: use.label }),
+    ...toFigures(limit, use),
+  };
+}
+
+function toFigures({ measure, amount }: Limit, used: Pick<LimitUse, "amount" | "unpriced">) {
+  const left = amount > used.amount ? amount - used.amount : 0n;
+  return {
+    used: toNumber(measure, used.amount),
+    left: toNumber(measure, left),
+    unpriced_requests: used.unpriced,
+  };
+}
+
+function toSubjectView({ subject, model }: Limit) {
+  return { ...toWho(subject), ...(model !== null && { model }) };
+}
+
+function toWho(subject: Limit["subject"]) {
+  switch (subject.kind) {
+    case "principal":
+      return { principal: subject.name };
+    case "key":
+      return { key: subject.id };
+    case "relay_token":
+      return { relay_token: subject.id };
+    case "tag":
+      return { tag: subject.pair };
+    default:
+      return {};
+  }
+}
+
+function toNumber(measure: LimitMeasure, amount: bigint): number {
+  return measure === "cost" ? picoToNumber(amount) : Number(amount);
+}
+
+function formatOrNull(instantUs: InstantUs | null): string | null {
+  return instantUs === null ? null : formatInstant(instantUs);
+}
