@@ -173,7 +173,7 @@ export async function openServices(
       identity: storage.identity,
       audit: storage.audit,
       stats: storage.stats,
-      metrics: { usage: usageMetrics, exchange, ledger: () => storage.ledgerGauges(), loopLag },
+      metrics: { usage: usageMetrics, limits, exchange, ledger: () => storage.ledgerGauges(), loopLag },
     },
   };
 }

@@ -24,6 +24,7 @@ function startPage(lookMs: number) {
   const text = createMetricsText(
     {
       usage,
+      limits: { refusals: () => [] },
       exchange: { activeCount: () => 0, activeStreamCount: () => openStreams, waitingCount: () => 0 },
       ledger: () => ({
         filesLost: 0,

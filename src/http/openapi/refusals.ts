@@ -81,6 +81,7 @@ function toRefusalName({ codes, relaysOthers }: RefusalGroup): string {
 }
 
 const OF_ERRORS = ["x-proxy-error-source", "x-proxy-request-id"] as const;
+const OF_LIMITS = ["retry-after", "x-proxy-limit", "x-should-retry"] as const;
 const HEADERS_OF_STATUS: ReadonlyMap<number, readonly AnswerHeader[]> = new Map([
   [401, ["www-authenticate"]],
   [429, ["retry-after"]],
@@ -93,9 +94,11 @@ function toRefusal({ status, codes, relaysOthers }: RefusalGroup): Json {
   const sentences = codes.map((each) => `\`${each}\`: ${ERROR_CONDITIONS[each]}`);
   return {
     description: [...sentences, ...(relaysOthers ? ["Or the upstream's own error."] : [])].join("\n\n"),
-    headers: toHeaderReferences(
-      relaysOthers ? OF_ERRORS : [...OF_ERRORS, ...(HEADERS_OF_STATUS.get(status) ?? [])],
-    ),
+    headers: toHeaderReferences([
+      ...OF_ERRORS,
+      ...(relaysOthers ? [] : (HEADERS_OF_STATUS.get(status) ?? [])),
+      ...(codes.includes("limit_exceeded") ? OF_LIMITS : []),
+    ]),
     content: {
       "application/json": {
         schema: relaysOthers ? { anyOf: [own, { description: "The upstream's own." }] } : own,

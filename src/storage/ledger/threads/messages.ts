@@ -7,6 +7,9 @@ import type { Limit } from "#limits/limit.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
+/** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
+export const MARKS_MAX = 2 ** 28;
+
 /** What goes to the writer Worker. Each `id` is answered once, in the end, whatever happens in between. */
 export type WriterCommand =
   | ({ readonly kind: "start" } & WriterStart)

@@ -20,7 +20,12 @@ import { joinNext } from "#kernel/join-next.ts";
 import type { LimitLedger } from "#limits/limit-sums.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { Journal } from "#storage/ledger/journal/journal.ts";
-import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
+import {
+  type AnswerOf,
+  type AskedAs,
+  MARKS_MAX,
+  type QuestionKind,
+} from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
 import { ensureJournalFolder, measureSegments, removeUnfinished } from "#storage/ledger/journal/segments.ts";
 import { createStats } from "#storage/ledger/threads/stats.ts";
@@ -36,9 +41,6 @@ const READ_FLUSH_WAIT_MS_MAX = 500;
 const CLOSE_WAIT_MS_MAX = 5_000;
 /** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
 const EARLIER_LIVE_MS = 3_000;
-
-/** Marks of one run: more than a server can set in a year, and its product with the number of runs is far below 2^53. */
-const MARKS_MAX = 2 ** 28;
 
 export interface LedgerOptions {
   readonly dataDir: string;

@@ -3,7 +3,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { describeCause } from "#kernel/log.ts";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
-import type { WriterCommand, WriterReply } from "#storage/ledger/threads/messages.ts";
+import { MARKS_MAX, type WriterCommand, type WriterReply } from "#storage/ledger/threads/messages.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
 import { putBackDatabase } from "#storage/sqlite/ledger/file/put-back.ts";
@@ -13,6 +13,10 @@ import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 const RETRY_INTERVAL_MS = 100;
 /** A cause that stays is reported at most this often. */
 const REPORT_INTERVAL_MS = 30_000;
+
+/** A message takes a fraction of a millisecond; one that was meant for a Worker before never comes. */
+const EARLY_MARK_WAIT_MS_MAX = 1_000;
+const EARLY_MARK_RETRY_MS = 1;
 
 /** How soon a server that is superseded knows, also while it has nothing to write. */
 const RUN_CHECK_INTERVAL_MS = 500;
@@ -36,6 +40,7 @@ let liveUntilMs = 0;
 let reportedMs = Number.NEGATIVE_INFINITY;
 let isFailing = false;
 let isSuperseded = false;
+let early: { readonly mark: number; readonly sinceMs: number } | null = null;
 let runTimer: ReturnType<typeof setInterval> | null = null;
 
 self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
@@ -89,6 +94,10 @@ function run(): void {
     if (hasMore) schedule(0);
   } catch (cause) {
     summed.length = 0;
+    if (cause instanceof EarlyMarkError) {
+      schedule(EARLY_MARK_RETRY_MS);
+      return;
+    }
     if (cause instanceof SupersededError) {
       standDown();
       return;
@@ -170,10 +179,19 @@ function open(): UsageWriter | null {
   }
 }
 
-/** A mark of a process before has no question. Asked again when its transaction was rolled back. */
+/** A mark was read before the message that says what it is for, which is on its way. */
+class EarlyMarkError extends Error {}
+
+/** Asked again when its transaction was rolled back. A mark of a process before, or of a Worker before, has no question. */
 function sumAtMark(mark: number): void {
+  if (database === null || start === null) return;
   const command = questions.get(mark);
-  if (command === undefined || database === null) return;
+  if (command === undefined) {
+    if (early?.mark !== mark) early = { mark, sinceMs: performance.now() };
+    if (mark > start.serverRun * MARKS_MAX && performance.now() - early.sinceMs < EARLY_MARK_WAIT_MS_MAX)
+      throw new EarlyMarkError();
+    return;
+  }
   const sums = sumLimits(database, command.question);
   summed.push({ mark, answer: { kind: "summed", id: command.id, sums } });
 }
