@@ -140,7 +140,9 @@ describe("remembered keys", () => {
     const { identity } = await engine.open();
     await identity.createPrincipal(principal("ann"), null);
     const raw = engine.openRaw();
-    const insert = raw.prepare("INSERT INTO api_keys VALUES (?, 'principal-ann', ?, 'abcd', '', 0)");
+    const insert = raw.prepare(
+      "INSERT INTO api_keys (id, principal_id, hash, suffix, label, created_at_us) VALUES (?, 'principal-ann', ?, 'abcd', '', 0)",
+    );
     raw.transaction(() => {
       for (let index = 0; index <= REMEMBERED_SECRETS_MAX; index += 1)
         insert.run(`key-${index}`, `hash-${index}`);
