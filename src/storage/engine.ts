@@ -11,6 +11,7 @@ import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import type { JournalPosition } from "./ledger/journal/segments.ts";
+import type { LedgerCheck, LedgerCheckOptions } from "./ledger-check.ts";
 
 /**
  * The door to what keeps an installation's data, and the only part of an engine that `boot` knows. It picks one in
@@ -153,39 +154,6 @@ export interface LedgerReader {
    */
   settle(): Promise<number>;
   close(): Promise<void>;
-}
-
-export interface LedgerCheckOptions extends Pick<DataPlace, "dataDir"> {
-  /** The share of the days that is checked, from 0 to 1. */
-  readonly onShare: (share: number) => void;
-  readonly signal: AbortSignal;
-}
-
-export interface LedgerCheck {
-  /** Rows of the log that were added up. */
-  readonly events: number;
-  /** Rows of the days before it are removed, at least in part: their totals are compared with one another only. */
-  readonly rowsFromUs: InstantUs;
-  readonly journal: {
-    /** Requests that the journal still tells of and that are committed: each was looked for among the events. */
-    readonly checkedEnds: number;
-    /** Those that are not committed yet. */
-    readonly waitingEnds: number;
-    readonly waitingBytes: number;
-  };
-  /** Empty when all is well. */
-  readonly findings: readonly LedgerFinding[];
-}
-
-/** Something that does not add up. */
-export interface LedgerFinding {
-  readonly where: string;
-  readonly what: string;
-  /** How many requests it should tell of, and does. */
-  readonly expected: number;
-  readonly stored: number;
-  /** How many rows, lines or requests are wrong. */
-  readonly rows: number;
 }
 
 /** `none`: there is no such database, or nothing is in it. `older`: the next start brings its schema up to date. */

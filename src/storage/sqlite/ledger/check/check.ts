@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
-import type { LedgerCheck, LedgerCheckOptions, LedgerFinding } from "#storage/engine.ts";
+import type { LedgerCheck, LedgerCheckOptions, LedgerFinding } from "#storage/ledger-check.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findSegments } from "#storage/ledger/journal/segments.ts";
 import { openSqliteReader, withSetupErrors } from "#storage/sqlite/file/open.ts";

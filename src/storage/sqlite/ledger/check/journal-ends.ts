@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { LedgerFinding } from "#storage/engine.ts";
+import type { LedgerFinding } from "#storage/ledger-check.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { findSegments, type JournalPosition, measureSegments } from "#storage/ledger/journal/segments.ts";
 import { splitCost } from "#storage/ledger/rows/sums.ts";
