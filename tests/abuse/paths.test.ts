@@ -1,30 +1,21 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { checkRefusal, type Answer } from "../invariants/answers.ts";
-import { createChance, type Chance } from "../support/chance.ts";
+import type { Chance } from "../support/chance.ts";
 import { callApi, provide } from "../support/installation.ts";
-import { readNumber, scale } from "../support/scale.ts";
-import { forEach, SETUP_MS_MAX, startAbuseSite, type AbuseSite } from "./abuse-site.ts";
-import { Lane } from "./lane.ts";
+import type { Lane } from "./lane.ts";
+import { forEachLane, noteWrong, tryMany } from "./many.ts";
 
 /** Addresses of every kind, sent by a stranger and by a member to the executable. LOCKPORT_PATHS says how many. */
 
-const COUNT = readNumber("LOCKPORT_PATHS") ?? 1_000 * scale;
+const MANY = tryMany("paths", { variable: "LOCKPORT_PATHS", usual: 1_000 });
 const WIDTH = 24;
-const TEST_MS_MAX = 120_000 + COUNT * 10;
-const WRONG_MAX = 20;
 const METHODS = ["GET", "GET", "GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"] as const;
-
-let site: AbuseSite;
-beforeEach(async () => {
-  site = await startAbuseSite();
-}, SETUP_MS_MAX);
-afterEach(() => site.stop());
 
 test(
   "an address is served or refused, whatever it is, and opens nothing that its caller may not see or change",
   async () => {
-    const chance = createChance(readNumber("LOCKPORT_SEED"));
-    console.log(`paths: ${COUNT}, seed ${chance.seed}`);
+    const chance = MANY.begin();
+    const site = MANY.site();
     const admin = (method: string, path: string, body?: object) =>
       callApi(site.server.url, site.asked.key, method, path, body);
     const member = await makeMember(admin);
@@ -40,19 +31,17 @@ test(
     const statuses: Record<number, number> = {};
     const wrong: string[] = [];
     const lanes: Lane[] = [];
-    await forEach(COUNT, WIDTH, async () => {
-      const lane = lanes.pop() ?? new Lane(site.port);
+    const { port } = site;
+    await forEachLane({ port, lanes }, { count: MANY.count, width: WIDTH }, async (lane) => {
       const method = chance.pick(METHODS);
       const target = mutate(chance.pick(served), chance);
       const answer = await lane.ask(
         toRequest(method, target, chance.below(2) === 0 ? null : member),
         method === "HEAD",
       );
-      lanes.push(lane);
       statuses[answer?.status ?? 0] = (statuses[answer?.status ?? 0] ?? 0) + 1;
       const found = judge(answer, method, secret);
-      if (found !== null && wrong.length < WRONG_MAX)
-        wrong.push(`${method} ${JSON.stringify(target)}: ${found}`);
+      if (found !== null) noteWrong(wrong, `${method} ${JSON.stringify(target)}: ${found}`);
     });
     for (const lane of lanes) lane.close();
     expect(wrong).toEqual([]);
@@ -61,7 +50,7 @@ test(
     const { peakMib } = await site.check({}, places);
     console.log(`paths: ${JSON.stringify(statuses)}, at most ${peakMib} MiB`);
   },
-  TEST_MS_MAX,
+  MANY.testMsMax,
 );
 
 type Call = (method: string, path: string, body?: object) => Promise<Response>;
@@ -70,7 +59,7 @@ type Call = (method: string, path: string, body?: object) => Promise<Response>;
 async function makeMember(admin: Call): Promise<string> {
   await admin("POST", "/admin/v1/principals", { name: "ada" });
   const made = await admin("POST", "/admin/v1/keys", { principal: "ada", label: "paths" });
-  return site.planted.plant("a member's key", Object(await made.json()).key);
+  return MANY.site().planted.plant("a member's key", Object(await made.json()).key);
 }
 
 /** Everything that somebody could have changed. */
@@ -84,7 +73,7 @@ async function readState(admin: Call): Promise<readonly string[]> {
 
 /** Every path of the interface, with something in the place of its variables. */
 async function readPaths(): Promise<readonly string[]> {
-  const document = Object(await (await fetch(`${site.server.url}/openapi.json`)).json());
+  const document = Object(await (await fetch(`${MANY.site().server.url}/openapi.json`)).json());
   const paths = Object.keys(document.paths).map((path) => path.replaceAll(/\{[^}]+\}/g, "shown"));
   // Signing in is slow on purpose.
   return [

@@ -1,35 +1,27 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { createChance, type Chance } from "../support/chance.ts";
-import { readNumber, scale } from "../support/scale.ts";
-import { forEach, SETUP_MS_MAX, startAbuseSite, type AbuseSite } from "./abuse-site.ts";
+import { expect, test } from "bun:test";
+import type { Chance } from "../support/chance.ts";
+import { forEach } from "./abuse-site.ts";
 import { judge } from "./judge.ts";
 import { FRAMING } from "./malformed-framing.ts";
 import { HEADS } from "./malformed-heads.ts";
+import { noteWrong, tryMany } from "./many.ts";
 import { talk } from "./talk.ts";
 
 /** Requests that are none, or that two readers may read in two ways, against the built executable. */
 
 const MALFORMED = [...FRAMING, ...HEADS];
 const WIDTH = 16;
-/** Made at random from those that are written down: LOCKPORT_RAW_REQUESTS says how many. */
-const COUNT = readNumber("LOCKPORT_RAW_REQUESTS") ?? 500 * scale;
+/** Made at random from those that are written down. */
+const MANY = tryMany("raw requests", { variable: "LOCKPORT_RAW_REQUESTS", usual: 500 });
 const WIDTH_OF_MANY = 100;
 const SILENCE_MS = 30;
-const TEST_MS_MAX = 120_000 + COUNT * 10;
-/** As many as are worth reading. */
-const WRONG_MAX = 20;
-
-let site: AbuseSite;
-beforeEach(async () => {
-  site = await startAbuseSite();
-}, SETUP_MS_MAX);
-afterEach(() => site.stop());
 
 test(
   "a malformed request has one refusal or none, never an answer to what is hidden in it, and costs nothing",
   async () => {
     expect(MALFORMED.length).toBeGreaterThanOrEqual(200);
     const wrong: string[] = [];
+    const site = MANY.site();
     await forEach(MALFORMED.length, WIDTH, async (index) => {
       const { name, bytes } = MALFORMED[index]!;
       const found = judge(bytes, (await talk(site.port, bytes)).received);
@@ -38,26 +30,25 @@ test(
     expect(wrong).toEqual([]);
     await site.check({ eventCount: 1 });
   },
-  TEST_MS_MAX,
+  MANY.testMsMax,
 );
 
 test(
   "so has whatever becomes of one by chance",
   async () => {
-    const chance = createChance(readNumber("LOCKPORT_SEED"));
-    console.log(`raw requests: ${COUNT}, seed ${chance.seed}`);
+    const chance = MANY.begin();
+    const site = MANY.site();
     const wrong: string[] = [];
-    await forEach(COUNT, WIDTH_OF_MANY, async () => {
+    await forEach(MANY.count, WIDTH_OF_MANY, async () => {
       const bytes = mutate(chance.pick(MALFORMED).bytes, chance);
       const found = judge(bytes, (await talk(site.port, bytes, SILENCE_MS)).received);
-      if (found !== null && wrong.length < WRONG_MAX)
-        wrong.push(`${found}: ${JSON.stringify(bytes.slice(0, 2_000))}`);
+      if (found !== null) noteWrong(wrong, `${found}: ${JSON.stringify(bytes.slice(0, 2_000))}`);
     });
     expect(wrong).toEqual([]);
     const { peakMib } = await site.check({ eventCount: 1 });
     console.log(`raw requests: at most ${peakMib} MiB`);
   },
-  TEST_MS_MAX,
+  MANY.testMsMax,
 );
 
 /** What readers of HTTP stumble over. */

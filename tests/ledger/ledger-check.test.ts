@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { LedgerCheck } from "#storage/engine.ts";
+import type { LedgerCheck } from "#storage/ledger-check.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { checkLedger } from "#storage/sqlite/ledger/check/check.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
