@@ -136,6 +136,7 @@ const PACKAGE_ROOMS: { readonly [name: string]: string } = {
   "@sinclair/typebox": "http/",
   "drizzle-orm": "storage/sqlite/",
   "bun:sqlite": "storage/sqlite/",
+  "bun:ffi": "boot/process/receive-buffer.ts",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",
   "@elysiajs/eden": "cli/",

@@ -5,6 +5,7 @@ import { SetupError } from "#kernel/errors.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { findListenFault, formatAddress } from "#boot/settings/listen-address.ts";
 import { openServices, type Services } from "./services.ts";
+import { boundReceiveBuffers } from "#boot/process/receive-buffer.ts";
 import type { System } from "#boot/process/system.ts";
 
 /** After the drain's time is up, how long cut-off exchanges may take to write their ending down. */
@@ -42,6 +43,9 @@ export async function startServer(
     throw await toListenError(cause, config);
   }
 
+  // In the turn in which it listens: no connection has been accepted yet.
+  if (boundReceiveBuffers() === 0)
+    system.log.debug("receive buffers could not be bounded: bodies in tiny chunks may hold up others");
   services.announce(findOrigin());
   let stopped: Promise<void> | null = null;
   const stop = async (hurry?: AbortSignal) => {
