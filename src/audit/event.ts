@@ -21,6 +21,7 @@ export const AUDIT_ACTIONS = [
   "limit.create",
   "limit.update",
   "limit.delete",
+  "secret_key.rotate",
   "pricing.load",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
@@ -32,26 +33,32 @@ export const AUDIT_TARGET_KINDS = [
   "api_key",
   "relay_token",
   "limit",
+  "secret_key",
   "pricing_feed",
 ] as const;
 export type AuditTargetKind = (typeof AUDIT_TARGET_KINDS)[number];
 
 /**
  * What a mutation says of itself (specification, section 2.11): identifiers only, never payloads. It is committed in the
- * mutation's own transaction. Local commands pass `null` instead: they are not audited.
+ * mutation's own transaction.
  */
 export interface AuditEntry {
   readonly actorPrincipalId: string;
   readonly action: AuditAction;
   readonly targetKind: AuditTargetKind;
-  /** Provider name, model alias, principal id, key id, or feed version. */
+  /** Provider name, model alias, principal id, key id, feed version, or the name of the secret key's file. */
   readonly targetRef: string;
 }
 
-/** The principal that asks for a mutation; null for a local command, which is not audited. */
+/** Who asks for a mutation: a principal, or `LOCAL_ACTOR`; null for one that is nobody's wish and leaves no entry. */
 export type Actor = { readonly principalId: string } | null;
 
-/** The entry of one mutation by this actor, or null for a local command. */
+/** A command beside the data folder: whoever may write there. Ids of principals are UUIDs and names have no parentheses. */
+export const LOCAL_ACTOR = { principalId: "local", name: "(local command)" } as const satisfies Actor & {
+  readonly name: string;
+};
+
+/** The entry of one mutation by this actor, or null where there is none to be. */
 export function toAuditEntry(actor: Actor, of: Omit<AuditEntry, "actorPrincipalId">): AuditEntry | null {
   return actor === null ? null : { actorPrincipalId: actor.principalId, ...of };
 }

@@ -19,7 +19,7 @@ export type CatalogWrite =
 
 export interface CatalogChange<Result> {
   readonly writes: readonly CatalogWrite[];
-  /** Empty for a local command, which is not audited. */
+  /** What is recorded with them. */
   readonly audit: readonly AuditEntry[];
   /** What the caller of `change` gets, given the catalog as it stands after the commit. */
   readonly result: (after: CatalogPicture) => Result;

@@ -13,7 +13,7 @@ import type { AppDeps } from "./deps.ts";
 /** The parts that a local command has; a route that needs another one fails. */
 export type LocalDeps = Pick<AppDeps, "clock" | "log"> & Partial<AppDeps>;
 
-/** The interface in process, for the owner of the data folder: no credential is asked for, and nothing is audited. */
+/** The interface in process, for the owner of the data folder: no credential is asked for. */
 export interface LocalApp {
   /** A refusal is a response. Throws whatever else a handler throws, which a server answers as `internal_error`. */
   fetch(request: Request): Promise<Response>;

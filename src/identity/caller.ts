@@ -6,7 +6,7 @@ import type { PasswordPrint } from "./password-print.ts";
 import { API_KEY_PREFIX, isOwnKeyText, toSuffix } from "./secret.ts";
 import { refuseEnded, type SecretWords } from "./secret-end.ts";
 import { findSecret, peekSecret } from "./secret-search.ts";
-import type { Principal } from "./principal.ts";
+import { LOCAL_PRINCIPAL, type Principal } from "./principal.ts";
 import { findSessionCookie } from "./session-cookie.ts";
 import { createSessionRenewal, type SessionInUse } from "./session-renewal.ts";
 import { type IssuedSession, readSession } from "./sessions.ts";
@@ -22,9 +22,9 @@ export interface Caller {
     | { readonly kind: "local" };
 }
 
-/** A command beside the data folder: an admin without an account, of whom the audit log says nothing. */
+/** A command beside the data folder. */
 export const LOCAL_CALLER: Caller = {
-  principal: { id: "", name: "local", kind: "user", role: "admin", enabled: true, createdAtUs: 0 },
+  principal: LOCAL_PRINCIPAL,
   credential: { kind: "local" },
 };
 

@@ -1,3 +1,4 @@
+import { LOCAL_ACTOR } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 
 export const PRINCIPAL_KINDS = ["user", "service"] as const;
@@ -20,6 +21,16 @@ export interface Principal {
   readonly enabled: boolean;
   readonly createdAtUs: InstantUs;
 }
+
+/** Whom a command beside the data folder acts as: an admin without an account. */
+export const LOCAL_PRINCIPAL: Principal = {
+  id: LOCAL_ACTOR.principalId,
+  name: "local",
+  kind: "user",
+  role: "admin",
+  enabled: true,
+  createdAtUs: 0,
+};
 
 export interface PrincipalChange {
   readonly role?: Role;

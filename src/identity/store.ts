@@ -78,7 +78,7 @@ export interface KeyStore extends SecretStore {
 
 /**
  * Principals, keys, relay tokens and sessions. One method is one transaction; each mutation commits its audit entry with it
- * (`null`: a local command, not audited). Whatever a method returns is true at the moment it is asked, also of what
+ * (`null`: there is none). Whatever a method returns is true at the moment it is asked, also of what
  * another process has just written.
  */
 export interface IdentityStore {

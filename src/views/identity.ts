@@ -1,4 +1,4 @@
-import type { AuditEvent } from "#audit/event.ts";
+import { type AuditEvent, LOCAL_ACTOR } from "#audit/event.ts";
 import type { OwnedSecret } from "#identity/secret.ts";
 import type { SecretTerms } from "#identity/secret-terms.ts";
 import type { Principal } from "#identity/principal.ts";
@@ -70,7 +70,7 @@ export function toAdminEventView(event: AuditEvent) {
   return {
     ts: formatInstant(event.atUs),
     actor_principal_id: event.actorPrincipalId,
-    actor: event.actorName,
+    actor: event.actorPrincipalId === LOCAL_ACTOR.principalId ? LOCAL_ACTOR.name : event.actorName,
     action: event.action,
     target_kind: event.targetKind,
     target_ref: event.targetRef,

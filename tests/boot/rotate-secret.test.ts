@@ -142,6 +142,30 @@ describe("lockport secrets rotate", () => {
     await app.stop();
   }, 30_000);
 
+  test("leaves an audit entry, and with --revoke-keys one for each key and relay token that it ends", async () => {
+    const app = await startApp({ dataDir });
+    const token: any = await (await app.api("POST", "/my/relay-tokens", {})).json();
+    const { keys }: any = await (await app.api("GET", "/admin/v1/keys")).json();
+    const events = async () => {
+      const database = new Database(inFolder("catalog.db"), { readonly: true });
+      const rows = database.query(
+        "SELECT actor_principal_id, action, target_ref FROM audit_events ORDER BY id",
+      );
+      const found = rows.values();
+      database.close();
+      return found.filter(([actor]) => actor === "local").map((row) => row.slice(1));
+    };
+    await rotate();
+    expect(await events()).toEqual([["secret_key.rotate", "secret.key"]]);
+    await rotate("--revoke-keys");
+    expect((await events()).slice(1)).toEqual([
+      ...keys.map(({ id }: { id: string }) => ["key.delete", id]),
+      ["relay_token.delete", token.id],
+      ["secret_key.rotate", "secret.key"],
+    ]);
+    await app.stop();
+  });
+
   test("with --revoke-keys ends every key as well, and none of the former secrets is kept", async () => {
     const app = await startApp({ dataDir });
     await rotate();

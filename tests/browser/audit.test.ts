@@ -86,7 +86,7 @@ describeInBrowser("the audit", () => {
       .getByRole("heading", { level: 2, name: /^\d{4}-\d\d-\d\d UTC$/ })
       .first()
       .waitFor();
-    await page.getByText("Local commands on the server are not listed").waitFor();
+    await page.getByText("or a command on the server").waitFor();
   });
 
   test("is filtered by action, actor and target in its address, and back to all by one press", async () => {

@@ -135,7 +135,7 @@ describe("a deployment", () => {
     expect((await deploy({ modelName: "two", model: "openai/gpt" })).upstreamName).toBe("openai/gpt");
   });
 
-  test("by a local command is not audited", async () => {
+  test("without an actor is not audited", async () => {
     await fixture.catalog.deploy(
       { modelName: "fast", paramsField: "compat_params", model: "llama", apiBase: BASE },
       null,

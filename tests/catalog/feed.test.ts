@@ -241,7 +241,7 @@ describe("loading a feed", () => {
     expect(feed).toEqual({ version: "v2", loadedAtUs: answer.loadedAtUs });
   });
 
-  test("is audited by its version, also when it is loaded again and when it is empty; a local load is not", async () => {
+  test("is audited by its version, also when it is loaded again and when it is empty; one without an actor is not", async () => {
     expect((await fixture.catalog.snapshot()).feed).toBeNull();
     const first = await load("v1", ["a", "input_tokens", 1]);
     const again = await load("v1", ["a", "input_tokens", 1]);

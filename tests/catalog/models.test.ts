@@ -283,7 +283,7 @@ describe("deleting a model", () => {
     expect(message).not.toContain("n30");
   });
 
-  test("by a local command is not audited", async () => {
+  test("without an actor is not audited", async () => {
     await fixture.catalog.createModel({ alias: "a", provider: "one", upstreamName: "up" }, null);
     await fixture.catalog.updateModel("a", { hidden: true }, null);
     await fixture.catalog.deleteModel("a", null);

@@ -17,7 +17,7 @@ function openLocally() {
   return treaty<Api>("http://localhost", { fetcher, parseDate: false });
 }
 
-test("a local command asks the app in process without a credential, and is not audited", async () => {
+test("a local command asks the app in process without a credential, and is audited as nobody's principal", async () => {
   const api = openLocally();
   const made = await api.admin.v1.providers.post({ name: "up", base_url: "http://127.0.0.1:1/v1" });
   expect(made.status).toBe(201);
@@ -25,7 +25,10 @@ test("a local command asks the app in process without a credential, and is not a
   expect(refused.error).toMatchObject({ status: 409, value: { error: { code: "provider_exists" } } });
   const { data } = await api.admin.v1.providers.get();
   expect(data?.providers.map(({ name }) => name)).toEqual(["up"]);
-  expect((await api.admin.v1.events.get()).data?.total).toBe(0);
+  const events = await api.admin.v1.events.get();
+  expect(events.data?.events).toMatchObject([
+    { actor_principal_id: "local", actor: "(local command)", action: "provider.create", target_ref: "up" },
+  ]);
 });
 
 test("a route whose part a local command does not have fails with its cause, and touches nothing", async () => {

@@ -50,7 +50,7 @@ describe("POST /my/keys", () => {
     expect((await harness.deps.keys.list({ principalId: principal.id }, { limit: 9, offset: 0 })).total).toBe(
       2,
     );
-    expect(await auditCount()).toBe(before);
+    expect(await auditCount()).toBe(before + 1);
   });
 
   test("reads an empty body as {}, and a missing label as an empty one", async () => {

@@ -44,7 +44,6 @@ describe("POST /my/relay-tokens", () => {
   test("makes a token that the relay knows at once, and shows its plaintext this one time", async () => {
     const { principal, key } = await createCaller(harness, "anna");
     const headers = bearer(key);
-    const before = await newestEvents();
     const created = await call(harness, "POST", MINE, { body: { label: "editor", owner: "x" }, headers });
     expect(created.status).toBe(201);
     expect(created.headers.get("cache-control")).toBe("no-store");
@@ -72,7 +71,7 @@ describe("POST /my/relay-tokens", () => {
       ],
     });
     expect(listed + harness.logLines.join("")).not.toContain(view.token);
-    expect(await newestEvents()).toEqual(before);
+    expect(await newestEvents()).toMatchObject([{ action: "relay_token.create", target_ref: view.id }]);
     // Neither list mixes in what belongs to the other.
     const keys = await (await call(harness, "GET", "/my/keys", { headers })).json();
     expect(keys.keys.map(({ id }: { id: string }) => id)).not.toContain(view.id);
@@ -138,7 +137,6 @@ describe("DELETE /my/relay-tokens/{id}", () => {
     const { key, id, token } = await createRelayCaller("carl");
     const headers = bearer(key);
     await relay.authenticate(token);
-    const before = await newestEvents();
     const deleted = await call(harness, "DELETE", `${MINE}/${id}`, { headers });
     expect([deleted.status, await deleted.json()]).toEqual([200, { deleted: id }]);
     expect(await relayRefusal(token)).toBe("unknown_relay_token");
@@ -147,7 +145,7 @@ describe("DELETE /my/relay-tokens/{id}", () => {
       code: "relay_token_not_found",
       param: null,
     });
-    expect(await newestEvents()).toEqual(before);
+    expect(await newestEvents()).toMatchObject([{ action: "relay_token.delete", target_ref: id }]);
   });
 
   test("of somebody else's token, or of a key, is 404 relay_token_not_found, for an admin too, and leaves it working", async () => {

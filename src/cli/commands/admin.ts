@@ -7,6 +7,7 @@ import { toOwnedKeyView } from "#views/identity.ts";
 import { addAdminPasswordCommands } from "./admin-password.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
+import { LOCAL_ACTOR } from "#cli/installation/client.ts";
 import { withNewLocal, type LocalOptions } from "#cli/installation/open.ts";
 import { checkTyped } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
@@ -40,13 +41,13 @@ export function addAdminCommands(program: Command, terminal: Terminal): void {
         if (found === null || !(await hasKey(installation, found))) {
           // Only now: beside a server of an older version nothing can be written, but nothing has to be.
           const local = await installation.forWriting();
-          const principal = found ?? (await local.principals.create(draft, null));
+          const principal = found ?? (await local.principals.create(draft, LOCAL_ACTOR));
           const { secret, plaintext } = await local.keys.create(
             { principalId: principal.id, label: FIRST_KEY_LABEL },
-            null,
+            LOCAL_ACTOR,
           );
           const view = { ...toOwnedKeyView(secret, principal.name, null), key: plaintext };
-          const takeBack = () => local.keys.delete({ id: secret.id }, null);
+          const takeBack = () => local.keys.delete({ id: secret.id }, LOCAL_ACTOR);
           const what = `key of ${principal.name}`;
           await showSecret(terminal, options, { view, secret: plaintext, what, takeBack });
         } else if (options.ifMissing === true) {

@@ -8,7 +8,7 @@ import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import { showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, toPathPart, type Installation } from "#cli/installation/client.ts";
+import { ask, given, LOCAL_ACTOR, toPathPart, type Installation } from "#cli/installation/client.ts";
 import { listRelayTokens } from "#cli/installation/lists.ts";
 
 interface PrincipalOptions extends InstallationOptions {
@@ -78,10 +78,10 @@ async function createRelayToken({ api, local }: Installation, { principal, label
     }
     const { principals, relayTokens } = await local.forWriting();
     const owner = await principals.getByName(principal);
-    const { secret, plaintext } = await relayTokens.create({ principalId: owner.id, label }, null);
+    const { secret, plaintext } = await relayTokens.create({ principalId: owner.id, label }, LOCAL_ACTOR);
     return {
       view: { ...toOwnedRelayTokenView(secret, owner.name, null), token: plaintext },
-      takeBack: () => relayTokens.delete({ id: secret.id }, null),
+      takeBack: () => relayTokens.delete({ id: secret.id }, LOCAL_ACTOR),
     };
   }
   if (principal !== undefined) {

@@ -1,4 +1,5 @@
 import { treaty } from "@elysiajs/eden/treaty2";
+import { LOCAL_PRINCIPAL } from "#identity/principal.ts";
 import type { Api } from "#http/controllers.ts";
 import { CommandError, describeRefusal } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
@@ -81,9 +82,12 @@ export function given(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
+/** Who a command on this machine is in the audit log, where it uses a service in place of a route. */
+export const LOCAL_ACTOR = { principalId: LOCAL_PRINCIPAL.id } as const;
+
 /**
- * A Lockport that commands work on. Both kinds answer by the same routes; on this machine nothing is audited (specification,
- * section 4.6). What a route refuses is a `CommandError`.
+ * A Lockport that commands work on. Both kinds answer by the same routes; on this machine the audit log names no
+ * principal (`LOCAL_ACTOR`). What a route refuses is a `CommandError`.
  */
 export interface Installation {
   readonly api: Client;

@@ -32,7 +32,7 @@ const TOKEN = toSecretExample("token", ID.ownToken, RELAY_TOKEN);
 const OWN_CHANGE =
   "A field that is left out stays; null lifts `expires_at` and `models`. What an admin has set may be tightened, not loosened.";
 
-/** A caller's own API keys and relay tokens (specification, section 4.3); not audited. */
+/** A caller's own API keys and relay tokens (specification, section 4.3). */
 export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay }: OwnSecretDeps) {
   return new Elysia({ prefix: "/my", tags: ["Self-service"] })
     .use(guard)
@@ -41,7 +41,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
       async ({ body, caller, status }) => {
         const { secret, plaintext } = await keys.create(
           { principalId: caller.principal.id, ...toKeyPatch(body, caller) },
-          null,
+          toActor(caller),
         );
         return status(201, { ...toKeyView(secret, null), key: plaintext });
       },
@@ -108,7 +108,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
     .delete(
       "/keys/:id",
       async ({ params, caller }) => {
-        await keys.delete({ id: params.id, principalId: caller.principal.id }, null);
+        await keys.delete({ id: params.id, principalId: caller.principal.id }, toActor(caller));
         return { deleted: params.id };
       },
       route({
@@ -124,7 +124,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
       async ({ body, caller, status }) => {
         const { secret, plaintext } = await relayTokens.create(
           { principalId: caller.principal.id, ...toRelayTokenPatch(body, caller) },
-          null,
+          toActor(caller),
         );
         return status(201, { ...toRelayTokenView(secret, null), token: plaintext });
       },
@@ -177,7 +177,7 @@ export function ownSecretRoutes(guard: Guard, { keys, relayTokens, keyUse, relay
     .delete(
       "/relay-tokens/:id",
       async ({ params, caller }) => {
-        await relayTokens.delete({ id: params.id, principalId: caller.principal.id }, null);
+        await relayTokens.delete({ id: params.id, principalId: caller.principal.id }, toActor(caller));
         return { deleted: params.id };
       },
       route({

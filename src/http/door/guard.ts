@@ -45,9 +45,9 @@ export function createGuard(door: Door, bodyBytesMax: number, memory: BodyMemory
 
 export type Guard = ReturnType<typeof createGuard>;
 
-/** The principal that an audit entry names; null for a local command, which is not audited. */
-export function toActor({ principal, credential }: Caller): Actor {
-  return credential.kind === "local" ? null : { principalId: principal.id };
+/** Who an audit entry names. */
+export function toActor({ principal }: Pick<Caller, "principal">): Actor {
+  return { principalId: principal.id };
 }
 
 /** A DELETE has no body of meaning: whatever comes with it is left unread. */

@@ -76,8 +76,12 @@ export const Me = view("Me", {
 
 export const AdminEvent = view("AdminEvent", {
   ts: Instant,
-  actor_principal_id: Id,
-  actor: nullable(Type.String({ description: "Null when that principal is gone." })),
+  actor_principal_id: Type.String({
+    description: "UUIDv7, or `local`: a command on the machine of the server.",
+  }),
+  actor: nullable(
+    Type.String({ description: "The name, or `(local command)`; null when that principal is gone." }),
+  ),
   action: oneOf(AUDIT_ACTIONS),
   target_kind: oneOf(AUDIT_TARGET_KINDS),
   target_ref: Type.String(),

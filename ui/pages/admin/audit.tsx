@@ -31,7 +31,7 @@ export function AuditPage() {
     <>
       <PageHead
         title="Audit"
-        lead="Every change made through this page or the admin API. Local commands on the server are not listed."
+        lead="Every change made through this page, the API or a command on the server."
       />
       <AuditFilters search={search} actors={toActors(loaded)} onChange={change} />
       {events.error !== null && <ErrorNotice failure={events.error} onRetry={events.retry} />}

@@ -2,7 +2,7 @@ import { count, desc, eq, getTableColumns } from "drizzle-orm";
 import type { AuditEntry } from "#audit/event.ts";
 import type { AuditStore } from "#audit/store.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection, Orm } from "./connection.ts";
 import { auditEvents, principals } from "./schema.ts";
 
 export function createAuditStore(connection: Connection): AuditStore {
@@ -28,10 +28,10 @@ export function createAuditStore(connection: Connection): AuditStore {
 /** Writes the entry down in the transaction that is open: it is there if and only if the mutation is. Null writes nothing. */
 export type RecordAudit = (entry: AuditEntry | null) => void;
 
-export function createRecordAudit(connection: Connection, clock: Clock): RecordAudit {
+export function createRecordAudit(orm: Pick<Orm, "insert">, clock: Pick<Clock, "nowUs">): RecordAudit {
   return (entry) => {
     if (entry === null) return;
-    connection.orm
+    orm
       .insert(auditEvents)
       .values({
         atUs: clock.nowUs(),

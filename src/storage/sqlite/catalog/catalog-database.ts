@@ -72,7 +72,7 @@ export function toCatalogDatabase(
     logSync: isServing ? createLogSync(client, { path, log }) : null,
     onForeignCommit: () => followSecrets(client, secrets, log),
   });
-  const recordAudit = createRecordAudit(connection, clock);
+  const recordAudit = createRecordAudit(connection.orm, clock);
   return {
     audit: createAuditStore(connection),
     identity: createIdentityStore(connection, recordAudit),

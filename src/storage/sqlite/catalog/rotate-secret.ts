@@ -1,6 +1,9 @@
 import { eq, isNotNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { openCredential, sealCredential } from "#catalog/provider.ts";
+import { LOCAL_ACTOR, toAuditEntry } from "#audit/event.ts";
+import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
+import { createRecordAudit } from "./audit.ts";
 import { FORMER_SECRETS_MAX, type SecretBox } from "#kernel/crypto.ts";
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import type { RotateOptions, Rotation } from "#storage/engine.ts";
@@ -21,6 +24,8 @@ export async function rotateSecret({ next, revokesKeys, ...options }: RotateOpti
     return withSetupErrors(path, () =>
       drizzle({ client }).transaction(
         (orm): Rotation => {
+          const recordAudit = createRecordAudit(orm, options.clock);
+          const record: Record = (entry) => recordAudit(toAuditEntry(LOCAL_ACTOR, entry));
           const state = readSecretState(client);
           if (state?.checkValue !== secrets.checkValue || !secrets.follow(state)) {
             throw new SetupError(
@@ -33,10 +38,11 @@ export async function rotateSecret({ next, revokesKeys, ...options }: RotateOpti
           const rotation = {
             credentials: resealCredentials(orm, { secrets, next }),
             sessions: orm.delete(sessions).returning({ hash: sessions.tokenHash }).all().length,
-            revokedKeys: revokesKeys ? deleteKeys(orm) : 0,
+            revokedKeys: revokesKeys ? deleteKeys(orm, record) : 0,
           };
           orm.delete(loginLinks).run();
           writeSecretState(client, { checkValue: next.checkValue, sealedTokenKeys });
+          record({ action: "secret_key.rotate", targetKind: "secret_key", targetRef: SECRET_KEY_NAME });
           return rotation;
         },
         { behavior: "immediate" },
@@ -71,11 +77,16 @@ function openOrRefuse<Result>(open: () => Result): Result {
   }
 }
 
-function deleteKeys(orm: Pick<Orm, "delete">): number {
-  return [apiKeys, relayTokens].reduce(
-    (count, table) => count + orm.delete(table).returning({ id: table.id }).all().length,
-    0,
-  );
+/** Writes down in the same transaction what the command has done. */
+type Record = (entry: Parameters<typeof toAuditEntry>[1]) => void;
+
+function deleteKeys(orm: Pick<Orm, "delete">, record: Record): number {
+  const keys = orm.delete(apiKeys).returning({ id: apiKeys.id }).all();
+  for (const { id } of keys) record({ action: "key.delete", targetKind: "api_key", targetRef: id });
+  const tokens = orm.delete(relayTokens).returning({ id: relayTokens.id }).all();
+  for (const { id } of tokens)
+    record({ action: "relay_token.delete", targetKind: "relay_token", targetRef: id });
+  return keys.length + tokens.length;
 }
 
 function requireRoom(secretCount: number): void {

@@ -46,11 +46,15 @@ export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
         ]),
       ),
       limit: new Map(),
+      secret_key: SECRET_KEY,
       pricing_feed: new Map(toVersions(pricing.data).map((version) => [version, toNamed(version)])),
     };
     return (kind, ref) => known[kind].get(ref) ?? null;
   }, [providers.data, models.data, principals.data, keys.data, tokens.data, pricing.data]);
 }
+
+/** It is there for as long as the server is. */
+const SECRET_KEY: ReadonlyMap<string, KnownTarget> = new Map([["secret.key", toNamed("secret key")]]);
 
 function toNamed(label: string): KnownTarget {
   return { label, principalId: null };
