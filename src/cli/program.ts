@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { INTERFACE_VERSION } from "#kernel/version.ts";
+import { INTERFACE_VERSION, PRODUCT_VERSION } from "#kernel/version.ts";
 import { refuseSecrets } from "#cli/input/argv.ts";
 import { EXIT, toFailure } from "#cli/screen/failure.ts";
 import { addGroupExamples } from "#cli/help/examples.ts";
@@ -146,7 +146,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     }
     refuseSecrets(args);
     if (isVersionAsJson(args)) {
-      writeJson(terminal, { version: INTERFACE_VERSION });
+      writeJson(terminal, { version: PRODUCT_VERSION, interface_version: INTERFACE_VERSION });
       return EXIT.ok;
     }
     refuseLeadingOption(program, args);
@@ -164,7 +164,11 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
   const prefix = toPrefix(terminal);
   const program = new Command("lockport")
     .description("A self-hosted model-routing proxy.")
-    .version(INTERFACE_VERSION, "--version", "print the version of the interface")
+    .version(
+      `lockport ${PRODUCT_VERSION} (interface ${INTERFACE_VERSION})`,
+      "--version",
+      "print the version, and that of the interface",
+    )
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.writeData(foldHelp(text)),

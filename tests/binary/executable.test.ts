@@ -1,3 +1,4 @@
+import manifest from "../../package.json" with { type: "json" };
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   cpSync,
@@ -100,8 +101,9 @@ describe("the executable on its own", () => {
     TEST_MS_MAX,
   );
 
-  test("reports the version of the interface", async () => {
-    expect(await run("--version")).toEqual({ code: 0, data: "1.0.0\n", messages: "" });
+  test("reports its version and that of the interface", async () => {
+    const data = `lockport ${manifest.version} (interface 1.0.0)\n`;
+    expect(await run("--version")).toEqual({ code: 0, data, messages: "" });
   });
 
   // A build costs as much as a folder of tests.

@@ -1,3 +1,4 @@
+import manifest from "../../package.json" with { type: "json" };
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -243,14 +244,17 @@ describe("models", () => {
 describe("what every command has in common", () => {
   test("--version --json prints it as JSON", async () => {
     const { code, data } = await run("--version --json");
-    expect({ code, view: JSON.parse(data) }).toEqual({ code: 0, view: { version: "1.0.0" } });
+    expect({ code, view: JSON.parse(data) }).toEqual({
+      code: 0,
+      view: { version: manifest.version, interface_version: "1.0.0" },
+    });
   });
 
-  test("--version prints the version of the interface and touches no data folder", async () => {
+  test("--version prints the version of the product and that of the interface, and touches no data folder", async () => {
     rmSync(dataDir, { recursive: true });
     expect(await run("--version", { env: { PROXY_PORT: "malformed" } })).toEqual({
       code: 0,
-      data: "1.0.0\n",
+      data: `lockport ${manifest.version} (interface 1.0.0)\n`,
       messages: "",
     });
     expect(existsSync(dataDir)).toBe(false);

@@ -9,6 +9,7 @@ import { encodeJournalLine } from "#usage/journal-line.ts";
 import { LineEncoder, SUBJECT } from "../ledger/usage.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { findValue, parseExposition, type ParsedFamily } from "../support/exposition.ts";
+import manifest from "../../package.json" with { type: "json" };
 import { makeFolder } from "../support/folder.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 
@@ -228,7 +229,7 @@ describe("the server's own figures", () => {
     expect(counted("+Inf")).toBeGreaterThan(counted("0.1"));
   });
 
-  test("tell of memory, files and processor, and not of a version", async () => {
+  test("tell of memory, files and processor, and of the version that runs", async () => {
     const families = await scrape();
     for (const name of [
       "process_resident_memory_bytes",
@@ -241,7 +242,8 @@ describe("the server's own figures", () => {
       Math.abs((findValue(families, "process_start_time_seconds") ?? 0) - Date.now() / 1000),
     ).toBeLessThan(60);
     expect(families.get("process_open_fds")?.samples[0]?.value ?? 1).toBeGreaterThan(0);
-    expect(await (await fetch(`${app.url}/metrics`)).text()).not.toContain("1.0.0");
+    const labels = { version: manifest.version, interface_version: "1.0.0" };
+    expect(findValue(families, "proxy_build_info", labels)).toBe(1);
   });
 
   test("never name a principal, a key, a client, a credential or content", async () => {

@@ -2,6 +2,7 @@ import type { Exchange } from "#forward/exchange.ts";
 import type { Refusals } from "#http/door/refusals.ts";
 import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
 import type { Limits } from "#limits/limit-gate.ts";
+import { INTERFACE_VERSION, PRODUCT_VERSION } from "#kernel/version.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
@@ -22,6 +23,7 @@ export interface MetricsSources {
 /** The metrics of the process and its parts (specification, section 6; `docs/metrics.md`): some 50 samples. */
 export function collectProcess(sources: MetricsSources, startedAtSeconds: number): readonly MetricFamily[] {
   return [
+    BUILD_INFO,
     ...toExchangeFamilies(sources.exchange),
     toRefusalFamily(sources.refusals),
     toLimitFamily(sources.limits),
@@ -82,6 +84,14 @@ function toUnitSamples({ labels, quantities }: UnitSeries<MetricLabels>): readon
     return value === undefined ? [] : [{ labels: { ...labels, unit }, value }];
   });
 }
+
+/** As programs tell their version: a label of a 1, to be joined with other metrics. */
+const BUILD_INFO: MetricFamily = {
+  name: "proxy_build_info",
+  kind: "gauge",
+  help: "1, labelled with the version of Lockport and that of its interface.",
+  samples: [{ labels: { version: PRODUCT_VERSION, interface_version: INTERFACE_VERSION }, value: 1 }],
+};
 
 function toExchangeFamilies(exchange: MetricsSources["exchange"]): readonly MetricFamily[] {
   return [
