@@ -330,6 +330,26 @@ describe("a question that is aborted", () => {
     database.close();
   });
 
+  test("while rows are read one by one ends between them", () => {
+    const database = openForReading(databasePath);
+    let looks = 0;
+    const watched = untilLeft(database, () => (looks += 1) > 3);
+    const rowsMax = 1_000_000;
+    const rows = watched
+      .query<{ n: number }, [number]>(
+        "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?) SELECT n FROM number",
+      )
+      .iterate(rowsMax);
+    let last = 0;
+    expect(() => {
+      for (const { n } of rows) last = n;
+    }).toThrow(LeftError);
+    expect(last).toBeGreaterThan(1);
+    expect(last).toBeLessThan(rowsMax / 10);
+    // Nothing of it stays open.
+    database.close(true);
+  });
+
   test("while it waits for something else is refused at once, and is never asked", async () => {
     const { client, asked } = createClient();
     const gate = Promise.withResolvers<void>();
