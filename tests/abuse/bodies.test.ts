@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { toRequestBytes } from "../faults/ask.ts";
 import { checkRefusal, type Answer } from "../invariants/answers.ts";
 import { COMPLETION } from "./abuse-site.ts";
-import { bodiesOf, toExpected } from "./hostile-bodies.ts";
+import { bodiesOf, toExpected, toModel } from "./hostile-bodies.ts";
 import type { Lane } from "./lane.ts";
 import { forEachLane, noteWrong, tryMany } from "./many.ts";
 
@@ -70,8 +70,12 @@ function judge(answer: Answer | null, body: Buffer, marker: string, known: Set<s
   } catch (error) {
     return { code, wrong: String(error) };
   }
-  return { code, wrong: answer.body.includes(marker) ? "its content is repeated" : null };
+  // A refusal names the model that was asked for, and nothing else.
+  const named = code === "model_not_found" ? countIn(toModel(body), marker) : 0;
+  return { code, wrong: countIn(answer.body, marker) > named ? "its content is repeated" : null };
 }
+
+const countIn = (text: string, marker: string) => text.split(marker).length - 1;
 
 function codeOf({ body }: Answer): string {
   try {

@@ -123,6 +123,12 @@ export function toExpected(body: Buffer): readonly string[] {
   return isDeep(document) ? ["ok", "invalid_json"] : ["ok"];
 }
 
+/** The model that a body asks for; empty where it asks for none. */
+export function toModel(body: Buffer): string {
+  const { model } = Object(parse(body));
+  return typeof model === "string" ? model : "";
+}
+
 const DEPTH = 500;
 
 function parse(body: Buffer): unknown {
