@@ -1,10 +1,11 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { createBodyMemory } from "#http/door/body-memory.ts";
 import { createPeers, toFindAddress, type Connections } from "#http/door/connections.ts";
-import { withRequestId } from "#http/door/envelope.ts";
+import { toGoneResponse, withRequestId } from "#http/door/envelope.ts";
 import { createFailures } from "#http/door/failures.ts";
 import { createRefusals } from "#http/door/refusals.ts";
 import { toDataPlane } from "#http/ingress/data-plane.ts";
+import { closeUnread, untilTakenApart } from "#http/door/body-reader.ts";
 import { createDoor } from "#http/door/door.ts";
 import { createSessionCookies } from "#http/door/session-cookies.ts";
 import { createHostRule } from "#http/door/host.ts";
@@ -97,11 +98,13 @@ export function createApp(deps: AppDeps): App {
     const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
     if (endpoint !== undefined) return await ingress.serve(endpoint, request, server);
     if (request.method === "GET" && url.pathname === "/healthz")
-      return withOwnHeaders(Response.json(operation.toHealth()));
-    if (request.method === "GET" && url.pathname === "/metrics") return withOwnHeaders(operation.toMetrics());
+      return closeUnread(request, withOwnHeaders(Response.json(operation.toHealth())));
+    if (request.method === "GET" && url.pathname === "/metrics")
+      return closeUnread(request, withOwnHeaders(operation.toMetrics()));
     const routable = url.href === request.url ? request : new Request(url.href, request);
     peers.note(routable, { arrivedAtUs, findAddress: toFindAddress(server, request) });
     const response = withOwnHeaders(sessionCookies.complete(routable, await answerWithElysia(routable)));
+    closeUnread(routable, response);
     const isNamed = response.status >= 400 || toDataPlane(url.pathname) !== null;
     return isNamed ? withRequestId(response, arrivedAtUs) : response;
   };
@@ -112,6 +115,8 @@ export function createApp(deps: AppDeps): App {
     async fetch(request, server) {
       const arrivedAtUs = arrivals.next();
       try {
+        const takingApart = untilTakenApart(request);
+        if (takingApart !== null && !(await takingApart)) return toGoneResponse();
         return await route(request, server, arrivedAtUs);
       } catch (failure) {
         return failures.answer(failure, request, {

@@ -50,6 +50,23 @@ export function closesAfter(request: Request): boolean {
   return (!request.bodyUsed || unfinished.has(request)) && closesUnread(request.headers);
 }
 
+/**
+ * The runtime calls a handler before it has taken the rest of a read apart, and answers a chunked body that it refuses (one
+ * with trailers, or one that is malformed) by a 400 of its own: an answer that was given before that would be followed by a
+ * second one. Fulfilled in the next turn, with whether the connection is still there. Null for a request whose body has no
+ * such framing.
+ */
+export function untilTakenApart(request: Request): Promise<boolean> | null {
+  if (!request.headers.has("transfer-encoding")) return null;
+  return turns.next().then(() => !request.signal.aborted);
+}
+
+/** What comes of the body after this answer must not be answered as well. */
+export function closeUnread(request: Request, response: Response): Response {
+  if (closesAfter(request)) response.headers.set("connection", "close");
+  return response;
+}
+
 /** The part of a reader that is used here. */
 interface BodyReader {
   read(): Promise<

@@ -5,7 +5,12 @@ import { eventIdToUuid } from "#kernel/ids.ts";
 import { BodyRefusal, closesAfter } from "./body-reader.ts";
 
 /** nginx's code for a caller that hung up: it is never read, and it is not a failure of ours. */
-export const CALLER_GONE_STATUS = 499;
+const CALLER_GONE_STATUS = 499;
+
+/** The answer to a caller that has gone. */
+export function toGoneResponse(): Response {
+  return new Response(null, { status: CALLER_GONE_STATUS });
+}
 
 /** The error envelope (specification, section 2.1). The only place that makes one. */
 export function toErrorResponse(error: ProxyError, request: Request): Response {

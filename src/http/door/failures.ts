@@ -8,7 +8,7 @@ import { eventIdToUuid } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { ALIAS_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
-import { CALLER_GONE_STATUS, toErrorResponse, withRequestId } from "./envelope.ts";
+import { toErrorResponse, toGoneResponse, withRequestId } from "./envelope.ts";
 import { isWrongCredential, type Refusals } from "./refusals.ts";
 
 /** What is known of a request when it fails. */
@@ -56,8 +56,7 @@ export function createFailures(log: Log, refusals: Refusals): Failures {
   return {
     answer(failure, request, failed) {
       const refusal = toRefusal(failure);
-      if (refusal === null && request.signal.aborted)
-        return new Response(null, { status: CALLER_GONE_STATUS });
+      if (refusal === null && request.signal.aborted) return toGoneResponse();
       if (refusal !== null) note(refusal, request, failed);
       const error =
         refusal ??
