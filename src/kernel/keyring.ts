@@ -14,15 +14,19 @@ export interface Keyring extends SecretBox {
   follow(state: SecretState): boolean;
 }
 
-/** `findSecret` looks for the secret key with a check value, where the installation keeps it; null when it is not there. */
+/** What was read of the catalog before a rotation is opened within moments: no request keeps a credential sealed for longer. */
+export const FORMER_SECRET_MS_MAX = 60_000;
+
+/** `findSecret` looks for the secret key with a check value, where the installation keeps it; null when it is not there. `isOpening`: the catalog is read for the first time. */
 export function createKeyring(
   secret: Uint8Array,
-  findSecret: (checkValue: string) => Uint8Array | null = () => null,
+  findSecret: (checkValue: string, isOpening: boolean) => Uint8Array | null = () => null,
+  monotonicMs: () => number = () => performance.now(),
 ): Keyring {
   let own = createSecretBox(secret);
   let box = own;
   /** What was read of the catalog before a rotation is sealed by the secret before it. */
-  let before: SecretBox | null = null;
+  let former: { readonly box: SecretBox; readonly untilMs: number } | null = null;
   let generation = 0;
   return {
     get generation() {
@@ -33,7 +37,7 @@ export function createKeyring(
     },
     follow({ checkValue, sealedTokenKeys }) {
       const isSame = checkValue === own.checkValue;
-      const other = isSame ? null : findSecret(checkValue);
+      const other = isSame ? null : findSecret(checkValue, generation === 0);
       if (!isSame && other === null) return false;
       const next = other === null ? own : createSecretBox(other);
       try {
@@ -41,7 +45,7 @@ export function createKeyring(
       } catch {
         return false;
       }
-      if (!isSame) before = own;
+      if (!isSame) former = { box: own, untilMs: monotonicMs() + FORMER_SECRET_MS_MAX };
       own = next;
       generation += 1;
       return true;
@@ -55,8 +59,10 @@ export function createKeyring(
       try {
         return box.open(sealed, context);
       } catch (cause) {
-        if (before === null) throw cause;
-        return before.open(sealed, context);
+        // A secret that was seen, and rotated for it, must not open what somebody writes into the catalog now.
+        if (former !== null && monotonicMs() >= former.untilMs) former = null;
+        if (former === null) throw cause;
+        return former.box.open(sealed, context);
       }
     },
     openFormer: (sealed, context) => box.openFormer(sealed, context),

@@ -2,6 +2,13 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { loadKeyring } from "#boot/secrets/secret-key.ts";
+import { parseConfig } from "#boot/settings/config.ts";
+import { createSecretBox } from "#kernel/crypto.ts";
+import { createSystemClock } from "#kernel/clock.ts";
+import { createLog } from "#kernel/log.ts";
+import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { createSystemIds } from "#kernel/ids.ts";
 import { runLocal } from "../cli/terminal.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { createChance } from "../support/chance.ts";
@@ -294,6 +301,61 @@ describe("a rotation that is cut off", () => {
     expect(readKey()).toBe(after);
     expect(existsSync(inFolder("secret.key.next"))).toBe(false);
     expect(former().map((name) => readKey(name))).toEqual([before]);
+  });
+
+  test("before the new key is in its place, with the former one gone, is no obstacle to commands either, and they change nothing", async () => {
+    await prepare();
+    expect((await rotate()).code).toBe(0);
+    const after = readKey();
+    renameSync(inFolder("secret.key"), inFolder("secret.key.next"));
+    const file = join(folder.path, "backup.tar.zst");
+    for (const line of [
+      ["key", "list"],
+      ["key", "create", "--principal", "admin"],
+      ["backup", file],
+    ]) {
+      const { code, messages } = await runLocal(dataDir, line);
+      expect([code, messages]).toEqual([0, messages]);
+    }
+    expect(readKey("secret.key.next")).toBe(after);
+    expect(existsSync(inFolder("secret.key"))).toBe(false);
+    await expectWhole();
+    expect(readKey()).toBe(after);
+  });
+
+  test("by nothing, and ends between the reading of the key and that of the catalog, is no obstacle; a variable that is wrong stays one", async () => {
+    await prepare();
+    const config = parseConfig({ PROXY_DATA_DIR: dataDir });
+    const before = Buffer.from(readKey(), "base64");
+    const open = (secretKey: Uint8Array | null) => {
+      const secrets = loadKeyring({ ...config, secretKey }, createSystemIds());
+      const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
+      return () =>
+        openCatalogDatabase({ path: config.databasePath, secrets, clock: createSystemClock(), log });
+    };
+    const [byFile, byVariable] = [open(null), open(before)];
+    expect((await rotate()).code).toBe(0);
+    await (await byFile()).close();
+    expect(byVariable).toThrow("The secret key is not the one");
+  });
+
+  test("by nothing, and ends while a process looks for its key, is followed by that process", async () => {
+    await prepare();
+    const config = parseConfig({ PROXY_DATA_DIR: dataDir });
+    const keyring = loadKeyring(config, createSystemIds());
+    const next = new Uint8Array(32).fill(7);
+    writeFileSync(inFolder("secret.key.next"), Buffer.from(next).toString("base64"), { mode: 0o600 });
+    const held = readKey();
+    // Whoever reads the former key's file gets it, and by then the next one has taken its place.
+    rmSync(inFolder("secret.key"));
+    await Bun.spawn(["mkfifo", inFolder("secret.key")]).exited;
+    const script = 'exec 3>"$1/secret.key"; printf %s "$2" >&3; mv "$1/secret.key.next" "$1/secret.key"';
+    const ending = Bun.spawn(["sh", "-c", script, "sh", dataDir, held]);
+    const { checkValue } = createSecretBox(next);
+    expect(keyring.follow({ checkValue, sealedTokenKeys: [] })).toBe(true);
+    expect(keyring.checkValue).toBe(checkValue);
+    ending.kill("SIGKILL");
+    await ending.exited;
   });
 
   test("is finished by the next start also when the former key's file is gone", async () => {

@@ -18,6 +18,9 @@ import { decodeSecretKey } from "#boot/settings/setting-values.ts";
 export function loadSecretKey(config: Config, ids: Ids): Uint8Array {
   if (config.secretKey !== null) return config.secretKey;
   const path = join(config.dataDir, SECRET_KEY_NAME);
+  // Before the other file: a rotation that ends meanwhile moves the next key there.
+  const next = findNextSecretKey(config);
+  if (next !== null) return next;
   // Looked at before the file is: a process that starts at the same time makes the file first and the database after it.
   const hasData = existsSync(config.databasePath) || existsSync(join(config.dataDir, USAGE_NAME));
   const text =
@@ -31,15 +34,17 @@ export function loadSecretKey(config: Config, ids: Ids): Uint8Array {
       `The key file ${path} is missing beside existing data: put it back from your backup, or set PROXY_SECRET_KEY to its content.`,
     );
   }
-  return findNextSecretKey(config) ?? requireSecretKey(text, path);
+  return requireSecretKey(text, path);
 }
 
 /** The secret that there is: `PROXY_SECRET_KEY`, else what the file holds; null when there is neither. Makes nothing. */
 export function findSecretKey(config: Config): Uint8Array | null {
   if (config.secretKey !== null) return config.secretKey;
+  const next = findNextSecretKey(config);
+  if (next !== null) return next;
   const path = join(config.dataDir, SECRET_KEY_NAME);
   const text = readSecret(path);
-  return findNextSecretKey(config) ?? (text === null ? null : requireSecretKey(text, path));
+  return text === null ? null : requireSecretKey(text, path);
 }
 
 /** The key of a rotation that was cut off when the catalog had it already; null when there is none. */
@@ -56,13 +61,16 @@ export function findNextSecretKey(config: Config): Uint8Array | null {
  * secret, it is looked for where that process puts it.
  */
 export function loadKeyring(config: Config, ids: Ids): Keyring {
-  return createKeyring(loadSecretKey(config, ids), (checkValue) => findSecretKeyOf(config, checkValue));
+  return createKeyring(loadSecretKey(config, ids), (checkValue, isOpening) =>
+    // A variable that is not the catalog's key is a mistake, which a file beside it must not hide.
+    isOpening && config.secretKey !== null ? null : findSecretKeyOf(config, checkValue),
+  );
 }
 
 /** The secret key with this check value among those that there are; null when it is none of them. */
 function findSecretKeyOf(config: Config, checkValue: string): Uint8Array | null {
-  const path = join(config.dataDir, SECRET_KEY_NAME);
-  const texts = [readSecret(path), readSecret(toNextPath(config))];
+  // In this order: a rotation moves the next key to the place of the other, and one that has gone from here is there.
+  const texts = [readSecret(toNextPath(config)), readSecret(join(config.dataDir, SECRET_KEY_NAME))];
   const secrets = [config.secretKey, ...texts.map((text) => (text === null ? null : decodeSecretKey(text)))];
   const isIt = (secret: Uint8Array | null) =>
     secret !== null && createSecretBox(secret).checkValue === checkValue;

@@ -95,7 +95,8 @@ function followSecrets(client: Database, secrets: Keyring, log: Log): void {
 
 function requireOwnSecret(client: Database, path: string, secrets: Keyring): void {
   const state = readSecretState(client);
-  if (state?.checkValue === secrets.checkValue && secrets.follow(state)) return;
+  // A rotation may have ended since the secret key was read.
+  if (state !== null && secrets.follow(state)) return;
   throw new SetupError(
     "configuration",
     `The secret key is not the one that the database ${path} was made with: put the original secret.key or PROXY_SECRET_KEY back.`,
