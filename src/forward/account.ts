@@ -7,6 +7,7 @@ import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
+import { DURATION_US_MAX } from "#usage/journal-line.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
 
@@ -198,7 +199,9 @@ class RecordedAccount implements LateAccount {
   }
 
   #sinceArrivalUs(): number {
-    return Math.max(0, Math.round((this.#accounts.deps.clock.monotonicMs() - this.#arrivedAtMs) * 1000));
+    const elapsedUs = Math.round((this.#accounts.deps.clock.monotonicMs() - this.#arrivedAtMs) * 1000);
+    // As the journal has it: limits count by the end, in memory and in the ledger alike.
+    return Math.min(Math.max(0, elapsedUs), DURATION_US_MAX);
   }
 
   #openCounter({ subject: { endpoint, model }, providerName }: AccountSubject): UsageCounter {

@@ -160,8 +160,11 @@ export class LimitBook {
     this.#index.visit(request, (entry, value) => {
       const counter = getCounter(entry, value, toLabel(entry, value, request));
       counter.underWay -= 1;
-      if (counter.sums === null || isCountedFromBegin(entry.limit)) return;
-      counter.sums.add(endedAtUs, toAmount(entry.limit, ending), ending.unpriced ? 1 : 0);
+      const unpriced = ending.unpriced ? 1 : 0;
+      if (!isCountedFromBegin(entry.limit))
+        counter.sums?.add(endedAtUs, toAmount(entry.limit, ending), unpriced);
+      // It has been counted, and what it was short of is known only now.
+      else if (unpriced > 0) counter.sums?.add(request.arrivedAtUs, 0n, unpriced);
     });
   }
 

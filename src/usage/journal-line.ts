@@ -60,7 +60,7 @@ export type JournalEntry =
 /** In the year 2255: leaves room below 2^53 for ids that count on from a shared instant. */
 const ARRIVAL_US_MAX = 9e15;
 /** Eleven days: nine million of them still add up to an INTEGER. */
-const DURATION_US_MAX = 1e12;
+export const DURATION_US_MAX = 1e12;
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
 /** Eight hexadecimal digits of the checksum and a space. */

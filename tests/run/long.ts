@@ -48,6 +48,18 @@ const LONG_PARTS: readonly LongPart[] = [
     variable: "LOCKPORT_RAW_REQUESTS",
     tests: ["tests/abuse/requests.test.ts"],
   },
+  {
+    option: "limit-kills",
+    count: 20,
+    variable: "LOCKPORT_LIMIT_KILLS",
+    tests: ["tests/binary/limit-kills.test.ts"],
+  },
+  {
+    option: "limit-sequences",
+    count: 10_000,
+    variable: "LOCKPORT_LIMIT_SEQUENCES",
+    tests: ["tests/limits/model.test.ts"],
+  },
   { option: "paths", count: 200_000, variable: "LOCKPORT_PATHS", tests: ["tests/abuse/paths.test.ts"] },
 ];
 

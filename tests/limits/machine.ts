@@ -1,0 +1,150 @@
+import { Database } from "bun:sqlite";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLog } from "#kernel/log.ts";
+import { LimitBook } from "#limits/limit-book.ts";
+import { Limits } from "#limits/limit-gate.ts";
+import type { LimitSum } from "#limits/limit-sums.ts";
+import type { Limit } from "#limits/limit.ts";
+import type { LimitSet } from "#limits/store.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
+import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
+import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
+import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
+import { RUN_LINE, toBeginLine, toEndLine } from "../ledger/usage.ts";
+
+const DAY_US = 86_400e6;
+/** Where there is such a folder, no disk is waited for. */
+const MEMORY = "/dev/shm";
+const log = createLog({ level: "error", json: true, write: () => undefined, timestamp: () => "" });
+
+/**
+ * The gate on a real journal, a real writer and a real ledger, step by step and without threads: what a server does, under a
+ * clock that a test sets. The writer works when a sum is waited for.
+ */
+export class Machine {
+  readonly #folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "lockport-limits-"));
+  readonly #journal: string;
+  readonly #database: Database;
+  readonly #asked = new Map<number, { readonly limits: readonly Limit[]; readonly nowUs: number }>();
+  readonly #summed = new Map<number, readonly LimitSum[]>();
+  readonly #underWay = new Map<UsageBeginning, number>();
+  #writer: UsageWriter;
+  #set: LimitSet = { limits: [] };
+  #sequence = 0;
+  #mark = 0;
+  nowUs: number;
+  gate: Limits;
+
+  constructor(nowUs: number) {
+    this.nowUs = nowUs;
+    this.#journal = join(this.#folder, "journal");
+    mkdirSync(this.#journal);
+    const path = join(this.#folder, "usage.db");
+    prepareUsageDatabase(path);
+    this.#database = openForWriting(path);
+    this.#database.run("PRAGMA synchronous = OFF");
+    this.#writer = this.#openWriter();
+    this.gate = this.#openGate();
+    this.#append(RUN_LINE);
+  }
+
+  get limits(): readonly Limit[] {
+    return this.#set.limits;
+  }
+
+  /** As a committed change is: the gate follows at its next look. */
+  setLimits(limits: readonly Limit[]): void {
+    this.#set = { limits };
+  }
+
+  begin(request: UsageBeginning): void {
+    this.#sequence += 1;
+    this.#underWay.set(request, this.#sequence);
+    this.#append(toBeginLine(this.#sequence, request));
+    this.gate.began(request);
+  }
+
+  end(request: UsageBeginning, ending: UsageEnding): void {
+    this.#append(toEndLine(this.#underWay.get(request) ?? 0, ending));
+    this.#underWay.delete(request);
+    this.gate.ended(request, ending);
+  }
+
+  /** A kill and a start: what was under way is cut off. */
+  async restart(): Promise<void> {
+    this.gate.close();
+    this.#underWay.clear();
+    this.#append(RUN_LINE);
+    this.gate = this.#openGate();
+    await this.gate.follow();
+  }
+
+  /** What maintenance does: days before this instant's move to other tables. */
+  seal(): void {
+    this.#write();
+    while (this.#writer.seal(Math.floor(this.nowUs / DAY_US) - 1));
+  }
+
+  /** What the ledger says from scratch, beside what memory has. */
+  countAnew(): LimitBook {
+    this.#write();
+    const book = new LimitBook();
+    const missing = book.replace(this.#set.limits);
+    const counted = missing.filter(({ measure }) => measure !== "concurrent");
+    book.load(missing, sumLimits(this.#database, { limits: counted, nowUs: this.nowUs }));
+    return book;
+  }
+
+  remove(): void {
+    this.gate.close();
+    this.#writer.close();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  #openGate(): Limits {
+    return new Limits({
+      store: { peek: () => this.#set, snapshot: async () => this.#set },
+      ledger: { sumLimits: (limits, nowUs) => this.#sum(limits, nowUs) },
+      clock: { nowUs: () => this.nowUs, monotonicMs: () => 0 },
+      log,
+    });
+  }
+
+  #openWriter(): UsageWriter {
+    return new UsageWriter({
+      database: this.#database,
+      journalDirectory: this.#journal,
+      onDamage: (damage) => {
+        throw new Error(`damaged lines: ${JSON.stringify(damage)}`);
+      },
+      onMark: (mark) => {
+        const question = this.#asked.get(mark);
+        if (question !== undefined) this.#summed.set(mark, sumLimits(this.#database, question));
+      },
+    });
+  }
+
+  async #sum(limits: readonly Limit[], nowUs: number): Promise<readonly LimitSum[]> {
+    const mark = (this.#mark += 1);
+    this.#asked.set(mark, { limits, nowUs });
+    this.#append(Buffer.from(encodeJournalLine({ kind: "mark", number: mark })));
+    // What ends meanwhile is behind the mark.
+    await Bun.sleep(0);
+    this.#write();
+    const sums = this.#summed.get(mark);
+    if (sums === undefined) throw new Error("a mark was passed over");
+    return sums;
+  }
+
+  #append(line: Buffer): void {
+    appendFileSync(segmentPath(this.#journal, 1), line);
+  }
+
+  #write(): void {
+    while (this.#writer.writeBatch());
+  }
+}

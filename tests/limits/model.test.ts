@@ -1,0 +1,283 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import {
+  type Limit,
+  type LimitEach,
+  type LimitSubject,
+  LIMIT_MEASURES,
+  LIMIT_WINDOWS,
+} from "#limits/limit.ts";
+import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { DURATION_US_MAX } from "#usage/journal-line.ts";
+import { ENDING, SUBJECT } from "../ledger/usage.ts";
+import { readNumber, scale } from "../support/scale.ts";
+import { Machine } from "./machine.ts";
+import { isRefused, type OracleRequest } from "./oracle.ts";
+
+const SEQUENCES = readNumber("LOCKPORT_LIMIT_SEQUENCES") ?? 40 * scale;
+const TEST_MS_MAX = 3_600_000;
+const START_US = Date.UTC(2026, 10, 28, 22, 0) * 1000;
+const SECOND_US = 1e6;
+const DAY_US = 86_400e6;
+
+const SUBJECTS: readonly LimitSubject[] = [
+  { kind: "everybody" },
+  { kind: "principal", id: "p0", name: "p0" },
+  { kind: "key", id: "k1" },
+  { kind: "tag", pair: "team:a" },
+];
+const EACH: readonly (LimitEach | null)[] = [
+  null,
+  null,
+  { kind: "principal" },
+  { kind: "key" },
+  { kind: "tag", key: "team" },
+];
+const MODELS = ["m0", "m1", null] as const;
+const TAGS: readonly (readonly string[])[] = [[], ["team:a"], ["app:x", "team:b"], ["teams:a"]];
+
+const small = fc.nat({ max: 5 });
+const command = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: fc.record({ kind: fc.constant("ask" as const), who: small, tags: small, model: small }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant("end" as const),
+      which: small,
+      cost: small,
+      tokens: small,
+      priced: fc.boolean(),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("pass" as const),
+      us: fc.oneof(
+        fc.nat({ max: 3 * SECOND_US }),
+        fc.nat({ max: 3_700 * SECOND_US }),
+        fc.nat({ max: 33 * DAY_US }),
+      ),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("set back" as const), us: fc.nat({ max: 2 * DAY_US }) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("limit" as const),
+      subject: small,
+      each: small,
+      model: small,
+      measure: small,
+      window: small,
+      amount: fc.integer({ min: 1, max: 4 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("change" as const),
+      which: small,
+      amount: fc.integer({ min: 1, max: 5 }),
+      window: small,
+      on: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), which: small }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("seal" as const) }) },
+);
+type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** Plays commands on the gate and writes down what happened beside it. */
+class Play {
+  readonly machine = new Machine(START_US);
+  readonly requests: OracleRequest[] = [];
+  readonly underWay: { readonly begun: UsageBeginning; readonly noted: OracleRequest }[] = [];
+  #limitCount = 0;
+
+  async step(next: Command): Promise<void> {
+    const { machine } = this;
+    machine.nowUs += 1;
+    switch (next.kind) {
+      case "ask":
+        return await this.#ask(next);
+      case "end":
+        this.#end(next);
+        return;
+      case "pass":
+        machine.nowUs += next.us;
+        return;
+      case "set back":
+        machine.nowUs -= next.us;
+        return;
+      case "limit":
+        machine.setLimits([...machine.limits, this.#toLimit(next)]);
+        return await this.#follow();
+      case "change":
+        return await this.#change(next);
+      case "drop":
+        machine.setLimits(machine.limits.filter((_, index) => index !== next.which % machine.limits.length));
+        return;
+      case "restart":
+        for (const { noted } of this.underWay.splice(0)) noted.endedAtUs = noted.arrivedAtUs;
+        return await machine.restart();
+      default:
+        machine.seal();
+    }
+  }
+
+  /** What memory has of each limit is what the ledger has. */
+  async compare(): Promise<void> {
+    const { gate, nowUs, limits } = this.machine;
+    await gate.current();
+    const anew = this.machine.countAnew();
+    for (const limit of limits) {
+      // What is under way is in no ledger.
+      if (limit.measure === "concurrent" || (limit.measure === "requests" && this.underWay.length > 0))
+        continue;
+      const used = (book: typeof anew) =>
+        book
+          .listUses(limit.id, nowUs)
+          .filter(({ amount, unpriced }) => amount > 0n || unpriced > 0)
+          .map(({ value, amount, unpriced }) => `${value} ${amount} ${unpriced}`)
+          .toSorted();
+      expect({ limit: limit.window, used: used(gate.book) }).toEqual({
+        limit: limit.window,
+        used: used(anew),
+      });
+    }
+  }
+
+  async #ask({ who, tags, model }: Extract<Command, { kind: "ask" }>): Promise<void> {
+    const { machine } = this;
+    const { gate } = machine;
+    await gate.current();
+    // Two requests of one instant would get ids of their own.
+    while (this.requests.some(({ arrivedAtUs }) => arrivedAtUs === machine.nowUs)) machine.nowUs += 1;
+    const begun: UsageBeginning = {
+      ...SUBJECT,
+      arrivedAtUs: machine.nowUs,
+      principalId: `p${who % 3}`,
+      principalName: `p${who % 3}`,
+      keyId: who % 4 === 3 ? null : `k${who % 4}`,
+      model: MODELS[model % MODELS.length] ?? null,
+      tags: TAGS[tags % TAGS.length] ?? [],
+    };
+    const { nowUs } = machine;
+    const met = gate.book.findMet(begun, nowUs, () => true).map(({ limit }) => limit.name);
+    const expected = machine.limits
+      .filter((limit) => isRefused(limit, begun, { nowUs, requests: this.requests }))
+      .map(({ name }) => name);
+    expect(met.toSorted()).toEqual(expected.toSorted());
+    let isAdmitted = true;
+    try {
+      gate.admit(begun, () => true);
+    } catch {
+      isAdmitted = false;
+    }
+    expect(isAdmitted).toBe(expected.length === 0);
+    if (!isAdmitted) return;
+    machine.begin(begun);
+    const noted: OracleRequest = { ...begun, endedAtUs: null, costPico: 0n, tokens: 0 };
+    this.requests.push(noted);
+    this.underWay.push({ begun, noted });
+  }
+
+  #end({ which, cost, tokens, priced }: Extract<Command, { kind: "end" }>): void {
+    const [ended] = this.underWay.splice(which % Math.max(1, this.underWay.length), 1);
+    if (ended === undefined) return;
+    const { begun, noted } = ended;
+    // A clock that was set back meanwhile does not make a request end before it began.
+    const durationUs = Math.min(Math.max(0, this.machine.nowUs - begun.arrivedAtUs), DURATION_US_MAX);
+    const usage = {
+      shape: "exclusive" as const,
+      quantities: { input_tokens: tokens, cached_input_tokens: 1, output_tokens: cost },
+    };
+    const ending: UsageEnding = {
+      ...ENDING,
+      durationUs,
+      usage,
+      prices: priced ? { input_tokens: 1, output_tokens: 1, cached_input_tokens: 1 } : {},
+      costPico: priced ? BigInt(cost) : null,
+      unpriced: !priced,
+    };
+    noted.endedAtUs = begun.arrivedAtUs + durationUs;
+    noted.costPico = priced ? BigInt(cost) : 0n;
+    noted.tokens = tokens + 1 + cost;
+    this.machine.end(begun, ending);
+  }
+
+  async #change({ which, amount, window, on }: Extract<Command, { kind: "change" }>): Promise<void> {
+    const { limits } = this.machine;
+    const at = which % Math.max(1, limits.length);
+    this.machine.setLimits(
+      limits.map((limit, index) =>
+        index !== at
+          ? limit
+          : {
+              ...limit,
+              amount: BigInt(amount),
+              enabled: on,
+              window: limit.window === null ? null : (LIMIT_WINDOWS[window] ?? "day"),
+            },
+      ),
+    );
+    await this.#follow();
+  }
+
+  /** Some end while the ledger is asked. */
+  async #follow(): Promise<void> {
+    const following = this.machine.gate.follow();
+    for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+    this.#end({ kind: "end", which: 0, cost: 1, tokens: 1, priced: true });
+    await following;
+  }
+
+  #toLimit({ subject, each, model, measure, window, amount }: Extract<Command, { kind: "limit" }>): Limit {
+    const name = `l${(this.#limitCount += 1)}`;
+    const measured = LIMIT_MEASURES[measure % LIMIT_MEASURES.length] ?? "cost";
+    return {
+      id: name,
+      name,
+      subject: SUBJECTS[subject % SUBJECTS.length] ?? { kind: "everybody" },
+      model: MODELS[model % MODELS.length] ?? null,
+      formerModels: [],
+      each: EACH[each % EACH.length] ?? null,
+      measure: measured,
+      amount: BigInt(amount),
+      window: measured === "concurrent" ? null : (LIMIT_WINDOWS[window % LIMIT_WINDOWS.length] ?? "day"),
+      action: "refuse",
+      unpriced: "allow",
+      enabled: true,
+      createdAtUs: 0,
+    };
+  }
+}
+
+describe("limits against an oracle that knows only the list of what happened", () => {
+  test(
+    "refuse what it refuses, and hold what the ledger holds, through ends, changes, restarts, window turns and clocks that are set",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(command, { minLength: 15, maxLength: 60 }), async (commands) => {
+          const play = new Play();
+          try {
+            for (const next of commands) await play.step(next);
+            await play.compare();
+          } finally {
+            play.machine.remove();
+          }
+        }),
+        { numRuns: SEQUENCES },
+      );
+    },
+    TEST_MS_MAX,
+  );
+});
