@@ -215,20 +215,13 @@ class Play {
   }
 
   async #change({ which, amount, window, on }: Extract<Command, { kind: "change" }>): Promise<void> {
-    const { limits } = this.machine;
+    const limits = [...this.machine.limits];
     const at = which % Math.max(1, limits.length);
-    this.machine.setLimits(
-      limits.map((limit, index) =>
-        index !== at
-          ? limit
-          : {
-              ...limit,
-              amount: BigInt(amount),
-              enabled: on,
-              window: limit.window === null ? null : (LIMIT_WINDOWS[window] ?? "day"),
-            },
-      ),
-    );
+    const limit = limits[at];
+    if (limit === undefined) return;
+    const changed = limit.window === null ? null : (LIMIT_WINDOWS[window] ?? "day");
+    limits[at] = { ...limit, amount: BigInt(amount), enabled: on, window: changed };
+    this.machine.setLimits(limits);
     await this.#follow();
   }
 
