@@ -100,7 +100,7 @@ export class Limits implements LimitGate {
     if (refusing === null) return met.map(({ limit }) => limit.name);
     this.book.refused(refusing, nowUs);
     this.#count(refusing.limit);
-    throw toRefusal(refusing, nowUs);
+    throw toRefusal(refusing, nowUs, request.model);
   }
 
   began(request: UsageBeginning): void {

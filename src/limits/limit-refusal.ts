@@ -25,10 +25,11 @@ export function toLongest(met: readonly MetLimit[], nowUs: InstantUs): MetLimit 
 }
 
 /** 429 `limit_exceeded` with the headers of `docs/spec/limits.md`, "When it refuses". */
-export function toRefusal(met: MetLimit, nowUs: InstantUs): ProxyError {
+export function toRefusal(met: MetLimit, nowUs: InstantUs, model: string | null): ProxyError {
   const seconds = toRetrySeconds(met, nowUs);
   return new ProxyError("limit_exceeded", toSentence(met, nowUs), {
     ...(seconds !== null && { retryAfterSeconds: seconds }),
+    ...(model !== null && { model }),
     headers: {
       "x-proxy-limit": toFieldValue(met.limit.name),
       ...((seconds === null || seconds > RETRY_SECONDS_MAX) && { "x-should-retry": "false" }),

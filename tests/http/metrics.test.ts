@@ -259,6 +259,9 @@ describe("the page docs/metrics.md", () => {
   test("has each metric that is served, with its type, labels and meaning, and no other", async () => {
     await makeTraffic();
     await (await app.api("POST", "/v1/chat/completions", { model: "absent" })).text();
+    const limit = { name: "used up", subject: {}, measure: "requests", amount: 1, window: "day" };
+    expect((await app.api("POST", "/admin/v1/limits", limit)).status).toBe(201);
+    expect((await app.api("POST", "/v1/chat/completions", { model: "priced" })).status).toBe(429);
     const families = await scrape();
     const page = await Bun.file(join(import.meta.dir, "../../docs/metrics.md")).text();
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));

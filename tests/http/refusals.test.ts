@@ -147,6 +147,17 @@ describe("a refused request", () => {
     ]);
   });
 
+  test("by a limit is told with its model", async () => {
+    const limit = { name: "one", subject: {}, measure: "requests", amount: 1, window: "day" };
+    await send("POST", "/admin/v1/limits", limit);
+    await send("POST", CHAT, { model: "m" });
+    expect((await send("POST", CHAT, { model: "m" })).status).toBe(429);
+    await send("POST", CHAT, { model: "m" });
+    const { counts, refusals } = await read();
+    expect(counts).toEqual({ limit_exceeded: 2 });
+    expect(refusals[0]).toMatchObject({ code: "limit_exceeded", model: "m", principal: "admin" });
+  });
+
   test("leaves neither a key nor a token, wherever it was put", async () => {
     const token = `lpt_${"t".repeat(43)}`;
     await send("POST", CHAT, { model: UNKNOWN_KEY });
