@@ -165,7 +165,7 @@ for (const shell of SHELLS) {
       offered.filter((word) => word.startsWith(start));
 
     test("commands, options and words are offered where they stand", async () => {
-      expect(await at("key", "")).toEqual(["create", "delete", "list"]);
+      expect(await at("key", "")).toEqual(["create", "delete", "list", "rotate", "set"]);
       expect(starting(await at("key", "create", "--pr"), "--pr")).toEqual(["--principal"]);
       expect(starting(await at("usage", "--by", "p"), "p")).toEqual(["person", "provider"]);
       expect(await at("key", "create", "--label", "")).toEqual([]);

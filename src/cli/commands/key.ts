@@ -1,11 +1,18 @@
 import type { Command } from "commander";
-import { requireLabel } from "#identity/owned-secret.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { checkTyped } from "#cli/screen/failure.ts";
-import { writeDone, writeList } from "#cli/screen/output.ts";
-import { showSecret } from "./secret.ts";
+import {
+  addTermChangeOptions,
+  addTermOptions,
+  toGraceSeconds,
+  toTermChangeFields,
+  toTermFields,
+  type TermChangeOptions,
+  type TermOptions,
+} from "#cli/input/term-options.ts";
+import { writeDone } from "#cli/screen/output.ts";
+import { listSecrets, showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, given, toPathPart } from "#cli/installation/client.ts";
 import { listKeys } from "#cli/installation/lists.ts";
@@ -14,9 +21,12 @@ interface ListOptions extends InstallationOptions {
   readonly principal?: string;
 }
 
-interface CreateOptions extends InstallationOptions {
+interface CreateOptions extends InstallationOptions, TermOptions {
   readonly principal: string;
-  readonly label?: string;
+}
+
+interface RotateOptions extends InstallationOptions {
+  readonly grace?: number;
 }
 
 export function addKeyCommands(program: Command, terminal: Terminal): void {
@@ -26,36 +36,70 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     .option("--principal <name>", "only this principal's")
     .action((options: ListOptions) =>
       withInstallation(terminal, options, async ({ api }) =>
-        writeList(terminal, options, {
+        listSecrets(terminal, options, {
           views: await listKeys(api, { principal: options.principal }),
-          columns: ["id", "principal", "key_suffix", "label", "created_at", "last_used_at"],
+          suffix: "key_suffix",
         }),
       ),
     );
   addExamples(list, ["lockport key list", "lockport key list --principal ada --json"]);
 
-  const create = addCommand(key, "create", "make a key and print it, once")
-    .requiredOption("--principal <name>", "whose key it is")
-    .option("--label <text>", "what it is for")
-    .action((options: CreateOptions) => {
-      const { principal, label } = options;
-      checkTyped(() => requireLabel(label ?? ""));
-      return withInstallation(terminal, options, async ({ api }) => {
-        const { keys } = api.admin.v1;
-        const view = await ask(keys.post(given({ principal, label })));
-        const takeBack = () => ask(keys({ id: toPathPart(view.id) }).delete());
-        await showSecret(terminal, options, {
-          view,
-          secret: view.key,
-          what: `key of ${principal}`,
-          takeBack,
-        });
+  const create = addTermOptions(
+    addCommand(key, "create", "make a key and print it, once")
+      .requiredOption("--principal <name>", "whose key it is")
+      .option("--label <text>", "what it is for"),
+    { hasModels: true },
+  ).action((options: CreateOptions) => {
+    const { principal } = options;
+    const terms = toTermFields(options);
+    return withInstallation(terminal, options, async ({ api }) => {
+      const { keys } = api.admin.v1;
+      const view = await ask(keys.post(given({ principal, ...terms })));
+      const takeBack = () => ask(keys({ id: toPathPart(view.id) }).delete());
+      await showSecret(terminal, options, {
+        view,
+        secret: view.key,
+        what: `key of ${principal}`,
+        takeBack,
       });
     });
+  });
   addExamples(create, [
     "lockport key create --principal ada --label laptop",
+    "lockport key create --principal ada --expires 30d --models gpt,mini",
     "KEY=$(lockport key create --principal nightly-build)",
   ]);
+
+  const set = addTermChangeOptions(
+    addCommand(key, "set <id>", "change a key; it holds from the very next request"),
+    { hasModels: true },
+  ).action((id: string, options: TermChangeOptions & InstallationOptions) => {
+    const changes = toTermChangeFields(options);
+    return withInstallation(terminal, options, async ({ api }) => {
+      const view = await ask(api.admin.v1.keys({ id: toPathPart(id) }).patch(given(changes)));
+      writeDone(terminal, options, { view, sentence: `changed ${id}` });
+    });
+  });
+  addExamples(set, [
+    "lockport key set 019cdd2a-7c00-7000-8000-000000000004 --expires 2027-01-31T00:00:00Z --models gpt",
+    "lockport key set 019cdd2a-7c00-7000-8000-000000000004 --pause",
+  ]);
+
+  const rotate = addCommand(key, "rotate <id>", "give a key another secret and print it, once")
+    .option(
+      "--grace <time>",
+      "how long the old one works: 15m, 12h, at most 7d; default: not at all",
+      toGraceSeconds,
+    )
+    .action((id: string, options: RotateOptions) =>
+      withInstallation(terminal, options, async ({ api }) => {
+        const body = given({ grace_seconds: options.grace });
+        const view = await ask(api.admin.v1.keys({ id: toPathPart(id) }).rotate.post(body));
+        const what = `key of ${view.principal}`;
+        await showSecret(terminal, options, { view, secret: view.key, what, takeBack: null });
+      }),
+    );
+  addExamples(rotate, ["lockport key rotate 019cdd2a-7c00-7000-8000-000000000004 --grace 12h"]);
 
   const remove = addCommand(key, "delete <id>", "delete a key; it stops working at once").action(
     (id: string, options: InstallationOptions) =>

@@ -1,12 +1,19 @@
 import type { Command } from "commander";
 import { toOwnedRelayTokenView } from "#views/identity.ts";
-import { requireLabel } from "#identity/owned-secret.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { checkTyped, CommandError } from "#cli/screen/failure.ts";
-import { writeDone, writeList } from "#cli/screen/output.ts";
-import { showSecret } from "./secret.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import {
+  addTermChangeOptions,
+  addTermOptions,
+  toTermChangeFields,
+  toTermFields,
+  type TermChangeOptions,
+  type TermOptions,
+} from "#cli/input/term-options.ts";
+import { writeDone } from "#cli/screen/output.ts";
+import { listSecrets, showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, given, LOCAL_ACTOR, toPathPart, type Installation } from "#cli/installation/client.ts";
 import { listRelayTokens } from "#cli/installation/lists.ts";
@@ -15,9 +22,7 @@ interface PrincipalOptions extends InstallationOptions {
   readonly principal?: string;
 }
 
-interface CreateOptions extends PrincipalOptions {
-  readonly label?: string;
-}
+interface CreateOptions extends PrincipalOptions, TermOptions {}
 
 export function addRelayTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command("relay-token").description("tokens of the messages relay");
@@ -26,34 +31,44 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
     .option("--principal <name>", "only this principal's")
     .action((options: PrincipalOptions) =>
       withInstallation(terminal, options, async ({ api }) =>
-        writeList(terminal, options, {
+        listSecrets(terminal, options, {
           views: await listRelayTokens(api, { principal: options.principal }),
-          columns: ["id", "principal", "token_suffix", "label", "created_at", "last_used_at"],
+          suffix: "token_suffix",
         }),
       ),
     );
   addExamples(list, ["lockport relay-token list", "lockport relay-token list --principal ada --json"]);
 
-  const create = addCommand(
-    token,
-    "create",
-    "make a relay token and print it, once; with --url it is always your own",
-  )
-    .option("--principal <name>", "whose token it is (needed without --url, refused with it)")
-    .option("--label <text>", "what it is for")
-    .action((options: CreateOptions) => {
-      const { principal, label } = options;
-      checkTyped(() => requireLabel(label ?? ""));
-      return withInstallation(terminal, options, async (installation) => {
-        const { view, takeBack } = await createRelayToken(installation, { principal, label });
-        const what = principal === undefined ? "relay token" : `relay token of ${principal}`;
-        await showSecret(terminal, options, { view, secret: view.token, what, takeBack });
-      });
+  const create = addTermOptions(
+    addCommand(token, "create", "make a relay token and print it, once; with --url it is always your own")
+      .option("--principal <name>", "whose token it is (needed without --url, refused with it)")
+      .option("--label <text>", "what it is for"),
+    { hasModels: false },
+  ).action((options: CreateOptions) => {
+    const { principal } = options;
+    const terms = toTermFields(options);
+    return withInstallation(terminal, options, async (installation) => {
+      const { view, takeBack } = await createRelayToken(installation, { principal, ...terms });
+      const what = principal === undefined ? "relay token" : `relay token of ${principal}`;
+      await showSecret(terminal, options, { view, secret: view.token, what, takeBack });
     });
+  });
   addExamples(create, [
     "lockport relay-token create --principal ada --label editor",
     "lockport relay-token create --url https://models.example.org",
   ]);
+
+  const set = addTermChangeOptions(
+    addCommand(token, "set <id>", "change a relay token; it holds from the very next request"),
+    { hasModels: false },
+  ).action((id: string, options: TermChangeOptions & InstallationOptions) => {
+    const changes = toTermChangeFields(options);
+    return withInstallation(terminal, options, async ({ api }) => {
+      const view = await ask(api.admin.v1["relay-tokens"]({ id: toPathPart(id) }).patch(given(changes)));
+      writeDone(terminal, options, { view, sentence: `changed ${id}` });
+    });
+  });
+  addExamples(set, ["lockport relay-token set 019cdd2a-7c00-7000-8000-000000000005 --expires 30d"]);
 
   const remove = addCommand(token, "delete <id>", "delete a relay token; it stops working at once").action(
     (id: string, options: InstallationOptions) =>
@@ -68,17 +83,21 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
 interface RelayTokenRequest {
   readonly principal: string | undefined;
   readonly label: string | undefined;
+  readonly expires_at: string | undefined;
 }
 
 /** No route makes a relay token for another principal than its caller: on this machine the service does, for the one named. */
-async function createRelayToken({ api, local }: Installation, { principal, label }: RelayTokenRequest) {
+async function createRelayToken({ api, local }: Installation, { principal, ...terms }: RelayTokenRequest) {
   if (local !== null) {
     if (principal === undefined) {
       throw new CommandError("usage", "Say whose relay token it is: --principal NAME.");
     }
     const { principals, relayTokens } = await local.forWriting();
     const owner = await principals.getByName(principal);
-    const { secret, plaintext } = await relayTokens.create({ principalId: owner.id, label }, LOCAL_ACTOR);
+    const { secret, plaintext } = await relayTokens.create(
+      { principalId: owner.id, label: terms.label, expiresAt: terms.expires_at, setter: "admin" },
+      LOCAL_ACTOR,
+    );
     return {
       view: { ...toOwnedRelayTokenView(secret, owner.name, null), token: plaintext },
       takeBack: () => relayTokens.delete({ id: secret.id }, LOCAL_ACTOR),
@@ -91,7 +110,7 @@ async function createRelayToken({ api, local }: Installation, { principal, label
     );
   }
   const own = api.my["relay-tokens"];
-  const view = await ask(own.post(given({ label })));
+  const view = await ask(own.post(given(terms)));
   // The owner of the API key need not be an admin.
   return { view, takeBack: () => ask(own({ id: toPathPart(view.id) }).delete()) };
 }

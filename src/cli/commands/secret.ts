@@ -1,5 +1,5 @@
 import { CommandError, toFailure } from "#cli/screen/failure.ts";
-import { toJsonText, type OutputOptions } from "#cli/screen/output.ts";
+import { toJsonText, writeList, type OutputOptions } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 export interface ShownSecret {
@@ -8,8 +8,8 @@ export interface ShownSecret {
   readonly secret: string;
   /** Such as `key of ada`. */
   readonly what: string;
-  /** Deletes it: no reader has it when its output is lost. */
-  readonly takeBack: () => Promise<unknown>;
+  /** Deletes it: no reader has it when its output is lost. Null where that would end what was there before. */
+  readonly takeBack: (() => Promise<unknown>) | null;
 }
 
 /**
@@ -24,6 +24,12 @@ export async function showSecret(
   if (options.json !== true) terminal.writeMessage(`This ${what} is shown once and cannot be read again:\n`);
   const text = options.json === true ? toJsonText(view) : `${secret}\n`;
   if (await terminal.deliverData(text)) return;
+  if (takeBack === null) {
+    throw new CommandError(
+      "failure",
+      `The ${what} was rotated but its new secret could not be shown: rotate it once more, ${view.id}, where the output can be written.`,
+    );
+  }
   try {
     await takeBack();
   } catch (cause) {
@@ -37,4 +43,41 @@ export async function showSecret(
     "failure",
     `The ${what} could not be shown and was deleted again: run the command once more where its output can be written.`,
   );
+}
+
+interface ListedView {
+  readonly id: string;
+  readonly principal: string;
+  readonly label: string;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+  readonly expires_at?: string;
+  readonly enabled?: false;
+}
+
+/** Keys or relay tokens as a table, in which the absence of a pause is told too, or as JSON. */
+export function listSecrets<Suffix extends string>(
+  terminal: Terminal,
+  options: OutputOptions,
+  {
+    views,
+    suffix,
+  }: {
+    readonly views: readonly (ListedView & { readonly [name in Suffix]: string })[];
+    readonly suffix: Suffix;
+  },
+): void {
+  if (options.json === true) return writeList(terminal, options, { views, columns: [] });
+  const rows = views.map((view) => Object.assign({ enabled: true }, view));
+  const columns = [
+    "id",
+    "principal",
+    suffix,
+    "label",
+    "created_at",
+    "last_used_at",
+    "expires_at",
+    "enabled",
+  ] as const;
+  writeList(terminal, options, { views: rows, columns });
 }
