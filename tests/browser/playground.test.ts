@@ -201,6 +201,19 @@ describeInBrowser("the playground", () => {
     await page.getByRole("link", { name: "Open the request" }).waitFor();
   });
 
+  test("says that the provider answered with a redirect, which the page does not follow", async () => {
+    answer = (call) =>
+      call.send("HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n");
+    const { page } = await open("/playground?model=chat-large");
+    await ask(page, "Are you there?");
+    const alert = page.getByRole("alert");
+    await alert.getByText("Lockport never follows one").waitFor();
+    await page.getByText("The error comes from the provider.").waitFor();
+    await figure(page, "Provider").getByText("lab").waitFor();
+    expect(await page.getByText("does not respond").count()).toBe(0);
+    await shoot(page, "playground-redirect");
+  });
+
   test("says that no answer could be had from the provider, with the figures of the log alone", async () => {
     answer = (call) => call.reset();
     const visitor = await open("/playground?model=chat-large");

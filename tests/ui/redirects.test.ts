@@ -44,10 +44,6 @@ const QUESTIONS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ["the password", () => signInWithPassword("secret")],
   ["a change", () => createProvider.run({ name: "a", base_url: "https://a.example", api_key: "secret" })],
   ["a report", () => fetchCsv("/my/usage", {})],
-  [
-    "a message of the playground",
-    () => streamChat({ model: "m", messages: [{ role: "user", content: "secret" }], onDelta: () => {} }),
-  ],
 ];
 
 test.each(QUESTIONS)(
@@ -60,6 +56,18 @@ test.each(QUESTIONS)(
     expect(heard).toEqual([]);
   },
 );
+
+test("a message of the playground follows none either, and says that a redirect came", async () => {
+  const failure: unknown = await streamChat({
+    model: "m",
+    messages: [{ role: "user", content: "secret" }],
+    onDelta: () => {},
+  }).catch((thrown: unknown) => thrown);
+  expect(failure).toBeInstanceOf(ApiFailure);
+  expect(failure).toMatchObject({ code: "upstream_redirect", source: "upstream" });
+  expect(page.sent).toHaveLength(1);
+  expect(heard).toEqual([]);
+});
 
 test("every fetch that the page's source has is of that kind", async () => {
   const folder = new URL("../../ui/", import.meta.url).pathname;

@@ -5,7 +5,7 @@ import { normaliseUsage } from "#usage/normalise.ts";
 import { toNetworkFailure } from "./answer.ts";
 import { OWN_SERVER } from "./client.ts";
 import { type ChatDelta, createChatReader, toUpstreamFailure } from "./chat-reader.ts";
-import { type ApiFailure, incompleteAnswer, isAbort, toApiFailure } from "./failure.ts";
+import { type ApiFailure, incompleteAnswer, isAbort, toApiFailure, upstreamRedirect } from "./failure.ts";
 
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";
@@ -51,13 +51,14 @@ export interface ChatEnding extends ChatHead {
 
 /**
  * One answer of a model, over the same route as any client's and with the session as credential. Throws `ApiFailure`: of the
- * proxy with its code, of the provider (`source: "upstream"`) with the kind of error that the request log gets as code, of
- * the page `offline` and `incomplete_answer`; and the `AbortError` of a stopped one, whose deltas have been told.
+ * proxy with its code, of the provider (`source: "upstream"`) with the kind of error that the request log gets as code, or
+ * `upstream_redirect`, of the page `offline` and `incomplete_answer`; and the `AbortError` of a stopped one, whose deltas have been told.
  */
 export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
   const { model, messages, stream = true, settings, onHead, onDelta } = request;
   const body = JSON.stringify({ ...settings, model, messages, ...(stream && { stream }) });
   const response = await send(body, request);
+  if (isRedirect(response)) throw upstreamRedirect(response.status);
   const head: ChatHead = {
     status: response.status,
     provider: response.headers.get("x-proxy-provider"),
@@ -94,6 +95,8 @@ async function send(body: string, { tags, signal }: Pick<ChatRequest, "tags" | "
   try {
     return await fetch("/v1/chat/completions", {
       ...OWN_SERVER,
+      // Not followed either, and told apart from a server that is gone.
+      redirect: "manual",
       method: "POST",
       headers: {
         "content-type": "application/json",
@@ -105,6 +108,11 @@ async function send(body: string, { tags, signal }: Pick<ChatRequest, "tags" | "
   } catch (cause) {
     throw toNetworkFailure(cause);
   }
+}
+
+/** A browser shows nothing else of one, not even its status. */
+function isRedirect({ type, status }: Response): boolean {
+  return type === "opaqueredirect" || (status >= 300 && status < 400);
 }
 
 /** By hand: not every browser iterates over a stream. */

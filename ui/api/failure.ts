@@ -73,6 +73,16 @@ export function unreadableAnswer(status: number, cause?: unknown): ApiFailure {
   });
 }
 
+/** A model's answer was a redirect; `status` is 0 where the browser does not tell it. */
+export function upstreamRedirect(status: number): ApiFailure {
+  return new ApiFailure({
+    code: "upstream_redirect",
+    status,
+    message: "The upstream answered with a redirect (3xx). Lockport never follows one.",
+    source: "upstream",
+  });
+}
+
 /** The connection broke off within an answer of a model, here or between the proxy and the provider. */
 export function incompleteAnswer(cause?: unknown): ApiFailure {
   return new ApiFailure({

@@ -1,7 +1,12 @@
 import { type ErrorCode } from "#kernel/errors.ts";
 
 /** Codes that are made in the browser, where no answer of the server carries one. */
-export type PageCode = "offline" | "unreadable_answer" | "incomplete_answer" | "page_error";
+export type PageCode =
+  | "offline"
+  | "unreadable_answer"
+  | "incomplete_answer"
+  | "upstream_redirect"
+  | "page_error";
 
 /**
  * What to do about an error, by its code: one sentence that stands after the server's own, which says what happened.
@@ -91,5 +96,6 @@ const ADVICE = {
   offline: "Check that the server runs and is reachable, then try again.",
   unreadable_answer: "A proxy between this page and the server may have responded. Try again.",
   incomplete_answer: "What arrived is shown. Send the message again for the full answer.",
+  upstream_redirect: "Ask an administrator to check the base URL of the provider.",
   page_error: "Reload the page. If it happens again, report the code and the message above.",
 } as const satisfies Record<ErrorCode | PageCode, string>;

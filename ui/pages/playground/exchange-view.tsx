@@ -113,10 +113,15 @@ function FailureView({ failure, provider, onRetry }: FailureViewProps) {
   );
 }
 
+/** A browser keeps the status of a redirect to itself. */
+function toStatusNote({ status }: ApiFailure): string {
+  return status === 0 ? "" : ` (HTTP ${status})`;
+}
+
 function toOrigin(failure: Error, provider: string | null): string {
   if (!(failure instanceof ApiFailure)) return "An error occurred in this page.";
   const name = provider === null ? "the provider" : `the provider ${provider}`;
-  if (failure.source === "upstream") return `The error comes from ${name} (HTTP ${failure.status}).`;
+  if (failure.source === "upstream") return `The error comes from ${name}${toStatusNote(failure)}.`;
   if (failure.source === "page")
     return "The connection between this page, the server and the provider failed.";
   if (failure.code === "provider_unreachable") return `Lockport could not get an answer from ${name}.`;

@@ -67,7 +67,11 @@ function findRow(rows: readonly RequestRow[], exchange: Exchange): RequestRow | 
 }
 
 /** Another tab of the same person may ask the same model at the same time. */
-function isOf({ outcome, units }: RequestRow, { phase, ending }: Exchange): boolean {
+function isOf({ outcome, status_code: status, units }: RequestRow, exchange: Exchange): boolean {
+  const { phase, ending, failure } = exchange;
+  // The log calls a redirect an answer like any other.
+  if (failure instanceof ApiFailure && failure.code === "upstream_redirect")
+    return status >= 300 && status < 400;
   // Stopped at the very end, it had come whole.
   if (phase === "cancelled") return outcome === "cancelled" || outcome === "ok";
   if (phase === "failed") return outcome !== "ok";
