@@ -26,14 +26,14 @@ import { toUpstreamHeaders, withLimitWarnings } from "./headers.ts";
 import { hasPrices } from "./metered-units.ts";
 import {
   type ParsedRequestBody,
-  cutBody,
+  parseLargeBody,
   parseRequestBody,
   refuseUntoldStream,
-  spliceBody,
 } from "./request-body.ts";
+import { SCANNED_AT_ONCE_BYTES_MAX } from "./paced-scan.ts";
 import { type Route, createRoutes } from "./route.ts";
 import { type Shared, createShared } from "./shared.ts";
-import { type Upload, createUpload } from "./upload.ts";
+import { toUpstreamBody } from "./upstream-body.ts";
 
 export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
@@ -120,7 +120,12 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     if (input.headers.has("content-encoding")) {
       throw new ProxyError("invalid_json", "The request body must not be encoded.");
     }
-    const parsed = parseRequestBody(input.body, input.endpoint);
+    return input.body.length > SCANNED_AT_ONCE_BYTES_MAX
+      ? parseLargeBody(input.body, input.endpoint).then((parsed) => find(input, parsed))
+      : find(input, parseRequestBody(input.body, input.endpoint));
+  }
+
+  function find(input: ExchangeInput, parsed: ParsedRequestBody): Promise<ExchangeResult> {
     const known = deps.catalog.peek();
     const following = accounts.limits.current();
     if (following !== null) return following.then(() => beginWith(input, parsed));
@@ -189,7 +194,8 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       if (permit === null) return await giveUp(open, "timeout");
       account.own(permit);
 
-      const body = toUpstreamBody(input, parsed, route.upstreamName);
+      const made = toUpstreamBody(input, parsed, route.upstreamName);
+      const body = made instanceof Promise ? await made : made;
       const headers = toUpstreamHeaders(input.headers, {
         authorization,
         bodyBytes: "sizeBytes" in body ? body.sizeBytes : body.length,
@@ -216,23 +222,6 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       throw failure;
     }
   }
-}
-
-/** A large body is not copied, and its memory is released once it is sent: a model may think for minutes. */
-function toUpstreamBody(
-  { body, reservation = null }: ExchangeInput,
-  parsed: ParsedRequestBody,
-  upstreamName: Uint8Array,
-): Uint8Array<ArrayBuffer> | Upload {
-  if (reservation === null) {
-    const spliced = spliceBody(parsed, upstreamName);
-    free(body);
-    return spliced;
-  }
-  return createUpload(cutBody(parsed, upstreamName), () => {
-    free(body);
-    reservation.close();
-  });
 }
 
 function refuseLargeBatch({ inputItemCount, model }: ParsedRequestBody, itemsMax: number): void {

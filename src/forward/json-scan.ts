@@ -50,93 +50,145 @@ const IN_OBJECT = 2;
  * Agrees with `JSON.parse` about what is valid. Throws `invalid_json`.
  */
 export function scanJson(text: Uint8Array, names: readonly string[]): ScannedText {
-  if (!isUtf8(text)) refuse("it is not UTF-8");
-  const size = text.length;
-  const members: Member[] = [];
-  let stack = new Uint8Array(STACK_DEPTH_INITIAL);
-  let depth = 0;
-  let at = skipBlank(text, 0);
-  const kind = text[at] === 0x7b ? "object" : "other";
-  let empty = true;
-  let closingAt = 0;
+  return new JsonScan(text, names).run(Number.POSITIVE_INFINITY) ?? refuse("it has no end");
+}
 
+/** `scanJson` in parts. */
+export class JsonScan {
+  readonly #text: Uint8Array;
+  readonly #names: readonly string[];
+  readonly #kind: ScannedText["kind"];
+  readonly #members: Member[] = [];
+  #isEmpty = true;
+  #closingAt = 0;
+  #stack = new Uint8Array(STACK_DEPTH_INITIAL);
+  #depth = 0;
+  #at: number;
+  /** Whether a value ends at `#at`; else one begins there. */
+  #isBehindValue = false;
   // The named member of the outermost object whose value is being read.
-  let member: string | null = null;
-  let memberStart = 0;
-  let itemCount: number | null = null;
+  #member: string | null = null;
+  #memberStart = 0;
+  #itemCount: number | null = null;
 
-  for (;;) {
-    // A value begins here. An opening bracket goes round again; everything else leaves `at` behind a complete value.
-    const lead = text[at];
-    let opened = false;
-    if (lead === 0x22) {
-      at = skipString(text, at);
-    } else if (lead === 0x7b || lead === 0x5b) {
-      if (depth === stack.length) stack = grow(stack);
-      stack[depth] = lead === 0x7b ? IN_OBJECT : IN_ARRAY;
-      depth += 1;
-      at = skipBlank(text, at + 1);
-      if (depth === 2 && member !== null && lead === 0x5b) itemCount = 0;
-      opened = text[at] !== (lead === 0x7b ? 0x7d : 0x5d);
-      if (!opened) {
-        depth -= 1;
-        if (depth === 0) closingAt = at;
-        at += 1;
-      }
-    } else if (lead === 0x74) {
-      at = skipWord(text, at, "true");
-    } else if (lead === 0x66) {
-      at = skipWord(text, at, "false");
-    } else if (lead === 0x6e) {
-      at = skipWord(text, at, "null");
-    } else {
-      at = skipNumber(text, at);
-    }
+  constructor(text: Uint8Array, names: readonly string[]) {
+    if (!isUtf8(text)) refuse("it is not UTF-8");
+    this.#text = text;
+    this.#names = names;
+    this.#at = skipBlank(text, 0);
+    this.#kind = text[this.#at] === 0x7b ? "object" : "other";
+  }
 
-    // Behind a value: close what ends here, then go on to the next value.
-    while (!opened) {
-      if (depth === 1 && member !== null) {
-        if (members.length === NAMED_MEMBERS_MAX)
-          refuse(`it repeats fields of one name more than ${NAMED_MEMBERS_MAX} times`);
-        members.push({ name: member, start: memberStart, end: at, itemCount });
-        member = null;
-      } else if (depth === 2 && itemCount !== null) {
-        itemCount += 1;
-      }
-      at = skipBlank(text, at);
-      if (depth === 0) {
-        if (at !== size) refuse("something follows its end");
-        return kind === "object" ? { kind, members, closingAt, empty } : { kind };
-      }
-      const inObject = stack[depth - 1] === IN_OBJECT;
-      const next = text[at];
-      if (next === 0x2c) {
+  /** Up to where it has come. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Goes on to the end, or to the first value that begins or ends behind `untilAt`: then null. A string is one step. */
+  run(untilAt: number): ScannedText | null {
+    const text = this.#text;
+    const names = this.#names;
+    const members = this.#members;
+    const size = text.length;
+    // The loop works on variables, which cost less than fields.
+    let stack = this.#stack;
+    let depth = this.#depth;
+    let at = this.#at;
+    let isBehindValue = this.#isBehindValue;
+    let member = this.#member;
+    let memberStart = this.#memberStart;
+    let itemCount = this.#itemCount;
+
+    scanning: for (;;) {
+      // A value begins here. An opening bracket goes round again; everything else leaves `at` behind a complete value.
+      const lead = text[at];
+      let opened = false;
+      if (isBehindValue) {
+        isBehindValue = false;
+      } else if (at >= untilAt) {
+        break;
+      } else if (lead === 0x22) {
+        at = skipString(text, at);
+      } else if (lead === 0x7b || lead === 0x5b) {
+        if (depth === stack.length) stack = this.#stack = grow(stack);
+        stack[depth] = lead === 0x7b ? IN_OBJECT : IN_ARRAY;
+        depth += 1;
         at = skipBlank(text, at + 1);
-        opened = true;
-      } else if (next === (inObject ? 0x7d : 0x5d)) {
-        depth -= 1;
-        if (depth === 0) closingAt = at;
-        at += 1;
+        if (depth === 2 && member !== null && lead === 0x5b) itemCount = 0;
+        opened = text[at] !== (lead === 0x7b ? 0x7d : 0x5d);
+        if (!opened) {
+          depth -= 1;
+          if (depth === 0) this.#closingAt = at;
+          at += 1;
+        }
+      } else if (lead === 0x74) {
+        at = skipWord(text, at, "true");
+      } else if (lead === 0x66) {
+        at = skipWord(text, at, "false");
+      } else if (lead === 0x6e) {
+        at = skipWord(text, at, "null");
       } else {
-        refuse("a comma or a closing bracket is missing");
+        at = skipNumber(text, at);
       }
-    }
 
-    if (stack[depth - 1] === IN_OBJECT) {
-      if (text[at] !== 0x22) refuse("an object's key must be a string");
-      const keyStart = at;
-      at = skipString(text, at);
-      const keyEnd = at;
-      at = skipBlank(text, at);
-      if (text[at] !== 0x3a) refuse("a colon is missing");
-      at = skipBlank(text, at + 1);
-      if (depth === 1) {
-        empty = false;
-        member = matchKey(text, keyStart, keyEnd, names);
-        memberStart = at;
-        itemCount = null;
+      // Behind a value: close what ends here, then go on to the next value.
+      while (!opened) {
+        if (depth === 1 && member !== null) {
+          if (members.length === NAMED_MEMBERS_MAX)
+            refuse(`it repeats fields of one name more than ${NAMED_MEMBERS_MAX} times`);
+          members.push({ name: member, start: memberStart, end: at, itemCount });
+          member = null;
+        } else if (depth === 2 && itemCount !== null) {
+          itemCount += 1;
+        }
+        at = skipBlank(text, at);
+        if (depth === 0) {
+          if (at !== size) refuse("something follows its end");
+          return this.#kind === "object"
+            ? { kind: "object", members, closingAt: this.#closingAt, empty: this.#isEmpty }
+            : { kind: "other" };
+        }
+        const inObject = stack[depth - 1] === IN_OBJECT;
+        const next = text[at];
+        if (next === 0x2c) {
+          at = skipBlank(text, at + 1);
+          opened = true;
+        } else if (next === (inObject ? 0x7d : 0x5d)) {
+          depth -= 1;
+          if (depth === 0) this.#closingAt = at;
+          at += 1;
+          if (at >= untilAt) {
+            isBehindValue = true;
+            break scanning;
+          }
+        } else {
+          refuse("a comma or a closing bracket is missing");
+        }
+      }
+
+      if (stack[depth - 1] === IN_OBJECT) {
+        if (text[at] !== 0x22) refuse("an object's key must be a string");
+        const keyStart = at;
+        at = skipString(text, at);
+        const keyEnd = at;
+        at = skipBlank(text, at);
+        if (text[at] !== 0x3a) refuse("a colon is missing");
+        at = skipBlank(text, at + 1);
+        if (depth === 1) {
+          this.#isEmpty = false;
+          member = matchKey(text, keyStart, keyEnd, names);
+          memberStart = at;
+          itemCount = null;
+        }
       }
     }
+    this.#depth = depth;
+    this.#at = at;
+    this.#isBehindValue = isBehindValue;
+    this.#member = member;
+    this.#memberStart = memberStart;
+    this.#itemCount = itemCount;
+    return null;
   }
 }
 

@@ -3,7 +3,8 @@ import { ProxyError } from "#kernel/errors.ts";
 import { codePointLength, hasControlCharacter, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
 import { free } from "#kernel/bytes.ts";
 import { GatheredBytes } from "#kernel/gathered-bytes.ts";
-import { readString, scanJson } from "./json-scan.ts";
+import { type ScannedText, readString, scanJson } from "./json-scan.ts";
+import { scanJsonInTurns } from "./paced-scan.ts";
 
 /** What a relayed request asked for, as far as its body tells. */
 export interface Asked {
@@ -17,10 +18,12 @@ export const NOTHING_ASKED: Asked = { model: null, streamed: false };
 
 /** Looks at a body that is passed on piece by piece. */
 export interface AskedScan {
-  /** Takes the piece over: it is freed when the next one comes, since it has left by then. */
+  /** Takes the piece over, until it has left. */
   push(chunk: Uint8Array): void;
-  /** Called once, at the body's end. */
-  finish(): Asked;
+  /** The last piece has left, and is freed. */
+  left(): void;
+  /** Called once, at the body's end; a large one is looked through in turns. */
+  finish(): Promise<Asked>;
   /** Keeps nothing any more; whatever is pushed from here on is passed over. May be called at any time, more than once. */
   release(): void;
 }
@@ -36,10 +39,10 @@ export interface ScanBudget {
 export const SCANNED_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Limit of all uploads that stream at once: four of the largest. A body that finds it used up is passed on as any other, and
+ * Limit of all uploads that stream at once: two of the largest. A body that finds it used up is passed on as any other, and
  * nothing is known of it.
  */
-export const SCANNED_BYTES_TOTAL_MAX = 128 * 1024 * 1024;
+export const SCANNED_BYTES_TOTAL_MAX = 64 * 1024 * 1024;
 
 export function createScanBudget(bytesMax: number = SCANNED_BYTES_TOTAL_MAX): ScanBudget {
   let leftBytes = bytesMax;
@@ -65,8 +68,24 @@ const TRUE_LEAD = 0x74;
  */
 export function readAsked(body: Uint8Array): Asked {
   if (!beginsObject(body)) return NOTHING_ASKED;
-  const scanned = tryScan(body);
-  if (scanned?.kind !== "object") return NOTHING_ASKED;
+  try {
+    return toAsked(body, scanJson(body, FIELDS));
+  } catch (failure) {
+    return toNothingAsked(failure);
+  }
+}
+
+async function readAskedInTurns(body: Uint8Array): Promise<Asked> {
+  if (!beginsObject(body)) return NOTHING_ASKED;
+  try {
+    return toAsked(body, await scanJsonInTurns(body, FIELDS));
+  } catch (failure) {
+    return toNothingAsked(failure);
+  }
+}
+
+function toAsked(body: Uint8Array, scanned: ScannedText): Asked {
+  if (scanned.kind !== "object") return NOTHING_ASKED;
   let model: string | null = null;
   let streamed = false;
   for (const member of scanned.members) {
@@ -97,28 +116,31 @@ export function createAskedScan(budget: ScanBudget, bodyBytes: number | null = n
       if (isObject && (kept.sizeBytes + chunk.length > SCANNED_BYTES_MAX || !budget.take(chunk.length)))
         release();
       if (isObject) kept.push(chunk);
-      if (leaving !== null) free(leaving);
       leaving = chunk;
     },
-    finish() {
+    left() {
+      if (leaving !== null) free(leaving);
+      leaving = null;
+    },
+    async finish() {
       if (isObject !== true) return NOTHING_ASKED;
       const keptBytes = kept.sizeBytes;
-      const asked = readAsked(kept.moveIntoOne());
-      budget.giveBack(keptBytes);
+      const whole = kept.moveIntoOne();
       isObject = false;
-      return asked;
+      try {
+        return await readAskedInTurns(whole);
+      } finally {
+        free(whole);
+        budget.giveBack(keptBytes);
+      }
     },
     release,
   };
 }
 
-function tryScan(body: Uint8Array) {
-  try {
-    return scanJson(body, FIELDS);
-  } catch (failure) {
-    if (failure instanceof ProxyError) return null;
-    throw failure;
-  }
+function toNothingAsked(failure: unknown): Asked {
+  if (failure instanceof ProxyError) return NOTHING_ASKED;
+  throw failure;
 }
 
 function beginsObject(bytes: Uint8Array): boolean {

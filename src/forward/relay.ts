@@ -84,13 +84,15 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const watched: BodySource = {
       sizeBytes: source.sizeBytes,
       async next() {
+        // What comes next may be long in coming.
+        scan.left();
         try {
           const chunk = await source.next();
           if (chunk !== null) {
             scan.push(chunk);
             return chunk;
           }
-          passage.asked = scan.finish();
+          passage.asked = await scan.finish();
           if (isRecorded(input)) passage.warnings = admit(toAccountSubject(input, passage.asked));
           account.begin();
           await accounts.written();

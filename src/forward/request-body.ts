@@ -1,6 +1,14 @@
 import type { ServedEndpoint } from "#catalog/capability.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { type Member, type ScannedObject, type Span, readString, scanJson } from "./json-scan.ts";
+import {
+  type Member,
+  type ScannedObject,
+  type ScannedText,
+  type Span,
+  readString,
+  scanJson,
+} from "./json-scan.ts";
+import { scanJsonInTurns } from "./paced-scan.ts";
 
 /** What the data plane knows of a request body: the fields it may read, and where they stand. Content is never looked at. */
 export interface ParsedRequestBody {
@@ -31,7 +39,19 @@ const NULL_LEAD = 0x6e;
  * Throws `invalid_json`, and `model_required` (param `model`) for a body that is not an object or names no model.
  */
 export function parseRequestBody(body: Uint8Array, endpoint: ServedEndpoint): ParsedRequestBody {
-  const scanned = scanJson(body, endpoint === "embeddings" ? EMBEDDING_FIELDS : CHAT_FIELDS);
+  return toParsedBody(body, scanJson(body, toFields(endpoint)));
+}
+
+/** `parseRequestBody` of a large body, in turns. */
+export async function parseLargeBody(body: Uint8Array, endpoint: ServedEndpoint): Promise<ParsedRequestBody> {
+  return toParsedBody(body, await scanJsonInTurns(body, toFields(endpoint)));
+}
+
+function toFields(endpoint: ServedEndpoint): readonly string[] {
+  return endpoint === "embeddings" ? EMBEDDING_FIELDS : CHAT_FIELDS;
+}
+
+function toParsedBody(body: Uint8Array, scanned: ScannedText): ParsedRequestBody {
   if (scanned.kind !== "object") throw modelRequired("The request body must be a JSON object with a model.");
   let model: Member | null = null;
   let stream: Member | null = null;
@@ -81,7 +101,33 @@ export function spliceBody(parsed: ParsedRequestBody, upstreamName: Uint8Array):
  * (section 1, rule 2).
  */
 export function cutBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Uint8Array[] {
-  const { body, scanned, stream } = parsed;
+  const { edits, options } = planEdits(parsed, upstreamName);
+  if (options !== null) {
+    edits.push(...forceUsage(options, scanJson(toOptionsText(parsed, options), INCLUDE_USAGE)));
+  }
+  return applyEdits(parsed.body, edits);
+}
+
+/** `cutBody` of a large body, whose `stream_options` may be as large. */
+export async function cutLargeBody(
+  parsed: ParsedRequestBody,
+  upstreamName: Uint8Array,
+): Promise<Uint8Array[]> {
+  const { edits, options } = planEdits(parsed, upstreamName);
+  if (options !== null) {
+    const scanned = await scanJsonInTurns(toOptionsText(parsed, options), INCLUDE_USAGE);
+    edits.push(...forceUsage(options, scanned));
+  }
+  return applyEdits(parsed.body, edits);
+}
+
+interface EditPlan {
+  readonly edits: Edit[];
+  /** The `stream_options` that count, whose own edits are still missing; null where there are none to change. */
+  readonly options: Edit | null;
+}
+
+function planEdits({ scanned, stream }: ParsedRequestBody, upstreamName: Uint8Array): EditPlan {
   const edits: Edit[] = [];
   let lastStream: Edit | null = null;
   let lastOptions: Edit | null = null;
@@ -97,10 +143,13 @@ export function cutBody(parsed: ParsedRequestBody, upstreamName: Uint8Array): Ui
       lastOptions = { start, end, bytes: FORCED_OPTIONS };
     }
   }
-  if (lastOptions !== null) edits.push(...forceUsage(body, lastOptions));
-  else if (stream)
+  if (stream && lastOptions === null)
     edits.push(insertMember(scanned.closingAt, false, `"stream_options":{"include_usage":true}`));
-  return applyEdits(body, edits);
+  return { edits, options: lastOptions };
+}
+
+function toOptionsText({ body }: ParsedRequestBody, { start, end }: Edit): Uint8Array {
+  return body.subarray(start, end);
 }
 
 interface Edit extends Span {
@@ -108,8 +157,7 @@ interface Edit extends Span {
 }
 
 /** Sets `include_usage` inside one value of `stream_options`, keeping its other members; anything but an object is replaced. */
-function forceUsage(body: Uint8Array, options: Edit): Edit[] {
-  const scanned = scanJson(body.subarray(options.start, options.end), INCLUDE_USAGE);
+function forceUsage(options: Edit, scanned: ScannedText): Edit[] {
   if (scanned.kind !== "object") return [options];
   if (scanned.members.length === 0) {
     return [insertMember(options.start + scanned.closingAt, scanned.empty, `"include_usage":true`)];

@@ -30,8 +30,12 @@ export function createUpload(pieces: readonly Uint8Array[], onTaken: () => void)
 
 function* toWrites(pieces: readonly Uint8Array[]): Generator<Uint8Array, void> {
   for (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += WRITE_BYTES_MAX) yield piece.subarray(at, at + WRITE_BYTES_MAX);
+    for (let at = 0; at < piece.length; at += WRITE_BYTES_MAX) yield toWrite(piece, at);
   }
+}
+
+function toWrite(piece: Uint8Array, at: number): Uint8Array {
+  return piece.length <= WRITE_BYTES_MAX ? piece : piece.subarray(at, at + WRITE_BYTES_MAX);
 }
 
 /**
@@ -58,11 +62,13 @@ export function toStreamedBody(source: BodySource, onMoved: () => void): Readabl
       onMoved();
       try {
         for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
-          onMoved();
-          // An upstream that answers early takes no more of it. The caller may send the rest, so that it comes to read the answer.
-          if (!isTaken) continue;
-          await controller.write(chunk);
-          await controller.flush();
+          for (let at = 0; at < chunk.length; at += WRITE_BYTES_MAX) {
+            // An upstream that answers early takes no more of it. The caller may send the rest, so that it comes to read the answer.
+            if (!isTaken) break;
+            await controller.write(toWrite(chunk, at));
+            await controller.flush();
+            onMoved();
+          }
         }
         if (isTaken) controller.close();
       } catch (failure) {
