@@ -1,9 +1,10 @@
 /**
  * What slow attackers take from honest callers: `bun bench/slow-callers.ts [ROUNDS] [STREAMS] [ATTACKERS] [BINARY]` (after
  * `npm run build`; 3 rounds of 5,000 streams with two events a second on each, 100 unary requests a second beside them, and
- * 500 attackers). Each round once without attackers and once with them, on a server of its own. A third of them send the
- * head of a request a byte a second, a third its body, a third never read a stream that never ends; one that is refused comes
- * back. Needs 2 descriptors a stream (`ulimit -n 20000`).
+ * 500 attackers). Each round once without attackers and once with them, on a server of its own. Some never read a stream that
+ * never ends, as many as a server bears at once (past 144 each that comes cuts another one off); of the others one half sends
+ * the head of a request a byte a second, one half its body. One that is refused comes back. Needs 2 descriptors a stream
+ * (`ulimit -n 20000`).
  */
 import { connect, createServer, type Socket } from "node:net";
 import { loadavg } from "node:os";
@@ -18,6 +19,7 @@ const DRIP_MS = 1_000;
 /** Until those that never read have filled what is between them and their upstream. */
 const SETTLE_MS = 3_000;
 const BODY_BYTES = 4_000;
+const NEVER_READING = 140;
 const CHAT = "/v1/chat/completions";
 
 // This process attacks: it stays off the core of what is measured.
@@ -121,16 +123,16 @@ async function startAttack(running: RunningLockport) {
   const open = new Set<Socket>();
   let returned = 0;
   let isOver = false;
-  const attack = (kind: number) => {
+  const attack = (kind: "head" | "body" | "never") => {
     const socket = connect(port, "127.0.0.1");
     open.add(socket);
     socket.on("error", () => undefined);
-    if (kind === 2) {
+    if (kind === "never") {
       socket.pause();
       socket.write(never);
     } else {
-      if (kind === 1) socket.write(head);
-      const text = kind === 1 ? body : head;
+      if (kind === "body") socket.write(head);
+      const text = kind === "body" ? body : head;
       let at = 0;
       const timer = setInterval(() => socket.write(text[at++] ?? " "), DRIP_MS);
       socket.on("close", () => clearInterval(timer));
@@ -143,7 +145,9 @@ async function startAttack(running: RunningLockport) {
       setTimeout(() => attack(kind), DRIP_MS);
     });
   };
-  for (let index = 0; index < attackers; index += 1) attack(index % 3);
+  for (let index = 0; index < attackers; index += 1) {
+    attack(index < NEVER_READING ? "never" : index % 2 === 0 ? "head" : "body");
+  }
   await Bun.sleep(SETTLE_MS);
   return {
     open: () => open.size,
