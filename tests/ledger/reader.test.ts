@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProxyError } from "#kernel/errors.ts";
 import type { StatsQuery } from "#stats/store.ts";
+import { QuestionQueue } from "#storage/ledger/threads/question-queue.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { answerQuestion } from "#storage/sqlite/ledger/reports/reader-questions.ts";
@@ -265,6 +266,20 @@ describe("a question that is aborted", () => {
     expect(await second).toMatchObject({ message: "gone" });
     await Promise.all([first, third]);
     expect(asked).toEqual(["listRequests", "loadLastUsed"]);
+  });
+
+  test("leaves its principal no turn in the name of the others that asked the same", () => {
+    const queue = new QuestionQueue<{ readonly askerId: string }>();
+    const [ann, another, bob] = [{ askerId: "ann" }, { askerId: "ann" }, { askerId: "bob" }];
+    for (const asker of [ann, another, bob]) queue.add(asker, LIST);
+    const nextOfAnn = () => queue.next((askerId) => askerId === "ann");
+    queue.drop(ann);
+    expect(nextOfAnn()?.question.askers).toEqual(new Set([another, bob]));
+    queue.drop(another);
+    expect(nextOfAnn()).toBeNull();
+    expect(queue.next(() => true)?.askerId).toBe("bob");
+    queue.drop(bob);
+    expect(queue.isEmpty).toBe(true);
   });
 
   test("while it is read is refused at once, and its answer is given to nobody", async () => {

@@ -58,11 +58,15 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
     this.#remove(question);
   }
 
-  /** One that has left: its question goes when no other asker waits for it. */
+  /** One that has left: its question goes when no other asker waits for it, and its principal's turn when none of its own does. */
   drop(asker: Asker): void {
-    const question = this.#lines.get(asker.askerId)?.find(({ askers }) => askers.has(asker));
-    question?.askers.delete(asker);
-    if (question?.askers.size === 0) this.#remove(question);
+    const { askerId } = asker;
+    const question = this.#lines.get(askerId)?.find(({ askers }) => askers.has(asker));
+    if (question === undefined) return;
+    question.askers.delete(asker);
+    if (question.askers.size === 0) this.#remove(question);
+    else if (!question.askers.values().some((other) => other.askerId === askerId))
+      this.#leaveLine(askerId, question);
   }
 
   clear(): void {
@@ -72,11 +76,14 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
 
   #remove(question: Question<Asker>): void {
     this.#byKey.delete(question.key);
-    for (const [askerId, line] of this.#lines) {
-      const index = line.indexOf(question);
-      if (index !== -1) line.splice(index, 1);
-      if (line.length === 0) this.#lines.delete(askerId);
-    }
+    for (const askerId of this.#lines.keys()) this.#leaveLine(askerId, question);
+  }
+
+  #leaveLine(askerId: string, question: Question<Asker>): void {
+    const line = this.#lines.get(askerId) ?? [];
+    const index = line.indexOf(question);
+    if (index !== -1) line.splice(index, 1);
+    if (line.length === 0) this.#lines.delete(askerId);
   }
 }
 
