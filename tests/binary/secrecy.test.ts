@@ -77,7 +77,8 @@ describe("with PROXY_LOG=debug, after every kind of request, failure and bad inp
       search(readDataDir());
 
       expect(refusals.length).toBeGreaterThan(40);
-      searchTexts("an error", refusals, []);
+      // An unknown model is named to its caller, and in no log and no file.
+      searchTexts("an error", refusals, ["unknown model"]);
       searchTexts("an answer", listings, ["base URL"]);
       searchTexts(
         "stdout or stderr",
@@ -276,6 +277,7 @@ const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
 /** Bodies, heads and paths that are refused. */
 async function misuseIt(): Promise<void> {
   const bad = planted.get("bad body") ?? plant("bad body");
+  const badModel = planted.get("unknown model") ?? plant("unknown model");
   const chat = "/v1/chat/completions";
   for (const body of [
     `{"model":"m","messages":"${bad}`,
@@ -283,7 +285,7 @@ async function misuseIt(): Promise<void> {
     `["${bad}"]`,
     `{"messages":"${bad}"}`,
     `{"model":["${bad}"]}`,
-    `{"model":"${bad}","messages":[]}`,
+    `{"model":"${badModel}","messages":[]}`,
     `\u{feff}{"model":"m","a":"${bad}"}`,
     bad,
   ]) {
@@ -293,7 +295,7 @@ async function misuseIt(): Promise<void> {
     expect((await admin("POST", "/admin/v1/models", body)).status).toBeOneOf([400, 404]);
     expect((await admin("PATCH", "/admin/v1/providers/up", body)).status).toBeOneOf([400, 404]);
   }
-  expect((await admin("POST", `${chat}?key=${bad}`, { model: bad, messages: bad })).status).toBe(404);
+  expect((await admin("POST", `${chat}?key=${bad}`, { model: badModel, messages: bad })).status).toBe(404);
   expect((await admin("GET", `/v1/${bad}`)).status).toBe(404);
   expect((await admin("GET", `/admin/v1/providers/${bad}`)).status).toBe(404);
   expect((await admin("DELETE", `/admin/v1/keys/${bad}`)).status).toBe(404);

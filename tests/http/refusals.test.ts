@@ -225,10 +225,13 @@ describe("the trace of refusals", () => {
     expect([...refusals.counts()]).toEqual([["model_not_found", 1000]]);
   });
 
-  test("is a line of the log at debug, and none above", () => {
+  test("is a line of the log at debug, without what was asked for, and none above", () => {
     const { lines, refuse } = open();
     refuse("model_not_found");
     expect(lines).toMatchObject([{ level: "debug", code: "model_not_found", address: "192.0.2.7" }]);
+    expect(Object.keys(lines[0] ?? {}).toSorted()).toEqual(
+      ["address", "code", "level", "message", "principal", "request_id", "ts"].toSorted(),
+    );
     const quiet = open("info");
     quiet.refuse("model_not_found");
     expect(quiet.lines).toEqual([]);

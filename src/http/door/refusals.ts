@@ -52,17 +52,16 @@ export function createRefusals(log: Log, clock: Clock): Refusals {
   return {
     startedAtUs: clock.nowUs(),
     add(refusal, peer) {
-      const { code, arrivedAtUs, principal, model, endpoint } = refusal;
+      const { code, arrivedAtUs, principal } = refusal;
       newest.push(refusal);
       if (newest.length > REFUSALS_KEPT) newest.shift();
       counts.set(code, (counts.get(code) ?? 0) + 1);
       const { address } = peer;
+      // Neither the model nor the path: a log is kept, and what was put there by mistake may be content or a secret.
       log.debug("a request was refused", {
         code,
         request_id: eventIdToUuid(arrivedAtUs),
         principal,
-        model,
-        endpoint,
         address,
       });
       if (WRONG_CREDENTIALS.has(code) && wrong.add(peer) === WRONG_CREDENTIALS_MAX + 1) {
