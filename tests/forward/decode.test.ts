@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { DECODED_FREE_BYTES, DECODED_RATIO_MAX, METERING_MS_MAX, createDecoder } from "#forward/decode.ts";
+import {
+  DECODED_FREE_BYTES,
+  DECODED_RATIO_MAX,
+  METERING_MS_MAX,
+  createDecoder,
+  decodeShort,
+} from "#forward/decode.ts";
 import { createMetering } from "#forward/metering.ts";
 import { UpstreamHead } from "#forward/upstream-head.ts";
 import { CHAT, COMPLETION, SSE_DONE, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
@@ -29,14 +35,17 @@ function toHead(coding: string, lengthBytes: number): UpstreamHead {
 }
 
 describe("a short compressed answer of known length", () => {
-  test.each(names)("is metered before anything else is done, without another thread: %s", (coding) => {
-    const packed = CODINGS[coding](COMPLETION);
-    const metering = createMetering(toHead(coding, packed.length), false);
-    expect(metering.push(packed)).toBeNull();
-    const reading = metering.finish();
-    expect(reading).not.toBeInstanceOf(Promise);
-    expect(reading).toMatchObject({ usage: reported, complete: true });
-  });
+  test.each(names.filter((name) => name !== "br"))(
+    "is metered before anything else is done, without another thread: %s",
+    (coding) => {
+      const packed = CODINGS[coding](COMPLETION);
+      const metering = createMetering(toHead(coding, packed.length), false);
+      expect(metering.push(packed)).toBeNull();
+      const reading = metering.finish();
+      expect(reading).not.toBeInstanceOf(Promise);
+      expect(reading).toMatchObject({ usage: reported, complete: true });
+    },
+  );
 
   test("is metered by the other thread where its length was told wrong or it comes in pieces", async () => {
     const packed = gzipSync(COMPLETION);
@@ -61,6 +70,14 @@ describe("a short compressed answer of known length", () => {
 });
 
 describe("what is decoded for the meter", () => {
+  test("is decoded on this thread where one call is bounded, and never brotli", () => {
+    const text = Buffer.from('{"usage":{"prompt_tokens":7}}');
+    for (const coding of names) {
+      const decoded = decodeShort(coding, CODINGS[coding](text));
+      expect(decoded?.toString() ?? null).toBe(coding === "br" ? null : text.toString());
+    }
+  });
+
   test.each(names)("is bounded by the compressed bytes that came: %s", async (coding) => {
     const packed = CODINGS[coding](LINE_FEEDS);
     let decodedBytes = 0;
