@@ -5,6 +5,7 @@ import { unwrap, unwrapWithHeaders } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";
 import { KEYS, makeStale } from "./keys.ts";
+import type { KeyRotation, RotatedKey, SecretDraft, SecretUpdate } from "./secret-change.ts";
 import { reportQuery, type SeriesGroups, type SeriesQuery } from "./reports.ts";
 
 /** What a caller has and used itself (specification, section 4.3). */
@@ -34,8 +35,16 @@ export function myKeysQuery() {
   });
 }
 
-export const createMyKey = changing(
-  (draft: { readonly label: string }) => unwrap(api.my.keys.post(draft)),
+export const createMyKey = changing((draft: SecretDraft) => unwrap(api.my.keys.post(draft)), refreshMyKeys);
+
+export const updateMyKey = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
+  await unwrap(api.my.keys({ id: toPathPart(id) }).patch(patch));
+}, refreshMyKeys);
+
+/** Answers with the new secret. */
+export const rotateMyKey = changing(
+  ({ id, graceSeconds }: KeyRotation): Promise<RotatedKey> =>
+    unwrap(api.my.keys({ id: toPathPart(id) }).rotate.post({ grace_seconds: graceSeconds })),
   refreshMyKeys,
 );
 
@@ -57,9 +66,13 @@ export function myRelayTokensQuery() {
 }
 
 export const createMyRelayToken = changing(
-  (draft: { readonly label: string }) => unwrap(api.my["relay-tokens"].post(draft)),
+  (draft: SecretDraft) => unwrap(api.my["relay-tokens"].post(draft)),
   refreshMyRelayTokens,
 );
+
+export const updateMyRelayToken = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
+  await unwrap(api.my["relay-tokens"]({ id: toPathPart(id) }).patch(patch));
+}, refreshMyRelayTokens);
 
 export const deleteMyRelayToken = changing(
   (id: string) => unwrap(api.my["relay-tokens"]({ id: toPathPart(id) }).delete()),

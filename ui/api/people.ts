@@ -4,6 +4,7 @@ import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
 import { api, asking, toPathPart } from "./client.ts";
 import { KEYS, makeStale } from "./keys.ts";
+import type { KeyRotation, RotatedKey, SecretUpdate } from "./secret-change.ts";
 import { fetchWholeList, type PageQuery } from "./pages.ts";
 
 /** Principals, all keys and relay tokens, and what administrators did (specification, section 4.6). */
@@ -86,6 +87,17 @@ export function keysQuery(principal?: string) {
 
 export const createKey = changing((draft: OwnedKeyDraft) => unwrap(keys.post(draft)), refreshPeople);
 
+export const updateKey = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
+  await unwrap(keys({ id: toPathPart(id) }).patch(patch));
+}, refreshPeople);
+
+/** Answers with the new secret. */
+export const rotateKey = changing(
+  ({ id, graceSeconds }: KeyRotation): Promise<RotatedKey> =>
+    unwrap(keys({ id: toPathPart(id) }).rotate.post({ grace_seconds: graceSeconds })),
+  refreshPeople,
+);
+
 export const deleteKey = changing(
   (id: string) => unwrap(keys({ id: toPathPart(id) }).delete()),
   refreshPeople,
@@ -107,6 +119,10 @@ export function relayTokensQuery(principal?: string) {
       ),
   });
 }
+
+export const updateRelayToken = changing(async ({ id, patch }: SecretUpdate): Promise<void> => {
+  await unwrap(relayTokens({ id: toPathPart(id) }).patch(patch));
+}, refreshPeople);
 
 export const deleteRelayToken = changing(
   (id: string) => unwrap(relayTokens({ id: toPathPart(id) }).delete()),

@@ -33,7 +33,7 @@ function Distance({ value }: { readonly value: string }): ReactNode {
 const STEP_MS = 10_000;
 
 /** The time in milliseconds, in steps of ten seconds; everything drawn from it shares one timer. */
-function useNow(): number {
+export function useNow(): number {
   return useSyncExternalStore(subscribe, readNow);
 }
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { createMyKey, deleteMyKey, myKeysQuery } from "../api/my.ts";
+import { createMyKey, deleteMyKey, myKeysQuery, rotateMyKey, updateMyKey } from "../api/my.ts";
 import { OwnSecrets } from "../secrets/own-secrets.tsx";
 import { KEY } from "../secrets/secret-row.ts";
 
@@ -15,6 +15,8 @@ export function KeysPage() {
       answer={useQuery(myKeysQuery())}
       create={createMyKey}
       remove={deleteMyKey}
+      update={updateMyKey}
+      rotate={rotateMyKey}
     />
   );
 }

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { createMyRelayToken, deleteMyRelayToken, myRelayTokensQuery } from "../api/my.ts";
+import { createMyRelayToken, deleteMyRelayToken, myRelayTokensQuery, updateMyRelayToken } from "../api/my.ts";
 import { InlineCode } from "../components/code.tsx";
 import { Icon } from "../components/icon.tsx";
 import { OwnSecrets } from "../secrets/own-secrets.tsx";
@@ -18,6 +18,7 @@ export function RelayTokensPage() {
       answer={answer}
       create={createMyRelayToken}
       remove={deleteMyRelayToken}
+      update={updateMyRelayToken}
       notice={answer.data?.isRelayOn === false && <RelayOff />}
     />
   );

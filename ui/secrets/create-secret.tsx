@@ -1,43 +1,39 @@
 import { useMutation } from "@tanstack/react-query";
 import { useId, useState, type SubmitEvent } from "react";
-import { LABEL_LENGTH_MAX } from "#kernel/text.ts";
 import type { Change } from "../api/changing.ts";
+import type { SecretDraft } from "../api/secret-change.ts";
 import { Button } from "../components/button.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
-import { TextField } from "../components/text-field.tsx";
 import { RevealDialog } from "./reveal-dialog.tsx";
 import type { SecretKind } from "./secret-row.ts";
-
-export interface LabelDraft {
-  readonly label: string;
-}
+import { NOTHING_TYPED, TermFields, toDraft } from "./term-fields.tsx";
 
 /** The plaintext of a key or of a relay token. */
 export type CreatedSecret = { readonly key: string } | { readonly token: string };
 
 export interface CreateSecretProps<Created extends CreatedSecret> {
   readonly kind: SecretKind;
-  /** The dialog that asks for a label is open. */
+  /** The dialog that asks is open. */
   readonly open: boolean;
   readonly onClose: () => void;
-  readonly change: Change<LabelDraft, Created>;
+  readonly change: Change<SecretDraft, Created>;
   /** The owner's name, when it is another principal. */
   readonly owner?: string | undefined;
   /** The button that opened the dialog. */
   readonly toFinalFocus: () => HTMLElement | null;
 }
 
-/** Asks for a label, creates the secret and shows it once. */
+/** Asks for a label and terms, creates the secret and shows it once. */
 export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretProps<Created>) {
   const { kind, open, onClose, change, owner, toFinalFocus } = props;
-  const [label, setLabel] = useState("");
+  const [typed, setTyped] = useState(NOTHING_TYPED);
   const [created, setCreated] = useState<string | null>(null);
   const form = useId();
   const create = useMutation({
     ...change,
     onSuccess: (secret: Created) => {
-      setLabel("");
+      setTyped(NOTHING_TYPED);
       onClose();
       setCreated("key" in secret ? secret.key : secret.token);
     },
@@ -48,7 +44,7 @@ export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretP
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (!create.isPending) create.mutate({ label: label.trim() });
+    if (!create.isPending) create.mutate(toDraft(typed));
   };
   return (
     <>
@@ -67,14 +63,7 @@ export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretP
         }
       >
         <form id={form} onSubmit={submit} className="flex flex-col gap-3">
-          <TextField
-            label="Label"
-            hint="Optional. Tells it from your others: a machine, an app."
-            lengthMax={LABEL_LENGTH_MAX}
-            value={label}
-            onValueChange={setLabel}
-            autoFocus
-          />
+          <TermFields typed={typed} onChange={setTyped} hasModels={kind.hasModels} />
           {create.error !== null && <ErrorNotice failure={create.error} />}
         </form>
       </Dialog>

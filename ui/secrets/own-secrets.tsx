@@ -10,7 +10,7 @@ import { SecretList, type SecretListProps } from "./secret-list.tsx";
 
 export interface OwnSecretsProps<Created extends CreatedSecret> extends Pick<
   SecretListProps,
-  "kind" | "caption" | "answer" | "remove"
+  "kind" | "caption" | "answer" | "remove" | "update" | "rotate"
 > {
   readonly title: string;
   readonly lead: string;
@@ -50,6 +50,8 @@ export function OwnSecrets<Created extends CreatedSecret>(props: OwnSecretsProps
             caption={props.caption}
             answer={answer}
             remove={props.remove}
+            update={props.update}
+            rotate={props.rotate}
             layout="own"
             empty={
               <EmptyState

@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import type { Change } from "../api/changing.ts";
+import type { SecretUpdate } from "../api/secret-change.ts";
 import { ConfirmDialog } from "../components/confirm-dialog.tsx";
 import { NotLoaded } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
@@ -13,6 +14,8 @@ import {
   toSecretName,
   toSecretRow,
 } from "./secret-row.ts";
+import { EditSecret } from "./edit-secret.tsx";
+import { RotateKey, type RotateKeyProps } from "./rotate-key.tsx";
 import { SecretActions, SecretTable, type SecretTableProps } from "./secret-table.tsx";
 
 /** The answer to a query for secrets. */
@@ -30,19 +33,27 @@ export interface SecretListProps extends Pick<SecretTableProps, "caption" | "lay
   readonly query?: string | undefined;
   /** Deletes by id. */
   readonly remove: Change<string, { deleted: string }>;
+  readonly update: Change<SecretUpdate, void>;
+  /** Absent: it has no rotation. */
+  readonly rotate?: RotateKeyProps["change"] | undefined;
 }
 
-/** Keys or relay tokens, of the reader, of another principal or of all, each with a button that deletes it. */
+/** Keys or relay tokens, of the reader, of another principal or of all, each with buttons that change, rotate and delete it. */
 export function SecretList({
   kind,
   caption,
   answer,
   query,
   remove,
+  update,
+  rotate,
   layout,
   empty,
 }: SecretListProps): ReactNode {
   const [deleting, setDeleting] = useState<SecretRow | null>(null);
+  const [editing, setEditing] = useState<SecretRow | null>(null);
+  const [rotating, setRotating] = useState<SecretRow | null>(null);
+  const hasRotation = rotate !== undefined;
   const rows = useMemo(() => answer.data?.rows.map(toSecretRow) ?? [], [answer.data]);
   const shown = useMemo(() => rows.filter((row) => matches(row, query)), [rows, query]);
   const actions = useCallback(
@@ -51,10 +62,12 @@ export function SecretList({
         row={row}
         noun={kind.noun}
         hasRequests={kind.hasRequests && layout !== "panel"}
+        onEdit={setEditing}
+        onRotate={hasRotation ? setRotating : null}
         onDelete={setDeleting}
       />
     ),
-    [kind, layout],
+    [kind, layout, hasRotation],
   );
   const total = answer.data?.total ?? 0;
   return (
@@ -72,6 +85,12 @@ export function SecretList({
         <p className="border-t border-line px-4 py-2 text-xs text-ink-soft">
           The first {formatCount(rows.length)} of {formatCount(total)} are listed.
         </p>
+      )}
+      {editing !== null && (
+        <EditSecret row={editing} kind={kind} change={update} onClose={() => setEditing(null)} />
+      )}
+      {rotating !== null && rotate !== undefined && (
+        <RotateKey row={rotating} change={rotate} onClose={() => setRotating(null)} />
       )}
       {deleting !== null && (
         <DeleteSecret row={deleting} noun={kind.noun} change={remove} onClose={() => setDeleting(null)} />

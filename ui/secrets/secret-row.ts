@@ -9,6 +9,10 @@ export interface SecretRow {
   readonly suffix: string;
   readonly createdAt: string;
   readonly lastUsedAt: string | null;
+  readonly expiresAt: string | null;
+  /** Null: every model. */
+  readonly models: readonly string[] | null;
+  readonly isPaused: boolean;
   /** The owner's name, in lists of all principals. */
   readonly owner?: string | undefined;
 }
@@ -19,6 +23,9 @@ export type ListedSecret = {
   readonly label: string;
   readonly created_at: string;
   readonly last_used_at: string | null;
+  readonly expires_at?: string;
+  readonly models?: readonly string[];
+  readonly enabled?: false;
   readonly principal?: string;
 } & ({ readonly key_suffix: string } | { readonly token_suffix: string });
 
@@ -29,6 +36,9 @@ export function toSecretRow(secret: ListedSecret): SecretRow {
     suffix: "key_suffix" in secret ? secret.key_suffix : secret.token_suffix,
     createdAt: secret.created_at,
     lastUsedAt: secret.last_used_at,
+    expiresAt: secret.expires_at ?? null,
+    models: secret.models ?? null,
+    isPaused: secret.enabled === false,
     owner: secret.principal,
   };
 }
@@ -47,6 +57,8 @@ export interface SecretKind {
   readonly clients: SnippetKind;
   /** The request log can be filtered by it. */
   readonly hasRequests: boolean;
+  /** It can be held to models. */
+  readonly hasModels: boolean;
 }
 
 export const KEY: SecretKind = {
@@ -55,6 +67,7 @@ export const KEY: SecretKind = {
   icon: "key",
   clients: "openai",
   hasRequests: true,
+  hasModels: true,
 };
 
 export const RELAY_TOKEN: SecretKind = {
@@ -63,4 +76,5 @@ export const RELAY_TOKEN: SecretKind = {
   icon: "token",
   clients: "relay",
   hasRequests: false,
+  hasModels: false,
 };

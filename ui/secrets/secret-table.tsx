@@ -5,6 +5,7 @@ import { Instant } from "../components/instant.tsx";
 import { agoColumn, type Column } from "../components/column.ts";
 import { DataTable } from "../components/table.tsx";
 import { toSecretName, type SecretRow } from "./secret-row.ts";
+import { SecretState } from "./secret-state.tsx";
 
 export interface SecretTableProps {
   readonly caption: string;
@@ -46,7 +47,7 @@ function toColumns(actions: (row: SecretRow) => ReactNode, showOwner: boolean): 
     SUFFIX,
     CREATED,
     USED,
-    { id: "actions", header: "Actions", headerHidden: true, width: "w-40", align: "end", cell: actions },
+    { id: "actions", header: "Actions", headerHidden: true, width: "w-48", align: "end", cell: actions },
   ];
 }
 
@@ -64,7 +65,7 @@ function toCompactColumns(actions: (row: SecretRow) => ReactNode): readonly Colu
     },
     { ...CREATED, width: "w-28", cell: ({ createdAt }) => <Instant value={createdAt} format="date" /> },
     { ...USED, width: "w-28" },
-    { id: "actions", header: "Actions", headerHidden: true, width: "w-14", align: "end", cell: actions },
+    { id: "actions", header: "Actions", headerHidden: true, width: "w-28", align: "end", cell: actions },
   ];
 }
 
@@ -107,7 +108,12 @@ const USED: Column<SecretRow> = agoColumn({
 });
 
 function Label({ row }: { readonly row: SecretRow }) {
-  return row.label === "" ? <span className="font-normal text-ink-faint">no label</span> : row.label;
+  return (
+    <>
+      {row.label === "" ? <span className="font-normal text-ink-faint">no label</span> : row.label}
+      <SecretState row={row} />
+    </>
+  );
 }
 
 function toId({ id }: SecretRow): string {
@@ -118,11 +124,16 @@ export interface SecretActionsProps {
   readonly row: SecretRow;
   readonly noun: string;
   readonly hasRequests: boolean;
+  readonly onEdit: (row: SecretRow) => void;
+  /** Null: it has no rotation. */
+  readonly onRotate: ((row: SecretRow) => void) | null;
   readonly onDelete: (row: SecretRow) => void;
 }
 
-/** The buttons of a row: to its requests, and to delete it. */
-export function SecretActions({ row, noun, hasRequests, onDelete }: SecretActionsProps) {
+/** The buttons of a row: to its requests, to change it, to rotate it, and to delete it. */
+export function SecretActions(props: SecretActionsProps) {
+  const { row, noun, hasRequests, onEdit, onRotate, onDelete } = props;
+  const name = toSecretName(row);
   return (
     <span className="flex items-center justify-end gap-1">
       {hasRequests && (
@@ -134,12 +145,11 @@ export function SecretActions({ row, noun, hasRequests, onDelete }: SecretAction
           Requests
         </Link>
       )}
-      <IconButton
-        label={`Delete ${noun} ${toSecretName(row)}`}
-        icon="trash"
-        size="sm"
-        onClick={() => onDelete(row)}
-      />
+      <IconButton label={`Edit ${noun} ${name}`} icon="edit" size="sm" onClick={() => onEdit(row)} />
+      {onRotate !== null && (
+        <IconButton label={`Rotate ${noun} ${name}`} icon="refresh" size="sm" onClick={() => onRotate(row)} />
+      )}
+      <IconButton label={`Delete ${noun} ${name}`} icon="trash" size="sm" onClick={() => onDelete(row)} />
     </span>
   );
 }

@@ -1,6 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { deleteKey, deleteRelayToken, keysQuery, relayTokensQuery } from "../../../api/people.ts";
+import {
+  deleteKey,
+  deleteRelayToken,
+  keysQuery,
+  relayTokensQuery,
+  rotateKey,
+  updateKey,
+  updateRelayToken,
+} from "../../../api/people.ts";
 import { EmptyState } from "../../../components/empty.tsx";
 import { SecretList } from "../../../secrets/secret-list.tsx";
 import { KEY, RELAY_TOKEN } from "../../../secrets/secret-row.ts";
@@ -21,6 +29,8 @@ export function OwnedKeys({ principal, query, empty }: OwnedSecretsProps) {
       caption={principal === undefined ? "All keys" : `Keys of ${principal}`}
       answer={useQuery(keysQuery(principal))}
       remove={deleteKey}
+      update={updateKey}
+      rotate={rotateKey}
       layout={principal === undefined ? "all" : "panel"}
       query={query}
       empty={query === undefined ? empty : <EmptyState icon="search" title="No key matches" />}
@@ -36,6 +46,7 @@ export function OwnedRelayTokens({ principal, query, empty }: OwnedSecretsProps)
       caption={principal === undefined ? "All relay tokens" : `Relay tokens of ${principal}`}
       answer={useQuery(relayTokensQuery(principal))}
       remove={deleteRelayToken}
+      update={updateRelayToken}
       layout={principal === undefined ? "all" : "panel"}
       query={query}
       empty={query === undefined ? empty : <EmptyState icon="search" title="No relay token matches" />}

@@ -8,7 +8,8 @@ import { Instant } from "../../../components/instant.tsx";
 import { Money } from "../../../components/money.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
 import { findRowButton } from "../../../components/table-line.tsx";
-import { CreateSecret, type LabelDraft } from "../../../secrets/create-secret.tsx";
+import type { SecretDraft } from "../../../api/secret-change.ts";
+import { CreateSecret } from "../../../secrets/create-secret.tsx";
 import { KEY } from "../../../secrets/secret-row.ts";
 import { formatCount } from "../../../text/format.ts";
 import { OwnedKeys, OwnedRelayTokens } from "./owned-secrets.tsx";
@@ -27,7 +28,7 @@ export function PrincipalPanel({ person, isSelf, onClose }: PrincipalPanelProps)
   const [creating, setCreating] = useState(false);
   const opener = useRef<HTMLButtonElement>(null);
   const createForThem = useMemo(
-    () => changing(({ label }: LabelDraft) => createKey.run({ principal: name, label }), createKey.refresh),
+    () => changing((draft: SecretDraft) => createKey.run({ principal: name, ...draft }), createKey.refresh),
     [name],
   );
   return (

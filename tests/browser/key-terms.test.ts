@@ -1,0 +1,157 @@
+import { beforeEach, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { copiedBy } from "./support/clipboard.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { shoot } from "./support/screenshots.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import type { Site } from "./support/site.ts";
+import type { Visitor } from "./support/visitor.ts";
+import { waitForFocus } from "./support/waiting.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+beforeEach(async () => {
+  site = await browser.newSite();
+});
+
+async function open(path: string, theme: "light" | "dark" = "light"): Promise<Visitor> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, theme });
+  await signInAsAdmin(visitor, site);
+  await visitor.page.goto(path);
+  await visitor.page.getByRole("heading", { level: 1 }).waitFor();
+  return visitor;
+}
+
+/** Makes a key or a relay token and returns its plaintext. */
+async function create(page: Page, noun: "key" | "relay token", label: string): Promise<string> {
+  await page.getByRole("button", { name: `Create a ${noun}` }).click();
+  await page.getByRole("textbox", { name: "Label" }).fill(label);
+  await page.keyboard.press("Enter");
+  const title = noun === "key" ? "Key" : "Relay token";
+  const secret = await page.getByRole("textbox", { name: title, exact: true }).inputValue();
+  await copiedBy(page, () => page.getByRole("button", { name: `Copy ${noun}` }).click());
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  return secret;
+}
+
+async function told(key: string): Promise<string> {
+  const response = await fetch(`${site.url}/my/keys`, { headers: { authorization: `Bearer ${key}` } });
+  const body: any = await response.json();
+  return response.ok ? "ok" : body.error.message;
+}
+
+const row = (page: Page, label: string) => page.getByRole("row").filter({ hasText: label });
+
+describeInBrowser("a key of one's own", () => {
+  for (const theme of ["light", "dark"] as const) {
+    test(`gets an expiry, models and a pause, keeps what was typed when it is refused, and shows them (${theme})`, async () => {
+      const visitor = await open("/keys", theme);
+      const { page } = visitor;
+      visitor.expect(/^request: PATCH .*\/my\/keys\/.* answered 400$/);
+      const key = await create(page, "key", "ci");
+      await page.getByRole("button", { name: "Edit key ci" }).click();
+      const dialog = page.getByRole("dialog", { name: "Edit key ci" });
+      await dialog.getByRole("textbox", { name: "Expires" }).fill("2020-01-31 12:00");
+      await dialog.getByRole("textbox", { name: "Models" }).fill("small-chat, later");
+      await dialog.getByRole("switch", { name: "Paused" }).click();
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await dialog.getByText("invalid_expiry").waitFor();
+      expect(await dialog.getByRole("textbox", { name: "Models" }).inputValue()).toBe("small-chat, later");
+      await checkAccessibility(page);
+      await shoot(page, `key-edit-${theme}`);
+      expect(await told(key)).toBe("ok");
+      await dialog.getByRole("textbox", { name: "Expires" }).fill("2126-01-31 12:00");
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await dialog.waitFor({ state: "detached" });
+      expect(await told(key)).toContain("is paused");
+      for (const text of ["Paused", "Expires 2126-01-31 12:00", "2 models"])
+        await row(page, "ci").getByText(text).waitFor();
+      await checkAccessibility(page);
+      await shoot(page, `key-terms-${theme}`);
+      await waitForFocus(page.getByRole("button", { name: "Edit key ci" }));
+
+      await page.keyboard.press("Enter");
+      await dialog.getByRole("switch", { name: "Paused" }).click();
+      await dialog.getByRole("textbox", { name: "Expires" }).fill("");
+      await dialog.getByRole("textbox", { name: "Models" }).fill("");
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await dialog.waitFor({ state: "detached" });
+      await row(page, "ci").getByText("Paused").waitFor({ state: "detached" });
+      expect(
+        await row(page, "ci")
+          .getByText(/Expires|models/)
+          .count(),
+      ).toBe(0);
+      expect(await told(key)).toBe("ok");
+    });
+  }
+
+  test("is rotated: the new secret is shown once, and the old one works for the grace that was chosen", async () => {
+    const { page } = await open("/keys");
+    const first = await create(page, "key", "ci");
+    await page.getByRole("button", { name: "Rotate key ci" }).click();
+    const dialog = page.getByRole("dialog", { name: "Rotate the key ci?" });
+    await dialog.getByRole("combobox", { name: "Old secret" }).click();
+    await page.getByRole("option", { name: "Works for 7 days" }).click();
+    await checkAccessibility(page);
+    await shoot(page, "key-rotate");
+    await dialog.getByRole("button", { name: "Rotate key" }).click();
+    const shown = page.getByRole("textbox", { name: "Key", exact: true });
+    const second = await shown.inputValue();
+    expect(second).not.toBe(first);
+    expect(await Promise.all([first, second].map(told))).toEqual(["ok", "ok"]);
+    await page.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Go back and copy" }).click();
+    await copiedBy(page, () => page.getByRole("button", { name: "Copy key" }).click());
+    await page.getByRole("button", { name: "Done" }).click();
+    await shown.waitFor({ state: "detached" });
+    await row(page, `***${second.slice(-4)}`).waitFor();
+    expect(await page.content()).not.toContain(second);
+
+    await page.getByRole("button", { name: "Rotate key ci" }).click();
+    await dialog.getByRole("button", { name: "Rotate key" }).click();
+    const third = await shown.inputValue();
+    expect(await Promise.all([first, second, third].map(told))).toEqual([
+      "This API key is not valid.",
+      "This API key is not valid.",
+      "ok",
+    ]);
+  });
+
+  test("is made with an expiry of a press and with models", async () => {
+    const { page } = await open("/keys");
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByRole("button", { name: "In 30 days" }).click();
+    await page.getByRole("textbox", { name: "Models" }).fill("small-chat");
+    await shoot(page, "key-create");
+    await page.getByRole("button", { name: "Create key" }).click();
+    const key = await page.getByRole("textbox", { name: "Key", exact: true }).inputValue();
+    const response = await fetch(`${site.url}/my/keys`, { headers: { authorization: `Bearer ${key}` } });
+    const { keys }: any = await response.json();
+    const { models, expires_at } = keys.at(-1);
+    expect(models).toEqual(["small-chat"]);
+    const days = (Date.parse(expires_at) - Date.now()) / 86_400_000;
+    expect(Math.round(days)).toBe(30);
+    await checkFitsSmall(page);
+  });
+});
+
+describeInBrowser("a relay token", () => {
+  test("has an expiry and a pause, and neither models nor a rotation", async () => {
+    const { page } = await open("/relay-tokens");
+    await create(page, "relay token", "editor");
+    expect(await page.getByRole("button", { name: /^Rotate/ }).count()).toBe(0);
+    await page.getByRole("button", { name: "Edit relay token editor" }).click();
+    const dialog = page.getByRole("dialog", { name: "Edit relay token editor" });
+    expect(await dialog.getByRole("textbox", { name: "Models" }).count()).toBe(0);
+    await dialog.getByRole("textbox", { name: "Expires" }).fill("2126-01-31 12:00");
+    await dialog.getByRole("switch", { name: "Paused" }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    for (const text of ["Paused", "Expires 2126-01-31 12:00"])
+      await row(page, "editor").getByText(text).waitFor();
+  });
+});

@@ -1,0 +1,32 @@
+/** What a key or a relay token is made with. */
+export interface SecretDraft {
+  readonly label: string;
+  /** A UTC date-time. */
+  readonly expires_at?: string;
+  /** Of keys: the only aliases that it may use. */
+  readonly models?: readonly string[];
+}
+
+/** What changes of one; null lifts it. */
+export interface SecretPatch {
+  readonly label?: string;
+  readonly expires_at?: string | null;
+  readonly models?: readonly string[] | null;
+  readonly enabled?: boolean;
+}
+
+export interface SecretUpdate {
+  readonly id: string;
+  readonly patch: SecretPatch;
+}
+
+/** The secret of a rotated key. */
+export interface RotatedKey {
+  readonly key: string;
+}
+
+export interface KeyRotation {
+  readonly id: string;
+  /** How long the secret before goes on working. */
+  readonly graceSeconds: number;
+}

@@ -1,0 +1,28 @@
+import { Badge } from "../components/chip.tsx";
+import { useNow } from "../components/instant.tsx";
+import { formatInstant } from "../text/format.ts";
+import type { SecretRow } from "./secret-row.ts";
+
+/** What a key or a relay token is held to, as far as anything is set. */
+export function SecretState({ row }: { readonly row: SecretRow }) {
+  const { isPaused, expiresAt, models } = row;
+  if (!isPaused && expiresAt === null && models === null) return null;
+  return (
+    <span className="mt-1 flex flex-wrap gap-1 font-normal">
+      {isPaused && <Badge tone="warn">Paused</Badge>}
+      {expiresAt !== null && <Expiry at={expiresAt} />}
+      {models !== null && (
+        <Badge title={models.join(", ")}>{models.length === 1 ? models[0] : `${models.length} models`}</Badge>
+      )}
+    </span>
+  );
+}
+
+function Expiry({ at }: { readonly at: string }) {
+  const isOver = Date.parse(at) <= useNow();
+  return (
+    <Badge tone={isOver ? "bad" : "neutral"} title={formatInstant(at, "full")}>
+      {isOver ? "Expired" : "Expires"} {formatInstant(at, "minute")}
+    </Badge>
+  );
+}

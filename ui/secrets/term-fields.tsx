@@ -1,0 +1,115 @@
+import { LABEL_LENGTH_MAX } from "#kernel/text.ts";
+import type { SecretDraft, SecretPatch } from "../api/secret-change.ts";
+import { Button } from "../components/button.tsx";
+import { TextField } from "../components/text-field.tsx";
+import { toIso } from "../search/window.ts";
+import type { SecretRow } from "./secret-row.ts";
+
+/** What is typed of a key or a relay token: texts, so that nothing is lost that cannot be read yet. */
+export interface TypedTerms {
+  readonly label: string;
+  readonly expiry: string;
+  readonly models: string;
+}
+
+export const NOTHING_TYPED: TypedTerms = { label: "", expiry: "", models: "" };
+
+export interface TermFieldsProps {
+  readonly typed: TypedTerms;
+  readonly onChange: (typed: TypedTerms) => void;
+  readonly hasModels: boolean;
+}
+
+/** Label, expiry and models of a key or a relay token. */
+export function TermFields({ typed, onChange, hasModels }: TermFieldsProps) {
+  const change = (part: Partial<TypedTerms>) => onChange({ ...typed, ...part });
+  return (
+    <>
+      <TextField
+        label="Label"
+        hint="Optional. Tells it from your others: a machine, an app."
+        lengthMax={LABEL_LENGTH_MAX}
+        value={typed.label}
+        onValueChange={(label) => change({ label })}
+        autoFocus
+      />
+      <div className="flex flex-col gap-1.5">
+        <TextField
+          label="Expires"
+          hint="Optional. Date and time in UTC, such as 2027-01-31 12:00. Requests are refused from then on."
+          value={typed.expiry}
+          onValueChange={(expiry) => change({ expiry })}
+        />
+        <div className="flex flex-wrap gap-1.5">
+          {PRESETS.map(({ label, days }) => (
+            <Button key={days} size="sm" onClick={() => change({ expiry: toTypedInstant(inDays(days)) })}>
+              {label}
+            </Button>
+          ))}
+        </div>
+      </div>
+      {hasModels && (
+        <TextField
+          label="Models"
+          hint="Optional. The only models that it may use, separated by commas."
+          mono
+          value={typed.models}
+          onValueChange={(models) => change({ models })}
+        />
+      )}
+    </>
+  );
+}
+
+const PRESETS = [
+  { label: "In 30 days", days: 30 },
+  { label: "In 90 days", days: 90 },
+  { label: "In a year", days: 365 },
+] as const;
+const DAY_MS = 86_400_000;
+
+function inDays(days: number): string {
+  return toIso(Date.now() + days * DAY_MS);
+}
+
+/** `2027-01-31 12:00:00`, in UTC, of an instant of the interface. */
+function toTypedInstant(instant: string): string {
+  return instant.slice(0, 19).replace("T", " ");
+}
+
+/** A space is as good as a T, and UTC needs no Z; anything else is the server's to judge. */
+function toInstant(text: string): string {
+  const trimmed = text.trim().replace(" ", "T");
+  return /(?:Z|[+-]\d{2}:\d{2})$/i.test(trimmed) ? trimmed : `${trimmed}Z`;
+}
+
+function toAliases(text: string): readonly string[] {
+  return text.split(/[,\s]+/).filter((alias) => alias !== "");
+}
+
+export function toTyped({ label, expiresAt, models }: SecretRow): TypedTerms {
+  return {
+    label,
+    expiry: expiresAt === null ? "" : toTypedInstant(expiresAt),
+    models: (models ?? []).join(", "),
+  };
+}
+
+export function toDraft({ label, expiry, models }: TypedTerms): SecretDraft {
+  const aliases = toAliases(models);
+  return {
+    label: label.trim(),
+    ...(expiry.trim() !== "" && { expires_at: toInstant(expiry) }),
+    ...(aliases.length > 0 && { models: aliases }),
+  };
+}
+
+/** Only what was typed anew: a moment that has passed meanwhile is not sent again, and what an admin has set is not touched. */
+export function toPatch(before: TypedTerms, typed: TypedTerms): SecretPatch {
+  const { label, expires_at, models } = toDraft(typed);
+  return {
+    ...(typed.label !== before.label && { label }),
+    ...(typed.expiry !== before.expiry && { expires_at: expires_at ?? null }),
+    ...(typed.models !== before.models && { models: models ?? null }),
+  };
+}
