@@ -96,7 +96,14 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "sqlite/ledger/write": ["sqlite/ledger/file", "files", ...NEUTRAL_LEDGER],
     "sqlite/ledger/limits": ["sqlite/ledger/file", ...NEUTRAL_LEDGER],
     "sqlite/ledger/reports": ["sqlite/ledger/limits", "sqlite/ledger/file", ...NEUTRAL_LEDGER],
-    "sqlite/ledger/check": [".", "sqlite/ledger/file", "sqlite/file", "files", ...NEUTRAL_LEDGER],
+    "sqlite/ledger/check": [
+      ".",
+      "sqlite/ledger/file",
+      "sqlite/ledger/limits",
+      "sqlite/file",
+      "files",
+      ...NEUTRAL_LEDGER,
+    ],
     "sqlite/ledger": [
       ".",
       "sqlite/ledger/file",

@@ -84,6 +84,11 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("#cli/commands/relay-token.ts")).addRelayTokenCommands,
   },
   {
+    group: "People",
+    name: "limit",
+    load: async () => (await import("#cli/commands/limit.ts")).addLimitCommands,
+  },
+  {
     group: "Usage",
     name: "usage",
     load: async () => (await import("#cli/commands/usage.ts")).addUsageCommand,
@@ -105,13 +110,13 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     group: "Operation",
-    name: "secrets",
-    load: async () => (await import("#cli/commands/secrets.ts")).addSecretsCommands,
+    name: "doctor",
+    load: async () => (await import("#cli/commands/doctor.ts")).addDoctorCommand,
   },
   {
     group: "Operation",
-    name: "doctor",
-    load: async () => (await import("#cli/commands/doctor.ts")).addDoctorCommand,
+    name: "secrets",
+    load: async () => (await import("#cli/commands/secrets.ts")).addSecretsCommands,
   },
   {
     group: "Operation",

@@ -13,7 +13,7 @@ import { type Limit, isCountedAlike } from "./limit.ts";
  * the values of tags freely.
  */
 export const EACH_VALUES_MAX = 100_000;
-const OTHER = "(other)";
+export const OTHER_VALUES = "(other)";
 
 /** What one limit, or one value of its `each`, has counted. */
 export interface LimitUse extends Used {
@@ -200,7 +200,7 @@ export class LimitBook {
     for (const { limit, counters } of this.#entries.values()) {
       if (limit.each === null) continue;
       const isEmpty = ({ underWay, sums }: Counter) => underWay === 0 && (sums?.isEmptyAt(nowUs) ?? true);
-      const other = counters.get(OTHER);
+      const other = counters.get(OTHER_VALUES);
       // A request that is under way in it would otherwise end in a counter of its own.
       if (other !== undefined && !isEmpty(other)) continue;
       for (const [value, counter] of counters) if (isEmpty(counter)) counters.delete(value);
@@ -280,7 +280,7 @@ function toUse(counter: Counter, nowUs: InstantUs): LimitUse {
 }
 
 function findCounter({ counters }: Entry, value: string): Counter | undefined {
-  return counters.get(value) ?? (counters.size > EACH_VALUES_MAX ? counters.get(OTHER) : undefined);
+  return counters.get(value) ?? (counters.size > EACH_VALUES_MAX ? counters.get(OTHER_VALUES) : undefined);
 }
 
 function getCounter(entry: Entry, value: string, label: string): Counter {
@@ -288,7 +288,7 @@ function getCounter(entry: Entry, value: string, label: string): Counter {
   const known = findCounter(entry, value);
   if (known !== undefined) return known;
   const isOther = counters.size >= EACH_VALUES_MAX;
-  const named = isOther ? { value: OTHER, label: OTHER } : { value, label };
+  const named = isOther ? { value: OTHER_VALUES, label: OTHER_VALUES } : { value, label };
   const counter = {
     ...named,
     underWay: 0,

@@ -20,6 +20,12 @@ export function isSliding(window: LimitWindow): window is SlidingWindow {
   return window in SLIDING;
 }
 
+/** How long a sliding window is, in microseconds. */
+export const SLIDING_LENGTH_US: { readonly [window in SlidingWindow]: number } = {
+  minute: SLIDING.minute.lengthUs,
+  hour: SLIDING.hour.lengthUs,
+};
+
 /** How long a step of a sliding window is, in microseconds. */
 export function toStepUs(window: SlidingWindow): number {
   return SLIDING[window].stepUs;

@@ -11,7 +11,7 @@ import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import type { JournalPosition } from "./ledger/journal/segments.ts";
-import type { LedgerCheck, LedgerCheckOptions } from "./ledger-check.ts";
+import type { LedgerCheck, LedgerCheckOptions, LimitCheck, LimitCheckOptions } from "./ledger-check.ts";
 
 /**
  * The door to what keeps an installation's data, and the only part of an engine that `boot` knows. It picks one in
@@ -61,6 +61,12 @@ export interface StorageEngine {
    * writes to them. Changes nothing. Null where no ledger was made yet.
    */
   checkLedger(options: LedgerCheckOptions): Promise<LedgerCheck | null>;
+
+  /**
+   * What the rows of the log hold for limits, and what the totals hold, as of one moment; also while a server writes to
+   * them. Changes nothing. Null where no ledger was made yet.
+   */
+  checkLimits(options: LimitCheckOptions): Promise<LimitCheck | null>;
 
   readonly inspect: DataInspection;
   readonly lock: FolderLocks;

@@ -1,4 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
+import type { LimitSum } from "#limits/limit-sums.ts";
+import type { Limit } from "#limits/limit.ts";
 
 export interface LedgerCheckOptions {
   /** The folder of the usage database and its journal. */
@@ -6,6 +8,26 @@ export interface LedgerCheckOptions {
   /** The share of the days that is checked, from 0 to 1. */
   readonly onShare: (share: number) => void;
   readonly signal: AbortSignal;
+}
+
+export interface LimitCheckOptions extends LedgerCheckOptions {
+  readonly limits: readonly Limit[];
+  /** Windows that hold this instant are added up, and later ones. */
+  readonly nowUs: InstantUs;
+}
+
+/** What limits count by the log and by its totals (`StorageEngine.checkLimits`). */
+export interface LimitCheck {
+  /** Rows of the log that were looked at. */
+  readonly events: number;
+  /** Rows of the days before it are removed, at least in part; 0 when all are there. */
+  readonly rowsFromUs: InstantUs;
+  /** What arrived from `rowsFromUs` on, by the rows. */
+  readonly byRows: readonly LimitSum[];
+  /** The same, by the totals. */
+  readonly byTotals: readonly LimitSum[];
+  /** Everything, by the totals: what a server has to say. */
+  readonly whole: readonly LimitSum[];
 }
 
 /** What a look through a ledger found (`StorageEngine.checkLedger`). */

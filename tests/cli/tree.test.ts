@@ -41,6 +41,10 @@ const DESIGNED = [
   "relay-token create",
   "relay-token set",
   "relay-token delete",
+  "limit list",
+  "limit set",
+  "limit remove",
+  "limit check",
   "provider list",
   "provider add",
   "provider set",
@@ -82,7 +86,8 @@ describe("the command tree", () => {
       // The prompt's line pushes the usage away, and no command.
       expect(lines.length).toBeLessThanOrEqual(24);
       expect(Math.max(...lines.map((each) => each.length))).toBeLessThanOrEqual(80);
-      for (const { name } of tree.commands) expect(data).toMatch(new RegExp(`^(?:\\w+)? +${name} `, "m"));
+      for (const { name } of tree.commands)
+        expect(data).toMatch(new RegExp(`(?:^(?:\\w+)? +|; )${name} `, "m"));
       for (const { path } of nodes.filter((each) => each.path.length === 2)) expect(data).toContain(path[1]!);
       expect(data).not.toContain("…");
     }
@@ -261,7 +266,7 @@ describe("a secret among the arguments", () => {
             `${path.join(" ")} ${flags.join(" ")}${value?.isPath === true ? " path" : ""}`,
         ),
     );
-    // `--key` filters by a key's id.
-    expect(takers.filter((taker) => !taker.endsWith(" path") && !taker.endsWith(" --key"))).toEqual([]);
+    // `--key` and `--relay-token` name one by its id.
+    expect(takers.filter((taker) => !/ (?:path|--key|--relay-token)$/.test(taker))).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { callApi } from "./installation.ts";
 import type { CheckedEvent } from "./ledger-totals.ts";
+import { checkLimitSums } from "./limit-sums.ts";
 import { checkTotals, SEAM, toBilled, toPico } from "./ledger-totals.ts";
 
 /** What callers and upstreams saw, as far as a test knows. */
@@ -23,7 +24,7 @@ export interface Attempts {
 /**
  * Invariants 1, 2 and 13 of a data folder, whether its server runs, has ended or was killed: both files are sound; every
  * attempt is one event, none twice, none lost; each costs what its quantities cost; every total is the sum of its rows to
- * the pico; what has no price has no cost. Returns the events.
+ * the pico, and what limits count of them likewise; what has no price has no cost. Returns the events.
  */
 export function checkLedger(dataDir: string, attempts: Attempts = {}): readonly CheckedEvent[] {
   checkSoundness(join(dataDir, "catalog.db"));
@@ -36,6 +37,7 @@ export function checkLedger(dataDir: string, attempts: Attempts = {}): readonly 
     checkAttempts(events, attempts);
     for (const event of events) checkCost(event);
     checkTotals(database, events);
+    checkLimitSums(database, events, join(dataDir, "catalog.db"));
     if (attempts.isAtRest === true) {
       expect(database.query("SELECT sequence FROM open_request").all()).toEqual([]);
     }
@@ -45,7 +47,8 @@ export function checkLedger(dataDir: string, attempts: Attempts = {}): readonly 
   }
 }
 
-const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, tags, prices FROM event
+const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, tags, principal_id, key_id,
+  relay_token_id, model, prices FROM event
   LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
   LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set
   ORDER BY event.id`;

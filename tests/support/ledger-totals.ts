@@ -19,6 +19,10 @@ export interface CheckedEvent {
   readonly duration_us: number;
   readonly shape: string | null;
   readonly tags: string;
+  readonly principal_id: string;
+  readonly key_id: string | null;
+  readonly relay_token_id: string | null;
+  readonly model: string | null;
   readonly prices: string;
   readonly cost_hi: number | null;
   readonly cost_lo: number | null;
@@ -62,7 +66,7 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
   expectSame(
     "days",
     ofDays,
-    sum(rows, (event) => `${toDay(event.id)} ${event.combination} ${event.result}`, fromEvent),
+    sum(rows, (event) => `${toDay(event.id)} ${event.combination} ${event.result}`, toEventTotal),
   );
 
   const hours = database
@@ -77,7 +81,7 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
   expectSame(
     "hours",
     ofHours,
-    sum(rows, hourOf, (event) => withoutTimes(fromEvent(event))),
+    sum(rows, hourOf, (event) => withoutTimes(toEventTotal(event))),
   );
   // Also where there are no rows left.
   const dayOf = (row: TotalRow) => `${toDay(row.fromUs)} ${row.outcome}`;
@@ -98,7 +102,7 @@ export function checkTotals(database: Database, events: readonly CheckedEvent[])
     sum(
       events.filter(({ id }) => summed.has(Math.floor(id / HOUR_US))),
       cellOf,
-      (event) => withoutTimes(fromEvent(event)),
+      (event) => withoutTimes(toEventTotal(event)),
     ),
   );
 
@@ -272,7 +276,8 @@ function toMonth(atUs: number): number {
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-function fromEvent(event: CheckedEvent): Total {
+/** What one event adds to every total that it is in. */
+export function toEventTotal(event: CheckedEvent): Total {
   const { input_tokens, output_tokens, cached_input_tokens, audio_seconds } = toNormalised(event);
   const cost = toPico(event);
   const isUnpriced = toBilled(event).some(({ quantity, price }) => (quantity ?? 0) > 0 && price === null);

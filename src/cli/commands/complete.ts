@@ -62,7 +62,7 @@ async function readNames(
 ): Promise<readonly Candidate[]> {
   const page = { limit: PAGE_LIMIT_MAX, offset: 0 };
   try {
-    return await withLocal(terminal, options, async ({ catalog, keys, principals, relayTokens }) => {
+    return await withLocal(terminal, options, async ({ catalog, keys, limits, principals, relayTokens }) => {
       const read: { readonly [each in NameSource]: () => Promise<readonly Candidate[]> } = {
         alias: async () =>
           (await catalog.snapshot()).models.map(({ model, provider }) => [model.alias, provider.name]),
@@ -70,6 +70,8 @@ async function readNames(
           (await catalog.snapshot()).providers.map(({ name, baseUrl }) => [name, baseUrl]),
         principal: async () => (await principals.list(page)).rows.map(({ name, role }) => [name, role]),
         key: async () => (await keys.list({}, page)).rows.map(toOwned),
+        limit: async () =>
+          (await limits.list(null, page)).rows.map(({ limit }) => [limit.name, limit.measure]),
         relay_token: async () => (await relayTokens.list({}, page)).rows.map(toOwned),
       };
       const candidates = await read[source]();

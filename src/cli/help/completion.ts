@@ -7,7 +7,7 @@ export type Shell = (typeof SHELLS)[number];
 export type Candidate = readonly [word: string, description: string];
 
 /** Resources whose names the data folder has. */
-export type NameSource = "alias" | "provider" | "principal" | "key" | "relay_token";
+export type NameSource = "alias" | "provider" | "principal" | "key" | "relay_token" | "limit";
 export type ReadNames = (source: NameSource) => Promise<readonly Candidate[]>;
 
 /** In place of words: the shell completes a path. */
@@ -80,6 +80,7 @@ const OPTION_SOURCES: { readonly [flag: string]: NameSource } = {
   "--person <name>": "principal",
   "--principal <name>": "principal",
   "--provider <name>": "provider",
+  "--relay-token <id>": "relay_token",
   "--target <alias>": "alias",
 };
 
@@ -90,6 +91,7 @@ function findOptionSource({ names }: OptionNode, { name }: ValueNode): NameSourc
 /** By group and name of the argument. */
 const ARGUMENT_SOURCES: { readonly [argument: string]: NameSource } = {
   "key <id>": "key",
+  "limit <name>": "limit",
   "model <alias>": "alias",
   "model <target>": "alias",
   "principal <name>": "principal",

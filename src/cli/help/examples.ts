@@ -24,6 +24,7 @@ const EXAMPLES: { readonly [path: string]: readonly string[] } = {
   principal: ["lockport principal create ada", "lockport principal list"],
   key: ["lockport key create --principal ada --label laptop", "lockport key list --principal ada"],
   "relay-token": ["lockport relay-token create --principal ada --label editor"],
+  limit: ["lockport limit set everyone --amount 20 --per day --each principal", "lockport limit list"],
   secrets: ["lockport secrets rotate"],
   ledger: ["lockport ledger check"],
   requests: ["lockport requests tail -f --outcome failed"],

@@ -71,16 +71,30 @@ export function formatRootHelp(program: Command, style: Style): string {
   const tree = readCommandTree(program);
   const groupWidth = Math.max(...tree.commands.map(({ group }) => group.length));
   const nameWidth = Math.max(...tree.commands.map(({ name }) => name.length));
-  const lines = tree.commands.map((command, index) => {
-    const isFirst = tree.commands[index - 1]?.group !== command.group;
+  const lines = tree.commands.flatMap((command, index) => {
+    const before = tree.commands[index - 1];
+    const isFirst = before?.group !== command.group;
+    if (!isFirst && isOneVerb(before) && isOneVerb(command)) return [];
     const group = (isFirst ? command.group : "").padEnd(groupWidth);
     const start = [style.dim(group), style.bold(command.name.padEnd(nameWidth))].join(GAP);
     const width = COLUMNS_MAX - groupWidth - nameWidth - 2 * GAP.length;
-    return `${start}${GAP}${toEffect(command).slice(0, width)}\n`;
+    const joined = isOneVerb(command) ? listJoined(tree.commands.slice(index + 1), command.group) : [];
+    return [`${start}${GAP}${[toEffect(command), ...joined].join("; ").slice(0, width)}\n`];
   });
   return ["Usage: lockport <command> [options]   (--help: more, with examples; --version)\n", ...lines].join(
     "",
   );
+}
+
+/** Such commands of one group share a line: there are more commands than a screen has lines. */
+function isOneVerb(command: CommandNode | undefined): boolean {
+  return command?.commands.length === 1;
+}
+
+function listJoined(commands: readonly CommandNode[], group: string): readonly string[] {
+  const end = commands.findIndex((command) => command.group !== group || !isOneVerb(command));
+  const joined = end === -1 ? commands : commands.slice(0, end);
+  return joined.map((command) => `${command.name} ${toEffect(command)}`);
 }
 
 function toEffect({ commands, description }: CommandNode): string {

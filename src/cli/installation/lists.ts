@@ -54,6 +54,14 @@ export async function listRelayTokens(api: Client, owner: OwnerFilter) {
   return requireOwner(api, owner, tokens);
 }
 
+/** `subject`: a principal's name, the id of a key or a relay token, or a tag; undefined is all. */
+export async function listLimits(api: Client, { subject }: { readonly subject?: string | undefined } = {}) {
+  return listAll("limits", async (page) => {
+    const { limits: rows, total } = await ask(api.admin.v1.limits.get({ query: { subject, ...page } }));
+    return { rows, total };
+  });
+}
+
 /** The interface has an empty list for an owner who does not exist; on a command line that is a typo. */
 async function requireOwner<Row>(api: Client, { principal }: OwnerFilter, rows: readonly Row[]) {
   if (rows.length === 0 && principal !== undefined) await getPrincipal(api, principal);
@@ -71,7 +79,7 @@ interface Page<Row> {
 }
 
 /** Every row of a list that comes in pages. */
-async function listAll<Row>(
+export async function listAll<Row>(
   name: string,
   readPage: (query: PageQuery) => Promise<Page<Row>>,
 ): Promise<readonly Row[]> {

@@ -12,17 +12,28 @@ export interface Report<Body> {
   readonly notices: readonly string[];
 }
 
-/** On this machine, usage that a server answered a moment ago is on its way into the database: it is waited for first. */
+/**
+ * On this machine, usage that a server answered a moment ago is on its way into the database: it is waited for. Returns
+ * what has to be said of what is not there even so.
+ */
+export async function settleUsage({ local }: Pick<Installation, "local">): Promise<readonly string[]> {
+  const uncommittedBytes = local === null ? 0 : await local.ledger.settle();
+  if (uncommittedBytes === 0) return [];
+  return [
+    `${uncommittedBytes} bytes of the usage journal are not in the database yet and are not counted: the server brings them in, in a moment while it runs, else at its next start.`,
+  ];
+}
+
+/** Asks for a report when what was used is there: see `settleUsage`. */
 export async function readReport<Body>(
-  { local }: Installation,
+  installation: Installation,
   ask: () => Promise<Asked<Body>>,
 ): Promise<Report<NonNullable<Body>>> {
-  const uncommittedBytes = local === null ? 0 : await local.ledger.settle();
+  const unsettled = await settleUsage(installation);
   const { data, headers } = await askWithHeaders(ask());
   const window = headers.get("x-proxy-window");
   const notices = [
-    uncommittedBytes > 0 &&
-      `${uncommittedBytes} bytes of the usage journal are not in the database yet and are not counted: the server brings them in, in a moment while it runs, else at its next start.`,
+    ...unsettled,
     window !== null &&
       `Older rows were removed (PROXY_USAGE_RETENTION_DAYS), so what is counted is ${window}.`,
     headers.get("x-proxy-truncated") !== null &&

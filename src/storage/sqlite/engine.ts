@@ -37,6 +37,10 @@ export const sqliteEngine: StorageEngine = {
     const { checkLedger } = await import("./ledger/check/check.ts");
     return checkLedger(options);
   },
+  async checkLimits(options) {
+    const { checkLimits } = await import("./ledger/check/limit-check.ts");
+    return checkLimits(options);
+  },
   inspect: {
     findCatalogAge,
     inspectCatalog,

@@ -91,6 +91,8 @@ export class QuestionQueue<Asker extends { readonly askerId: string }> {
 function toKey(asked: Asked<QuestionKind>): string {
   return JSON.stringify(asked, (name, value: unknown) => {
     if (name === "nowUs") return undefined;
+    // The amounts of limits, which JSON has no spelling for.
+    if (typeof value === "bigint") return value.toString();
     return value instanceof Map ? [...value] : value;
   });
 }

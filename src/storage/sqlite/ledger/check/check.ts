@@ -3,33 +3,19 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import type { LedgerCheck, LedgerCheckOptions, LedgerFinding } from "#storage/ledger-check.ts";
-import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
+import { JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { findSegments } from "#storage/ledger/journal/segments.ts";
-import { openSqliteReader, withSetupErrors } from "#storage/sqlite/file/open.ts";
-import { openForReading, readPosition } from "#storage/sqlite/ledger/file/database.ts";
-import { hasUsageDatabase } from "#storage/sqlite/ledger/file/inspect.ts";
+import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
 import { compareEnds, type JournalEnds, readJournalEnds } from "./journal-ends.ts";
 import { checkTotals } from "./totals-check.ts";
+import { withUsageDatabase } from "./usage-database.ts";
 
 /** The writer leaves a segment after 8 MiB at the earliest; losing so many races against it is not chance. */
 const ATTEMPTS_MAX = 20;
 
 /** See `StorageEngine.checkLedger`. */
-export async function checkLedger({ dataDir, ...options }: LedgerCheckOptions): Promise<LedgerCheck | null> {
-  const path = join(dataDir, USAGE_NAME);
-  if (!hasUsageDatabase(path)) return null;
-  // Open as long as the other, and closed after it: SQLite's read-only mode would leave the files behind that it needs.
-  const keeper = openSqliteReader(path);
-  try {
-    const database = withSetupErrors(path, () => openForReading(path));
-    try {
-      return await checkOne(database, join(dataDir, JOURNAL_NAME), options);
-    } finally {
-      database.close();
-    }
-  } finally {
-    keeper.close();
-  }
+export function checkLedger({ dataDir, ...options }: LedgerCheckOptions): Promise<LedgerCheck | null> {
+  return withUsageDatabase(dataDir, (database) => checkOne(database, join(dataDir, JOURNAL_NAME), options));
 }
 
 async function checkOne(

@@ -33,35 +33,42 @@ function toCosts(): string {
     .replace("AS cost_lo", "AS costLo");
 }
 
+export interface CalendarRange {
+  readonly window: CalendarWindow;
+  readonly fromDay: number;
+  /** Leaves out what arrived before it; 0 for nothing. */
+  readonly arrivedFromDay: number;
+}
+
 /**
  * What ended from a day on, by calendar windows. Totals are by arrival: what ended on another day is taken from one
  * window and added to the other.
  */
 export function* readCalendarRows(
   database: Database,
-  window: CalendarWindow,
-  fromDay: number,
+  { window, fromDay, arrivedFromDay }: CalendarRange,
 ): Generator<CountedRow> {
   const toStart = (day: number) => toWindowStart(window, day * DAY_US);
-  yield* readTotals(database, { window, fromDay, toStart });
+  // A month's total has no days: a window that is cut within is added up by day.
+  const byMonth = (window === "month" || window === "total") && arrivedFromDay <= fromDay;
+  yield* readTotals(database, { byMonth, fromDay: Math.max(fromDay, arrivedFromDay), toStart });
   for (const row of readCarried(database, fromDay)) {
     const { arrivedDay, endedDay, ...total } = row;
     const [from, to] = [toStart(arrivedDay), toStart(endedDay)];
-    if (from === to) continue;
+    if (from === to || arrivedDay < arrivedFromDay) continue;
     if (endedDay >= fromDay) yield { ...total, startUs: to };
     if (arrivedDay >= fromDay) yield { ...toNegative(total), startUs: from };
   }
 }
 
 interface Spans {
-  readonly window: CalendarWindow;
+  readonly byMonth: boolean;
   readonly fromDay: number;
   readonly toStart: (day: number) => InstantUs;
 }
 
 /** Every day is in one of three tables: in a month's total, or in a day's that is sealed, or in one that still grows. */
-function* readTotals(database: Database, { window, fromDay, toStart }: Spans): Generator<CountedRow> {
-  const byMonth = window === "month" || window === "total";
+function* readTotals(database: Database, { byMonth, fromDay, toStart }: Spans): Generator<CountedRow> {
   if (byMonth) {
     const rows = database
       .query<TotalRow & { month: number }, [number]>(

@@ -5,7 +5,13 @@ import type { LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
 import { isSliding, toStepUs, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitedRequest, LimitWindow } from "#limits/limit.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
-import { type CountedRow, readCalendarRows, readSlidingRows } from "./counted-rows.ts";
+import {
+  type CalendarRange,
+  type CountedRow,
+  readCalendarRows,
+  readSlidingRows,
+  type SlidingRange,
+} from "./counted-rows.ts";
 
 /** What a limit, or a value of its `each`, holds. */
 interface Held {
@@ -15,24 +21,43 @@ interface Held {
   readonly parts: Map<InstantUs, { amount: bigint; unpriced: number }>;
 }
 
+export interface LimitQuestion {
+  readonly limits: readonly Limit[];
+  readonly nowUs: InstantUs;
+}
+
+/** Where the rows come from that are added up. */
+export interface CountedSource {
+  readonly readCalendar: (range: Omit<CalendarRange, "arrivedFromDay">) => Iterable<CountedRow>;
+  readonly readSliding: (range: SlidingRange) => Iterable<CountedRow>;
+}
+
+/** Calendar windows by totals, sliding ones by the rows of the last hour. */
+export function toTotals(database: Database, arrivedFromDay = 0): CountedSource {
+  return {
+    readCalendar: (range) => readCalendarRows(database, { ...range, arrivedFromDay }),
+    readSliding: (range) => readSlidingRows(database, range),
+  };
+}
+
 /**
- * Adds up usage for limits: of calendar windows by totals, of sliding ones by the rows of the last hour. It sees one state
- * of the file only within a transaction. See `LimitLedger.sumLimits`.
+ * Adds up usage for limits. It sees one state of the file only within a transaction. See `LimitLedger.sumLimits`.
  */
 export function sumLimits(
   database: Database,
-  { limits, nowUs }: { readonly limits: readonly Limit[]; readonly nowUs: InstantUs },
+  { limits, nowUs }: LimitQuestion,
+  source: CountedSource = toTotals(database),
 ): readonly LimitSum[] {
   const requests = new Combinations(database);
   const sums: LimitSum[] = [];
   for (const [window, alike] of Map.groupBy(limits, (limit) => limit.window)) {
-    if (window !== null) sums.push(...sumWindow(database, { limits: alike, window, nowUs, requests }));
+    if (window !== null) sums.push(...sumWindow(source, { limits: alike, window, nowUs, requests }));
   }
   return sums;
 }
 
 function sumWindow(
-  database: Database,
+  { readCalendar, readSliding }: CountedSource,
   {
     limits,
     window,
@@ -62,10 +87,10 @@ function sumWindow(
     const stepUs = toStepUs(window);
     const byBegin = limits.filter(({ measure }) => measure === "requests");
     const byEnd = limits.filter(({ measure }) => measure !== "requests");
-    if (byBegin.length > 0) add(toIndex(byBegin), readSlidingRows(database, { fromUs, stepUs, by: "begin" }));
-    if (byEnd.length > 0) add(toIndex(byEnd), readSlidingRows(database, { fromUs, stepUs, by: "end" }));
+    if (byBegin.length > 0) add(toIndex(byBegin), readSliding({ fromUs, stepUs, by: "begin" }));
+    if (byEnd.length > 0) add(toIndex(byEnd), readSliding({ fromUs, stepUs, by: "end" }));
   } else {
-    add(toIndex(limits), readCalendarRows(database, window, fromUs / DAY_US));
+    add(toIndex(limits), readCalendar({ window, fromDay: fromUs / DAY_US }));
   }
   return [...held.values()].flatMap((byValue) => [...byValue.values()].map(toSum));
 }

@@ -1,0 +1,181 @@
+import type { Command } from "commander";
+import { engine } from "#boot/settings/engine.ts";
+import { toReachable } from "#boot/settings/listen-address.ts";
+import { findServingAddress } from "#boot/folder/serving-address.ts";
+import type { Config } from "#boot/settings/config.ts";
+import type { Local } from "#boot/local.ts";
+import { createSystemClock, formatInstant } from "#kernel/clock.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { toPrintable } from "#kernel/printable.ts";
+import { toCounted } from "#kernel/text.ts";
+import {
+  addUpWindow,
+  compareWithServer,
+  compareWithTotals,
+  isRecorded,
+  toExpected,
+  type LimitFinding,
+  type Told,
+} from "#limits/limit-check.ts";
+import type { Limit } from "#limits/limit.ts";
+import { LIMITS_MAX } from "#limits/store.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { addLocalCommand } from "#cli/input/options.ts";
+import { createRemoteInstallation } from "#cli/installation/installation-remote.ts";
+import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
+import { settleUsage } from "#cli/installation/report.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { writeJson, writeList } from "#cli/screen/output.ts";
+import { withTransfer } from "#cli/screen/progress.ts";
+import { createStyle } from "#cli/screen/style.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { readTold, readUnderWay } from "./limit-told.ts";
+import { toFigure } from "./limit-words.ts";
+
+/** Beyond it the others are counted: one cause mostly has many. */
+const FINDINGS_SHOWN_MAX = 20;
+/** A server's clock may have been read a moment before this one. */
+const CLOCK_SLACK_US = 1_000_000;
+
+/** `lockport limit check`: whether what limits count is what the log holds. */
+export function addLimitCheckCommand(limit: Command, terminal: Terminal): void {
+  const command = addLocalCommand(
+    limit,
+    "check",
+    "add up the events of each limit, and compare with totals and server",
+  ).action((options: LocalOptions) =>
+    withLocal(terminal, options, async (local, config) => {
+      const checked = await check(terminal, local, config);
+      if (options.json === true) writeJson(terminal, toView(checked));
+      else writeChecked(terminal, checked);
+      const { findings } = checked;
+      if (findings.length > 0) {
+        throw new CommandError(
+          "failure",
+          `What is counted is not what was recorded in ${toCounted(findings.length, "place")}: lockport ledger check says whether the ledger is whole.`,
+        );
+      }
+    }),
+  );
+  command.addHelpText(
+    "after",
+    `
+Events are the rows of the request log. Beside a running server it also asks that server what it has counted, as the owner
+of PROXY_API_KEY, who has to be an admin. It changes nothing, and ends with 1 when something differs. Limits of concurrent
+requests are in no log.`,
+  );
+  addExamples(command, ["lockport limit check", "lockport limit check --json | jq .findings"]);
+}
+
+type Checked = Awaited<ReturnType<typeof check>>;
+
+async function check(terminal: Terminal, local: Local, config: Config) {
+  const states = await local.limits.list(null, { limit: LIMITS_MAX, offset: 0 });
+  const limits = states.rows.map(({ limit }) => limit).filter(isRecorded);
+  const server = findServer(config);
+  const nowUs = createSystemClock().nowUs() - CLOCK_SLACK_US;
+  const before: Told = server.api === null ? new Map() : await readTold(server.api);
+  const underWay = server.origin === null ? 0 : await readUnderWay(server.origin);
+  const unsettled = await settleUsage({ local });
+  const { dataDir } = config;
+  const checked = await withTransfer(terminal, ({ signal, step }) =>
+    engine.checkLimits({
+      dataDir,
+      limits,
+      nowUs,
+      signal,
+      onShare: (share) => step("adding up events", share),
+    }),
+  );
+  if (checked === null) {
+    throw new SetupError(
+      "configuration",
+      `There is no ledger in ${dataDir} yet: the first start of a server makes it.`,
+    );
+  }
+  const after: Told = server.api === null ? new Map() : await readTold(server.api);
+  const found = compareWithTotals(limits, checked);
+  const asked = { sums: toExpected(limits, checked, nowUs), before, after, underWay };
+  const findings = [...found, ...compareWithServer(limits, asked)];
+  const rows = limits.map((each) => toRow(each, { checked, nowUs: nowUs + CLOCK_SLACK_US, told: after }));
+  return { ...checked, findings, rows, notices: [...server.notices, ...unsettled], server: server.origin };
+}
+
+function findServer({ dataDir, apiKey }: Config) {
+  const address = findServingAddress(dataDir);
+  if (address === null) return { api: null, origin: null, notices: [] };
+  const origin = toReachable(address.url);
+  if (apiKey !== null) return { api: createRemoteInstallation({ origin, apiKey }).api, origin, notices: [] };
+  return {
+    api: null,
+    origin: null,
+    notices: [
+      "A server runs from this folder and was not asked: set PROXY_API_KEY to an admin's API key for that.",
+    ],
+  };
+}
+
+interface Found {
+  readonly checked: NonNullable<Awaited<ReturnType<typeof engine.checkLimits>>>;
+  readonly nowUs: number;
+  readonly told: Told;
+}
+
+function toRow(limit: Limit, { checked, nowUs, told }: Found) {
+  const uses = told.get(limit.id)?.uses;
+  return {
+    name: limit.name,
+    measure: limit.measure,
+    by_events: addUpWindow(limit, checked.byRows, nowUs),
+    by_totals: addUpWindow(limit, checked.byTotals, nowUs),
+    server: uses === undefined ? null : uses.reduce((sum, { used }) => sum + used, 0),
+  };
+}
+
+function toView({ events, rowsFromUs, server, rows, findings, notices }: Checked) {
+  return {
+    ok: findings.length === 0,
+    events,
+    rows_from: rowsFromUs === 0 ? null : formatInstant(rowsFromUs),
+    server,
+    limits: rows,
+    findings: findings.map(({ limit, label, what, expected, told }) => ({
+      limit: limit.name,
+      ...(label !== "" && { value: label }),
+      [what]: told,
+      by_events: expected,
+    })),
+    notices,
+  };
+}
+
+function writeChecked(terminal: Terminal, checked: Checked): void {
+  const { events, rowsFromUs, rows, findings, notices } = checked;
+  const style = createStyle(terminal.env, terminal.screens.data);
+  const write = (line: string) => terminal.writeData(`${line}\n`);
+  write(`added up: ${toCounted(events, "request")}`);
+  if (rowsFromUs > 0)
+    write(
+      `rows before ${formatInstant(rowsFromUs).slice(0, 10)} were removed (PROXY_USAGE_RETENTION_DAYS): only what came later is compared`,
+    );
+  const views = rows.map(({ name, measure, by_events: byEvents, by_totals: byTotals, server }) => ({
+    limit: name,
+    by_events: toFigure(measure, byEvents),
+    by_totals: toFigure(measure, byTotals),
+    server: server === null ? "-" : toFigure(measure, server),
+  }));
+  const figures = ["by_events", "by_totals", "server"] as const;
+  writeList(terminal, {}, { views, columns: ["limit", ...figures], figures });
+  if (findings.length === 0) write(style.good("every limit counts what its events add up to"));
+  for (const finding of findings.slice(0, FINDINGS_SHOWN_MAX))
+    write(style.bad(toPrintable(toSentence(finding))));
+  if (findings.length > FINDINGS_SHOWN_MAX)
+    write(`… and ${findings.length - FINDINGS_SHOWN_MAX} more: --json has all`);
+  for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+}
+
+function toSentence({ limit, label, what, expected, told }: LimitFinding): string {
+  const who = label === "" ? "" : `, ${label}`;
+  const teller = what === "totals" ? "totals have" : "the server has counted";
+  return `${limit.name}${who}: events add up to ${toFigure(limit.measure, expected)}, ${teller} ${toFigure(limit.measure, told)}`;
+}

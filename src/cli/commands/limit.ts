@@ -1,0 +1,138 @@
+import type { Command } from "commander";
+import { parseLimitDraft } from "#limits/limit-draft.ts";
+import { addCommand } from "#cli/input/options.ts";
+import { suggest } from "#cli/input/choice.ts";
+import { confirm } from "#cli/input/input.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { ask, toPathPart, type Client, type Installation } from "#cli/installation/client.ts";
+import { listLimits } from "#cli/installation/lists.ts";
+import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
+import { settleUsage } from "#cli/installation/report.ts";
+import { checkTyped, CommandError } from "#cli/screen/failure.ts";
+import { writeDone, writeFields, writeJson, writeList } from "#cli/screen/output.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { addLimitCheckCommand } from "./limit-check.ts";
+import { addLimitSetCommand } from "./limit-set.ts";
+import { addSubjectOptions, toSubject, type SubjectOptions } from "./limit-subject.ts";
+import {
+  describeAction,
+  describeAmount,
+  describeEnd,
+  describeLimit,
+  describeSubject,
+  toFigure,
+  type LimitView,
+} from "./limit-words.ts";
+
+interface RemoveOptions extends InstallationOptions {
+  readonly yes?: true;
+}
+
+export function addLimitCommands(program: Command, terminal: Terminal): void {
+  const limit = program.command("limit").description("who may use how much, and until when");
+
+  const list = addSubjectOptions(addCommand(limit, "list", "list limits, and what is left of each")).action(
+    (options: SubjectOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        const [subject] = Object.values(toSubject(options));
+        const { rows, notices } = await readLimits(installation, subject);
+        if (options.json === true) writeJson(terminal, rows);
+        else writeLimits(terminal, rows);
+        for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+      }),
+  );
+  addExamples(list, ["lockport limit list", "lockport limit list --principal ada --json"]);
+
+  const show = addCommand(limit, "show <name>", "show one limit, and who has used the most of it").action(
+    (name: string, options: InstallationOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        const { rows, notices } = await readLimits(installation);
+        const { top, ...view } = requireNamed(rows, name);
+        writeFields(terminal, options, top === undefined || options.json !== true ? view : { ...view, top });
+        if (top !== undefined && options.json !== true) writeUses(terminal, view, top);
+        for (const notice of notices) terminal.writeMessage(`${notice}\n`);
+      }),
+  );
+  addExamples(show, ["lockport limit show everyone"]);
+
+  addLimitSetCommand(limit, terminal);
+
+  const rename = addCommand(limit, "rename <name> <new-name>", "give it another name").action(
+    (name: string, next: string, options: InstallationOptions) => {
+      checkTyped(() => parseLimitDraft({ name: next, subject: {}, measure: "concurrent", amount: 1 }));
+      return withInstallation(terminal, options, async ({ api }) => {
+        const { id } = requireNamed(await listLimits(api), name);
+        const view = await ask(toLimit(api, id).patch({ name: next }));
+        writeDone(terminal, options, { view, sentence: `renamed ${name} to ${next}` });
+      });
+    },
+  );
+  addExamples(rename, ["lockport limit rename everyone daily"]);
+
+  const remove = addCommand(limit, "remove <name>", "remove a limit; what was used stays recorded")
+    .option("--yes", "do not ask")
+    .action((name: string, options: RemoveOptions) =>
+      withInstallation(terminal, options, async ({ api }) => {
+        const found = requireNamed(await listLimits(api), name);
+        const facts = `The limit ${name} is ${describeLimit(found)}.`;
+        const otherwise = "Nothing was removed";
+        if (options.yes !== true)
+          await confirm(terminal, { facts, question: `${facts} Remove it?`, otherwise });
+        const view = await ask(toLimit(api, found.id).delete());
+        writeDone(terminal, options, { view, sentence: `removed limit ${name}` });
+      }),
+    );
+  addExamples(remove, ["lockport limit remove everyone", "lockport limit remove everyone --yes"]);
+
+  addLimitCheckCommand(limit, terminal);
+}
+
+function toLimit(api: Client, id: string) {
+  return api.admin.v1.limits({ id: toPathPart(id) });
+}
+
+/** Beside a server, usage that it answered a moment ago is waited for. */
+async function readLimits(installation: Installation, subject?: string) {
+  const notices = await settleUsage(installation);
+  return { rows: await listLimits(installation.api, { subject }), notices };
+}
+
+/** Throws a `CommandError` with the name that was probably meant. */
+function requireNamed(limits: readonly LimitView[], name: string): LimitView {
+  const found = limits.find((limit) => limit.name === name);
+  if (found !== undefined) return found;
+  const near = suggest(
+    name,
+    limits.map((limit) => limit.name),
+  );
+  throw new CommandError("failure", `No limit has this name: lockport limit list has all.${near}`);
+}
+
+function writeLimits(terminal: Terminal, limits: readonly LimitView[]): void {
+  const views = limits.map((limit) => ({
+    name: limit.name,
+    for: describeSubject(limit),
+    limit: describeAmount(limit),
+    used: `${toFigure(limit.measure, limit.used)}${limit.unpriced_requests > 0 ? "*" : ""}`,
+    left: toFigure(limit.measure, limit.left),
+    starts_anew: describeEnd(limit),
+    action: describeAction(limit),
+  }));
+  const columns = ["name", "for", "limit", "used", "left", "starts_anew", "action"] as const;
+  writeList(terminal, {}, { views, columns, figures: ["used", "left"] });
+  if (limits.some((limit) => limit.unpriced_requests > 0))
+    terminal.writeMessage("* and requests without a price, which cost nobody knows what\n");
+}
+
+type Uses = NonNullable<LimitView["top"]>;
+
+function writeUses(terminal: Terminal, { measure }: Pick<LimitView, "measure">, top: Uses): void {
+  const views = top.map(({ principal, key, tag, used, left, unpriced_requests: unpriced }) => ({
+    most_used_by: principal ?? key ?? tag ?? "",
+    used: `${toFigure(measure, used)}${unpriced > 0 ? "*" : ""}`,
+    left: toFigure(measure, left),
+  }));
+  if (views.length === 0) return;
+  terminal.writeData("\n");
+  writeList(terminal, {}, { views, columns: ["most_used_by", "used", "left"], figures: ["used", "left"] });
+}

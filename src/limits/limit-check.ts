@@ -1,0 +1,198 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import { picoToNumber } from "#kernel/units.ts";
+import { OTHER_VALUES } from "./limit-book.ts";
+import type { LimitSum, LimitSumPart } from "./limit-sums.ts";
+import { isSliding, SLIDING_LENGTH_US, toStepUs, toWindowStart } from "./limit-window.ts";
+import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
+
+/** A limit whose events, totals and server do not say the same. */
+export interface LimitFinding {
+  readonly limit: Limit;
+  /** The value of its `each`; empty without one. */
+  readonly label: string;
+  readonly what: "totals" | "server";
+  /** What the events add up to, in the unit of the amount. */
+  readonly expected: number;
+  readonly told: number;
+}
+
+/** What a server says of a limit, or of one value of its `each`. */
+export interface ToldUse {
+  readonly label: string;
+  readonly used: number;
+}
+
+export interface ToldLimit {
+  /** 0 for `total`. */
+  readonly windowStartUs: InstantUs;
+  readonly uses: readonly ToldUse[];
+}
+
+/** What a server says, by the limits' ids. */
+export type Told = ReadonlyMap<string, ToldLimit>;
+
+export interface Sides {
+  readonly byRows: readonly LimitSum[];
+  readonly byTotals: readonly LimitSum[];
+}
+
+export interface Whole extends Pick<Sides, "byRows"> {
+  /** Rows before it are removed. */
+  readonly rowsFromUs: InstantUs;
+  /** By the totals, everything. */
+  readonly whole: readonly LimitSum[];
+}
+
+/** What a server has to say: the events, and where retention has removed some of the window, the totals. */
+export function toExpected(
+  limits: readonly Limit[],
+  { byRows, rowsFromUs, whole }: Whole,
+  nowUs: InstantUs,
+): readonly LimitSum[] {
+  const cut = new Set<string>();
+  for (const { id, window } of limits)
+    if (window !== null && toWindowStart(window, nowUs) < rowsFromUs) cut.add(id);
+  return [...byRows.filter((sum) => !cut.has(sum.limitId)), ...whole.filter((sum) => cut.has(sum.limitId))];
+}
+
+/** Each part of each window has to be the same by rows and by totals. */
+export function compareWithTotals(limits: readonly Limit[], { byRows, byTotals }: Sides): LimitFinding[] {
+  const findings: LimitFinding[] = [];
+  for (const limit of limits) {
+    const [rows, totals] = [toParts(limit, byRows), toParts(limit, byTotals)];
+    for (const label of new Set([...rows.keys(), ...totals.keys()])) {
+      const [own, others] = [rows.get(label) ?? [], totals.get(label) ?? []];
+      for (const startUs of new Set([...own, ...others].map((part) => part.startUs))) {
+        const [expected, told] = [own, others].map((parts) =>
+          add(
+            limit.measure,
+            parts.filter((part) => part.startUs === startUs),
+          ),
+        );
+        if (expected !== undefined && told !== undefined && !isSame(expected, told)) {
+          findings.push({ limit, label, what: "totals", expected: expected.amount, told: told.amount });
+        }
+      }
+    }
+  }
+  return findings;
+}
+
+export interface Asked {
+  /** What the ledger holds, as of a moment between the two answers. */
+  readonly sums: readonly LimitSum[];
+  readonly before: Told;
+  readonly after: Told;
+  /** Requests that have begun and not ended: a sliding window of requests counts them, and the ledger does not yet. */
+  readonly underWay: number;
+}
+
+/**
+ * A server that serves on moves between two answers: what the ledger held in between has to lie between them. At rest all
+ * three are equal.
+ */
+export function compareWithServer(
+  limits: readonly Limit[],
+  { sums, before, after, underWay }: Asked,
+): LimitFinding[] {
+  const findings: LimitFinding[] = [];
+  for (const limit of limits) {
+    const [first, last] = [before.get(limit.id), after.get(limit.id)];
+    if (first === undefined || last === undefined || limit.window === null) continue;
+    // Past so many values a server counts the rest together.
+    if (last.uses.some(({ label }) => label === OTHER_VALUES)) continue;
+    const parts = toParts(limit, sums);
+    const labels = new Set([...parts.keys(), ...first.uses.map(({ label }) => label)]);
+    for (const label of labels) {
+      const own = parts.get(label) ?? [];
+      const [told, toldLast] = [usedOf(first, label), usedOf(last, label)];
+      const bounds = isSliding(limit.window)
+        ? toSlidingBounds(limit, own, { first, last, underWay })
+        : toCalendarBounds(limit, own, { first, last });
+      if (bounds === null) continue;
+      const [least, most] = isSliding(limit.window) ? [told, told] : [told, toldLast];
+      if (least <= bounds.most && bounds.least <= most) continue;
+      findings.push({ limit, label, what: "server", expected: bounds.least, told });
+    }
+  }
+  return findings;
+}
+
+/** What was used in the window that holds an instant, of all values of `each` together. */
+export function addUpWindow(limit: Limit, sums: readonly LimitSum[], nowUs: InstantUs): number {
+  const fromUs = limit.window === null ? 0 : toWindowStart(limit.window, nowUs);
+  const parts = [...toParts(limit, sums).values()].flat();
+  const isHeld = ({ startUs }: LimitSumPart) =>
+    limit.window !== null && isSliding(limit.window) ? startUs >= fromUs : startUs === fromUs;
+  return add(limit.measure, parts.filter(isHeld)).amount;
+}
+
+interface Answers {
+  readonly first: ToldLimit;
+  readonly last: ToldLimit;
+}
+
+/** Null where the window started anew in between. */
+function toCalendarBounds(limit: Limit, parts: readonly LimitSumPart[], { first, last }: Answers) {
+  const startUs = first.windowStartUs;
+  if (last.windowStartUs !== startUs) return null;
+  const { amount } = add(
+    limit.measure,
+    parts.filter((part) => part.startUs === startUs),
+  );
+  return { least: amount, most: amount };
+}
+
+/** The answer's own instant is not told, and lies in the step with which its window ends, or up to the last answer. */
+function toSlidingBounds(
+  { measure, window }: Limit,
+  parts: readonly LimitSumPart[],
+  { first, last, underWay }: Answers & { readonly underWay: number },
+) {
+  if (window === null || !isSliding(window)) return null;
+  const lengthUs = SLIDING_LENGTH_US[window];
+  const within = (fromUs: InstantUs, toUs: InstantUs) =>
+    add(
+      measure,
+      parts.filter(({ startUs }) => startUs >= fromUs && startUs < toUs),
+    ).amount;
+  const stepUs = toStepUs(window);
+  const most = within(first.windowStartUs - stepUs, last.windowStartUs + lengthUs + stepUs);
+  return {
+    least: within(last.windowStartUs, first.windowStartUs + lengthUs),
+    most: most + (measure === "requests" ? underWay : 0),
+  };
+}
+
+/** By the label under which a server tells of it: a principal that was made again under its name shares it. */
+function toParts({ id }: Limit, sums: readonly LimitSum[]): ReadonlyMap<string, readonly LimitSumPart[]> {
+  const byLabel = Map.groupBy(
+    sums.filter(({ limitId }) => limitId === id),
+    ({ label }) => label,
+  );
+  return new Map([...byLabel].map(([label, alike]) => [label, alike.flatMap(({ parts }) => parts)] as const));
+}
+
+function usedOf({ uses }: ToldLimit, label: string): number {
+  return uses.reduce((sum, use) => (use.label === label ? sum + use.used : sum), 0);
+}
+
+function add(measure: LimitMeasure, parts: readonly LimitSumPart[]) {
+  let [amount, unpriced] = [0n, 0];
+  for (const part of parts) {
+    amount += part.amount;
+    unpriced += part.unpriced;
+  }
+  return { amount: measure === "cost" ? picoToNumber(amount) : Number(amount), exact: amount, unpriced };
+}
+
+type Added = ReturnType<typeof add>;
+
+function isSame(one: Added, other: Added): boolean {
+  return one.exact === other.exact && one.unpriced === other.unpriced;
+}
+
+/** Limits that the ledger can be asked about: what is under way is in no ledger. */
+export function isRecorded(limit: Limit): limit is Limit & { readonly window: LimitWindow } {
+  return limit.window !== null;
+}
