@@ -9,6 +9,7 @@ import type { IdentityStore } from "#identity/store.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createLimitAdmin, type LimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limit-gate.ts";
+import { createNoticeTrial, type NoticeTrial } from "#notices/trial.ts";
 import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
 import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
@@ -28,6 +29,7 @@ export interface LocalServices {
   readonly relayTokens: OwnedSecrets;
   readonly loginLinks: LoginLinks;
   readonly limits: LimitAdmin;
+  readonly notices: NoticeTrial;
   readonly ledger: Pick<LedgerReader, "settle" | "loadLastUsed" | "stats">;
 }
 
@@ -95,6 +97,7 @@ function prepareOpening(config: Config, system: System) {
         relayTokens: createOwnedSecrets("relayTokens", secretsDeps),
         loginLinks: createLoginLinks(secretsDeps),
         limits: createLimitAdmin({ store: stores.limits, limits, clock, ids }),
+        notices: createNoticeTrial({ target: config.notices, clock, ids }),
         ledger,
       };
     },

@@ -22,6 +22,9 @@ import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limit-gate.ts";
+import type { Notices } from "#notices/notices.ts";
+import type { NoticeStore } from "#notices/store.ts";
+import { createNoticeTrial } from "#notices/trial.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
@@ -81,10 +84,25 @@ export async function openServices(
   const keyUse = createKeyUse(storage.keyUse, clock);
   const usageMetrics = createUsageMetrics();
   const { ledger } = storage;
-  const limits = new Limits({ store: storage.limits, ledger: storage.limitLedger, clock, log });
+  const notices = await openNotices(config, storage.notices, system);
+  const limits = new Limits({
+    store: storage.limits,
+    ledger: storage.limitLedger,
+    clock,
+    log,
+    ...(notices !== null && { watch: notices.uses }),
+  });
   // Before anything is served: what a process before has left in the journal counts as well.
   await limits.follow();
-  const shared = createShared({ catalog, ledger, metrics: usageMetrics, limits, clock, log });
+  const shared = createShared({
+    catalog,
+    ledger,
+    metrics: usageMetrics,
+    limits,
+    ...(notices !== null && { watch: notices.usage }),
+    clock,
+    log,
+  });
   const exchange = createExchange(
     {
       catalog,
@@ -123,12 +141,13 @@ export async function openServices(
       }
     },
     superseded: storage.superseded,
-    close() {
+    async close() {
       loopLag.stop();
       limits.close();
       // The address in the folder is that of the server which has taken over.
       if (!isSuperseded) removeServingAddress(config.dataDir);
-      return storage.close();
+      await notices?.close();
+      await storage.close();
     },
     app: {
       config,
@@ -170,10 +189,18 @@ export async function openServices(
       loginLinkSignIn: createLoginLinkSignIn({ ...sessions, signIns }),
       sso: await openSingleSignOn(config, { ...sessions, log, signIns }, findOrigin),
       limits: createLimitAdmin({ store: storage.limits, limits, clock, ids }),
+      notices: createNoticeTrial({ target: config.notices, clock, ids }),
       identity: storage.identity,
       audit: storage.audit,
       stats: storage.stats,
-      metrics: { usage: usageMetrics, limits, exchange, ledger: () => storage.ledgerGauges(), loopLag },
+      metrics: {
+        usage: usageMetrics,
+        limits,
+        notices,
+        exchange,
+        ledger: () => storage.ledgerGauges(),
+        loopLag,
+      },
     },
   };
 }
@@ -181,6 +208,18 @@ export async function openServices(
 /** A password that lies in a file is read again at each attempt: `admin password rotate` holds at once. */
 function toPasswordSource({ password, path }: AdminPassword): PasswordSource {
   return path === null ? password : () => readAdminPassword(path);
+}
+
+/** Null when no webhook is set. */
+async function openNotices(
+  { notices: target }: Config,
+  store: NoticeStore,
+  { clock, ids, log }: System,
+): Promise<Notices | null> {
+  if (target === null) return null;
+  // Loaded here and not above: most servers have no webhook.
+  const { openNotices: open } = await import("#notices/notices.ts");
+  return open({ target, store, clock, ids, log });
 }
 
 /** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */

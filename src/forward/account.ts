@@ -8,7 +8,7 @@ import { priceUsage } from "#usage/cost.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import { DURATION_US_MAX } from "#usage/journal-line.ts";
-import type { OpenUsage, UsageLedger } from "#usage/store.ts";
+import type { OpenUsage, UsageLedger, UsageWatch } from "#usage/store.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
@@ -52,6 +52,8 @@ export interface AccountsDeps {
   readonly metrics: Pick<UsageMetrics, "open">;
   /** Absent: everything passes. */
   readonly limits?: LimitGate;
+  /** Absent: nobody else hears of events. */
+  readonly watch?: UsageWatch;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -185,6 +187,7 @@ class RecordedAccount implements LateAccount {
       this.#isCounted = true;
       // It counts also when the disk does not confirm it: its line is among those that the journal writes.
       (of.counter ?? this.#openCounter(of)).count(ended);
+      this.#accounts.deps.watch?.ended(of.subject, of.providerName, ended);
       await written;
     } catch (failure) {
       if (this.#begun !== null && !this.#isCounted) this.#accounts.limits.lost(this.#begun.of.subject);

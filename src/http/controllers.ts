@@ -8,6 +8,7 @@ import { eventRoutes } from "#http/api/events.ts";
 import { limitRoutes } from "#http/api/limits.ts";
 import { modelListRoutes } from "#http/api/model-list.ts";
 import { modelRoutes } from "#http/api/models.ts";
+import { noticeRoutes } from "#http/api/notices.ts";
 import { pricingRoutes } from "#http/api/pricing.ts";
 import { principalRoutes } from "#http/api/principals.ts";
 import { providerRoutes } from "#http/api/providers.ts";
@@ -123,6 +124,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
       .use(principalRoutes(guard, deps.principals))
       .use(secretRoutes(guard, deps))
       .use(limitRoutes(guard, deps))
+      .use(noticeRoutes(guard, deps.notices))
       .use(eventRoutes(guard, deps.audit))
       .use(adminReportRoutes(guard, deps))
       .use(refusalRoutes(guard, refusals))

@@ -45,6 +45,7 @@ export const ERROR_STATUS = {
   transparent_relay_disabled: 404,
   password_login_disabled: 404,
   sso_not_configured: 404,
+  notices_not_configured: 404,
   alias_exists: 409,
   provider_exists: 409,
   principal_exists: 409,

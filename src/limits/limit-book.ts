@@ -7,6 +7,7 @@ import { LimitIndex } from "./limit-index.ts";
 import type { LimitSum } from "./limit-sums.ts";
 import { isSliding } from "./limit-window.ts";
 import { type Limit, isCountedAlike } from "./limit.ts";
+import type { UseWatch } from "./use-watch.ts";
 
 /**
  * Values of one `each` that are counted apart; what comes beyond shares one count, which is called `(other)`. Callers choose
@@ -64,6 +65,11 @@ export class LimitBook {
   #index = new LimitIndex<Entry>([]);
   /** All that are under way, also those that no limit holds for: a limit that is made meanwhile does. */
   readonly #underWay = new Set<UsageBeginning>();
+  readonly #watch: UseWatch | null;
+
+  constructor(watch: UseWatch | null = null) {
+    this.#watch = watch;
+  }
 
   /** Whether there is a limit that could refuse or warn. */
   get isEmpty(): boolean {
@@ -147,9 +153,12 @@ export class LimitBook {
   began(request: UsageBeginning): void {
     this.#underWay.add(request);
     if (this.#entries.size > 0)
-      this.#index.visit(request, (entry, value) =>
-        begin(entry, getCounter(entry, value, toLabel(entry, value, request)), request),
-      );
+      this.#index.visit(request, (entry, value) => {
+        const counter = getCounter(entry, value, toLabel(entry, value, request));
+        begin(entry, counter, request);
+        if (this.#watch !== null && isCountedFromBegin(entry.limit))
+          tellMoved(this.#watch, entry, counter, request.arrivedAtUs);
+      });
   }
 
   /** Called once when its event is written, in the same turn. */
@@ -165,7 +174,17 @@ export class LimitBook {
         counter.sums?.add(endedAtUs, toAmount(entry.limit, ending), unpriced);
       // It has been counted, and what it was short of is known only now.
       else if (unpriced > 0) counter.sums?.add(request.arrivedAtUs, 0n, unpriced);
+      if (this.#watch !== null && !isCountedFromBegin(entry.limit))
+        tellMoved(this.#watch, entry, counter, endedAtUs);
     });
+  }
+
+  /** Tells the watch of all that was counted. */
+  tellAll(nowUs: InstantUs): void {
+    const watch = this.#watch;
+    if (watch === null) return;
+    for (const entry of this.#entries.values())
+      for (const counter of entry.counters.values()) tellMoved(watch, entry, counter, nowUs);
   }
 
   /** Called instead of `ended` when the event could not be written. */
@@ -224,6 +243,10 @@ export class LimitBook {
 }
 
 const NONE: readonly MetLimit[] = [];
+
+function tellMoved(watch: UseWatch, { limit, isLoaded }: Entry, counter: Counter, atUs: InstantUs): void {
+  if (isLoaded) watch.moved(limit, counter, atUs);
+}
 
 /** What a sliding window counts of requests is when they began. */
 function isCountedFromBegin({ measure, window }: Limit): boolean {

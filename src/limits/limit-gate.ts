@@ -7,6 +7,7 @@ import { toLongest, toRefusal } from "./limit-refusal.ts";
 import type { LimitLedger } from "./limit-sums.ts";
 import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
 import type { LimitSet, LimitStore } from "./store.ts";
+import type { UseWatch } from "./use-watch.ts";
 
 /** What a request to a model, or one of the relay, passes before it is begun. */
 export interface LimitGate {
@@ -45,6 +46,8 @@ export interface LimitGateDeps {
   readonly ledger: LimitLedger;
   readonly clock: Clock;
   readonly log: Log;
+  /** Absent: nothing is asked of what moves. */
+  readonly watch?: UseWatch;
 }
 
 /** How long a request waits for limits that have just changed; it is refused then, since what they allow is not known. */
@@ -56,7 +59,7 @@ const SWEEP_INTERVAL_MS = 60_000;
 /** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
 export class Limits implements LimitGate {
   readonly #deps: LimitGateDeps;
-  readonly book = new LimitBook();
+  readonly book: LimitBook;
   #set: LimitSet | null = null;
   #following: Promise<void> | null = null;
   #latestUs: InstantUs = 0;
@@ -68,6 +71,7 @@ export class Limits implements LimitGate {
 
   constructor(deps: LimitGateDeps) {
     this.#deps = deps;
+    this.book = new LimitBook(deps.watch);
     this.#sweeping = setInterval(() => this.book.sweep(deps.clock.nowUs()), SWEEP_INTERVAL_MS);
     this.#sweeping.unref();
   }
@@ -131,6 +135,8 @@ export class Limits implements LimitGate {
       const missing = this.book.replace(set.limits);
       await this.#load(missing);
       this.#set = set;
+      // An amount that was lowered may be used up, and what a process before has counted may be told of nowhere.
+      this.book.tellAll(this.#deps.clock.nowUs());
     }
   }
 

@@ -7,6 +7,7 @@ import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LimitLedger } from "#limits/limit-sums.ts";
 import type { LimitStore } from "#limits/store.ts";
+import type { NoticeStore } from "#notices/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
@@ -116,6 +117,7 @@ export interface CatalogStores {
   readonly identity: IdentityStore;
   readonly catalog: CatalogStore;
   readonly limits: LimitStore;
+  readonly notices: NoticeStore;
 }
 
 /** Everything that a server keeps: the catalog's stores and the usage ledger. */

@@ -23,3 +23,9 @@ export interface UsageLedger {
   /** Flushes and lets go of the files. */
   close(): Promise<void>;
 }
+
+/** Hears of each event that was written, in the turn in which its end goes to the ledger. */
+export interface UsageWatch {
+  /** `providerName` is the provider's name in metrics. Takes a microsecond at most; never throws. */
+  ended(request: UsageBeginning, providerName: string, ending: UsageEnding): void;
+}

@@ -456,6 +456,29 @@ test("Ctrl-C ends doctor at once, also while a provider does not answer", async 
   held.resolve();
 }, 30_000);
 
+describe("lockport doctor on notices", () => {
+  test("tells whether the webhook takes connections, sends it nothing, and names no more of its URL than the host", async () => {
+    const webhook = await startUpstream();
+    upstreams.push(webhook);
+    const url = `http://127.0.0.1:${webhook.port}/services/SECRET-PATH`;
+    const notices = { PROXY_NOTICE_URL: url, PROXY_NOTICE_SECRET: "s3cret-of-notices" };
+    expect((await diagnose()).find("notices")).toBeUndefined();
+    const { find, ...reached } = await diagnose(notices);
+    expect(find("notices")).toMatchObject({ status: "ok" });
+    expect(find("notices")!.finding).toStartWith(`127.0.0.1:${webhook.port} takes connections`);
+    await webhook.stop();
+    const gone = await diagnose(notices);
+    expect(gone.code).toBe(0);
+    expect(gone.find("notices")).toMatchObject({
+      status: "warn",
+      finding: `no connection to 127.0.0.1:${webhook.port} can be made (ECONNREFUSED)`,
+    });
+    expect(webhook.requests).toEqual([]);
+    for (const secret of ["SECRET-PATH", "s3cret-of-notices"])
+      expect(JSON.stringify([reached, gone])).not.toContain(secret);
+  });
+});
+
 describe("what lockport doctor says", () => {
   test("names each setting with its source, and no secret's value", async () => {
     await run("admin bootstrap");

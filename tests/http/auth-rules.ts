@@ -41,6 +41,7 @@ function answerOf({ method, path }: Route, completion: Expected): Expected {
   if (path === "/auth/logout") return { status: 303, code: null };
   if (/^(\/v1)?\/(chat\/completions|completions|embeddings)$/.test(path)) return completion;
   if (path.startsWith("/transparent/")) return { status: 200, code: null };
+  if (path === "/admin/v1/notices/test") return { status: 404, code: "notices_not_configured" };
   if (method === "POST" || method === "PATCH") return { status: 400, code: "invalid_request" };
   if (path === "/admin/v1/resolve") return { status: 400, code: "model_required" };
   if (!path.includes(":")) return { status: 200, code: null };

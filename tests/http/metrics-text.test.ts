@@ -25,6 +25,7 @@ function startPage(lookMs: number) {
     {
       usage,
       limits: { refusals: () => [] },
+      notices: null,
       exchange: { activeCount: () => 0, activeStreamCount: () => openStreams, waitingCount: () => 0 },
       ledger: () => ({
         filesLost: 0,

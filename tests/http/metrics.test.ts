@@ -28,7 +28,7 @@ beforeEach(async () => {
   heldCalls.length = 0;
   onHeldCall = () => {};
   upstream = await startUpstream({ script: answer });
-  app = await startApp();
+  app = await startApp({ notices: { url: `${upstream.baseUrl}/webhook`, secret: null } });
   await addCatalog(app);
 });
 afterEach(async () => {
@@ -262,7 +262,8 @@ describe("the page docs/metrics.md", () => {
     const limit = { name: "used up", subject: {}, measure: "requests", amount: 1, window: "day" };
     expect((await app.api("POST", "/admin/v1/limits", limit)).status).toBe(201);
     expect((await app.api("POST", "/v1/chat/completions", { model: "priced" })).status).toBe(429);
-    const families = await scrape();
+    // The models without a price are told of.
+    const families = await scrapeUntil((seen) => (seen.get("proxy_notices_total")?.samples.length ?? 0) > 0);
     const page = await Bun.file(join(import.meta.dir, "../../docs/metrics.md")).text();
     const rows = page.split("\n").filter((line) => line.startsWith("| `"));
     const documented = rows.map((row) => row.slice(2, -2).split(" | "));

@@ -313,6 +313,13 @@ test("sign-in refuses with each of its codes", async () => {
   });
 });
 
+test("a notice cannot be tried where no webhook is set", async () => {
+  await see(find("POST /admin/v1/notices/test"), "notices_not_configured", {
+    to: off,
+    headers: { authorization: `Bearer ${off.adminKey}` },
+  });
+});
+
 test("a browser whose sign-in is refused gets a page, which the document lists beside the envelope", async () => {
   for (const name of ["GET /auth/login", "GET /auth/callback"]) {
     const operation = find(name);

@@ -103,6 +103,7 @@ describe("the document's examples, sent to a server", () => {
     provider = await startIdentityProvider();
     app = await startApp({
       messagesBaseUrl: new URL(upstream.baseUrl).origin,
+      notices: { url: `${upstream.baseUrl}/webhook`, secret: null },
       oidc: {
         issuer: provider.issuer,
         clientId: CLIENT_ID,

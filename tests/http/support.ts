@@ -30,6 +30,7 @@ import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limit-gate.ts";
+import { createNoticeTrial } from "#notices/trial.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -133,12 +134,14 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     relay: null,
     exchange: { run: async () => ({ kind: "responded", response: new Response("relayed") }) },
     limits: createLimitAdmin({ store: database.limits, limits, clock, ids }),
+    notices: createNoticeTrial({ target: null, clock, ids }),
     audit: database.audit,
     assets: null,
     stats: NO_STATS,
     metrics: {
       usage: createUsageMetrics(),
       limits,
+      notices: null,
       exchange: { activeCount: () => 0, activeStreamCount: () => 0, waitingCount: () => 0 },
       ledger: () => ({
         filesLost: 0,

@@ -76,6 +76,8 @@ export interface WorldOptions {
   /** Null: a test answers each request itself. */
   readonly script?: ((call: UpstreamCall) => unknown) | null;
   readonly messagesBaseUrl?: string;
+  /** Where notices go. */
+  readonly webhookUrl?: string;
 }
 
 /** A server with a model `m` that has prices, and `free`, which has none. */
@@ -84,10 +86,15 @@ export async function startWorld({
   dataDir,
   script,
   messagesBaseUrl,
+  webhookUrl,
 }: WorldOptions = {}): Promise<World> {
   const upstream = await startUpstream(script === null ? {} : { script: script ?? replyWhole });
   const app = await startApp(
-    { ...(dataDir !== undefined && { dataDir }), ...(messagesBaseUrl !== undefined && { messagesBaseUrl }) },
+    {
+      ...(dataDir !== undefined && { dataDir }),
+      ...(messagesBaseUrl !== undefined && { messagesBaseUrl }),
+      ...(webhookUrl !== undefined && { notices: { url: webhookUrl, secret: "s3cret" } }),
+    },
     clock === undefined ? {} : { clock },
   );
   const admin = (method: string, path: string, body?: unknown) => app.api(method, `/admin/v1${path}`, body);

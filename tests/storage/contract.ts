@@ -1,6 +1,7 @@
 import { testCatalogContract } from "./contract-catalog.ts";
 import { testKeysContract } from "./contract-keys.ts";
 import { testLedgerContract } from "./contract-ledger.ts";
+import { testNoticesContract } from "./contract-notices.ts";
 import { testPrincipalsContract } from "./contract-principals.ts";
 import { testRelayTokensContract } from "./contract-relay-tokens.ts";
 import { testReportsContract } from "./contract-reports.ts";
@@ -15,6 +16,7 @@ export function testStorageContract(engineName: string, createEngine: () => Engi
   testRelayTokensContract(engineName, createEngine);
   testSubjectsContract(engineName, createEngine);
   testCatalogContract(engineName, createEngine);
+  testNoticesContract(engineName, createEngine);
   testStorageSequences(engineName, createEngine);
   testLedgerContract(engineName, createEngine);
   testReportsContract(engineName, createEngine);

@@ -73,6 +73,7 @@ const ADVICE = {
   transparent_relay_disabled: "Set PROXY_MESSAGES_BASE_URL to switch the relay on.",
   password_login_disabled: "Sign in with single sign-on.",
   sso_not_configured: "Sign in with the password, or set PROXY_OIDC_ISSUER.",
+  notices_not_configured: "Set PROXY_NOTICE_URL on the server.",
   limit_not_found: SEE_LIST,
   limit_exists: CHOOSE_NAME,
   too_many_limits: "Delete a limit that is not needed any more.",

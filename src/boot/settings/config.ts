@@ -4,6 +4,7 @@ import type { LogLevel } from "#kernel/log.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { isLoopback } from "#kernel/loopback.ts";
 import { findNearest } from "#kernel/nearest.ts";
+import type { NoticeTarget } from "#notices/post.ts";
 import { CATALOG_NAME } from "#storage/files/data-files.ts";
 import type { Environment } from "./environment.ts";
 import type { LedgerSync } from "./setting-values.ts";
@@ -39,6 +40,8 @@ export interface Config {
   readonly allowedHosts: readonly string[];
   readonly ledgerSync: LedgerSync;
   readonly drainTimeoutSeconds: number;
+  /** Null: no notices are sent. */
+  readonly notices: NoticeTarget | null;
   readonly apiKey: string | null;
   readonly logLevel: LogLevel;
   /** Names that other programs give their variables, and that are set. */
@@ -82,6 +85,7 @@ export function parseConfig(env: Environment): Config {
     allowedHosts: read(env, SETTINGS.allowedHosts) ?? [],
     ledgerSync: need(env, SETTINGS.ledgerSync),
     drainTimeoutSeconds: need(env, SETTINGS.drainTimeout),
+    notices: parseNotices(env),
     apiKey: read(env, SETTINGS.apiKey),
     logLevel: need(env, SETTINGS.log),
     ignoredVariables: Object.freeze(FOREIGN_NAMES.filter((name) => isSet(env, name))),
@@ -123,6 +127,12 @@ function parseOidc(env: Environment): OidcConfig | null {
     adminGroup: read(env, SETTINGS.oidcAdminGroup),
     groupsClaim: need(env, SETTINGS.oidcGroupsClaim),
   });
+}
+
+function parseNotices(env: Environment): NoticeTarget | null {
+  const url = read(env, SETTINGS.noticeUrl);
+  const secret = read(env, SETTINGS.noticeSecret);
+  return url === null ? null : Object.freeze({ url, secret });
 }
 
 /** The value, or the default's, or null when there is neither. */

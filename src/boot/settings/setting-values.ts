@@ -1,4 +1,4 @@
-import { toBaseUrl } from "#catalog/upstream-url.ts";
+import { parseUpstreamUrl, toBaseUrl } from "#catalog/upstream-url.ts";
 import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { LOG_LEVELS, type LogLevel } from "#kernel/log.ts";
 import { isLoopback } from "#kernel/loopback.ts";
@@ -67,6 +67,17 @@ export function toMessagesBaseUrl(text: string): string {
   if (url === null) {
     throw new RangeError(
       "a full http or https URL without user, query, fragment and blanks, and no cloud metadata address",
+    );
+  }
+  return url;
+}
+
+/** By the rule of a provider's base URL, but for the query: some webhooks keep their token there. */
+export function toNoticeUrl(text: string): string {
+  const url = parseUpstreamUrl(text, { allowQuery: true });
+  if (url === null) {
+    throw new RangeError(
+      "a full http or https URL without user, fragment and blanks, and no cloud metadata address",
     );
   }
   return url;

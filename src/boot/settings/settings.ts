@@ -10,6 +10,7 @@ import {
   toLedgerSync,
   toLogLevel,
   toMessagesBaseUrl,
+  toNoticeUrl,
   toOrigin,
   toPath,
   toPort,
@@ -182,6 +183,20 @@ export const SETTINGS = {
     "duration",
     "How long running requests may finish after SIGTERM; at most 24h.",
     toDrainSeconds,
+  ),
+  noticeUrl: setting(
+    "PROXY_NOTICE_URL",
+    null,
+    "URL",
+    "Webhook that is told of limits, keys, prices and providers that need a look. Unset: nothing is sent.",
+    toNoticeUrl,
+  ),
+  noticeSecret: setting(
+    "PROXY_NOTICE_SECRET",
+    null,
+    "text",
+    "Secret by which notices are signed (`x-proxy-signature`). Unset: they are not signed.",
+    toText,
   ),
   apiKey: setting(
     "PROXY_API_KEY",

@@ -62,15 +62,18 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
   const { checkCatalog, checkJournal, checkLock, checkUsage } =
     await import("#boot/operate/doctor/databases.ts");
   const { checkPort } = await import("#boot/operate/doctor/port.ts");
+  const { checkNotices } = await import("#boot/operate/doctor/notices.ts");
   const { checkOpenFiles } = await import("#boot/operate/doctor/open-files.ts");
   const folder = checkFolder(config);
   const { check: lock, isServing } = checkLock(config);
   const look = { isServing, env: terminal.env };
   const openFiles = await checkOpenFiles(config, look);
+  const notices = await checkNotices(config, terminal.env);
   const around = [
     await checkDisk(config),
     await checkPort(config, look),
     ...(openFiles === null ? [] : [openFiles]),
+    ...(notices === null ? [] : [notices]),
   ];
   if (!folder.isOpen) return [folder.check, ...around];
   return withSteps(terminal, async (step) => {

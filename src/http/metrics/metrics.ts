@@ -3,6 +3,7 @@ import type { Refusals } from "#http/door/refusals.ts";
 import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
 import type { Limits } from "#limits/limit-gate.ts";
 import { INTERFACE_VERSION, PRODUCT_VERSION } from "#kernel/version.ts";
+import type { Notices } from "#notices/notices.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
@@ -14,6 +15,8 @@ import { readProcessFamilies } from "./process-figures.ts";
 export interface MetricsSources {
   readonly usage: Omit<UsageMetrics, "open">;
   readonly limits: Pick<Limits, "refusals">;
+  /** Null: no notices are sent. */
+  readonly notices: Pick<Notices, "counts" | "waitingCount"> | null;
   readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
   readonly ledger: () => LedgerGauges;
   readonly loopLag: Pick<LoopLag, "histogram" | "maxMs">;
@@ -27,6 +30,7 @@ export function collectProcess(sources: MetricsSources, startedAtSeconds: number
     ...toExchangeFamilies(sources.exchange),
     toRefusalFamily(sources.refusals),
     toLimitFamily(sources.limits),
+    ...toNoticeFamilies(sources.notices),
     ...toLedgerFamilies(sources.ledger()),
     ...toLoopLagFamilies(sources.loopLag),
     ...readProcessFamilies(startedAtSeconds),
@@ -132,6 +136,25 @@ function toLimitFamily(limits: MetricsSources["limits"]): MetricFamily {
       value: count,
     })),
   };
+}
+
+function toNoticeFamilies(notices: MetricsSources["notices"]): readonly MetricFamily[] {
+  return [
+    {
+      name: "proxy_notices_total",
+      kind: "counter",
+      help: "Notices that their webhook took, or that were dropped after an hour or because too many waited.",
+      samples: (notices?.counts() ?? []).map(({ type, result, count }) => ({
+        labels: { type, result },
+        value: count,
+      })),
+    },
+    toGauge(
+      "proxy_notices_waiting",
+      "Notices that have not reached their webhook yet.",
+      notices?.waitingCount() ?? 0,
+    ),
+  ];
 }
 
 function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {

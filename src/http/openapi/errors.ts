@@ -45,6 +45,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   transparent_relay_disabled: "The relay is not enabled.",
   password_login_disabled: "Sign-in by password is off.",
   sso_not_configured: "Single sign-on is not configured.",
+  notices_not_configured: "`PROXY_NOTICE_URL` is not set.",
   limit_exists: "A limit of this name exists already.",
   too_many_limits: "There are as many limits as there may be.",
   limit_exceeded: "A limit is used up; `x-proxy-limit` names it.",

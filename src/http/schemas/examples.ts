@@ -15,6 +15,7 @@ export const ID = {
   deployment: "019cdd2a-7c00-7000-8000-000000000007",
   request: "019cdd2a-7c00-7000-8000-000000000008",
   limit: "019cdd2a-7c00-7000-8000-000000000009",
+  notice: "019cdd2a-7c00-7000-8000-00000000000a",
 } as const;
 
 /** These have the form of secrets and are none: they never gave access to anything. */

@@ -29,6 +29,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       identity: database.identity,
       catalog: database.catalog,
       limits: database.limits,
+      notices: database.notices,
       ledger: usage.ledger,
       keyUse: usage.keyUse,
       stats: usage.stats,

@@ -8,12 +8,11 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 import { standAlone } from "./diagnosis.ts";
+import { isBehindProxy } from "./outgoing-proxy.ts";
 
 const PROBES_AT_ONCE = 8;
 const SLOW_MS = 5_000;
 const CLOCK_SKEW_SECONDS_MAX = 60;
-/** `fetch` honours these; `NO_PROXY` is its own to read. */
-const PROXY_VARIABLES = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"];
 
 export interface ProvidersLook {
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
@@ -31,7 +30,7 @@ export async function checkProviders(look: ProvidersLook): Promise<readonly Chec
     const advice = "Add one: lockport provider add --help";
     return [toWarning("providers", "there is none yet", advice), checkClock([], look)];
   }
-  const isProxied = PROXY_VARIABLES.some((name) => (look.env[name] ?? "") !== "");
+  const isProxied = isBehindProxy(look.env);
   const checks: Check[] = [];
   const skews: number[] = [];
   for (let at = 0; at < providers.length; at += PROBES_AT_ONCE) {

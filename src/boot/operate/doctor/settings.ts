@@ -12,6 +12,9 @@ const SECRET_SETTINGS = new Set<string>([
   SETTINGS.adminPassword.name,
   SETTINGS.oidcClientSecret.name,
   SETTINGS.apiKey.name,
+  // Who knows the URL of a chat's webhook may write to it.
+  SETTINGS.noticeUrl.name,
+  SETTINGS.noticeSecret.name,
 ]);
 /** Unset, these are kept in the data folder. */
 const FILE_SETTINGS: { readonly [name: string]: string } = {

@@ -9,6 +9,7 @@ import { createCatalogStore } from "./catalog.ts";
 import { createConnection } from "./connection.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createLimitStore } from "./limits.ts";
+import { createNoticeStore } from "./notices.ts";
 import { createLogSync } from "./log-sync.ts";
 import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { bindFormerCredentials } from "./former-credentials.ts";
@@ -78,6 +79,7 @@ export function toCatalogDatabase(
     identity: createIdentityStore(connection, recordAudit),
     catalog: createCatalogStore(connection, recordAudit),
     limits: createLimitStore(connection, recordAudit),
+    notices: createNoticeStore(connection),
     close: () => connection.close(),
   };
 }

@@ -32,9 +32,11 @@ export interface Connection {
    * Fulfilled once the transaction is on the disk.
    */
   write<Result>(step: () => Result, committed?: (result: Result) => void): Promise<Result>;
+  /** As `write`, to tables that nothing remembers: `writeCount` stays, so that what is remembered of others does. */
+  writeAside<Result>(step: () => Result): Promise<Result>;
   /** Differs when another connection has committed in between; own writes do not count. */
   dataVersion(): number;
-  /** How many transactions of its own have committed: with `dataVersion`, whether anything has changed. */
+  /** How many transactions of its own have committed by `write`: with `dataVersion`, whether anything has changed. */
   writeCount(): number;
   close(): Promise<void>;
 }
@@ -90,6 +92,18 @@ export function createConnection(
     }
   };
 
+  const commitStep = async <Result>(step: () => Result, committed: (result: Result) => void) => {
+    const held = logSync?.held() ?? null;
+    if (held !== null) await held;
+    const written = await retryWhileBusy(clock, () => {
+      const result = transact(beginImmediate, step);
+      committed(result);
+      return result;
+    });
+    await logSync?.synced();
+    return written;
+  };
+
   return {
     orm: createOrm(client),
     query: (step) => retryWhileBusy(clock, step),
@@ -102,18 +116,12 @@ export function createConnection(
       }
     },
     read: (step) => retryWhileBusy(clock, () => transact(begin, step)),
-    async write(step, committed) {
-      const held = logSync?.held() ?? null;
-      if (held !== null) await held;
-      const written = await retryWhileBusy(clock, () => {
-        const result = transact(beginImmediate, step);
+    write: (step, committed) =>
+      commitStep(step, (result) => {
         writeCount += 1;
         committed?.(result);
-        return result;
-      });
-      await logSync?.synced();
-      return written;
-    },
+      }),
+    writeAside: (step) => commitStep(step, () => undefined),
     dataVersion() {
       if (versionOfTurn !== null) return versionOfTurn;
       const row = dataVersion.get();

@@ -1,0 +1,46 @@
+import { DAY_US } from "#kernel/clock.ts";
+import { truncateCodePoints } from "#kernel/text.ts";
+import { findUnitPrice, UNITS } from "#kernel/units.ts";
+import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { toDisjointQuantities } from "#usage/normalise.ts";
+import { toQuotedName } from "./notice.ts";
+import type { Tell } from "./outbox.ts";
+
+/** Models that are told of in one day: callers of the relay name what they like. */
+export const UNPRICED_MODELS_MAX = 1_000;
+/** As long as an alias may be. */
+const MODEL_LENGTH_MAX = 200;
+
+/** Tells of the first use of a model without a price on each UTC day. */
+export class PriceNotices {
+  readonly #tell: Tell;
+  #day = 0;
+  #models = new Set<string>();
+
+  constructor(tell: Tell) {
+    this.#tell = tell;
+  }
+
+  ended({ model: name, arrivedAtUs }: UsageBeginning, providerName: string, ending: UsageEnding): void {
+    const { unpriced, usage, prices, durationUs } = ending;
+    if (!unpriced || usage === null || name === null) return;
+    const day = Math.floor((arrivedAtUs + durationUs) / DAY_US);
+    if (day !== this.#day) {
+      this.#day = day;
+      this.#models = new Set();
+    }
+    const model = truncateCodePoints(name, MODEL_LENGTH_MAX).toWellFormed();
+    if (this.#models.has(model) || this.#models.size >= UNPRICED_MODELS_MAX) return;
+    this.#models.add(model);
+    const quantities = toDisjointQuantities(usage);
+    const units = UNITS.filter((unit) => (quantities[unit] ?? 0) > 0 && findUnitPrice(prices, unit) === null);
+    this.#tell(
+      {
+        type: "price.missing",
+        text: `The model ${toQuotedName(model)} was used and has no price for ${units.join(", ")}: what that costs is counted nowhere.`,
+        facts: { model, provider: providerName, units },
+      },
+      { mark: { name: `price.missing ${day} ${model}`, untilUs: (day + 2) * DAY_US } },
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Notice } from "./notice.ts";
+
+/** What a notice is sent once for, such as a window of a limit. */
+export interface NoticeMark {
+  readonly name: string;
+  /** From then on it may be sent again. */
+  readonly untilUs: InstantUs;
+}
+
+/** A notice with what keeps it from being sent twice. */
+export interface Telling {
+  readonly notice: Notice;
+  /** It is told only while this is not set, and sets it. Null: it is always told. */
+  readonly mark: NoticeMark | null;
+  /** Set when it is told: what it makes superfluous. */
+  readonly alsoMarks?: readonly NoticeMark[];
+  /** The name of a mark that is taken away when it is told. */
+  readonly clears?: string;
+}
+
+export interface WaitingNotice {
+  /** Its place. */
+  readonly sequence: number;
+  readonly notice: Notice;
+}
+
+/** An API key or a relay token that ends. */
+export interface ExpiringSecret {
+  readonly kind: "api_key" | "relay_token";
+  readonly id: string;
+  readonly label: string;
+  readonly principalName: string;
+  readonly createdAtUs: InstantUs;
+  readonly expiresAtUs: InstantUs;
+}
+
+export interface ExpiryRange {
+  readonly afterUs: InstantUs;
+  readonly untilUs: InstantUs;
+  /** Rows of each kind. */
+  readonly rowsMax: number;
+}
+
+/** Notices that wait, and what was told already. One method is one transaction; an own write looks to nobody like a change of the catalog. */
+export interface NoticeStore {
+  /** Puts those behind what waits that were not told already; returns these, in their order. */
+  put(tellings: readonly Telling[], nowUs: InstantUs): Promise<readonly WaitingNotice[]>;
+  /** The oldest first. */
+  list(): Promise<readonly WaitingNotice[]>;
+  remove(sequences: readonly number[]): Promise<void>;
+  /** Names of marks that begin so. */
+  listMarks(prefix: string): Promise<readonly string[]>;
+  /** Removes marks that have ended, and beyond `NOTICE_MARKS_MAX` those that end first. */
+  sweepMarks(nowUs: InstantUs): Promise<void>;
+  /** Keys and relay tokens that are not paused, of principals that are enabled: those that end first stand first. */
+  listExpiring(range: ExpiryRange): Promise<readonly ExpiringSecret[]>;
+}
+
+/** A mark that is removed before its time may have its notice sent once more. */
+export const NOTICE_MARKS_MAX = 100_000;

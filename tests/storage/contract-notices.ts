@@ -1,0 +1,112 @@
+import { describe, expect, test } from "bun:test";
+import { NO_TERMS } from "#identity/secret-terms.ts";
+import { toNotice } from "#notices/notice.ts";
+import type { Telling } from "#notices/store.ts";
+import { apiKey, principal, relayToken, START_US, type Engine } from "./support.ts";
+
+const told = (text: string, once: Partial<Telling> = {}): Telling => ({
+  notice: toNotice({ type: "price.missing", text, facts: { model: text } }, `id-${text}`, START_US),
+  mark: null,
+  ...once,
+});
+const mark = (name: string, untilUs = START_US + 10) => ({ name, untilUs });
+
+/** Notices that wait, and what was told already. */
+export function testNoticesContract(engineName: string, createEngine: () => Engine): void {
+  describe(`${engineName}: notices`, () => {
+    test("wait in their order until they are removed, on every connection, with all that they tell", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      expect(await left.notices.list()).toEqual([]);
+      const put = await left.notices.put([told("a"), told("b"), told("c")], START_US);
+      expect(put.map(({ notice }) => notice)).toEqual(
+        [told("a"), told("b"), told("c")].map((one) => one.notice),
+      );
+      expect(await right.notices.list()).toEqual(put);
+      await right.notices.remove([put[0]!.sequence, put[1]!.sequence, 4711]);
+      expect(await left.notices.list()).toEqual(put.slice(2));
+      const [later] = await left.notices.put([told("d")], START_US);
+      expect(later!.sequence).toBeGreaterThan(put[2]!.sequence);
+    });
+
+    test("are put once for a mark until it ends, also within one call, and set what else they make superfluous", async () => {
+      await using engine = createEngine();
+      const { notices } = await engine.open();
+      const texts = async (...tellings: Telling[]) =>
+        (await notices.put(tellings, START_US)).map(({ notice }) => notice.text);
+      expect(await texts(told("a", { mark: mark("one") }), told("b", { mark: mark("one") }))).toEqual(["a"]);
+      expect(await texts(told("c", { mark: mark("one") }), told("d"))).toEqual(["d"]);
+      expect(await texts(told("e", { mark: mark("two"), alsoMarks: [mark("three")] }))).toEqual(["e"]);
+      expect(await texts(told("f", { mark: mark("three") }))).toEqual([]);
+      // One that was not put sets nothing.
+      expect(await texts(told("g", { mark: mark("two"), alsoMarks: [mark("four")] }))).toEqual([]);
+      expect(await texts(told("h", { mark: mark("four") }))).toEqual(["h"]);
+      const late = await notices.put([told("i", { mark: mark("one", START_US + 99) })], START_US + 10);
+      expect(late).toHaveLength(1);
+      expect(await texts(told("j", { clears: "one" }), told("k", { mark: mark("one") }))).toEqual(["j", "k"]);
+    });
+
+    test("leave their marks behind until these end, which are listed by how they begin", async () => {
+      await using engine = createEngine();
+      const { notices } = await engine.open();
+      const marks = ["a 1", "a 2", "b 1", "A 3", "a%"].map((name, at) =>
+        told(name, { mark: mark(name, START_US + at) }),
+      );
+      await notices.put(marks, START_US - 1);
+      expect(await notices.listMarks("a ")).toEqual(["a 1", "a 2"]);
+      expect(await notices.listMarks("a%")).toEqual(["a%"]);
+      await notices.sweepMarks(START_US);
+      expect(await notices.listMarks("a ")).toEqual(["a 2"]);
+      await notices.sweepMarks(START_US + 10);
+      expect(await notices.listMarks("")).toEqual([]);
+      expect(await notices.list()).toHaveLength(marks.length);
+    });
+
+    test("are asked for by keys and relay tokens that expire in a while, but for what is paused, disabled, past or far off", async () => {
+      await using engine = createEngine();
+      const { identity, notices } = await engine.open();
+      await identity.createPrincipal(principal("ann"), null);
+      await identity.createPrincipal(principal("bob", { enabled: false }), null);
+      const until = (expiresAtUs: number | null, more = {}) => ({
+        terms: { ...NO_TERMS, expiresAtUs, ...more },
+      });
+      const key = (name: string, terms: object, owner = "principal-ann") =>
+        identity.keys.create(apiKey(name, owner, terms), null);
+      await key("last", until(START_US + 20));
+      await key("first", until(START_US + 10));
+      await key("endless", until(null));
+      await key("past", until(START_US));
+      await key("far", until(START_US + 21));
+      await key("paused", until(START_US + 10, { pausedBy: "owner" }));
+      await key("bobs", until(START_US + 10), "principal-bob");
+      await identity.relayTokens.create(relayToken("token", "principal-ann", until(START_US + 15)), null);
+      const range = { afterUs: START_US, untilUs: START_US + 20, rowsMax: 100 };
+      const found = await notices.listExpiring(range);
+      expect(found.map(({ kind, id, principalName }) => [kind, id, principalName])).toEqual([
+        ["api_key", apiKey("first", "").id, "ann"],
+        ["api_key", apiKey("last", "").id, "ann"],
+        ["relay_token", relayToken("token", "").id, "ann"],
+      ]);
+      expect(Object.keys(found[0]!).toSorted()).toEqual([
+        "createdAtUs",
+        "expiresAtUs",
+        "id",
+        "kind",
+        "label",
+        "principalName",
+      ]);
+      expect(await notices.listExpiring({ ...range, rowsMax: 1 })).toHaveLength(2);
+    });
+
+    test("are kept without a look at the limits, which stay the same object in memory", async () => {
+      await using engine = createEngine();
+      const { limits, notices } = await engine.open();
+      const set = await limits.snapshot();
+      const [put] = await notices.put([told("a", { mark: mark("one") })], START_US);
+      expect(limits.peek()).toBe(set);
+      await notices.remove([put!.sequence]);
+      await notices.sweepMarks(START_US + 99);
+      expect(limits.peek()).toBe(set);
+    });
+  });
+}
