@@ -65,7 +65,7 @@ function parseExpiry(expiresAt: unknown, nowUs: InstantUs): InstantUs {
   if (instant === null) {
     throw refuseExpiry("expires_at is a UTC date-time such as 2027-01-31T08:00:00Z.");
   }
-  if (instant <= nowUs) throw refuseExpiry("expires_at lies in the past: it is a moment to come.");
+  if (instant <= nowUs) throw refuseExpiry("expires_at is in the past: give a later date and time.");
   return instant;
 }
 

@@ -2,9 +2,12 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { SetupError } from "#kernel/errors.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
+import { writeSecretState } from "#storage/sqlite/catalog/secret-state.ts";
+import { migrate } from "#storage/sqlite/file/migrate.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { makeSchemaEarlier } from "../support/later-schema.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
-import { PAGE, START_US } from "./support.ts";
+import { PAGE, START_US, toSecrets } from "./support.ts";
 
 /** What an executable of the first schema has left: a principal with a key and a relay token. */
 const ROWS = `
@@ -13,13 +16,21 @@ const ROWS = `
   INSERT INTO relay_tokens VALUES ('token-one', 'principal-ann', 'hash-token', 'wxyz', 'editor', ${START_US});
 `;
 
+/** The stores of this version know no older schema: the file is made by the steps alone. */
+function makeFirstCatalog(path: string): void {
+  using client = openSqlite(path);
+  const { checkValue } = toSecrets();
+  migrate(client, CATALOG_MIGRATIONS.slice(0, 1), {
+    path,
+    nowUs: START_US,
+    seed: () => writeSecretState(client, { checkValue, sealedTokenKeys: [] }),
+  });
+  client.run(ROWS);
+}
+
 test("keys and relay tokens of the first schema are found as they were, and a copy of the file before it stays", async () => {
   await using engine = createSqliteEngine();
-  {
-    using _ = makeSchemaEarlier(1);
-    await (await engine.open()).close();
-    engine.openRaw().run(ROWS);
-  }
+  makeFirstCatalog(engine.path);
   const { identity } = await engine.open();
   const key = { id: "key-one", principalId: "principal-ann", suffix: "abcd", label: "laptop" };
   expect(await identity.keys.findByHash("hash-key")).toMatchObject({

@@ -36,7 +36,7 @@ const ADVICE = {
   embedding_batch_too_large: "Send fewer inputs in one request.",
   invalid_endpoint: "Use chat, completions, embeddings or transcription.",
   invalid_label: "Use at most 120 characters, without line breaks or other control characters.",
-  invalid_expiry: "Enter a moment to come, in UTC, such as 2027-01-31T12:00:00Z.",
+  invalid_expiry: "Enter a later date and time, in UTC, such as 2027-01-31T12:00:00Z.",
   invalid_models: "Choose 1 to 100 models, or none for every model.",
   invalid_date: "Enter a date in UTC such as 2026-01-31 or 2026-01-31T12:00:00Z.",
   invalid_bucket: "Choose hour, day, week or month.",

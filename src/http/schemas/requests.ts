@@ -134,7 +134,7 @@ const RELAY_TOKEN_TERMS = {
     t.Unknown({
       type: ["string", "null"],
       format: "date-time",
-      description: "A UTC date-time to come, from which on it is refused; null: it has no end.",
+      description: "A UTC date-time in the future; requests are refused from then on. Null: it has no end.",
     }),
   ),
   enabled: t.Optional(t.Boolean({ description: "False: it is paused." })),
