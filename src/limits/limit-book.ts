@@ -1,6 +1,5 @@
 import type { InstantUs } from "#kernel/clock.ts";
-import type { Pico } from "#kernel/units.ts";
-import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import type { ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { createWindowSums, type Used, type WindowSums } from "./limit-counter.ts";
 import { LimitIndex } from "./limit-index.ts";
@@ -166,12 +165,12 @@ export class LimitBook {
     this.#underWay.delete(request);
     if (this.#entries.size === 0) return;
     const endedAtUs = request.arrivedAtUs + ending.durationUs;
+    const amounts = new Amounts(ending);
     this.#index.visit(request, (entry, value) => {
       const counter = getCounter(entry, value, toLabel(entry, value, request));
       counter.underWay -= 1;
       const unpriced = ending.unpriced ? 1 : 0;
-      if (!isCountedFromBegin(entry.limit))
-        counter.sums?.add(endedAtUs, toAmount(entry.limit, ending), unpriced);
+      if (!isCountedFromBegin(entry.limit)) counter.sums?.add(endedAtUs, amounts.get(entry.limit), unpriced);
       // It has been counted, and what it was short of is known only now.
       else if (unpriced > 0) counter.sums?.add(request.arrivedAtUs, 0n, unpriced);
       if (this.#watch !== null && !isCountedFromBegin(entry.limit))
@@ -258,16 +257,27 @@ function begin({ limit }: Entry, counter: Counter, { arrivedAtUs }: UsageBeginni
   if (isCountedFromBegin(limit)) counter.sums?.add(arrivedAtUs, 1n, 0);
 }
 
-function toAmount({ measure }: Limit, { costPico, usage }: UsageEnding): bigint {
-  if (measure === "requests") return 1n;
-  if (measure === "cost") return toPico(costPico);
+/** What a request has used, in each measure; tokens are added up at most once, for all limits together. */
+class Amounts {
+  readonly #ending: UsageEnding;
+  #tokens: bigint | null = null;
+
+  constructor(ending: UsageEnding) {
+    this.#ending = ending;
+  }
+
+  get({ measure }: Limit): bigint {
+    if (measure === "requests") return 1n;
+    if (measure === "cost") return this.#ending.costPico ?? 0n;
+    return (this.#tokens ??= toTokens(this.#ending.usage));
+  }
+}
+
+/** Input, cached or not, and output. */
+function toTokens(usage: ReportedUsage | null): bigint {
   if (usage === null) return 0n;
   const { input_tokens = 0, cached_input_tokens = 0, output_tokens = 0 } = normaliseUsage(usage);
   return BigInt(Math.round(input_tokens + cached_input_tokens + output_tokens));
-}
-
-function toPico(cost: Pico | null): bigint {
-  return cost ?? 0n;
 }
 
 /** Null when the limit lets it through. */

@@ -6,6 +6,7 @@ import {
   type SlidingWindow,
   toSlidOut,
   toStepUs,
+  toWindowEnd,
   toWindowStart,
 } from "./limit-window.ts";
 import type { LimitWindow } from "./limit.ts";
@@ -46,17 +47,22 @@ interface Part {
 
 const NOTHING: Used = { amount: 0n, unpriced: 0 };
 
+/** A window of the calendar that lies in `[startUs, endUs)`. */
+interface CalendarPart extends Part {
+  readonly endUs: InstantUs;
+}
+
 class CalendarSums implements WindowSums {
   readonly #window: CalendarWindow;
   /** In the order of time. */
-  readonly #parts: Part[] = [];
+  readonly #parts: CalendarPart[] = [];
 
   constructor(window: CalendarWindow) {
     this.#window = window;
   }
 
   add(atUs: InstantUs, amount: bigint, unpriced: number): void {
-    const part = this.#partOf(toWindowStart(this.#window, atUs));
+    const part = this.#find(atUs) ?? this.#make(atUs);
     part.amount += amount;
     part.unpriced += unpriced;
   }
@@ -66,8 +72,7 @@ class CalendarSums implements WindowSums {
   }
 
   usedAt(nowUs: InstantUs): Used {
-    const startUs = toWindowStart(this.#window, nowUs);
-    return this.#parts.find((part) => part.startUs === startUs) ?? NOTHING;
+    return this.#find(nowUs) ?? NOTHING;
   }
 
   fallsTo(): null {
@@ -75,16 +80,20 @@ class CalendarSums implements WindowSums {
   }
 
   isEmptyAt(nowUs: InstantUs): boolean {
-    const startUs = toWindowStart(this.#window, nowUs);
-    return this.#parts.every((part) => part.startUs < startUs);
+    return this.#parts.every(({ endUs }) => endUs <= nowUs);
   }
 
-  #partOf(startUs: InstantUs): Part {
+  /** By its ends: to ask the calendar for each request takes longer than all the rest. */
+  #find(atUs: InstantUs): CalendarPart | undefined {
     const last = this.#parts.at(-1);
-    if (last?.startUs === startUs) return last;
-    const known = this.#parts.find((part) => part.startUs === startUs);
-    if (known !== undefined) return known;
-    const made = { startUs, amount: 0n, unpriced: 0 };
+    if (last !== undefined && atUs >= last.startUs && atUs < last.endUs) return last;
+    return this.#parts.find(({ startUs, endUs }) => atUs >= startUs && atUs < endUs);
+  }
+
+  #make(atUs: InstantUs): CalendarPart {
+    const startUs = toWindowStart(this.#window, atUs);
+    const endUs = toWindowEnd(this.#window, atUs) ?? Number.POSITIVE_INFINITY;
+    const made = { startUs, endUs, amount: 0n, unpriced: 0 };
     insert(this.#parts, made);
     if (this.#parts.length > CALENDAR_KEPT_MAX) this.#parts.shift();
     return made;
@@ -188,7 +197,7 @@ class SlidingSums implements WindowSums {
 }
 
 /** From the end on, where nearly everything belongs. */
-function insert(parts: Part[], part: Part): void {
+function insert<One extends Part>(parts: One[], part: One): void {
   let at = parts.length;
   while (at > 0 && (parts[at - 1]?.startUs ?? 0) > part.startUs) at -= 1;
   parts.splice(at, 0, part);
