@@ -1,6 +1,6 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
-import { OTHER_VALUES } from "./limit-book.ts";
+import { OTHER_VALUES } from "./limit-entry.ts";
 import type { LimitSum, LimitSumPart } from "./limit-sums.ts";
 import { isSliding, SLIDING_LENGTH_US, toStepUs, toWindowStart } from "./limit-window.ts";
 import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";

@@ -1,7 +1,7 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { picoToNumber } from "#kernel/units.ts";
 import type { LimitState } from "#limits/limit-admin.ts";
-import type { LimitUse } from "#limits/limit-book.ts";
+import type { LimitUse } from "#limits/limit-entry.ts";
 import { toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitMeasure } from "#limits/limit.ts";
 

@@ -1,0 +1,163 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { ReportedUsage, UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { normaliseUsage } from "#usage/normalise.ts";
+import { createWindowSums, type Used, type WindowSums } from "./limit-counter.ts";
+import { isSliding } from "./limit-window.ts";
+import type { Limit } from "./limit.ts";
+
+/**
+ * Values of one `each` that are counted apart; what comes beyond shares one count, which is called `(other)`. Callers choose
+ * the values of tags freely.
+ */
+const EACH_VALUES_MAX = 100_000;
+export const OTHER_VALUES = "(other)";
+
+/** What one limit, or one value of its `each`, has counted. */
+export interface LimitUse extends Used {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** A limit that a request has met. */
+export interface MetLimit extends Used {
+  readonly limit: Limit;
+  /** The first instant at which it lets a request through again; null when that is not known, or never. */
+  readonly freeAtUs: InstantUs | null;
+  /** True where it is the missing price of the model that is refused. */
+  readonly isUnpriced: boolean;
+}
+
+export interface Counter {
+  readonly value: string;
+  readonly label: string;
+  /** Requests that have begun and not ended. */
+  underWay: number;
+  /** Null for `concurrent`. */
+  readonly sums: WindowSums | null;
+}
+
+/** A limit with what it counts. */
+export interface Entry {
+  readonly limit: Limit;
+  readonly counters: Map<string, Counter>;
+  /** False until the ledger's sums are in: nothing is refused on half of them. */
+  isLoaded: boolean;
+  /** Since the start. */
+  readonly refusals: { count: number; lastAtUs: InstantUs | null };
+}
+
+/** What a sliding window counts of requests is when they began. */
+export function isCountedFromBegin({ measure, window }: Limit): boolean {
+  return measure === "requests" && window !== null && isSliding(window);
+}
+
+export function begin({ limit }: Entry, counter: Counter, { arrivedAtUs }: UsageBeginning): void {
+  counter.underWay += 1;
+  if (isCountedFromBegin(limit)) counter.sums?.add(arrivedAtUs, 1n, 0);
+}
+
+/** Its event is written. */
+export function end(
+  { limit }: Entry,
+  counter: Counter,
+  { request, amounts }: { readonly request: UsageBeginning; readonly amounts: Amounts },
+): void {
+  counter.underWay -= 1;
+  const { endedAtUs, unpriced } = amounts;
+  if (!isCountedFromBegin(limit)) counter.sums?.add(endedAtUs, amounts.get(limit), unpriced);
+  // It has been counted, and what it was short of is known only now.
+  else if (unpriced > 0) counter.sums?.add(request.arrivedAtUs, 0n, unpriced);
+}
+
+/** Drops values of `each` that have nothing under way and nothing in their window. */
+export function sweep({ limit, counters }: Entry, nowUs: InstantUs): void {
+  if (limit.each === null) return;
+  const isEmpty = ({ underWay, sums }: Counter) => underWay === 0 && (sums?.isEmptyAt(nowUs) ?? true);
+  const other = counters.get(OTHER_VALUES);
+  // A request that is under way in it would otherwise end in a counter of its own.
+  if (other !== undefined && !isEmpty(other)) return;
+  for (const [value, counter] of counters) if (isEmpty(counter)) counters.delete(value);
+}
+
+/** What a request has used, in each measure; tokens are added up at most once, for all limits together. */
+export class Amounts {
+  readonly endedAtUs: InstantUs;
+  /** 1 when some of it had no price. */
+  readonly unpriced: number;
+  readonly #ending: UsageEnding;
+  #tokens: bigint | null = null;
+
+  constructor(request: UsageBeginning, ending: UsageEnding) {
+    this.endedAtUs = request.arrivedAtUs + ending.durationUs;
+    this.unpriced = ending.unpriced ? 1 : 0;
+    this.#ending = ending;
+  }
+
+  get({ measure }: Limit): bigint {
+    if (measure === "requests") return 1n;
+    if (measure === "cost") return this.#ending.costPico ?? 0n;
+    return (this.#tokens ??= toTokens(this.#ending.usage));
+  }
+}
+
+/** Input, cached or not, and output. */
+function toTokens(usage: ReportedUsage | null): bigint {
+  if (usage === null) return 0n;
+  const { input_tokens = 0, cached_input_tokens = 0, output_tokens = 0 } = normaliseUsage(usage);
+  return BigInt(Math.round(input_tokens + cached_input_tokens + output_tokens));
+}
+
+/** Null when the limit lets it through. */
+export function toMet(
+  { limit }: Entry,
+  counter: Counter | undefined,
+  { nowUs, hasPrice }: { readonly nowUs: InstantUs; readonly hasPrice: () => boolean },
+): MetLimit | null {
+  const { measure, amount, window } = limit;
+  if (!limit.enabled) return null;
+  if (measure === "cost" && limit.unpriced === "refuse" && !hasPrice()) {
+    return { limit, ...usedOf(counter, nowUs), freeAtUs: null, isUnpriced: true };
+  }
+  if (counter === undefined) return null;
+  const used = usedOf(counter, nowUs);
+  // Those under way will be recorded as well, and a request counts as one however it ends.
+  const begun = measure === "requests" && !isCountedFromBegin(limit) ? BigInt(counter.underWay) : 0n;
+  if (used.amount + begun < amount) return null;
+  const isCalendar = window !== null && !isSliding(window);
+  const freeAtUs = isCalendar ? null : (counter.sums?.fallsTo(amount - 1n, nowUs) ?? null);
+  return { limit, ...used, freeAtUs, isUnpriced: false };
+}
+
+function usedOf(counter: Counter | undefined, nowUs: InstantUs): Used {
+  if (counter === undefined) return { amount: 0n, unpriced: 0 };
+  const { sums, underWay } = counter;
+  return sums === null ? { amount: BigInt(underWay), unpriced: 0 } : sums.usedAt(nowUs);
+}
+
+export function toUse(counter: Counter, nowUs: InstantUs): LimitUse {
+  const { amount, unpriced } = usedOf(counter, nowUs);
+  return { value: counter.value, label: counter.label, amount, unpriced };
+}
+
+export function findCounter({ counters }: Entry, value: string): Counter | undefined {
+  return counters.get(value) ?? (counters.size > EACH_VALUES_MAX ? counters.get(OTHER_VALUES) : undefined);
+}
+
+export function getCounter(entry: Entry, value: string, label: string): Counter {
+  const { counters, limit } = entry;
+  const known = findCounter(entry, value);
+  if (known !== undefined) return known;
+  const isOther = counters.size >= EACH_VALUES_MAX;
+  const named = isOther ? { value: OTHER_VALUES, label: OTHER_VALUES } : { value, label };
+  const counter = {
+    ...named,
+    underWay: 0,
+    sums: limit.window === null ? null : createWindowSums(limit.window),
+  };
+  counters.set(named.value, counter);
+  return counter;
+}
+
+export function toLabel({ limit }: Entry, value: string, { principalName }: UsageBeginning): string {
+  return limit.each?.kind === "principal" ? principalName : value;
+}
