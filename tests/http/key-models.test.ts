@@ -92,6 +92,22 @@ describe("a key with models", () => {
   });
 });
 
+test("a relay token that is paused or whose expiry is over relays nothing, says why, and works again when it may", async () => {
+  const { id, token } = await make("/my/relay-tokens", {});
+  const path = `/transparent/messages/${token}/v1/messages`;
+  const relay = () => app.api("POST", path, { model: "any", messages: [] }, { "x-api-key": "own" });
+  const change = (body: object) => app.api("PATCH", `/my/relay-tokens/${id}`, body);
+  await change({ enabled: false });
+  const message = await expectError(await relay(), { status: 404, code: "unknown_relay_token", param: null });
+  expect(message).toStartWith("This relay token is paused.");
+  expect(message).not.toContain(token);
+  expect(upstream.requests.length).toBe(0);
+  await change({ enabled: true, expires_at: "2126-01-31T08:00:00Z" });
+  const asked = relay();
+  await (await upstream.nextCall()).reply({ body: "{}" });
+  expect((await asked).status).toBe(200);
+});
+
 test("what ends a key in the middle of a stream ends no stream: it goes on and is counted, and the next request is refused", async () => {
   const ends: readonly ((id: string) => Promise<Response>)[] = [
     (id) => app.api("PATCH", `/admin/v1/keys/${id}`, { enabled: false }),
