@@ -133,6 +133,12 @@ const people = createRoute({
   validateSearch: readPeopleSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/admin/people.tsx")), "PeoplePage"),
 });
+const limits = createRoute({
+  getParentRoute: () => admin,
+  path: "/limits",
+  validateSearch: readListSearch,
+  component: lazyRouteComponent(() => importPart(() => import("./pages/admin/limits.tsx")), "LimitsPage"),
+});
 const prices = createRoute({
   getParentRoute: () => admin,
   path: "/models/prices",
@@ -177,7 +183,7 @@ const routeTree = root.addChildren([
     relayTokens,
     formerCatalog,
     formerPrices,
-    admin.addChildren([providers, people, prices, audit]),
+    admin.addChildren([providers, people, limits, prices, audit]),
   ]),
 ]);
 

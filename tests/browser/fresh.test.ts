@@ -42,6 +42,7 @@ const ADMIN_STEPS: Steps = {
   "/playground": link("Go to providers", "/providers"),
   "/providers": button("Add your first provider"),
   "/people": button("Add person or service"),
+  "/limits": button("Make your first limit"),
   "/models/prices": button("Load prices"),
   "/audit": TO_SETUP,
 };

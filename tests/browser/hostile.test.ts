@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { fillHostile, type FilledHostile, type Planted } from "../../contrib/demo/hostile-fill.ts";
 import { HOSTILE_TEXTS } from "../../contrib/demo/hostile-texts.ts";
+import { NAME_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
 import { makeFolder } from "../support/folder.ts";
 import { callApi } from "../support/installation.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
@@ -180,6 +181,36 @@ describeInBrowser("texts of attackers", () => {
       await page.getByRole("alertdialog").waitFor();
       await inBothThemes(page, check);
     }
+  });
+
+  test("are names of limits, and tags, people and models that limits hold for, in lists, panels and questions", async () => {
+    for (const [index, { principalName, alias }] of hostile.planted
+      .slice(0, HOSTILE_TEXTS.length)
+      .entries()) {
+      const text = truncateCodePoints(HOSTILE_TEXTS[index]?.text ?? "", NAME_LENGTH_MAX);
+      const subject = index % 2 === 0 ? { principal: principalName, model: alias } : {};
+      const draft = { name: text, subject, each: index % 2 === 0 ? "key" : "principal", amount: 1 };
+      await callApi(site.url, hostile.adminKey, "POST", "/admin/v1/limits", {
+        ...draft,
+        measure: "cost",
+        window: "month",
+      });
+    }
+    const answer = await callApi(site.url, hostile.adminKey, "GET", "/admin/v1/limits?limit=500");
+    const { limits } = JSON.parse(await answer.text());
+    expect(limits.length).toBeGreaterThan(10);
+    const { page } = await visit();
+    await openAtRest(page, "/limits");
+    await inBothThemes(page, check);
+    await checkFitsSmall(page);
+    for (const { id, name } of limits) {
+      await openAtRest(page, `/limits?q=${encodeURIComponent(name)}&open=${id}`);
+      expect(await readText(page, "[role=dialog]")).toContain(toRead(name));
+      await check(page);
+    }
+    await page.getByRole("button", { name: "Delete limit" }).click();
+    await page.getByRole("alertdialog").waitFor();
+    await check(page);
   });
 
   test("in the address are filters like any other, and are shown as they are", async () => {

@@ -195,6 +195,11 @@ const SURFACES: readonly (readonly [
     (page) => page.getByRole("dialog", { name: "linus" }),
   ],
   [
+    "/limits",
+    (page) => button(page, "Make a limit"),
+    (page) => page.getByRole("dialog", { name: "Make a limit" }),
+  ],
+  [
     "/models/prices",
     (page) => button(page, "Load prices"),
     (page) => page.getByRole("dialog", { name: "Load prices" }),
@@ -260,6 +265,7 @@ describeInBrowser("what opens above a page", () => {
       ["v", "/providers"],
       ["c", "/models"],
       ["h", "/people"],
+      ["l", "/limits"],
       ["i", "/models/prices"],
       ["t", "/relay-tokens"],
     ] as const) {

@@ -239,7 +239,7 @@ describeInBrowser("a member", () => {
       "My keys",
       "Relay tokens",
     ]);
-    for (const path of ["/providers", "/people", "/models/prices", "/pricing", "/audit"]) {
+    for (const path of ["/providers", "/people", "/limits", "/models/prices", "/pricing", "/audit"]) {
       await page.goto(path);
       await page.getByText("This page is for administrators").waitFor();
     }

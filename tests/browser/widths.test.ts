@@ -34,6 +34,13 @@ beforeEach(async () => {
   };
   await call("/models", { ...bound, alias: LONG, pricing: PRICING });
   await call("/models", { alias: `${LONG}-2`, target: LONG });
+  const limit = {
+    name: `${LONG} in a month`,
+    subject: { model: LONG },
+    measure: "cost",
+    amount: 123456.789012,
+  };
+  await call("/limits", { ...limit, window: "month", action: "warn" });
   isBound = true;
 }, 60_000);
 
@@ -60,6 +67,7 @@ describeInBrowser("in a window of 1280 pixels", () => {
     ["/keys", 1],
     ["/providers", 1],
     ["/people", 1],
+    ["/limits", 1],
     ["/models/prices", 2],
   ])(
     "no table of %s scrolls sideways, also beside a scroll bar and with long names",

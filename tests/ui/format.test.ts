@@ -93,6 +93,8 @@ describe("money", () => {
     [12, "$12.00"],
     [-1234.5, "−$1,234.50"],
     [null, "unpriced"],
+    [123_456.789012, "$123,456.789012"],
+    [12_345_678.9, "$12,345,678.90"],
   ])("the exact amount of %p is %p", (amount, text) => {
     expect(formatMoneyExact(amount)).toBe(text);
   });

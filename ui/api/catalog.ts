@@ -143,6 +143,8 @@ export async function refreshCatalog(client: QueryClient): Promise<void> {
     KEYS.resolutions,
     KEYS.pricing,
     KEYS.callableModels,
+    // A renamed model keeps its limits.
+    KEYS.limits,
     KEYS.events,
   ]);
 }

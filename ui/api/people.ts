@@ -135,7 +135,18 @@ export async function fetchEvents(page: PageQuery, signal?: AbortSignal) {
   return { rows, total };
 }
 
-/** Principals own keys and relay tokens: a change of one can show in all, and one's own role in every page. */
+/**
+ * Principals own keys and relay tokens: a change of one can show in all, and one's own role in every page. What is deleted
+ * takes its limits with it.
+ */
 async function refreshPeople(client: QueryClient): Promise<void> {
-  await makeStale(client, [KEYS.principals, KEYS.keys, KEYS.relayTokens, KEYS.events, KEYS.mine, KEYS.me]);
+  await makeStale(client, [
+    KEYS.principals,
+    KEYS.keys,
+    KEYS.relayTokens,
+    KEYS.limits,
+    KEYS.events,
+    KEYS.mine,
+    KEYS.me,
+  ]);
 }

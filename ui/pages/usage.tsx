@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
+import { myLimitsQuery } from "../api/limits.ts";
 import { mySeriesQuery } from "../api/my.ts";
 import { useMe } from "../api/session.ts";
 import { TOP_SERIES_MAX } from "../charts/series.ts";
@@ -13,6 +14,7 @@ import { Tiles } from "../reports/tiles.tsx";
 import { toSeriesTotals } from "../reports/totals.ts";
 import { useCompared } from "../reports/use-compared.ts";
 import { CalendarCard } from "./usage/calendar-card.tsx";
+import { LimitsCard } from "./usage/limits-card.tsx";
 import { ModelsCard } from "./usage/models-card.tsx";
 import { SeriesCard } from "./usage/series-card.tsx";
 
@@ -31,6 +33,7 @@ export function UsagePage() {
     ...mySeriesQuery({ ...(previous ?? { since, until }), bucket }),
     enabled: previous !== null,
   });
+  const limits = useQuery(myLimitsQuery());
   const totals = useCompared(series, previous === null ? null : before, toSeriesTotals);
   return (
     <>
@@ -53,11 +56,26 @@ export function UsagePage() {
         <Tiles totals={totals} isCompared={previous !== null} canPrice={role === "admin"} />
       )}
       <CountedWindow notes={series.data?.notes} />
-      <SeriesCard report={report} asked={series} measure={show} />
-      <CalendarCard report={report} measure={show} />
-      <ModelsCard window={window} />
+      {limits.data !== undefined && limits.data.length > 0 && <LimitsCard limits={limits.data} />}
+      {/* Not seen until it is known whether there are limits, which would push it down. */}
+      <div className={isAsking(limits) ? "invisible" : undefined}>
+        <SeriesCard report={report} asked={series} measure={show} />
+        <CalendarCard report={report} measure={show} />
+        <ModelsCard window={window} />
+      </div>
     </>
   );
+}
+
+/** The first answer is on its way; a server that does not give it keeps nothing else back. */
+function isAsking({
+  isPending,
+  failureCount,
+}: {
+  readonly isPending: boolean;
+  readonly failureCount: number;
+}) {
+  return isPending && failureCount === 0;
 }
 
 /** A range that moves along is told by its name alone. */

@@ -22,12 +22,16 @@ export function formatMoney(amount: number | null): string {
 }
 
 const MONEY_EXACT_DECIMALS = 12;
-const pico = format(`,.${MONEY_EXACT_DECIMALS}f`);
+/** A number holds so many digits as they were written; what follows is noise of its binary form. */
+const DIGITS_HELD = 15;
 
 /** Every digit that is kept, to 10⁻¹², and never an exponent: for a title beside the rounded amount. */
 export function formatMoneyExact(amount: number | null): string {
   if (amount === null || !Number.isFinite(amount)) return formatMoney(amount);
-  const digits = trimZeros(pico(Math.abs(amount)), 2);
+  const magnitude = Math.abs(amount);
+  const held = DIGITS_HELD - Math.trunc(magnitude).toString().length;
+  const decimals = Math.min(MONEY_EXACT_DECIMALS, Math.max(2, held));
+  const digits = trimZeros(format(`,.${decimals}f`)(magnitude), 2);
   return amount < 0 ? `${MINUS}$${digits}` : `$${digits}`;
 }
 

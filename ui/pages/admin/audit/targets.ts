@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { modelsQuery, pricingQuery, providersQuery } from "../../../api/catalog.ts";
+import { limitsQuery } from "../../../api/limits.ts";
 import { keysQuery, principalsQuery, relayTokensQuery, type AuditEvent } from "../../../api/people.ts";
 
 type Kind = AuditEvent["target_kind"];
@@ -23,6 +24,7 @@ export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
   const principals = useQuery({ ...principalsQuery(), enabled: kinds.has("principal") || hasSecrets });
   const keys = useQuery({ ...keysQuery(), enabled: kinds.has("api_key") });
   const tokens = useQuery({ ...relayTokensQuery(), enabled: kinds.has("relay_token") });
+  const limits = useQuery({ ...limitsQuery(), enabled: kinds.has("limit"), refetchInterval: false });
   const pricing = useQuery({ ...pricingQuery(), enabled: kinds.has("pricing_feed") });
 
   return useMemo(() => {
@@ -45,12 +47,12 @@ export function useTargets(kinds: ReadonlySet<Kind>): FindTarget {
           toSecret(token.label, token.token_suffix, token.principal),
         ]),
       ),
-      limit: new Map(),
+      limit: new Map(limits.data?.rows.map(({ id, name }) => [id, toNamed(name)])),
       secret_key: SECRET_KEY,
       pricing_feed: new Map(toVersions(pricing.data).map((version) => [version, toNamed(version)])),
     };
     return (kind, ref) => known[kind].get(ref) ?? null;
-  }, [providers.data, models.data, principals.data, keys.data, tokens.data, pricing.data]);
+  }, [providers.data, models.data, principals.data, keys.data, tokens.data, limits.data, pricing.data]);
 }
 
 /** It is there for as long as the server is. */

@@ -56,7 +56,7 @@ const LINK_CLASS = "text-accent underline-offset-2 hover:underline";
 function Target({ event, target }: { readonly event: AuditEvent; readonly target: KnownTarget | null }) {
   const { target_kind: kind, target_ref: ref } = event;
   if (target === null) {
-    const isId = kind === "principal" || kind === "api_key" || kind === "relay_token";
+    const isId = ["principal", "api_key", "relay_token", "limit"].includes(kind);
     return (
       <span className={isId ? "font-mono text-xs text-ink-soft" : "text-ink-soft"} title="Deleted">
         {ref}
@@ -74,6 +74,12 @@ function Target({ event, target }: { readonly event: AuditEvent; readonly target
     case "model":
       return (
         <Link to="/models" search={{ q: ref }} className={LINK_CLASS}>
+          {label}
+        </Link>
+      );
+    case "limit":
+      return (
+        <Link to="/limits" search={{ open: ref }} title={ref} className={LINK_CLASS}>
           {label}
         </Link>
       );

@@ -15,6 +15,7 @@ import { formatCount } from "../../../text/format.ts";
 import { OwnedKeys, OwnedRelayTokens } from "./owned-secrets.tsx";
 import type { Person } from "./people-list.ts";
 import { PrincipalAccess } from "./principal-access.tsx";
+import { PrincipalLimits } from "./principal-limits.tsx";
 
 export interface PrincipalPanelProps {
   readonly person: Person;
@@ -55,6 +56,9 @@ export function PrincipalPanel({ person, isSelf, onClose }: PrincipalPanelProps)
         <Figures person={person} />
         <Section title="Access">
           <PrincipalAccess person={person} isSelf={isSelf} onDeleted={onClose} />
+        </Section>
+        <Section title="Limits">
+          <PrincipalLimits name={name} />
         </Section>
         <Section
           title="Keys"

@@ -1,0 +1,450 @@
+import { beforeEach, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { checkAccessibility } from "./support/axe.ts";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { tabThrough } from "./support/keyboard.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { openAtRest, rest } from "./support/rest.ts";
+import { shoot } from "./support/screenshots.ts";
+import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
+import type { Site } from "./support/site.ts";
+import type { Visitor, VisitorOptions } from "./support/visitor.ts";
+import { checkNoShift } from "./support/vitals.ts";
+import { eventually, waitForValue } from "./support/waiting.ts";
+
+const browser = useBrowser();
+
+let site: Site;
+/** A key of `robin`, labelled `laptop`. */
+let robinKey: string;
+beforeEach(async () => {
+  site = await browser.newSite({
+    upstream: {
+      script: (call) =>
+        call.reply({
+          body: JSON.stringify({ choices: [], usage: { prompt_tokens: 1_000_000, completion_tokens: 0 } }),
+        }),
+      models: { fast: "vendor/fast", "team/slow": "vendor/slow" },
+      pricing: { input_tokens: 2.5 },
+    },
+  });
+  for (const name of ["robin", "sasha"]) await ask("POST", "/admin/v1/principals", { name });
+  ({ key: robinKey } = await ask("POST", "/admin/v1/keys", { principal: "robin", label: "laptop" }));
+});
+
+async function ask(method: string, path: string, body?: unknown): Promise<any> {
+  const response = await fetch(site.url + path, {
+    method,
+    headers: { authorization: `Bearer ${await site.adminKey()}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  expect(response.ok).toBe(true);
+  return await response.json();
+}
+
+/** The status that a request of robin gets; each costs $2.50. */
+async function send(tags = ""): Promise<number> {
+  const response = await fetch(`${site.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${robinKey}`,
+      "content-type": "application/json",
+      ...(tags !== "" && { "x-proxy-tags": tags }),
+    },
+    body: JSON.stringify({ model: "fast", messages: [] }),
+  });
+  await response.text();
+  return response.status;
+}
+
+async function open(path = "/limits", options: Partial<VisitorOptions> = {}): Promise<Visitor> {
+  const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
+  await signInAsAdmin(visitor, site);
+  await openAtRest(visitor.page, path);
+  return visitor;
+}
+
+const form = (page: Page) => page.getByRole("dialog", { name: "Make a limit" });
+const panel = (page: Page, name: string) => page.getByRole("dialog", { name, exact: true });
+const row = (page: Page, name: string) =>
+  page.getByRole("row", { name: new RegExp(`Details of ${name}|^${name}`) });
+
+async function startMaking(page: Page, recipe: string): Promise<void> {
+  await page.getByRole("button", { name: "Make a limit" }).click();
+  await form(page).getByRole("button", { name: recipe }).click();
+}
+
+async function make(page: Page): Promise<void> {
+  await form(page).getByRole("button", { name: "Make limit" }).click();
+  await form(page).waitFor({ state: "detached" });
+}
+
+async function readLimits(): Promise<any[]> {
+  return (await ask("GET", "/admin/v1/limits")).limits;
+}
+
+/** What is typed after a recipe was chosen, what the form then says, and what is made. */
+const RECIPES: readonly (readonly [
+  recipe: string,
+  fill: (page: Page) => Promise<unknown>,
+  meaning: string,
+  limit: object,
+])[] = [
+  [
+    "20 requests a day for everyone",
+    async () => undefined,
+    "Each person: 20 requests a day. Requests beyond it are refused until midnight UTC.",
+    { subject: {}, each: "principal", measure: "requests", amount: 20, window: "day", action: "refuse" },
+  ],
+  [
+    "A monthly budget for a team by tag",
+    (page) => page.getByRole("textbox", { name: "Tag" }).fill("team:search"),
+    "team:search together: $50.00 a month. Requests beyond it are refused until the first of the next month, 00:00 UTC.",
+    { subject: { tag: "team:search" }, measure: "cost", amount: 50, window: "month", unpriced: "allow" },
+  ],
+  [
+    "60 requests a minute for a key",
+    async (page) => {
+      await page.getByRole("combobox", { name: "Key" }).fill("laptop");
+      await page.getByRole("option", { name: /^robin: laptop \*\*\*/ }).click();
+    },
+    "Key laptop of robin: 60 requests a minute. Requests beyond it are refused until enough of the last 60 seconds has passed.",
+    { measure: "requests", amount: 60, window: "minute" },
+  ],
+  [
+    "Two at once for a model",
+    async (page) => {
+      await page.getByRole("combobox", { name: "Model", exact: true }).fill("team");
+      await page.getByRole("option", { name: "team/slow" }).click();
+    },
+    "Everyone · team/slow together: 2 at once. Requests beyond it are refused until one ends.",
+    { subject: { model: "team/slow" }, measure: "concurrent", amount: 2 },
+  ],
+  [
+    "Warn at a monthly cost",
+    async () => undefined,
+    "Everyone together: $100.00 a month. Requests beyond it pass, with a warning in their headers.",
+    { subject: {}, measure: "cost", amount: 100, window: "month", action: "warn" },
+  ],
+];
+
+describeInBrowser("a limit", () => {
+  test("is made from each recipe, says beforehand what it will mean and then what its window holds", async () => {
+    expect(await send("team:search")).toBe(200);
+    const { page } = await open();
+    for (const [recipe, fill, meaning, limit] of RECIPES) {
+      await startMaking(page, recipe);
+      await fill(page);
+      await form(page).getByText(meaning, { exact: true }).waitFor();
+      await make(page);
+      const made = (await readLimits()).at(-1);
+      expect(made).toMatchObject(limit);
+      await panel(page, made.name).waitFor();
+      if (recipe.startsWith("A monthly budget")) {
+        await page.getByText("The window already holds $2.50 of $50.00.").first().waitFor();
+        await panel(page, made.name).getByText("$47.50 left").waitFor();
+      }
+      await rest(page);
+      await page.keyboard.press("Escape");
+      await panel(page, made.name).waitFor({ state: "detached" });
+    }
+    const limits = await readLimits();
+    expect(limits).toHaveLength(RECIPES.length);
+    expect(limits[2].subject.key).toMatch(/^[0-9a-f-]{36}$/);
+    expect(limits.map(({ name }: { name: string }) => name)).toEqual([
+      "Each person: 20 requests a day",
+      "team:search: $50.00 a month",
+      "Key laptop of robin: 60 requests a minute",
+      "Everyone · team/slow: 2 at once",
+      "Everyone: $100.00 a month, warn",
+    ]);
+    await rest(page);
+    await shoot(page, "limits-recipes");
+  });
+
+  test("that cannot be is refused at its field, and nothing that was typed is lost, also by a press outside", async () => {
+    await ask("POST", "/admin/v1/limits", {
+      name: "taken",
+      subject: {},
+      measure: "requests",
+      amount: 9,
+      window: "day",
+    });
+    const visitor = await open();
+    visitor.expect(/404/);
+    visitor.expect(/409/);
+    const { page } = visitor;
+    await page.getByRole("button", { name: "Make a limit" }).click();
+    const button = form(page).getByRole("button", { name: "Make limit" });
+    expect(await button.isDisabled()).toBe(true);
+    await form(page).getByRole("combobox", { name: "Holds for" }).click();
+    await page.getByRole("option", { name: "One person or service" }).click();
+    const person = form(page).getByRole("combobox", { name: "Person or service" });
+    await person.fill("zoe");
+    await person.press("Tab");
+    await form(page).getByRole("textbox", { name: "Amount" }).fill("12.5");
+    await button.click();
+    await form(page).getByRole("alert").getByText("principal_not_found").waitFor();
+    await eventually(async () => expect(await person.getAttribute("aria-invalid")).toBe("true"));
+    await person.fill("robin");
+    await person.press("Tab");
+    const name = form(page).getByRole("textbox", { name: "Name" });
+    await name.fill("taken");
+    await page.mouse.click(2, 2);
+    expect(await name.inputValue()).toBe("taken");
+    await button.click();
+    await form(page).getByRole("alert").getByText("limit_exists").waitFor();
+    await eventually(async () => expect(await name.getAttribute("aria-invalid")).toBe("true"));
+    expect(await form(page).getByRole("textbox", { name: "Amount" }).inputValue()).toBe("12.5");
+    await name.fill("robin: month");
+    await make(page);
+    expect((await readLimits()).at(-1)).toMatchObject({
+      name: "robin: month",
+      subject: { principal: "robin" },
+      measure: "cost",
+      amount: 12.5,
+      window: "month",
+    });
+  });
+
+  test("refuses, tells who is closest, lets pass what its change allows, and says what its end changes", async () => {
+    await ask("POST", "/admin/v1/limits", {
+      name: "one a day",
+      subject: {},
+      each: "principal",
+      measure: "requests",
+      amount: 1,
+      window: "day",
+    });
+    expect(await send()).toBe(200);
+    expect(await send()).toBe(429);
+    const { page } = await open();
+    await eventually(async () => {
+      const line = (await row(page, "one a day").innerText()).replaceAll(/\s+/g, " ");
+      expect(line).toMatch(
+        /^one a day Each person 1 request a day 1 of 1 requests used up in \d+ (?:min|h|s) 1$/,
+      );
+    });
+    const meter = page.getByRole("meter", { name: "Used of one a day by robin" });
+    expect(await meter.getAttribute("aria-valuetext")).toBe("1 of 1 requests, 100%");
+
+    await row(page, "one a day").click();
+    const details = panel(page, "one a day");
+    await details.getByRole("list", { name: "Closest to the amount" }).getByText("robin").waitFor();
+    await details.getByText("none left").waitFor();
+    await details.getByRole("textbox", { name: "Amount" }).fill("3");
+    await details.getByRole("button", { name: "Save changes" }).click();
+    await page.getByText("The highest use in the window is 1 of 3 requests.").first().waitFor();
+    expect(await send()).toBe(200);
+    expect(await send()).toBe(200);
+    expect(await send()).toBe(429);
+
+    await page.reload();
+    await details.getByRole("button", { name: "Delete limit" }).click();
+    const question = page.getByRole("alertdialog", { name: "Delete one a day?" });
+    await question
+      .getByText("It refuses requests now (1 at the amount). They pass from the next request on.")
+      .waitFor();
+    await question.getByRole("button", { name: "Delete limit" }).click();
+    await details.waitFor({ state: "detached" });
+    await page.getByText("No limits yet").waitFor();
+    expect(await send()).toBe(200);
+  });
+
+  test("that is switched off goes on counting and says so", async () => {
+    await ask("POST", "/admin/v1/limits", {
+      name: "idle",
+      subject: { principal: "robin" },
+      measure: "cost",
+      amount: 2,
+      window: "month",
+    });
+    expect(await send()).toBe(200);
+    const { page } = await open();
+    await row(page, "idle").click();
+    await panel(page, "idle").getByRole("switch", { name: "Enabled" }).click();
+    await panel(page, "idle").getByRole("button", { name: "Save changes" }).click();
+    await panel(page, "idle").getByText("off", { exact: true }).waitFor();
+    expect(await send()).toBe(200);
+    await page.keyboard.press("Escape");
+    await row(page, "idle").getByText("off", { exact: true }).waitFor();
+  });
+
+  test("is found by its name, whom it holds for and its amount, and one that is gone says so", async () => {
+    for (const [name, subject] of [
+      ["first", { principal: "robin" }],
+      ["second", { model: "team/slow" }],
+    ] as const) {
+      await ask("POST", "/admin/v1/limits", { name, subject, measure: "concurrent", amount: 2 });
+    }
+    const { page } = await open("/limits?open=nothing");
+    await page.getByText("This limit does not exist").waitFor();
+    await page.getByRole("button", { name: "Show the list" }).click();
+    await page.keyboard.press("/");
+    await page.keyboard.type("slow");
+    await row(page, "first").waitFor({ state: "detached" });
+    await row(page, "second").waitFor();
+    await page.waitForURL(/\?q=slow$/);
+  });
+
+  test("of which more than ten are told apart shows them all on demand, a page at a time", async () => {
+    for (let index = 0; index < 12; index += 1) expect(await send(`team:t${index}`)).toBe(200);
+    const { id } = await ask("POST", "/admin/v1/limits", {
+      name: "teams",
+      subject: {},
+      each: "tag:team",
+      measure: "cost",
+      amount: 10,
+      window: "month",
+    });
+    const { page } = await open(`/limits?open=${id}`);
+    const list = panel(page, "teams").getByRole("list", { name: "Closest to the amount" });
+    await eventually(async () => expect(await list.getByRole("listitem").count()).toBe(10));
+    await panel(page, "teams").getByRole("button", { name: "Show all" }).click();
+    await eventually(async () => expect(await list.getByRole("listitem").count()).toBe(12));
+    await panel(page, "teams").getByText("12 of 12").waitFor();
+  });
+});
+
+describeInBrowser("who a limit holds for", () => {
+  test("reads what is left of it in My usage, where nothing stands without one", async () => {
+    const { page } = await browser.newVisitor({ baseUrl: site.url });
+    await page.goto(await makeLoginLink(site, "robin"));
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await openAtRest(page, "/usage");
+    expect(await page.getByText("My limits").count()).toBe(0);
+    await ask("POST", "/admin/v1/limits", {
+      name: "robin: month",
+      subject: { principal: "robin" },
+      measure: "cost",
+      amount: 10,
+      window: "month",
+    });
+    await ask("POST", "/admin/v1/limits", {
+      name: "sasha: month",
+      subject: { principal: "sasha" },
+      measure: "cost",
+      amount: 10,
+      window: "month",
+    });
+    expect(await send()).toBe(200);
+    await openAtRest(page, "/usage");
+    const list = page.getByRole("list", { name: "My limits" });
+    await list.getByText("robin: month").waitFor();
+    await list.getByText("$7.50 left").waitFor();
+    expect(await list.getByRole("listitem").count()).toBe(1);
+    await checkNoShift(page);
+    await checkAccessibility(page);
+    await checkFitsSmall(page);
+    await shoot(page, "limits-my-usage");
+  });
+
+  test("has it in the panel of People, with their own use of one that holds for each person", async () => {
+    expect(await send()).toBe(200);
+    await ask("POST", "/admin/v1/limits", {
+      name: "two a day",
+      subject: {},
+      each: "principal",
+      measure: "requests",
+      amount: 2,
+      window: "day",
+    });
+    const { page } = await open("/people");
+    for (const [name, used] of [
+      ["robin", "1 of 2 requests"],
+      ["sasha", "0 of 2 requests"],
+    ] as const) {
+      await row(page, name).click();
+      const limits = panel(page, name).getByRole("list", { name: `Limits of ${name}` });
+      await limits.getByText(used).waitFor();
+      await rest(page);
+      await shoot(page, `limits-person-${name}`);
+      await page.keyboard.press("Escape");
+      await panel(page, name).waitFor({ state: "detached" });
+    }
+    await row(page, "robin").click();
+    await page.getByRole("link", { name: "two a day" }).click();
+    await panel(page, "two a day").waitFor();
+  });
+
+  test("reads the server's sentence in the playground, whole and with what to do", async () => {
+    await ask("POST", "/admin/v1/limits", {
+      name: "admin: month",
+      subject: { principal: "admin" },
+      measure: "cost",
+      amount: 1,
+      window: "month",
+    });
+    await ask("POST", "/v1/chat/completions", { model: "fast", messages: [] });
+    const visitor = await open("/playground?model=fast");
+    visitor.expect(/429/);
+    const { page } = visitor;
+    // Before it is known which models there are, none can be asked.
+    await waitForValue(page.getByRole("combobox", { name: "Model" }), "fast");
+    await page.getByRole("textbox", { name: "Message", exact: true }).fill("hello");
+    await page.keyboard.press("Control+Enter");
+    const refusal = page.getByRole("alert");
+    await refusal
+      .getByText(
+        /^The limit "admin: month" is used up: 2\.50 of 1\.00 since \d{4}-\d\d-01\. It starts anew at \d{4}-\d\d-01T00:00:00Z\.$/,
+      )
+      .waitFor();
+    await refusal.getByText("limit_exceeded").waitFor();
+    await refusal.getByRole("button", { name: "Try again" }).waitFor();
+    await shoot(page, "limits-playground");
+  });
+});
+
+describeInBrowser("the audit", () => {
+  test("calls a limit by its name and leads to it while it is there", async () => {
+    const draft = { subject: {}, measure: "concurrent", amount: 5 };
+    await ask("POST", "/admin/v1/limits", { name: "five at once", ...draft });
+    const gone = await ask("POST", "/admin/v1/limits", { name: "gone", ...draft });
+    await ask("DELETE", `/admin/v1/limits/${gone.id}`);
+    const { page } = await open("/audit?target=");
+    await page.getByText(gone.id).first().waitFor();
+    await page.getByRole("link", { name: "five at once" }).click();
+    await panel(page, "five at once").waitFor();
+  });
+});
+
+describeInBrowser("the page of limits", () => {
+  test.each(["light", "dark"] as const)(
+    "has no accessibility fault, does not move, fits a telephone and is walked through by Tab, %s",
+    async (theme) => {
+      for (const [name, amount, more] of [
+        ["cost of all", 100, { measure: "cost", window: "month" }],
+        ["nearly used up", 3, { measure: "cost", window: "month" }],
+        ["used up", 1, { measure: "requests", window: "day", each: "principal" }],
+        ["warns", 2, { measure: "cost", window: "week", action: "warn" }],
+        ["two at once", 2, { measure: "concurrent", subject: { model: "team/slow" } }],
+        ["off", 60, { measure: "requests", window: "minute", enabled: false }],
+      ] as const) {
+        if (name === "used up") expect(await send("team:search")).toBe(200);
+        await ask("POST", "/admin/v1/limits", { name, amount, subject: {}, ...more });
+      }
+      const { page } = await open("/limits", { theme });
+      await checkNoShift(page);
+      await checkAccessibility(page, theme);
+      if (theme === "light") await checkFitsSmall(page);
+      await tabThrough(page);
+      await shoot(page, `limits-${theme}`);
+
+      await row(page, "used up").click();
+      await panel(page, "used up").waitFor();
+      await rest(page);
+      await checkAccessibility(page, theme);
+      if (theme === "light") await checkFitsSmall(page);
+      await shoot(page, `limits-panel-${theme}`);
+      await tabThrough(page, { within: "[role=dialog]" });
+      await page.keyboard.press("Escape");
+      await page.locator("[aria-label='Details of used up']:focus").waitFor();
+
+      await startMaking(page, "A monthly budget for a team by tag");
+      await checkAccessibility(page, theme);
+      if (theme === "light") await checkFitsSmall(page);
+      await shoot(page, `limits-form-${theme}`);
+      await tabThrough(page, { within: "[role=dialog]" });
+    },
+  );
+});

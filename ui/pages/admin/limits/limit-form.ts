@@ -1,0 +1,218 @@
+import type { LimitAction, LimitMeasure, LimitWindow, UnpricedRule } from "#limits/limit.ts";
+import { NAME_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
+import type { Limit, LimitDraft, LimitPatch } from "../../../api/limits.ts";
+import { toActionWords, toAmountWords, toUsedWords, toWhomWords } from "../../../limits/limit-words.ts";
+import type { SecretNames } from "../../../limits/secret-names.ts";
+
+export type SubjectKind = "everybody" | "principal" | "key" | "relay_token" | "tag";
+/** `together`: all that it holds for share one amount. */
+export type EachKind = "together" | "principal" | "key" | "tag";
+
+/** What stands in the fields of a limit. */
+export interface LimitForm {
+  /** Null: the name follows the other fields. */
+  readonly name: string | null;
+  readonly who: SubjectKind;
+  /** Who in particular, by kind: what was typed for one kind is there when that kind is chosen again. */
+  readonly principal: string;
+  /** As it is chosen, or its id. */
+  readonly key: string;
+  readonly relayToken: string;
+  readonly tag: string;
+  readonly each: EachKind;
+  readonly tagKey: string;
+  readonly hasModel: boolean;
+  /** Counts only with `hasModel`. */
+  readonly model: string;
+  readonly measure: LimitMeasure;
+  /** Null: nothing, or no number. */
+  readonly amount: number | null;
+  readonly window: LimitWindow;
+  readonly action: LimitAction;
+  readonly unpriced: UnpricedRule;
+  readonly enabled: boolean;
+}
+
+export const NEW_LIMIT: LimitForm = {
+  name: null,
+  who: "everybody",
+  principal: "",
+  key: "",
+  relayToken: "",
+  tag: "",
+  each: "together",
+  tagKey: "",
+  hasModel: false,
+  model: "",
+  measure: "cost",
+  amount: null,
+  window: "month",
+  action: "refuse",
+  unpriced: "allow",
+  enabled: true,
+};
+
+export interface Recipe {
+  readonly label: string;
+  readonly form: Partial<LimitForm>;
+}
+
+/** Limits that many installations want. Whom they hold for is often left to be told. */
+export const RECIPES: readonly Recipe[] = [
+  {
+    label: "20 requests a day for everyone",
+    form: { each: "principal", measure: "requests", amount: 20, window: "day" },
+  },
+  {
+    label: "A monthly budget for a team by tag",
+    form: { who: "tag", tag: "team:", amount: 50 },
+  },
+  {
+    label: "60 requests a minute for a key",
+    form: { who: "key", measure: "requests", amount: 60, window: "minute" },
+  },
+  {
+    label: "Two at once for a model",
+    form: { hasModel: true, measure: "concurrent", amount: 2 },
+  },
+  {
+    label: "Warn at a monthly cost",
+    form: { amount: 100, action: "warn" },
+  },
+];
+
+/** The recipe from the beginning; what was typed stays, also where the recipe does not show it. */
+export function toRecipeForm({ form }: Recipe, before: LimitForm): LimitForm {
+  const { name, principal, key, relayToken, model } = before;
+  return { ...NEW_LIMIT, name, principal, key, relayToken, model, ...form };
+}
+
+export function toLimitForm(limit: Limit): LimitForm {
+  const { subject, each } = limit;
+  return {
+    name: limit.name,
+    who: toSubjectKind(subject),
+    principal: subject.principal ?? "",
+    key: subject.key ?? "",
+    relayToken: subject.relay_token ?? "",
+    tag: subject.tag ?? "",
+    each: each === undefined ? "together" : each === "principal" || each === "key" ? each : "tag",
+    tagKey: each?.startsWith("tag:") === true ? each.slice("tag:".length) : "",
+    hasModel: subject.model !== undefined,
+    model: subject.model ?? "",
+    measure: limit.measure,
+    amount: limit.amount,
+    window: limit.window ?? NEW_LIMIT.window,
+    action: limit.action,
+    unpriced: limit.unpriced ?? NEW_LIMIT.unpriced,
+    enabled: limit.enabled,
+  };
+}
+
+function toSubjectKind({ principal, key, relay_token: relayToken, tag }: Limit["subject"]): SubjectKind {
+  if (principal !== undefined) return "principal";
+  if (key !== undefined) return "key";
+  if (relayToken !== undefined) return "relay_token";
+  return tag === undefined ? "everybody" : "tag";
+}
+
+/** What to send to make it; null while there is no amount. */
+export function toLimitDraft(form: LimitForm, names: SecretNames): LimitDraft | null {
+  const { measure, amount, window, action, unpriced } = form;
+  if (amount === null) return null;
+  return {
+    name: toName(form, names),
+    ...toScope(form, names),
+    measure,
+    amount,
+    ...(measure !== "concurrent" && { window }),
+    action,
+    ...(measure === "cost" && { unpriced }),
+  };
+}
+
+/** Only what differs from the limit as it is; null while there is no amount. */
+export function toLimitPatch(form: LimitForm, limit: Limit): LimitPatch | null {
+  const { name, amount, window, action, unpriced, enabled } = form;
+  if (amount === null) return null;
+  return {
+    ...(name !== null && name !== limit.name && { name }),
+    ...(amount !== limit.amount && { amount }),
+    ...(limit.window !== undefined && window !== limit.window && { window }),
+    ...(action !== limit.action && { action }),
+    ...(limit.unpriced !== undefined && unpriced !== limit.unpriced && { unpriced }),
+    ...(enabled !== limit.enabled && { enabled }),
+  };
+}
+
+function toScope(form: LimitForm, names: SecretNames) {
+  const { each, hasModel, model } = form;
+  return {
+    subject: { ...toSubject(form, names), ...(hasModel && { model: model.trim() }) },
+    ...(each !== "together" && { each: each === "tag" ? `tag:${form.tagKey.trim()}` : each }),
+  };
+}
+
+function toSubject(
+  { who, principal, key, relayToken, tag }: LimitForm,
+  { keys, relayTokens }: SecretNames,
+): LimitDraft["subject"] {
+  switch (who) {
+    case "principal":
+      return { principal: principal.trim() };
+    case "key":
+      return { key: keys.get(key) ?? key.trim() };
+    case "relay_token":
+      return { relay_token: relayTokens.get(relayToken) ?? relayToken.trim() };
+    case "tag":
+      return { tag: tag.trim() };
+    default:
+      return {};
+  }
+}
+
+/** The name as typed, else one of what the limit is, such as `Each person: 20 requests a day`. */
+export function toName(form: LimitForm, names: SecretNames): string {
+  if (form.name !== null) return form.name;
+  const { whom, howMuch } = toWords(form, names);
+  if (howMuch === null || !isToldWhom(form)) return "";
+  return truncateCodePoints(`${whom}: ${howMuch}${form.action === "warn" ? ", warn" : ""}`, NAME_LENGTH_MAX);
+}
+
+/** What the limit will do, in two sentences; null while too little is told. */
+export function toMeaning(form: LimitForm, names: SecretNames): string | null {
+  const { whom, howMuch } = toWords(form, names);
+  if (howMuch === null || !isToldWhom(form)) return null;
+  const together = form.each === "together" && form.who !== "key" && form.who !== "relay_token";
+  const shared = together && form.who !== "principal" ? " together" : "";
+  const window = form.measure === "concurrent" ? undefined : form.window;
+  return `${whom}${shared}: ${howMuch}. ${toActionWords({ action: form.action, window })}`;
+}
+
+function toWords(form: LimitForm, names: SecretNames) {
+  const { measure, amount, window } = form;
+  return {
+    whom: toWhomWords(toScope(form, names), names.name),
+    howMuch:
+      amount === null
+        ? null
+        : toAmountWords({ measure, amount, window: measure === "concurrent" ? undefined : window }),
+  };
+}
+
+/** Whether all is told that the chosen kinds ask for. */
+export function isToldWhom(form: LimitForm): boolean {
+  const { who, principal, key, relayToken, tag, each, tagKey, hasModel, model } = form;
+  const told = { everybody: "-", principal, key, relay_token: relayToken, tag: tag.split(":")[1] ?? "" };
+  return (
+    told[who].trim() !== "" && (each !== "tag" || tagKey.trim() !== "") && (!hasModel || model.trim() !== "")
+  );
+}
+
+/** What the window of a limit that was just made, or changed, already holds. */
+export function toHeldWords(limit: Limit): string {
+  const usedWords = toUsedWords(limit, limit.used);
+  if (limit.window === undefined) return `Under way now: ${usedWords}.`;
+  const of = limit.each === undefined ? "The window already holds" : "The highest use in the window is";
+  return `${of} ${usedWords}.`;
+}
