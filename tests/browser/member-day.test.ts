@@ -223,7 +223,10 @@ describeInBrowser("a member's day", () => {
 
   test("asks a model in the playground, and stops an answer half-way", async () => {
     const { page } = await visit("/playground");
-    await page.getByRole("combobox", { name: "Model" }).fill("qwen3-coder");
+    const model = page.getByRole("combobox", { name: "Model" });
+    // The page chooses a model once it knows which there are: until then it would take the place of what is typed.
+    await eventually(async () => expect(await model.inputValue()).not.toBe(""));
+    await model.fill("qwen3-coder");
     await page.getByRole("option", { name: /qwen3-coder/ }).click();
     const message = page.getByRole("textbox", { name: "Message", exact: true });
     await message.fill("one two three");
@@ -233,7 +236,7 @@ describeInBrowser("a member's day", () => {
     await look(page);
 
     // A model whose answer is not at its end before the button is pressed, however busy the machine is.
-    await page.getByRole("combobox", { name: "Model" }).fill("half-way");
+    await model.fill("half-way");
     await page.getByRole("option", { name: /half-way/ }).click();
     await message.fill("one two three four");
     await page.keyboard.press("Control+Enter");
