@@ -120,6 +120,11 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     group: "Operation",
+    name: "notice",
+    load: async () => (await import("#cli/commands/notice.ts")).addNoticeCommands,
+  },
+  {
+    group: "Operation",
     name: "ledger",
     load: async () => (await import("#cli/commands/ledger.ts")).addLedgerCommands,
   },

@@ -50,7 +50,7 @@ export class ProviderNotices {
     const facts = { provider: providerName, requests, failed, minutes: WINDOW_MINUTES };
     if (!state.isFailing && isMostlyFailed && requests >= REQUESTS_MIN) {
       state.isFailing = true;
-      const text = `The provider ${toQuotedName(providerName)} is failing: ${failed} of its ${requests} requests in the last ${WINDOW_MINUTES} minutes.`;
+      const text = `The provider ${toQuotedName(providerName)} is failing: ${failed} of its ${requests} requests in the last ${WINDOW_MINUTES} minutes failed.`;
       const untilUs = clock.nowUs() + FAILING_DAYS * DAY_US;
       tell({ type: "provider.failing", text, facts }, { mark: { name: MARK + providerId, untilUs } });
     } else if (state.isFailing && !isMostlyFailed && state.succeededInARow >= RECOVERED_IN_A_ROW) {

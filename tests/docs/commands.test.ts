@@ -22,6 +22,12 @@ const NOT_RUN: readonly (readonly [page: string, firstLine: string, reason: stri
     "docker build -f contrib/docker/Dockerfile -t lockport dist",
     "it needs Docker; tests/contrib/deployments.test.ts reads these files",
   ],
+  ["docs/guides/notices.md", "lockport notice test", "it needs a webhook; tests/cli/notice.test.ts has one"],
+  [
+    "docs/guides/notices.md",
+    'lockport limit set "everyone: month" --amount 500 --per month --warn',
+    "it is an example of a limit; tests/cli/limit.test.ts sets such ones",
+  ],
   [
     "docs/operations.md",
     "0 3 * * * lockport backup --data-dir /var/lib/lockport /backups/lockport-$(date +\\%F).tar.zst",

@@ -72,7 +72,7 @@ describe("a provider is told to be failing", () => {
     world.end(1, UNREACHABLE);
     expect(world.types()).toEqual(["provider.failing"]);
     expect(world.told[0]).toMatchObject({
-      text: 'The provider "up" is failing: 21 of its 41 requests in the last 5 minutes.',
+      text: 'The provider "up" is failing: 21 of its 41 requests in the last 5 minutes failed.',
       facts: { provider: "up", requests: 41, failed: 21, minutes: 5 },
       mark: { name: "provider.failing up-id" },
     });

@@ -27,6 +27,7 @@ const EXAMPLES: { readonly [path: string]: readonly string[] } = {
   limit: ["lockport limit set everyone --amount 20 --per day --each principal", "lockport limit list"],
   secrets: ["lockport secrets rotate"],
   ledger: ["lockport ledger check"],
+  notice: ["lockport notice test", "lockport notice test --url https://models.example.org"],
   requests: ["lockport requests tail -f --outcome failed"],
 };
 
