@@ -1,3 +1,4 @@
+import { toCounted } from "#kernel/text.ts";
 import { Badge } from "../components/chip.tsx";
 import { useNow } from "../components/instant.tsx";
 import { formatInstant } from "../text/format.ts";
@@ -11,9 +12,7 @@ export function SecretState({ row }: { readonly row: SecretRow }) {
     <span className="mt-1 flex flex-wrap gap-1 font-normal">
       {isPaused && <Badge tone="warn">Paused</Badge>}
       {expiresAt !== null && <Expiry at={expiresAt} />}
-      {models !== null && (
-        <Badge title={models.join(", ")}>{models.length === 1 ? models[0] : `${models.length} models`}</Badge>
-      )}
+      {models !== null && <Badge title={models.join(", ")}>{toCounted(models.length, "model")}</Badge>}
     </span>
   );
 }
@@ -22,7 +21,7 @@ function Expiry({ at }: { readonly at: string }) {
   const isOver = Date.parse(at) <= useNow();
   return (
     <Badge tone={isOver ? "bad" : "neutral"} title={formatInstant(at, "full")}>
-      {isOver ? "Expired" : "Expires"} {formatInstant(at, "minute")}
+      {isOver ? "Expired" : "Expires"} {formatInstant(at, "date")}
     </Badge>
   );
 }

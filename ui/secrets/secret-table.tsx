@@ -42,8 +42,8 @@ export function SecretTable(props: SecretTableProps) {
 
 function toColumns(actions: (row: SecretRow) => ReactNode, showOwner: boolean): readonly Column<SecretRow>[] {
   return [
-    LABEL,
-    ...(showOwner ? [OWNER] : []),
+    // All columns together fit a window of 1280 pixels.
+    ...(showOwner ? [{ ...LABEL, width: "w-52" }, OWNER] : [LABEL]),
     SUFFIX,
     CREATED,
     USED,
@@ -55,7 +55,7 @@ function toCompactColumns(actions: (row: SecretRow) => ReactNode): readonly Colu
   return [
     {
       ...LABEL,
-      width: "w-40",
+      width: "w-38",
       cell: (row) => (
         <>
           <Label row={row} />
@@ -63,8 +63,8 @@ function toCompactColumns(actions: (row: SecretRow) => ReactNode): readonly Colu
         </>
       ),
     },
-    { ...CREATED, width: "w-28", cell: ({ createdAt }) => <Instant value={createdAt} format="date" /> },
-    { ...USED, width: "w-28" },
+    { ...CREATED, width: "w-26", cell: ({ createdAt }) => <Instant value={createdAt} format="date" /> },
+    { ...USED, width: "w-24" },
     { id: "actions", header: "Actions", headerHidden: true, width: "w-28", align: "end", cell: actions },
   ];
 }
@@ -81,7 +81,7 @@ const LABEL: Column<SecretRow> = {
 const OWNER: Column<SecretRow> = {
   id: "owner",
   header: "Owner",
-  width: "w-48",
+  width: "w-36",
   sortValue: ({ owner }) => owner ?? null,
   cell: ({ owner }) => owner,
 };
