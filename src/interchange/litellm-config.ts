@@ -125,7 +125,15 @@ const SETTING_REASONS: readonly (readonly [pattern: RegExp, reason: string])[] =
   [/cache|redis/, "answers are not cached"],
   [/callback|langfuse|logging|log/, "nothing is sent elsewhere; usage is kept in the ledger"],
   [/^(?:database|store_model|store_prompts)/, "the database is Lockport's own"],
-  [/budget|max_parallel|rpm|tpm/, "there are no budgets and no rate limits"],
+  [
+    /^(?:max_budget|budget_duration)$/,
+    "is not carried over, since its time is no calendar's; as a limit: lockport limit set NAME --amount N --per month",
+  ],
+  [
+    /max_parallel/,
+    "is not carried over; as a limit: lockport limit set NAME --amount N --measure concurrent",
+  ],
+  [/budget|rpm|tpm/, "is not carried over; limits are set with lockport limit set"],
 ];
 
 /** One note for each setting outside of the model list, since each is something that LiteLLM did and Lockport does not. */

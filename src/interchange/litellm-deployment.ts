@@ -173,7 +173,19 @@ const READ_INFO: ReadonlySet<string> = new Set([
 ]);
 
 const FIELD_REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
-  [/^(?:rpm|tpm|max_budget|budget_duration)$/, "there are no budgets and no rate limits"],
+  // There it steers the choice of a deployment, and a budget's time begins with its first use: neither means what a limit does.
+  [
+    /^rpm$/,
+    "is not carried over, since it steers balancing; as a limit: lockport limit set NAME --amount N --measure requests --per minute --model ALIAS",
+  ],
+  [
+    /^tpm$/,
+    "is not carried over, since it steers balancing; as a limit: lockport limit set NAME --amount N --measure tokens --per minute --model ALIAS",
+  ],
+  [
+    /^(?:max_budget|budget_duration)$/,
+    "is not carried over, since its time is no calendar's; as a limit: lockport limit set NAME --amount N --per month --model ALIAS",
+  ],
   [/^max_parallel_requests$/, "a cap is a provider's: lockport provider set NAME --max-concurrency N"],
   [/retries$/, "nothing is retried"],
   [/^(?:weight|order)$/, "there is no balancing between deployments"],

@@ -211,7 +211,7 @@ describe("a model of a LiteLLM config", () => {
       base_model: gpt-x
 `;
     expect(notes(plan(text))).toEqual([
-      "6: m: litellm_params.rpm: there are no budgets and no rate limits.",
+      "6: m: litellm_params.rpm: is not carried over, since it steers balancing; as a limit: lockport limit set NAME --amount N --measure requests --per minute --model ALIAS.",
       "7: m: litellm_params.max_retries: nothing is retried.",
       "8: m: litellm_params.temperature: requests go on as they come, and nothing is added to them.",
       "11: m: model_info.base_model: prices are not looked up by it; they are written with the model or loaded.",
