@@ -51,7 +51,8 @@ export function* readCalendarRows(
   const toStart = (day: number) => toWindowStart(window, day * DAY_US);
   // A month's total has no days: a window that is cut within is added up by day.
   const byMonth = (window === "month" || window === "total") && arrivedFromDay <= fromDay;
-  yield* readTotals(database, { byMonth, fromDay: Math.max(fromDay, arrivedFromDay), toStart });
+  const spans = { byMonth, fromDay: Math.max(fromDay, arrivedFromDay), toStart };
+  yield* window === "total" && byMonth ? readWhole(database) : readTotals(database, spans);
   for (const row of readCarried(database, fromDay)) {
     const { arrivedDay, endedDay, ...total } = row;
     const [from, to] = [toStart(arrivedDay), toStart(endedDay)];
@@ -65,6 +66,16 @@ interface Spans {
   readonly byMonth: boolean;
   readonly fromDay: number;
   readonly toStart: (day: number) => InstantUs;
+}
+
+/** All there is: to tell months apart would make a row of each. */
+function* readWhole(database: Database): Generator<CountedRow> {
+  for (const table of ["month_total", "day_total"]) {
+    const rows = database
+      .query<TotalRow, []>(`SELECT combination, ${TOTALS} FROM ${table} GROUP BY combination`)
+      .iterate();
+    for (const row of rows) yield { ...row, startUs: 0 };
+  }
 }
 
 /** Every day is in one of three tables: in a month's total, or in a day's that is sealed, or in one that still grows. */
