@@ -4,58 +4,26 @@ import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { tabThrough } from "./support/keyboard.ts";
 import { checkFitsSmall } from "./support/layout.ts";
+import { addPeople, type LimitedPeople, PRICED_LAB } from "./support/limited-people.ts";
 import { openAtRest, rest } from "./support/rest.ts";
 import { shoot } from "./support/screenshots.ts";
-import { makeLoginLink, signInAsAdmin } from "./support/sign-in.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
 import { checkNoShift } from "./support/vitals.ts";
-import { eventually, waitForValue } from "./support/waiting.ts";
+import { eventually } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
 let site: Site;
-/** A key of `robin`, labelled `laptop`. */
-let robinKey: string;
+let people: LimitedPeople;
 beforeEach(async () => {
-  site = await browser.newSite({
-    upstream: {
-      script: (call) =>
-        call.reply({
-          body: JSON.stringify({ choices: [], usage: { prompt_tokens: 1_000_000, completion_tokens: 0 } }),
-        }),
-      models: { fast: "vendor/fast", "team/slow": "vendor/slow" },
-      pricing: { input_tokens: 2.5 },
-    },
-  });
-  for (const name of ["robin", "sasha"]) await ask("POST", "/admin/v1/principals", { name });
-  ({ key: robinKey } = await ask("POST", "/admin/v1/keys", { principal: "robin", label: "laptop" }));
+  site = await browser.newSite(PRICED_LAB);
+  people = await addPeople(site);
 });
 
-async function ask(method: string, path: string, body?: unknown): Promise<any> {
-  const response = await fetch(site.url + path, {
-    method,
-    headers: { authorization: `Bearer ${await site.adminKey()}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  expect(response.ok).toBe(true);
-  return await response.json();
-}
-
-/** The status that a request of robin gets; each costs $2.50. */
-async function send(tags = ""): Promise<number> {
-  const response = await fetch(`${site.url}/v1/chat/completions`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${robinKey}`,
-      "content-type": "application/json",
-      ...(tags !== "" && { "x-proxy-tags": tags }),
-    },
-    body: JSON.stringify({ model: "fast", messages: [] }),
-  });
-  await response.text();
-  return response.status;
-}
+const ask: LimitedPeople["ask"] = (...asked) => people.ask(...asked);
+const send: LimitedPeople["send"] = (tags) => people.send(tags);
 
 async function open(path = "/limits", options: Partial<VisitorOptions> = {}): Promise<Visitor> {
   const visitor = await browser.newVisitor({ baseUrl: site.url, ...options });
@@ -209,27 +177,25 @@ describeInBrowser("a limit", () => {
 
   test("refuses, tells who is closest, lets pass what its change allows, and says what its end changes", async () => {
     await ask("POST", "/admin/v1/limits", {
-      name: "one a day",
+      name: "one in all",
       subject: {},
       each: "principal",
       measure: "requests",
       amount: 1,
-      window: "day",
+      window: "total",
     });
     expect(await send()).toBe(200);
     expect(await send()).toBe(429);
     const { page } = await open();
     await eventually(async () => {
-      const line = (await row(page, "one a day").innerText()).replaceAll(/\s+/g, " ");
-      expect(line).toMatch(
-        /^one a day Each person 1 request a day 1 of 1 requests used up in \d+ (?:min|h|s) 1$/,
-      );
+      const line = (await row(page, "one in all").innerText()).replaceAll(/\s+/g, " ");
+      expect(line).toMatch(/^one in all Each person 1 request in total 1 of 1 requests used up never 1$/);
     });
-    const meter = page.getByRole("meter", { name: "Used of one a day by robin" });
+    const meter = page.getByRole("meter", { name: "Used of one in all by robin" });
     expect(await meter.getAttribute("aria-valuetext")).toBe("1 of 1 requests, 100%");
 
-    await row(page, "one a day").click();
-    const details = panel(page, "one a day");
+    await row(page, "one in all").click();
+    const details = panel(page, "one in all");
     await details.getByRole("list", { name: "Closest to the amount" }).getByText("robin").waitFor();
     await details.getByText("none left").waitFor();
     await details.getByRole("textbox", { name: "Amount" }).fill("3");
@@ -241,7 +207,7 @@ describeInBrowser("a limit", () => {
 
     await page.reload();
     await details.getByRole("button", { name: "Delete limit" }).click();
-    const question = page.getByRole("alertdialog", { name: "Delete one a day?" });
+    const question = page.getByRole("alertdialog", { name: "Delete one in all?" });
     await question
       .getByText("It refuses requests now (1 at the amount). They pass from the next request on.")
       .waitFor();
@@ -303,95 +269,6 @@ describeInBrowser("a limit", () => {
     await panel(page, "teams").getByRole("button", { name: "Show all" }).click();
     await eventually(async () => expect(await list.getByRole("listitem").count()).toBe(12));
     await panel(page, "teams").getByText("12 of 12").waitFor();
-  });
-});
-
-describeInBrowser("who a limit holds for", () => {
-  test("reads what is left of it in My usage, where nothing stands without one", async () => {
-    const { page } = await browser.newVisitor({ baseUrl: site.url });
-    await page.goto(await makeLoginLink(site, "robin"));
-    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-    await openAtRest(page, "/usage");
-    expect(await page.getByText("My limits").count()).toBe(0);
-    await ask("POST", "/admin/v1/limits", {
-      name: "robin: month",
-      subject: { principal: "robin" },
-      measure: "cost",
-      amount: 10,
-      window: "month",
-    });
-    await ask("POST", "/admin/v1/limits", {
-      name: "sasha: month",
-      subject: { principal: "sasha" },
-      measure: "cost",
-      amount: 10,
-      window: "month",
-    });
-    expect(await send()).toBe(200);
-    await openAtRest(page, "/usage");
-    const list = page.getByRole("list", { name: "My limits" });
-    await list.getByText("robin: month").waitFor();
-    await list.getByText("$7.50 left").waitFor();
-    expect(await list.getByRole("listitem").count()).toBe(1);
-    await checkNoShift(page);
-    await checkAccessibility(page);
-    await checkFitsSmall(page);
-    await shoot(page, "limits-my-usage");
-  });
-
-  test("has it in the panel of People, with their own use of one that holds for each person", async () => {
-    expect(await send()).toBe(200);
-    await ask("POST", "/admin/v1/limits", {
-      name: "two a day",
-      subject: {},
-      each: "principal",
-      measure: "requests",
-      amount: 2,
-      window: "day",
-    });
-    const { page } = await open("/people");
-    for (const [name, used] of [
-      ["robin", "1 of 2 requests"],
-      ["sasha", "0 of 2 requests"],
-    ] as const) {
-      await row(page, name).click();
-      const limits = panel(page, name).getByRole("list", { name: `Limits of ${name}` });
-      await limits.getByText(used).waitFor();
-      await rest(page);
-      await shoot(page, `limits-person-${name}`);
-      await page.keyboard.press("Escape");
-      await panel(page, name).waitFor({ state: "detached" });
-    }
-    await row(page, "robin").click();
-    await page.getByRole("link", { name: "two a day" }).click();
-    await panel(page, "two a day").waitFor();
-  });
-
-  test("reads the server's sentence in the playground, whole and with what to do", async () => {
-    await ask("POST", "/admin/v1/limits", {
-      name: "admin: month",
-      subject: { principal: "admin" },
-      measure: "cost",
-      amount: 1,
-      window: "month",
-    });
-    await ask("POST", "/v1/chat/completions", { model: "fast", messages: [] });
-    const visitor = await open("/playground?model=fast");
-    visitor.expect(/429/);
-    const { page } = visitor;
-    // Before it is known which models there are, none can be asked.
-    await waitForValue(page.getByRole("combobox", { name: "Model" }), "fast");
-    await page.getByRole("textbox", { name: "Message", exact: true }).fill("hello");
-    await page.keyboard.press("Control+Enter");
-    const refusal = page.getByRole("alert");
-    await refusal
-      .getByText(
-        /^The limit "admin: month" is used up: 2\.50 of 1\.00 since \d{4}-\d\d-01\. It starts anew at \d{4}-\d\d-01T00:00:00Z\.$/,
-      )
-      .waitFor();
-    await refusal.getByText("limit_exceeded").waitFor();
-    await refusal.getByRole("button", { name: "Try again" }).waitFor();
-    await shoot(page, "limits-playground");
   });
 });
 

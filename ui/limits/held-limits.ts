@@ -1,4 +1,4 @@
-import type { Limit } from "../api/limits.ts";
+import type { Limit, OwnLimit } from "../api/limits.ts";
 
 /** Who is asked about, with the ids of what they hold. */
 export interface LimitHolder {
@@ -28,4 +28,9 @@ function isAbout(subject: Limit["subject"], { name, keyIds, relayTokenIds }: Lim
 /** The names under which a holder's own use of a limit with `each` is found. */
 export function toOwnNames({ each }: Limit, { name, keyIds }: LimitHolder): readonly string[] {
   return each === "key" ? keyIds : [name];
+}
+
+/** A limit that holds for each separately, with the use of one instead of the highest. */
+export function toUsedBy<Told extends OwnLimit>(limit: Told, used: number): Told {
+  return { ...limit, used, left: Math.max(0, limit.amount - used) };
 }

@@ -7,6 +7,7 @@ import { SwitchField } from "../components/choice-field.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { useToast } from "../components/toast.tsx";
+import { SecretLimits } from "../limits/secret-limits.tsx";
 import { toSecretName, type SecretKind, type SecretRow } from "./secret-row.ts";
 import { TermFields, toPatch, toTyped } from "./term-fields.tsx";
 
@@ -65,6 +66,7 @@ export function EditSecret({ row, kind, change, onClose }: EditSecretProps) {
         />
         {update.error !== null && <ErrorNotice failure={update.error} />}
       </form>
+      <SecretLimits id={row.id} isKey={kind.noun === "key"} name={name} owner={row.owner} />
     </Dialog>
   );
 }

@@ -1,10 +1,10 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type Limit, limitsQuery, limitUseOfQuery } from "../../../api/limits.ts";
+import { limitsQuery, limitUseOfQuery } from "../../../api/limits.ts";
 import { keysQuery, relayTokensQuery } from "../../../api/people.ts";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
-import { toHeldLimits, toOwnNames } from "../../../limits/held-limits.ts";
+import { toHeldLimits, toOwnNames, toUsedBy } from "../../../limits/held-limits.ts";
 import { LimitItem, LimitList } from "../../../limits/limit-list.tsx";
 import { useSecretNames } from "../../../limits/secret-names.ts";
 
@@ -37,7 +37,7 @@ export function PrincipalLimits({ name }: { readonly name: string }) {
       {held.map((limit, index) => (
         <LimitItem
           key={limit.id}
-          limit={toOwn(limit, uses[index]?.data?.used ?? 0)}
+          limit={limit.each === undefined ? limit : toUsedBy(limit, uses[index]?.data?.used ?? 0)}
           nameSecret={nameSecret}
           title={
             <Link
@@ -52,9 +52,4 @@ export function PrincipalLimits({ name }: { readonly name: string }) {
       ))}
     </LimitList>
   );
-}
-
-/** A limit that holds for each separately tells of the one who used most. */
-function toOwn(limit: Limit, used: number): Limit {
-  return limit.each === undefined ? limit : { ...limit, used, left: Math.max(0, limit.amount - used) };
 }
