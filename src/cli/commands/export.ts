@@ -26,7 +26,7 @@ export function addExportCommand(program: Command, terminal: Terminal): void {
     `
 YAML on stdout: providers, models, names, prices and pricing feeds, the same bytes for the same catalog.
 Of an API key it holds the name of an environment variable, of a trust root the name of a file.
-Principals, keys and usage are not part of it.`,
+Principals, keys, limits and usage are not part of it.`,
   );
   addExamples(command, [
     "lockport export > catalog.yaml",
