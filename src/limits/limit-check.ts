@@ -159,7 +159,7 @@ function toSlidingBounds(
   const stepUs = toStepUs(window);
   const most = within(first.windowStartUs - stepUs, last.windowStartUs + lengthUs + stepUs);
   return {
-    least: within(last.windowStartUs, first.windowStartUs + lengthUs),
+    least: within(last.windowStartUs, first.windowStartUs + lengthUs - stepUs),
     most: most + (measure === "requests" ? underWay : 0),
   };
 }

@@ -6,7 +6,8 @@ const MINUTE_US = 60_000_000;
 
 /**
  * Sliding windows move in steps, so that what they hold is bounded: 6,000 sums for a minute and 3,600 for an hour. A window
- * begins with a whole step, and is up to one step longer than its name says.
+ * begins with a whole step, and is up to one step shorter than its name says: a longer one would keep a caller waiting for
+ * more than the minute that official SDKs wait.
  */
 const SLIDING = {
   minute: { lengthUs: MINUTE_US, stepUs: 10_000 },
@@ -36,7 +37,7 @@ export function toWindowStart(window: LimitWindow, nowUs: InstantUs): InstantUs 
   if (window === "total") return 0;
   if (!isSliding(window)) return toBucketStart(window, toBucketIndex(window, nowUs));
   const { lengthUs, stepUs } = SLIDING[window];
-  return Math.floor((nowUs - lengthUs) / stepUs) * stepUs;
+  return (Math.floor((nowUs - lengthUs) / stepUs) + 1) * stepUs;
 }
 
 /** When a calendar window starts anew; null for those that slide or never end. */
@@ -48,5 +49,5 @@ export function toWindowEnd(window: LimitWindow, nowUs: InstantUs): InstantUs | 
 /** The first instant at which something that lies at `atUs` is out of a sliding window. */
 export function toSlidOut(window: SlidingWindow, atUs: InstantUs): InstantUs {
   const { lengthUs, stepUs } = SLIDING[window];
-  return (Math.floor(atUs / stepUs) + 1) * stepUs + lengthUs;
+  return Math.floor(atUs / stepUs) * stepUs + lengthUs;
 }

@@ -44,7 +44,7 @@ function isWithin({ window }: Limit, atUs: number, nowUs: number): boolean {
   const [lengthUs, stepUs] = SLIDING[window] ?? [0, 0];
   if (lengthUs > 0) {
     const step = Math.floor(atUs / stepUs);
-    return step >= Math.floor((nowUs - lengthUs) / stepUs) && step * stepUs <= nowUs;
+    return step > Math.floor((nowUs - lengthUs) / stepUs) && step * stepUs <= nowUs;
   }
   return nameOf(window, atUs) === nameOf(window, nowUs);
 }

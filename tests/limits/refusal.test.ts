@@ -112,15 +112,23 @@ describe("a limit that is used up refuses the next request", () => {
     clock.pass(10);
     const refused = await world.chat();
     const seconds = Number(refused.headers.get("retry-after"));
-    expect(seconds).toBe(21);
+    expect(seconds).toBe(20);
     expect(refused.headers.get("x-should-retry")).toBe(null);
     expect(await messageOf(refused)).toBe(
-      'The limit "rate" is used up: 2 of 2 requests in the last minute. Try again in 21 s.',
+      'The limit "rate" is used up: 2 of 2 requests in the last minute. Try again in 20 s.',
     );
     clock.pass(19);
     expect(await outcomeOf(world.chat())).toBe(REFUSED);
     clock.pass(2);
     expect([await outcomeOf(world.chat()), await outcomeOf(world.chat())]).toEqual(["200", REFUSED]);
+  });
+
+  test("and asks for a minute at most in a sliding minute, which official SDKs wait", async () => {
+    const world = await openWorld({ clock: createSetClock("2026-11-10T12:00:00Z") });
+    await world.limit({ name: "rate", subject: {}, measure: "requests", amount: 1, window: "minute" });
+    await world.chat();
+    const refused = await world.chat();
+    expect([refused.headers.get("retry-after"), refused.headers.get("x-should-retry")]).toEqual(["60", null]);
   });
 
   test("as long as so many are under way, for a limit of concurrent requests", async () => {

@@ -94,7 +94,9 @@ function addUp(
       if (!isSliding && event.id < kept * DAY_US) continue;
       const atUs = isSliding && measure === "requests" ? event.id : event.id + event.duration_us;
       const startUs = toStart(window, atUs);
-      const fromUs = isSliding ? toStart(window, nowUs - LENGTHS_US[window]) : toStart(window, nowUs);
+      const fromUs = isSliding
+        ? toStart(window, nowUs - LENGTHS_US[window] + STEPS_US[window])
+        : toStart(window, nowUs);
       if (startUs < fromUs) continue;
       const key = `${limit.id} | ${value} | ${startUs}`;
       const sum = sums.get(key) ?? { amount: 0n, unpriced: 0 };
@@ -126,6 +128,7 @@ function toValue(
   return each.kind === "key" ? event.key_id : (tags.find((tag) => tag.startsWith(`${each.key}:`)) ?? null);
 }
 
+const STEPS_US = { minute: 10_000, hour: 1_000_000 };
 const LENGTHS_US = { minute: 60_000_000, hour: 3_600_000_000 };
 
 function toStart(window: NonNullable<Limit["window"]>, atUs: number): number {
