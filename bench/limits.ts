@@ -12,7 +12,9 @@ import { HOUR_US } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
 import { Limits } from "#limits/limit-gate.ts";
 import { type Limit, LIMIT_WINDOWS, type LimitWindow } from "#limits/limit.ts";
+import type { UseWatch } from "#limits/use-watch.ts";
 import { ensureCarriedTotals } from "#storage/sqlite/ledger/file/carried-totals.ts";
+import { LimitNotices } from "#notices/limit-notices.ts";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
 import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
@@ -103,13 +105,18 @@ const requests = Array.from({ length: KEYS }, (_, index): UsageBeginning => {
   };
 });
 
-async function openGate(limits: readonly Limit[], clock: { nowUs(): number }): Promise<Limits> {
+async function openGate(
+  limits: readonly Limit[],
+  clock: { nowUs(): number },
+  watch: UseWatch | null = null,
+): Promise<Limits> {
   const set = { limits };
   const gate = new Limits({
     store: { peek: () => set, snapshot: async () => set },
     ledger: { sumLimits: async () => [] },
     clock: { ...clock, monotonicMs: () => performance.now() },
     log,
+    ...(watch !== null && { watch }),
   });
   await gate.follow();
   return gate;
@@ -153,6 +160,10 @@ async function measureRequest(): Promise<void> {
     table.report(`µs a request, ${count} limits`, us.toFixed(2), below(us, count === 0 ? 1 : 4, ""));
     gate.close();
   }
+  const watched = await openGate(makeLimits(1_000), { nowUs }, new LimitNotices(() => undefined));
+  const watchedUs = time(watched) - baseUs;
+  table.report("µs a request, 1000 limits and notices", watchedUs.toFixed(2), below(watchedUs, 4, ""));
+  watched.close();
   table.print(`the gate's part of one request, ${KEYS} keys`, ["figure"]);
 }
 

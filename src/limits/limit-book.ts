@@ -19,7 +19,7 @@ import {
 import { LimitIndex } from "./limit-index.ts";
 import type { LimitSum } from "./limit-sums.ts";
 import { type Limit, isCountedAlike } from "./limit.ts";
-import type { UseWatch } from "./use-watch.ts";
+import { toWatchedFrom, type UseWatch } from "./use-watch.ts";
 
 /** What a limit does to requests: for the views of it. */
 export interface LimitRefusals {
@@ -59,11 +59,12 @@ export class LimitBook {
       const known = before.get(limit.id);
       // One that was never loaded begins again: what it has seen meanwhile is in the ledger by now.
       if (known?.isLoaded === true && isCountedAlike(known.limit, limit)) {
-        this.#entries.set(limit.id, { ...known, limit });
+        this.#entries.set(limit.id, { ...known, limit, watchedFrom: toWatchedFrom(limit) });
       } else {
         const refusals = known?.refusals ?? { count: 0, lastAtUs: null };
         const isLoaded = limit.measure === "concurrent";
-        this.#entries.set(limit.id, { limit, counters: new Map(), isLoaded, refusals });
+        const watchedFrom = toWatchedFrom(limit);
+        this.#entries.set(limit.id, { limit, counters: new Map(), isLoaded, watchedFrom, refusals });
         if (!isLoaded) missing.push(limit);
       }
     }
@@ -181,8 +182,10 @@ export class LimitBook {
     for (const entry of this.#entries.values()) sweep(entry, nowUs);
   }
 
-  #tell({ limit, isLoaded }: Entry, counter: Counter, atUs: InstantUs): void {
-    if (isLoaded) this.#watch?.moved(limit, counter, atUs);
+  #tell({ limit, isLoaded, watchedFrom }: Entry, counter: Counter, atUs: InstantUs): void {
+    if (this.#watch === null || !isLoaded || counter.sums === null) return;
+    const used = counter.sums.usedAt(atUs).amount;
+    if (used >= watchedFrom) this.#watch.moved(limit, counter, { used, atUs });
   }
 
   #toIndex(): LimitIndex<Entry> {

@@ -42,6 +42,8 @@ export interface Entry {
   readonly counters: Map<string, Counter>;
   /** False until the ledger's sums are in: nothing is refused on half of them. */
   isLoaded: boolean;
+  /** From how much on its watch hears of it: worked out once, since each request asks. */
+  readonly watchedFrom: bigint;
   /** Since the start. */
   readonly refusals: { count: number; lastAtUs: InstantUs | null };
 }

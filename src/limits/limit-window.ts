@@ -35,7 +35,7 @@ export function toStepUs(window: SlidingWindow): number {
 /** The instant from which on a window counts what lies in it at `nowUs`; 0 for `total`. */
 export function toWindowStart(window: LimitWindow, nowUs: InstantUs): InstantUs {
   if (window === "total") return 0;
-  if (!isSliding(window)) return toBucketStart(window, toBucketIndex(window, nowUs));
+  if (!isSliding(window)) return recall(window, nowUs).startUs;
   const { lengthUs, stepUs } = SLIDING[window];
   return (Math.floor((nowUs - lengthUs) / stepUs) + 1) * stepUs;
 }
@@ -43,7 +43,26 @@ export function toWindowStart(window: LimitWindow, nowUs: InstantUs): InstantUs 
 /** When a calendar window starts anew; null for those that slide or never end. */
 export function toWindowEnd(window: LimitWindow, nowUs: InstantUs): InstantUs | null {
   if (window === "total" || isSliding(window)) return null;
-  return toBucketStart(window, toBucketIndex(window, nowUs) + 1);
+  return recall(window, nowUs).endUs;
+}
+
+type BucketWindow = Exclude<CalendarWindow, "total">;
+
+/** The window of each length that was asked for last: every request asks several times, and the calendar is slow to ask. */
+const latest: { [window in BucketWindow]: { readonly startUs: InstantUs; readonly endUs: InstantUs } } = {
+  day: { startUs: 0, endUs: 0 },
+  week: { startUs: 0, endUs: 0 },
+  month: { startUs: 0, endUs: 0 },
+};
+
+function recall(window: BucketWindow, atUs: InstantUs) {
+  const known = latest[window];
+  if (atUs >= known.startUs && atUs < known.endUs) return known;
+  const index = toBucketIndex(window, atUs);
+  return (latest[window] = {
+    startUs: toBucketStart(window, index),
+    endUs: toBucketStart(window, index + 1),
+  });
 }
 
 /** The first instant at which something that lies at `atUs` is out of a sliding window. */

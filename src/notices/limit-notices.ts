@@ -3,16 +3,13 @@ import { picoToNumber } from "#kernel/units.ts";
 import { formatAmount } from "#limits/limit-refusal.ts";
 import { isSliding, toWindowEnd, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitMeasure, LimitWindow } from "#limits/limit.ts";
-import type { UseWatch, WatchedUse } from "#limits/use-watch.ts";
+import type { UseNow, UseWatch, WatchedUse } from "#limits/use-watch.ts";
 import { type NoticeDraft, toQuotedName } from "./notice.ts";
 import type { Tell } from "./outbox.ts";
 import type { NoticeMark } from "./store.ts";
 
 type Level = "limit.warned" | "limit.reached";
 
-/** `limit.warned` from 80 % on, as a fraction of whole numbers. */
-const WARNED_FIFTHS = 4n;
-const FIFTHS = 5n;
 /** Windows that slide have no start: what was said of one is said again an hour later at the earliest. */
 const SLIDING_SILENCE_US = HOUR_US;
 
@@ -34,11 +31,9 @@ export class LimitNotices implements UseWatch {
     this.#tell = tell;
   }
 
-  moved(limit: Limit, use: WatchedUse, atUs: InstantUs): void {
+  moved(limit: Limit, use: WatchedUse, { used, atUs }: UseNow): void {
     const { window, amount, enabled } = limit;
-    if (window === null || use.sums === null || !enabled) return;
-    const used = use.sums.usedAt(atUs).amount;
-    if (used * FIFTHS < amount * WARNED_FIFTHS) return;
+    if (window === null || !enabled) return;
     const level = used < amount ? "limit.warned" : "limit.reached";
     if (isKnown(this.#told.get(use), { level, amount, atUs })) return;
     const standing = toStanding(window, atUs);
@@ -74,14 +69,12 @@ function toStanding(
   return { fromUs, untilUs: toWindowEnd(window, atUs) ?? Number.MAX_SAFE_INTEGER, name: fromUs };
 }
 
-interface UseNow {
+interface UseOfValue extends UseNow {
   readonly value: string;
-  readonly used: bigint;
-  readonly atUs: InstantUs;
   readonly window: LimitWindow;
 }
 
-function toDraft(type: Level, limit: Limit, now: UseNow): NoticeDraft {
+function toDraft(type: Level, limit: Limit, now: UseOfValue): NoticeDraft {
   const { id, name, measure, amount, window, action, each } = limit;
   const endUs = toWindowEnd(now.window, now.atUs);
   return {
@@ -103,7 +96,7 @@ function toDraft(type: Level, limit: Limit, now: UseNow): NoticeDraft {
   };
 }
 
-function toSentence(type: Level, limit: Limit, { value, used, atUs, window }: UseNow): string {
+function toSentence(type: Level, limit: Limit, { value, used, atUs, window }: UseOfValue): string {
   const { name, measure, amount, action, each } = limit;
   const whose = each === null ? "" : ` of ${toQuotedName(value)}`;
   const unit = measure === "cost" ? "" : ` ${measure}`;
