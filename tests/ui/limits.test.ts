@@ -72,7 +72,7 @@ describe("a limit in words", () => {
       { subject: { tag: "team:search", model: "gpt-4o" }, each: "principal" },
       "Each person of team:search · gpt-4o",
     ],
-  ])("%p holds for %p", (limit, words) => {
+  ])("%j holds for %p", (limit, words) => {
     expect(toWhomWords(limit, NAMES.name)).toBe(words);
   });
 
@@ -83,7 +83,7 @@ describe("a limit in words", () => {
     [{ measure: "requests", amount: 1, window: "hour" }, "1 request an hour"],
     [{ measure: "tokens", amount: 1_000_000, window: "week" }, "1,000,000 tokens a week"],
     [{ measure: "concurrent", amount: 2 }, "2 at once"],
-  ])("%p is %p", (limit, words) => {
+  ])("%j is %p", (limit, words) => {
     expect(toAmountWords(limit)).toBe(words);
   });
 
@@ -92,7 +92,7 @@ describe("a limit in words", () => {
     [{ measure: "requests", amount: 20 }, 20, "20 of 20 requests", "none left"],
     [{ measure: "tokens", amount: 5000 }, 1200, "1,200 of 5,000 tokens", "3,800 left"],
     [{ measure: "concurrent", amount: 2 }, 1, "1 of 2 at once", "1 left"],
-  ])("%p with %p used is %p, %p", (limit, used, words, left) => {
+  ])("%j with %p used is %p, %p", (limit, used, words, left) => {
     expect(toUsedWords(limit, used)).toBe(words);
     expect(toLeftWords(limit, limit.amount - used)).toBe(left);
   });
@@ -104,7 +104,7 @@ describe("a limit in words", () => {
     [{ enabled: true, used: 10, amount: 10 }, "reached", "used up", "warning"],
     [{ enabled: true, used: 12, amount: 10 }, "reached", "used up", "warning"],
     [{ enabled: false, used: 12, amount: 10 }, "off", "off", "off"],
-  ] as const)("%p is %p: one that refuses says %p, one that warns %p", (limit, level, refuses, warns) => {
+  ] as const)("%j is %p: one that refuses says %p, one that warns %p", (limit, level, refuses, warns) => {
     expect(toLevel(limit)).toBe(level);
     expect(toLevelWords(level, "refuse")).toBe(refuses);
     expect(toLevelWords(level, "warn")).toBe(warns);
@@ -129,7 +129,7 @@ describe("a limit in words", () => {
       "It warns and refuses nothing ($60.00 of $50.00): the warning ends.",
     ],
     [{ used: 60, enabled: false }, "It is off, so nothing changes for requests."],
-  ])("that is to be deleted with %p: %p", (change, effect) => {
+  ])("that is to be deleted with %j: %p", (change, effect) => {
     expect(toDeleteWords({ ...LIMIT, ...change })[0]).toBe(effect);
   });
 
