@@ -18,6 +18,8 @@ export interface FrontKind {
 const START_MS_MAX = 20_000;
 const POLL_MS = 20;
 const LOG = "access.log";
+/** A server that is named, and a time to connect to it: -1 where the request was refused before there was a connection. */
+const HAPROXY_PASSED_ON = /^lockport \d/;
 
 /** A port that is free now. */
 async function findPort(): Promise<number> {
@@ -102,7 +104,7 @@ export const FRONTS: readonly FrontKind[] = [
 defaults
   mode http
   log global
-  log-format "%s"
+  log-format "%s %Tc"
   timeout connect 5s
   timeout client 5s
   timeout server 5s
@@ -116,7 +118,13 @@ backend lockport
 `,
       );
       const cmd = [executable, "-db", "-f", "haproxy.cfg"];
-      return await run({ cmd, folder, port, isPassedOn: (line) => line === "lockport", saysLog: true });
+      return await run({
+        cmd,
+        folder,
+        port,
+        isPassedOn: (line) => HAPROXY_PASSED_ON.test(line),
+        saysLog: true,
+      });
     },
   },
   {
