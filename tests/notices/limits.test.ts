@@ -216,6 +216,26 @@ describe("a limit tells", () => {
     expect(webhook.types()).toEqual(["limit.reached", "price.missing", "limit.reached"]);
     expect(hanging.notices).toHaveLength(1);
   });
+
+  test("what was used before the server had a webhook, or was killed on the way to it", async () => {
+    const folder = makeFolder();
+    stops.push(() => folder.remove());
+    const clock = createSetClock("2026-11-23T12:00:00Z");
+    const first = await startWorld({ clock, dataDir: folder.path });
+    const limit = { subject: { model: "m" }, measure: "requests", window: "day" };
+    await first.limit({ ...limit, name: "nearly", amount: 5 });
+    await first.limit({ ...limit, name: "hardly", amount: 6 });
+    await chat(first, 4);
+    await first.stop();
+    const webhook = await openWebhook();
+    const second = await openWorld({ clock, dataDir: folder.path, webhookUrl: webhook.url });
+    await webhook.received(1);
+    await tellLast(second, webhook);
+    expect(webhook.notices.map(({ type, limit: told }) => [type, told?.name])).toEqual([
+      ["limit.warned", "nearly"],
+      ["price.missing", undefined],
+    ]);
+  });
 });
 
 describe("a webhook that hangs", () => {
