@@ -27,6 +27,8 @@ export interface Account {
 export interface LateAccount extends Account {
   /** Its subject is known. Settling does it too, with what is known by then. Throws as `open` does. */
   begin(): void;
+  /** Instead of `begin`: it was refused, and leaves no event unless the upstream has answered already. */
+  abandon(): void;
 }
 
 export interface AccountSubject {
@@ -161,6 +163,12 @@ class RecordedAccount implements LateAccount {
     return (this.#settling ??= this.#close(ending));
   }
 
+  abandon(): void {
+    if (this.#begun !== null || this.#settling !== null || this.#upstreamStatus !== null) return;
+    this.#settling = Promise.resolve();
+    this.#release();
+  }
+
   async #close(ending: AccountEnding): Promise<void> {
     try {
       const { of, usage } = this.begin();
@@ -197,6 +205,10 @@ class RecordedAccount implements LateAccount {
         ...describeCause(failure),
       });
     }
+    this.#release();
+  }
+
+  #release(): void {
     this.#accounts.closed(this.#begun?.of.subject ?? null);
     if (this.#held !== null) for (const held of this.#held) held[Symbol.dispose]();
   }
@@ -226,21 +238,4 @@ class RecordedAccount implements LateAccount {
       return toKnown(failure);
     }
   }
-}
-
-/** An account of a request that leaves no event. */
-export function createUnrecordedAccount(): LateAccount {
-  let settled = false;
-  const held: Disposable[] = [];
-  return {
-    begin: () => undefined,
-    answered: () => undefined,
-    firstByte: () => undefined,
-    own: (one) => void held.push(one),
-    settle() {
-      if (!settled) for (const one of held) one[Symbol.dispose]();
-      settled = true;
-      return Promise.resolve();
-    },
-  };
 }

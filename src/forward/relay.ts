@@ -1,6 +1,6 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { type Account, type AccountSubject, createUnrecordedAccount } from "./account.ts";
+import { type Account, type AccountSubject } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
 import { passOn } from "./pass-on.ts";
 import { toProxiedBy, toRelayHeaders, withLimitWarnings } from "./headers.ts";
@@ -9,6 +9,7 @@ import { createRelayMetering } from "./metering.ts";
 import { type Asked, createAskedScan, createScanBudget, NOTHING_ASKED, readAsked } from "./relay-body.ts";
 import { type RelayInput, toAccountSubject } from "./relay-subject.ts";
 import type { Shared } from "./shared.ts";
+import { createUnrecordedAccount } from "./unrecorded-account.ts";
 import type { BodySource } from "./upload.ts";
 import type { UpstreamBody } from "./upstream.ts";
 import type { UpstreamHead } from "./upstream-head.ts";
@@ -60,7 +61,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<ForwardResult> {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
     const subject = isRecorded(input) ? toAccountSubject(input, asked) : null;
-    const warnings = subject === null ? null : admit(subject);
+    const warnings = subject === null ? null : admit(input, subject);
     const account = subject === null ? createUnrecordedAccount() : accounts.open(input.arrivedAtMs, subject);
     return forward(
       input,
@@ -72,8 +73,11 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   /** What it asks for is known at its end, so its event begins there, or with its own end when that comes first. */
   async function sendStreamed(input: RelayInput, source: BodySource): Promise<ForwardResult> {
     const passage: Passage = { asked: NOTHING_ASKED, warnings: null, refusal: null };
-    // Limits that name no model refuse before anything goes upstream.
-    if (isRecorded(input)) passage.warnings = admit(toAccountSubject(input, NOTHING_ASKED));
+    // Limits that name no model refuse before anything goes upstream. Whether it has a price is not known yet.
+    if (isRecorded(input)) {
+      const { subject } = toAccountSubject(input, NOTHING_ASKED);
+      passage.warnings = accounts.limits.admit(subject, () => true);
+    }
     const account = isRecorded(input)
       ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
       : createUnrecordedAccount();
@@ -81,6 +85,23 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const scan = createAskedScan(budget, source.sizeBytes);
     // Runs as well when the upload is never read to its end.
     account.own({ [Symbol.dispose]: () => scan.release() });
+    let leftBytes = source.sizeBytes;
+    let isWhole = false;
+    const endUpload = async () => {
+      isWhole = true;
+      passage.asked = await scan.finish();
+      if (isRecorded(input)) {
+        const subject = toAccountSubject(input, passage.asked);
+        try {
+          passage.warnings = admit(input, subject);
+        } catch (refusal) {
+          account.abandon();
+          throw refusal;
+        }
+      }
+      account.begin();
+      await accounts.written();
+    };
     const watched: BodySource = {
       sizeBytes: source.sizeBytes,
       async next() {
@@ -88,15 +109,11 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
         scan.left();
         try {
           const chunk = await source.next();
-          if (chunk !== null) {
-            scan.push(chunk);
-            return chunk;
-          }
-          passage.asked = await scan.finish();
-          if (isRecorded(input)) passage.warnings = admit(toAccountSubject(input, passage.asked));
-          account.begin();
-          await accounts.written();
-          return null;
+          if (chunk !== null) scan.push(chunk);
+          if (chunk !== null && leftBytes !== null) leftBytes -= chunk.length;
+          // With its last byte an upstream has all of a request whose length it knows, and begins to answer it.
+          if (!isWhole && (chunk === null || leftBytes === 0)) await endUpload();
+          return chunk;
         } catch (failure) {
           if (failure instanceof ProxyError) passage.refusal = failure;
           open.cancellation.cancel("cancelled");
@@ -106,16 +123,19 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     };
     const answer = await forward(input, watched, open);
     const { refusal } = passage;
-    return refusal !== null && answer.kind !== "responded" ? { kind: "refused", refusal } : answer;
+    if (refusal === null || answer.kind === "responded") return answer;
+    // It left no event, and is told of as any other refusal.
+    if (refusal.code === "limit_exceeded") throw refusal;
+    return { kind: "refused", refusal };
   }
 
   /** Throws `limit_exceeded`; the names of limits that warn, or null. */
-  function admit({ subject, pricing }: AccountSubject): readonly string[] | null {
+  function admit(input: RelayInput, { subject, pricing }: AccountSubject): readonly string[] | null {
     const hasPrice = () => {
       const catalog = accounts.deps.catalog.peek();
       return hasMessagePrices((catalog === null ? null : pricing.findIn(catalog)) ?? pricing.known);
     };
-    return accounts.limits.admit(subject, hasPrice);
+    return accounts.limits.admit(subject, () => !isMetered(input) || hasPrice());
   }
 
   function begin(input: RelayInput, account: Account, findAsked: () => AskedAndWarned): OpenExchange {
@@ -181,6 +201,11 @@ interface Passage extends AskedAndWarned {
 
 function isRecorded({ method }: RelayInput): boolean {
   return !UNRECORDED_METHODS.has(method);
+}
+
+/** Whether its answer tells what it has used. */
+function isMetered({ method, path }: RelayInput): boolean {
+  return method !== "GET" && !COUNTING_PATH.test(path);
 }
 
 function toSizeBytes(body: UpstreamBody): number | null {

@@ -98,6 +98,55 @@ describe("the relay obeys the same limits", () => {
   });
 });
 
+describe("a relayed body that is passed on piece by piece", () => {
+  const draft = { measure: "requests", amount: 1, window: "day" };
+  const large = (model: string) => JSON.stringify({ pad: "x".repeat(2 * 1024 * 1024), model });
+
+  async function openRelay() {
+    const upstream = await openWorld({ script: (call) => call.reply({ body: MESSAGE }) });
+    const world = await openWorld({ messagesBaseUrl: upstream.upstream.baseUrl.replace(/\/v1$/, "") });
+    const made = JSON.parse(await (await world.app.api("POST", "/my/relay-tokens", { label: "" })).text());
+    const send = (body: string) =>
+      outcomeOf(world.app.api("POST", `/transparent/messages/${made.token}/v1/messages`, body));
+    return { world, send, received: upstream.upstream.requests };
+  }
+
+  test("never reaches its upstream whole when its model's limit is used up, and leaves no event", async () => {
+    const { world, send, received } = await openRelay();
+    const limit = await world.limit({ name: "a", subject: { model: "claude-a" }, ...draft });
+    expect([await send(large("claude-a")), await send(large("claude-a"))]).toEqual(["200", REFUSED]);
+    expect([await send(large("claude-b")), await send(large("claude-a"))]).toEqual(["200", REFUSED]);
+    expect(received.length).toBe(2);
+    expect(await world.readLimit(limit.id)).toMatchObject({ used: 1, refused: 2 });
+    expect(JSON.parse(await (await world.admin("GET", "/requests")).text()).total).toBe(2);
+    const { counts } = JSON.parse(await (await world.admin("GET", "/refusals")).text());
+    expect(counts).toEqual({ limit_exceeded: 2 });
+  });
+
+  test("is let through once, of many at once", async () => {
+    const { world, send, received } = await openRelay();
+    const limit = await world.limit({ name: "all", subject: {}, ...draft });
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => send(large("claude-a"))));
+    expect(outcomes.toSorted()).toEqual(["200", ...Array(4).fill(REFUSED)]);
+    expect(received.length).toBe(1);
+    expect((await world.readLimit(limit.id)).used).toBe(1);
+  });
+
+  test("is not refused for a price that its model has, nor is what uses nothing", async () => {
+    const { world, send } = await openRelay();
+    const price = (unit: string) => ({ model: "claude-a", unit, price_per_million: 1 });
+    const entries = [price("input_tokens"), price("output_tokens")];
+    expect(await outcomeOf(world.admin("POST", "/pricing", { version: "1", entries }))).toMatch(/^20/);
+    const cost = { measure: "cost", amount: 1, window: "day", unpriced: "refuse" };
+    await world.limit({ name: "priced", subject: {}, ...cost });
+    expect([await send(large("claude-a")), await send(large("claude-b"))]).toEqual(["200", REFUSED]);
+    expect([await send('{"model":"claude-a"}'), await send('{"model":"claude-b"}')]).toEqual([
+      "200",
+      REFUSED,
+    ]);
+  });
+});
+
 describe("a budget survives", () => {
   test("a restart: the next refusal comes where it would have come", async () => {
     const folder = makeFolder();
