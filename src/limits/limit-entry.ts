@@ -127,7 +127,7 @@ export function toMet(
   if (used.amount + begun < amount) return null;
   const isCalendar = window !== null && !isSliding(window);
   const freeAtUs = isCalendar ? null : (counter.sums?.fallsTo(amount - 1n, nowUs) ?? null);
-  return { limit, ...used, freeAtUs, isUnpriced: false };
+  return { limit, ...used, amount: used.amount + begun, freeAtUs, isUnpriced: false };
 }
 
 function usedOf(counter: Counter | undefined, nowUs: InstantUs): Used {

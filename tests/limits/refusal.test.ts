@@ -170,6 +170,9 @@ describe("a limit that is used up refuses the next request", () => {
     const asked = Array.from({ length: 10 }, () => world.chat());
     const calls = [];
     while (calls.length < 3) calls.push(await world.upstream.nextCall());
+    expect(await messageOf(await world.chat())).toStartWith(
+      'The limit "three" is used up: 3 of 3 requests since',
+    );
     for (const call of calls) await call.reply({ body: "{}" });
     const outcomes = await Promise.all(asked.map(outcomeOf));
     expect(outcomes.toSorted()).toEqual([...Array(3).fill("200"), ...Array(7).fill(REFUSED)]);
