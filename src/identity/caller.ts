@@ -104,6 +104,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       throw refuseMissing();
     }
     if (age !== "next") return;
+    renewal.begin(session);
     await store.advanceSession(session.tokenHash, session.issuedAtUs);
     renewal.began(session);
   }

@@ -38,7 +38,12 @@ export interface SessionRenewal {
    * `reused`: a copy, or the owner's own after a copy was renewed.
    */
   judge(session: SessionInUse): "newest" | "next" | "former" | "reused";
-  /** The row says that this cookie is the newest. */
+  /**
+   * Before the row says that this cookie is the newest: others read that while the disk has not confirmed it yet, and the
+   * former cookie is good for a while from here on.
+   */
+  begin(session: SessionInUse): void;
+  /** The row says so, and the disk has confirmed it. */
   began(session: SessionInUse): void;
   /** A cookie in place of the newest one when that is old; null when nothing is due. The session's end stays. */
   offer(session: SessionInUse, principal: Principal): IssuedSession | null;
@@ -64,10 +69,9 @@ export function createSessionRenewal({
       if (issuedAtUs > newestIssuedAtUs) return "next";
       return isWithin(firstUsedMs.get(tokenHash) ?? startedMs, OVERLAP_SECONDS) ? "former" : "reused";
     },
-    began({ tokenHash }) {
-      offeredMs.delete(tokenHash);
-      remember(firstUsedMs, tokenHash, clock.monotonicMs());
-    },
+    begin: ({ tokenHash }) => remember(firstUsedMs, tokenHash, clock.monotonicMs()),
+    // Not before: a request that still reads the former row as the newest would get an offer.
+    began: ({ tokenHash }) => void offeredMs.delete(tokenHash),
     offer({ tokenHash, token, passwordPrint, issuedAtUs, newestIssuedAtUs, expiresAtUs }, principal) {
       const nowUs = clock.nowUs();
       if (issuedAtUs !== newestIssuedAtUs || nowUs - issuedAtUs < RENEW_AFTER_SECONDS * 1_000_000)

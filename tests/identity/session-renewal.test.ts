@@ -99,6 +99,26 @@ describe("the cookie of a session", () => {
     ]);
   });
 
+  test("lets requests with the former one in while the disk confirms the first use of the next", async () => {
+    pass(RENEW_AFTER_SECONDS);
+    const second = await renewed(first);
+    const confirmed = Promise.withResolvers<void>();
+    const written = Promise.withResolvers<void>();
+    const { store } = fixture;
+    const unchanged = { ...store };
+    spyOn(store, "advanceSession").mockImplementation(async (...given) => {
+      await unchanged.advanceSession(...given);
+      written.resolve();
+      await confirmed.promise;
+    });
+    const inUse = use(second);
+    await written.promise;
+    expect(await use(first)).toBeNull();
+    confirmed.resolve();
+    expect(await inUse).toBeNull();
+    expect(reuses()).toEqual([]);
+  });
+
   test("is offered to each request once an offer was not used for a minute: who takes offers cannot keep them from its owner", async () => {
     pass(RENEW_AFTER_SECONDS);
     const grabbed = await renewed(first);
