@@ -3,7 +3,8 @@ import type { AuditEntry } from "#audit/event.ts";
 import type { AuditStore } from "#audit/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Connection, Orm } from "./connection.ts";
-import { auditEvents, principals } from "./schema.ts";
+import { principals } from "./identity-schema.ts";
+import { auditEvents } from "./schema.ts";
 
 export function createAuditStore(connection: Connection): AuditStore {
   const { orm } = connection;

@@ -5,7 +5,7 @@ import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
-import { apiKeys, loginLinks, oidcSubjects, principals, relayTokens, sessions } from "./schema.ts";
+import { apiKeys, loginLinks, oidcSubjects, principals, relayTokens, sessions } from "./identity-schema.ts";
 import { createSecretStore } from "./secret-store.ts";
 
 /** Principals, keys, relay tokens, sessions and login links in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */

@@ -1,7 +1,8 @@
 import { eq } from "drizzle-orm";
 import type { Orm } from "./connection.ts";
 import { toNames } from "./limits.ts";
-import { limits, models } from "./schema.ts";
+import { limits } from "./limit-schema.ts";
+import { models } from "./schema.ts";
 
 /** Names that a limit remembers of its model; the oldest is forgotten first. */
 const FORMER_MODELS_MAX = 20;

@@ -4,7 +4,8 @@ import type { Limit, LimitEach, LimitSubject } from "#limits/limit.ts";
 import { type LimitSet, type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection } from "./connection.ts";
-import { apiKeys, limits, principals, relayTokens } from "./schema.ts";
+import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
+import { limits } from "./limit-schema.ts";
 
 type Row = typeof limits.$inferSelect;
 type Columns = Pick<Row, "principalId" | "keyId" | "relayTokenId" | "tag">;

@@ -9,7 +9,8 @@ import {
   type WaitingNotice,
 } from "#notices/store.ts";
 import type { Connection } from "./connection.ts";
-import { apiKeys, noticeMarks, notices, principals, relayTokens } from "./schema.ts";
+import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
+import { noticeMarks, notices } from "./limit-schema.ts";
 import type { SecretTable } from "./secret-rows.ts";
 
 /** The notices in catalog.db. */

@@ -11,7 +11,8 @@ import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
 import { toProvider } from "./catalog-rows.ts";
 import type { Orm } from "./connection.ts";
 import { openCatalogBesideServer } from "./local-catalog.ts";
-import { apiKeys, loginLinks, providers, relayTokens, sessions } from "./schema.ts";
+import { apiKeys, loginLinks, relayTokens, sessions } from "./identity-schema.ts";
+import { providers } from "./schema.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
 
 /** Makes `next` the catalog's secret (`StorageEngine.rotateSecret`). */

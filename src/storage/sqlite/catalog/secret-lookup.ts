@@ -1,7 +1,7 @@
 import { eq, or, sql } from "drizzle-orm";
 import type { FoundSecret } from "#identity/store.ts";
 import type { Connection } from "./connection.ts";
-import { principals } from "./schema.ts";
+import { principals } from "./identity-schema.ts";
 import { type SecretTable, toFoundSecret } from "./secret-rows.ts";
 
 /** Secrets of a table remembered at once; the oldest is forgotten first. Only those that exist are, so guessing cannot fill it. */

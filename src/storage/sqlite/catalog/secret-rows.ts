@@ -2,7 +2,7 @@ import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
 import type { SecretTerms } from "#identity/secret-terms.ts";
 import type { FoundSecret, Rotation } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
-import type { apiKeys } from "./schema.ts";
+import type { apiKeys } from "./identity-schema.ts";
 
 /** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
 export type SecretTable = typeof apiKeys;

@@ -5,7 +5,7 @@ import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Connection } from "./connection.ts";
-import { principals } from "./schema.ts";
+import { principals } from "./identity-schema.ts";
 import { createSecretLookup } from "./secret-lookup.ts";
 import { type SecretTable, toListedSecret, toRotationColumns, toTermColumns } from "./secret-rows.ts";
 
