@@ -29,8 +29,9 @@ export interface NoticesDeps {
   readonly pause?: Pause;
 }
 
-/** How often keys that are about to expire are looked for. */
-const LOOK_INTERVAL_MS = 600_000;
+/** How often keys that are about to expire are looked for: their notices come late by so much. */
+const LOOK_INTERVAL_MS = 15_000;
+const SWEEP_INTERVAL_MS = 600_000;
 
 /** Takes up what a process before has left to be sent. */
 export async function openNotices(deps: NoticesDeps): Promise<Notices> {
@@ -40,10 +41,13 @@ export async function openNotices(deps: NoticesDeps): Promise<Notices> {
   const keys = new KeyNotices({ store, clock, tell });
   const prices = new PriceNotices(tell);
   const providers = new ProviderNotices({ store, clock, tell });
+  let sweepAtMs = clock.monotonicMs();
   const look = async () => {
     try {
-      await store.sweepMarks(clock.nowUs());
       await keys.look();
+      if (clock.monotonicMs() < sweepAtMs) return;
+      sweepAtMs = clock.monotonicMs() + SWEEP_INTERVAL_MS;
+      await store.sweepMarks(clock.nowUs());
     } catch (cause) {
       log.warn("keys that expire could not be looked for", describeCause(cause));
     }
