@@ -45,9 +45,15 @@ export const deadlines = createDeadlines(() => performance.now());
 /** Requests whose body is read through a reader and has not come to its end: the runtime calls it used from the first byte. */
 const unfinished = new WeakSet<Request>();
 
-/** Tells whether the connection has to close after an answer that is given now: bytes of the body are, or may be, still to come. */
+/**
+ * Tells whether the connection has to close after an answer that is given now: bytes of the body are, or may be, still to come.
+ * The runtime calls a chunked body ended at its last chunk, and answers trailer fields that come later by a 400 of its own,
+ * which would be the next request's.
+ */
 export function closesAfter(request: Request): boolean {
-  return (!request.bodyUsed || unfinished.has(request)) && closesUnread(request.headers);
+  const { headers } = request;
+  if (headers.has("transfer-encoding")) return true;
+  return (!request.bodyUsed || unfinished.has(request)) && closesUnread(headers);
 }
 
 /**

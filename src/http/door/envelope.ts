@@ -25,7 +25,7 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
   if (error.status === 401) headers.set("www-authenticate", "Bearer");
   if (error.retryAfterSeconds !== null) headers.set("retry-after", String(error.retryAfterSeconds));
   for (const [name, value] of Object.entries(error.headers)) headers.set(name, value);
-  const closes = error instanceof BodyRefusal ? error.closesConnection : closesAfter(request);
+  const closes = (error instanceof BodyRefusal && error.closesConnection) || closesAfter(request);
   if (closes) headers.set("connection", "close");
   const envelope = {
     error: { message: error.message, type: "proxy_error", code: error.code, param: error.param },
