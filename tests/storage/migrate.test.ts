@@ -7,6 +7,8 @@ import { SetupError } from "#kernel/errors.ts";
 import { migrate, type Migration } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
+import * as identitySchema from "#storage/sqlite/catalog/identity-schema.ts";
+import * as limitSchema from "#storage/sqlite/catalog/limit-schema.ts";
 import * as schema from "#storage/sqlite/catalog/schema.ts";
 import { createSqliteEngine } from "./engines/sqlite.ts";
 import { apiKey, createTempDir, principal, relayToken, spawnChild, START_US } from "./support.ts";
@@ -206,7 +208,10 @@ describe("the catalog's migrations", () => {
       .sort()
       .at(-1)!;
     const migrated = JSON.parse(readFileSync(join(folder, latest), "utf8"));
-    const source = await generateSQLiteDrizzleJson({ ...schema }, migrated.id);
+    const source = await generateSQLiteDrizzleJson(
+      { ...schema, ...identitySchema, ...limitSchema },
+      migrated.id,
+    );
     expect(await generateSQLiteMigration(migrated, source)).toEqual([]);
   }, 20_000);
 
