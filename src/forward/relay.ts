@@ -1,4 +1,5 @@
 import { ProxyError } from "#kernel/errors.ts";
+import { describeCause } from "#kernel/log.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type Account, type AccountSubject } from "./account.ts";
 import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
@@ -51,12 +52,24 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   return {
     async send(input) {
       const { body } = input;
-      await accounts.limits.current();
+      await follow();
       return await (body === null || body instanceof Uint8Array
         ? sendHeld(input, body)
         : sendStreamed(input, body));
     },
   };
+
+  /** Brings limits and prices up to date with what another process may have changed: `admit` asks memory alone. */
+  async function follow(): Promise<void> {
+    const { catalog, log } = accounts.deps;
+    await accounts.limits.current();
+    if (catalog.peek() !== null) return;
+    try {
+      await catalog.snapshot();
+    } catch (failure) {
+      log.warn("prices could not be read again", describeCause(failure));
+    }
+  }
 
   function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<ForwardResult> {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
@@ -90,6 +103,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const endUpload = async () => {
       isWhole = true;
       passage.asked = await scan.finish();
+      await follow();
       if (isRecorded(input)) {
         const subject = toAccountSubject(input, passage.asked);
         try {

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -144,6 +145,11 @@ describe("a relayed body that is passed on piece by piece", () => {
       "200",
       REFUSED,
     ]);
+    // As another process would: what memory knows of the catalog is no longer current.
+    const other = new Database(join(world.app.dataDir, "catalog.db"), { strict: true });
+    other.run("UPDATE principals SET name = name");
+    other.close();
+    expect(await send('{"model":"claude-a"}')).toBe("200");
   });
 });
 
