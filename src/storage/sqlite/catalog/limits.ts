@@ -8,18 +8,26 @@ import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { limits } from "./limit-schema.ts";
 
 type Row = typeof limits.$inferSelect;
+/** The limits, and the state of the file that they are of. */
+interface Picture {
+  readonly dataVersion: number;
+  readonly writeCount: number;
+  readonly text: string;
+  readonly set: LimitSet;
+}
 type Columns = Pick<Row, "principalId" | "keyId" | "relayTokenId" | "tag">;
 
 /** The limits in catalog.db. Names and subjects are looked up under the write lock. */
 export function createLimitStore(connection: Connection, recordAudit: RecordAudit): LimitStore {
   const { orm } = connection;
-  let latest: { readonly version: string; readonly text: string; readonly set: LimitSet } | null = null;
+  let latest: Picture | null = null;
 
-  const toVersion = () => `${connection.dataVersion()} ${connection.writeCount()}`;
-  const recall = () => (latest?.version === toVersion() ? latest.set : null);
+  const isCurrent = (picture: Picture) =>
+    picture.dataVersion === connection.dataVersion() && picture.writeCount === connection.writeCount();
+  const recall = () => (latest !== null && isCurrent(latest) ? latest.set : null);
   /** Other rows of the catalog change more often than these: an equal set stays the same object. */
   const readSet = (): LimitSet => {
-    const version = toVersion();
+    const version = { dataVersion: connection.dataVersion(), writeCount: connection.writeCount() };
     const rows = orm
       .select({ limit: limits, principalName: principals.name })
       .from(limits)
@@ -28,7 +36,7 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
       .all();
     const text = JSON.stringify(rows);
     const set = latest?.text === text ? latest.set : { limits: rows.map(toLimit) };
-    latest = { version, text, set };
+    latest = { ...version, text, set };
     return set;
   };
   const getLimit = (id: string): Limit => {
