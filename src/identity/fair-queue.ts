@@ -50,7 +50,7 @@ export function createFairQueue(clock: Clock, limits: FairQueueLimits): FairQueu
     return true;
   };
   /**
-   * Of a longer line the newest makes place, else the oldest of the client's own: were the new one refused, those that come
+   * The newest of a longer line makes place, else the oldest of the client's own: were the new one refused, those that come
    * right after a turn would have all of them, and a sign-in a second next to none.
    */
   const displaceIn = (network: string, room: Room, client: string): boolean => {

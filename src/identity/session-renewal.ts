@@ -21,9 +21,9 @@ export interface SessionInUse {
   readonly tokenHash: string;
   readonly token: string;
   readonly passwordPrint: string | null;
-  /** Of the cookie that came. */
+  /** When the cookie that came was issued. */
   readonly issuedAtUs: InstantUs;
-  /** Of the newest cookie that was ever used. */
+  /** When the newest cookie that was ever used was issued. */
   readonly newestIssuedAtUs: InstantUs;
   readonly expiresAtUs: InstantUs;
 }

@@ -135,7 +135,7 @@ export interface KeyUseStore {
 export interface Session {
   readonly tokenHash: string;
   readonly principalId: string;
-  /** Of the newest cookie that was used; at first of the one that the sign-in made. */
+  /** When the newest cookie that was used was issued; at first the one that the sign-in made. */
   readonly cookieIssuedAtUs: InstantUs;
   readonly expiresAtUs: InstantUs;
 }

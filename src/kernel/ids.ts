@@ -20,7 +20,7 @@ const UUID_ENDS = Array.from(
   { length: 1000 },
   (_, micros) => `-7${micros.toString(16).padStart(3, "0")}-8000-000000000000`,
 );
-/** Of the latest millisecond: many events share it, and each answer names its own. */
+/** The spelling of the latest millisecond is kept: many events share it, and each answer names its own. */
 let latestStart = { ms: -1, text: "" };
 
 /**

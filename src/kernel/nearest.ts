@@ -13,7 +13,7 @@ export function findNearest(text: string, candidates: readonly string[]): string
   const typed = text.startsWith(shared) ? text.slice(shared.length) : text;
   const from = typed === text ? 0 : shared.length;
   const ranked = candidates
-    // Of many candidates most differ in length by more than a typo does, or in their first letters.
+    // Most of many candidates differ in length by more than a typo does, or in their first letters.
     .filter((candidate) => Math.abs(candidate.length - from - typed.length) <= DISTANCE_MAX)
     .map((candidate) => {
       const meant = candidate.slice(from);

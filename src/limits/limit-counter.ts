@@ -109,7 +109,7 @@ class SlidingSums implements WindowSums {
   /** In the order of time; those before `#first` have slid out. */
   readonly #parts: Part[] = [];
   #first = 0;
-  /** Of the parts from `#first` on. */
+  /** What the parts from `#first` on add up to. */
   #amount = 0n;
   #unpriced = 0;
 

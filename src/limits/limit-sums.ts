@@ -4,7 +4,7 @@ import type { Limit } from "./limit.ts";
 /** What the ledger holds for a limit, or for one value of its `each`. */
 export interface LimitSum {
   readonly limitId: string;
-  /** Of `each`: the principal's id, the key's id or the tag; empty without one. */
+  /** The value of `each`: the principal's id, the key's id or the tag; empty without one. */
   readonly value: string;
   /** The principal's name, where `value` is its id; else the value. */
   readonly label: string;

@@ -24,7 +24,7 @@ interface Told {
 /** Tells of limits that are nearly used up, and of those that are. Each once a window, for each value of `each`. */
 export class LimitNotices implements UseWatch {
   readonly #tell: Tell;
-  /** Of what is past 80 % alone: nothing else is looked up for the others. */
+  /** Only what is past 80 % is told: nothing else is looked up for the others. */
   readonly #told = new WeakMap<WatchedUse, Told>();
 
   constructor(tell: Tell) {

@@ -24,7 +24,7 @@ export interface LimitCheck {
   readonly rowsFromUs: InstantUs;
   /** What arrived from `rowsFromUs` on, by the rows. */
   readonly byRows: readonly LimitSum[];
-  /** The same, by the totals. */
+  /** What the totals say of it. */
   readonly byTotals: readonly LimitSum[];
   /** Everything, by the totals: what a server has to say. */
   readonly whole: readonly LimitSum[];

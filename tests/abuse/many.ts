@@ -11,7 +11,7 @@ const WRONG_MAX = 20;
 export interface Many {
   readonly count: number;
   readonly testMsMax: number;
-  /** Of each test of its own, once it runs. */
+  /** The server of the test that runs: each has its own. */
   readonly site: () => AbuseSite;
   /** The seed of this run, which is told. */
   begin(): ReturnType<typeof createChance>;

@@ -346,7 +346,7 @@ describe("a rotation that is cut off", () => {
     const next = new Uint8Array(32).fill(7);
     writeFileSync(inFolder("secret.key.next"), Buffer.from(next).toString("base64"), { mode: 0o600 });
     const held = readKey();
-    // Whoever reads the former key's file gets it, and by then the next one has taken its place.
+    // A reader of the former key's file gets it, and by then the next one has taken its place.
     rmSync(inFolder("secret.key"));
     await Bun.spawn(["mkfifo", inFolder("secret.key")]).exited;
     const script = 'exec 3>"$1/secret.key"; printf %s "$2" >&3; mv "$1/secret.key.next" "$1/secret.key"';

@@ -81,7 +81,7 @@ describe("lockport limit check", () => {
             expect(compareWithTotals(LIMITS, checked)).toEqual([]);
             if (prunedDays === 0) expect(toText(checked.byTotals)).toBe(toText(checked.whole));
           }
-          // The same by an oracle that reads the events one by one.
+          // An oracle that reads the events one by one says so too.
           checkLedger(dataDir);
         },
       ),

@@ -71,7 +71,7 @@ function bruteForce(usages: readonly RandomUsage[], grouping: SummaryGrouping) {
     .sort(byFields(KEYS[grouping]));
 }
 
-/** Of all rows by principal, in whole micros: parts of seconds and of money do not add up exactly in JSON. */
+/** Sums of all rows by principal, in whole micros: parts of seconds and of money do not add up exactly in JSON. */
 function toTotals(rows: readonly any[]) {
   const totals: Record<string, number> = {};
   for (const { principal = "", requests, cancelled, cost, units } of rows) {

@@ -3,7 +3,7 @@ export interface SecretDraft {
   readonly label: string;
   /** A UTC date-time. */
   readonly expires_at?: string;
-  /** Of keys: the only aliases that it may use. */
+  /** The only aliases that a key may use; relay tokens have none. */
   readonly models?: readonly string[];
 }
 

@@ -12,7 +12,7 @@ export interface Refusal {
   readonly code: ErrorCode;
   /** The caller's name, where it is known. */
   readonly principal: string | null;
-  /** Of a key in the form of this server's own, good or not. */
+  /** The last characters of a key in the form of this server's own, good or not. */
   readonly keySuffix: string | null;
   /** The model that was asked for, where it was read. */
   readonly model: string | null;

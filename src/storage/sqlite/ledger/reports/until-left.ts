@@ -3,7 +3,7 @@ import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
 /** Rows that are read between two looks at whether anybody waits for them: some milliseconds. */
 const ROWS_PER_LOOK = 4_096;
 
-/** Nobody wants the answer of the question any more. */
+/** The askers of the question have left: its answer has no reader. */
 export class LeftError extends Error {}
 
 /**
