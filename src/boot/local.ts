@@ -90,7 +90,7 @@ function prepareOpening(config: Config, system: System) {
       return {
         secrets,
         catalog,
-        discovery: createDiscovery({ catalog, clock, fetchModels }),
+        discovery: createDiscovery({ catalog, clock, secrets, fetchModels }),
         identity,
         principals: createPrincipals({ store: identity, clock, ids }),
         keys: createKeys(secretsDeps),

@@ -157,6 +157,7 @@ export async function openServices(
       discovery: createDiscovery({
         catalog,
         clock,
+        secrets,
         fetchModels: createModelsCall({ clock, secrets, maxResponseBytes: config.maxResponseBytes }),
       }),
       principals,

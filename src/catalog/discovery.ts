@@ -1,8 +1,11 @@
 import type { Clock, InstantUs } from "#kernel/clock.ts";
+import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { isUpstreamName } from "./model-draft.ts";
-import type { Provider } from "./provider.ts";
+import { parseProviderDraft, type ProviderDraft } from "./provider-draft.ts";
+import { providerExists } from "./provider-plan.ts";
+import { sealCredential, type Provider } from "./provider.ts";
 import type { CatalogSnapshot } from "./snapshot.ts";
 
 /** What a provider says that it has (specification, section 2.3), beside what is bound of it. */
@@ -35,15 +38,21 @@ export interface Discovery {
    * class of the failure, and `discovery_failed` for an answer that is no list of models.
    */
   discover(providerName: string, signal: AbortSignal): Promise<DiscoveredModels>;
+  /**
+   * Asks a provider that is not stored, and stores nothing of it. Throws what making it would throw, before anything is sent,
+   * and then what `discover` throws.
+   */
+  test(draft: ProviderDraft, signal: AbortSignal): Promise<DiscoveredModels>;
 }
 
 export interface DiscoveryDeps {
   readonly catalog: { snapshot(): Promise<CatalogSnapshot> };
   readonly fetchModels: FetchModels;
   readonly clock: Clock;
+  readonly secrets: Pick<SecretBox, "seal">;
 }
 
-export function createDiscovery({ catalog, fetchModels, clock }: DiscoveryDeps): Discovery {
+export function createDiscovery({ catalog, fetchModels, clock, secrets }: DiscoveryDeps): Discovery {
   return {
     async discover(providerName, signal) {
       const provider = (await catalog.snapshot()).findProvider(providerName);
@@ -59,6 +68,31 @@ export function createDiscovery({ catalog, fetchModels, clock }: DiscoveryDeps):
         })),
       };
     },
+    async test(draft, signal) {
+      const provider = toUnstoredProvider(draft, { secrets, nowUs: clock.nowUs() });
+      if ((await catalog.snapshot()).findProvider(provider.name) !== null) throw providerExists();
+      const upstreamNames = readAnswer(await fetchModels(provider, signal));
+      return {
+        provider: provider.name,
+        discoveredAtUs: clock.nowUs(),
+        models: upstreamNames.map((upstreamName) => ({ upstreamName, boundAlias: null })),
+      };
+    },
+  };
+}
+
+/** Stored providers have ids that are UUIDs. The credential is sealed as theirs are: the call upstream opens it. */
+const UNSTORED_ID = "";
+
+function toUnstoredProvider(
+  draft: ProviderDraft,
+  { secrets, nowUs }: { readonly secrets: Pick<SecretBox, "seal">; readonly nowUs: InstantUs },
+): Provider {
+  const { fields, apiKey } = parseProviderDraft(draft);
+  const provider = { ...fields, id: UNSTORED_ID, createdAtUs: nowUs };
+  return {
+    ...provider,
+    sealedCredential: apiKey === null ? null : sealCredential(secrets, provider, apiKey),
   };
 }
 

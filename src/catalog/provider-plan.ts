@@ -27,7 +27,7 @@ export function planProviderCreate(draft: ProviderDraft, birth: ProviderBirth): 
   const { fields, apiKey } = parseProviderDraft(draft);
   return (current) => {
     if (current.findProvider(fields.name) !== null) {
-      throw new ProxyError("provider_exists", "A provider of this name exists already.", { param: "name" });
+      throw providerExists();
     }
     // Sealed under the write lock, by the secret that the catalog has then: a rotation may come in between.
     const sealedCredential = apiKey === null ? null : sealCredential(secrets, { ...fields, id }, apiKey);
@@ -89,6 +89,10 @@ export function planProviderDelete(name: string, actor: Actor): CatalogPlan<void
       result: () => undefined,
     };
   };
+}
+
+export function providerExists(): ProxyError {
+  return new ProxyError("provider_exists", "A provider of this name exists already.", { param: "name" });
 }
 
 function requireProvider(current: CatalogPicture, name: string): Provider {

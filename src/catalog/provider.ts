@@ -42,7 +42,11 @@ function credentialContext({ id, baseUrl, endpoints, verifyTls, caPem }: Credent
 }
 
 /** The upstream credential as it is stored: AES-256-GCM, bound to the provider's row, origins and TLS settings. */
-export function sealCredential(secrets: SecretBox, provider: CredentialBinding, apiKey: string): Uint8Array {
+export function sealCredential(
+  secrets: Pick<SecretBox, "seal">,
+  provider: CredentialBinding,
+  apiKey: string,
+): Uint8Array {
   return secrets.seal(apiKey, credentialContext(provider));
 }
 

@@ -19,7 +19,7 @@ const answered = (body: string | Uint8Array): FetchedModels => ({
 const listed = (...ids: unknown[]) => answered(JSON.stringify({ data: ids.map((id) => ({ id })) }));
 
 const discover = (answer: FetchedModels, name = "acme") =>
-  createDiscovery({ catalog: fixture.catalog, fetchModels: async () => answer, clock }).discover(
+  createDiscovery({ ...fixture, fetchModels: async () => answer, clock }).discover(
     name,
     new AbortController().signal,
   );

@@ -123,6 +123,83 @@ describe("GET /admin/v1/providers/{name}/discover", () => {
   });
 });
 
+describe("POST /admin/v1/discover", () => {
+  const ask = (draft: object) => call(harness, "POST", "/admin/v1/discover", { body: draft });
+
+  test("asks a provider that is not stored, once and with the key that was sent, and keeps nothing of it", async () => {
+    upstream = await startUpstream({ script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
+    const before = await harness.deps.catalog.snapshot();
+    const response = await ask({ name: "fresh", base_url: upstream.baseUrl, api_key: CREDENTIAL });
+    const text = await response.text();
+    expect([response.status, JSON.parse(text)]).toEqual([
+      200,
+      {
+        provider: "fresh",
+        discovered_at: expect.any(String),
+        models: ["a", "b"].map((name) => ({ upstream_name: name, bound_alias: null })),
+      },
+    ]);
+    expect(upstream.requests).toHaveLength(1);
+    const { method, target, headers } = upstream.lastRequest();
+    expect([method, target, headers.get("authorization")]).toEqual([
+      "GET",
+      "/v1/models",
+      `Bearer ${CREDENTIAL}`,
+    ]);
+    expect(upstream.lastRequest().head).not.toContain(harness.adminKey);
+    expect(await harness.deps.catalog.snapshot()).toBe(before);
+    const { events } = await (await call(harness, "GET", "/admin/v1/events")).json();
+    expect(events.filter(({ action }: { action: string }) => action.startsWith("provider"))).toEqual([]);
+    expect(text + harness.logLines.join("")).not.toContain("secret-word");
+  });
+
+  test("sends no credential when none was sent", async () => {
+    upstream = await startUpstream({ script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
+    expect((await ask({ name: "open", base_url: upstream.baseUrl })).status).toBe(200);
+    expect(upstream.lastRequest().headers.has("authorization")).toBe(false);
+  });
+
+  test("refuses what making the provider would refuse, before anything is sent, and repeats none of it", async () => {
+    await startProvider(() => undefined);
+    const draft = { name: "fresh", base_url: upstream.baseUrl, api_key: CREDENTIAL };
+    const refused = async (change: object, status: number, code: string) => {
+      const message = await expectError(await ask({ ...draft, ...change }), { status, code });
+      expect(message + harness.logLines.join("")).not.toMatch(/secret-word|metadata\/|169\.254/);
+    };
+    await refused({ name: "acme" }, 409, "provider_exists");
+    await refused({ base_url: "http://169.254.169.254/latest" }, 400, "invalid_base_url");
+    await refused({ base_url: "file:///etc/passwd" }, 400, "invalid_base_url");
+    await refused({ endpoints: { chat: "http://169.254.169.254/" } }, 400, "invalid_override");
+    await refused({ api_key: `${CREDENTIAL}\r\nx: y` }, 400, "invalid_request");
+    await refused({ ca_pem: "no PEM" }, 400, "invalid_request");
+    await refused({ enabled: true }, 400, "invalid_request");
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test("follows no redirect, and tells nothing of the address or the key when it fails", async () => {
+    const other = await startUpstream({ script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
+    upstream = await startUpstream({
+      script: (upstreamCall) =>
+        upstreamCall.reply({ status: 302, headers: [`location: ${other.baseUrl}/models`], body: "" }),
+    });
+    const response = await ask({ name: "fresh", base_url: upstream.baseUrl, api_key: CREDENTIAL });
+    const message = await expectError(response, { status: 502, code: "discovery_failed", param: null });
+    expect(message + harness.logLines.join("")).not.toMatch(/secret-word|127\.0\.0\.1|http:/);
+    expect(other.requests).toHaveLength(0);
+    await other.stop();
+  });
+
+  test("is no name that a provider could not have", async () => {
+    upstream = await startUpstream({ script: (upstreamCall) => upstreamCall.reply({ body: LIST }) });
+    const made = await call(harness, "POST", "/admin/v1/providers", {
+      body: { name: "discover", base_url: upstream.baseUrl },
+    });
+    expect(made.status).toBe(201);
+    expect((await (await discover("discover")).json()).models).toHaveLength(2);
+    expect((await call(harness, "DELETE", "/admin/v1/providers/discover")).status).toBe(200);
+  });
+});
+
 describe("a provider that cannot be reached is 502 provider_unreachable, which names the class", () => {
   test("when nobody listens", async () => {
     await startProvider(() => undefined);

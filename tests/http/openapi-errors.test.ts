@@ -345,13 +345,19 @@ test("what is made, changed or asked for is refused with each code of its own", 
 
   const created = { name: "p", base_url: upstream.baseUrl };
   const providers = "/admin/v1/providers";
-  await refuse(`POST ${providers}`, [
+  const drafts = [
     ["invalid_name", { body: { ...created, name: "No" } }],
     ["invalid_wire_format", { body: { ...created, wire_format: "x" } }],
     ["invalid_base_url", { body: { ...created, base_url: "x" } }],
     ["invalid_endpoint", { body: { ...created, endpoints: { x: upstream.baseUrl } } }],
     ["invalid_override", { body: { ...created, endpoints: { chat: "x" } } }],
     ["provider_exists", { body: { ...created, name: "up" } }],
+  ] as const;
+  await refuse(`POST ${providers}`, drafts);
+  await refuse("POST /admin/v1/discover", [
+    ...drafts,
+    ["provider_unreachable", { body: { ...created, base_url: "http://127.0.0.1:1/v1" } }],
+    ["discovery_failed", { body: created }],
   ]);
   await refuse(`PATCH ${providers}/:name`, [
     ["invalid_base_url", { path: `${providers}/up`, body: { base_url: "x" } }],

@@ -130,7 +130,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     }),
     sso: null,
     catalog,
-    discovery: createDiscovery({ catalog, fetchModels, clock }),
+    discovery: createDiscovery({ catalog, fetchModels, clock, secrets }),
     relay: null,
     exchange: { run: async () => ({ kind: "responded", response: new Response("relayed") }) },
     limits: createLimitAdmin({ store: database.limits, limits, clock, ids }),

@@ -4,12 +4,23 @@ import { ProviderListEntry, ProviderView } from "#http/schemas/catalog.ts";
 import { PAGE, PROVIDER } from "#http/schemas/examples.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Catalog } from "#catalog/catalog.ts";
+import type { ProviderDraft } from "#catalog/provider-draft.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
 import { PAGE_QUERY, pageView, slicePage } from "#http/door/paging.ts";
 import { ProviderCreateRequest, ProviderPatchRequest } from "#http/schemas/requests.ts";
 import { toProviderView, toSingleProviderView } from "#views/catalog.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { parsePage } from "#kernel/page.ts";
+
+/** Codes of a draft that cannot become a provider. */
+export const CREATE_ERRORS = [
+  "invalid_name",
+  "invalid_wire_format",
+  "invalid_base_url",
+  "invalid_endpoint",
+  "invalid_override",
+  "provider_exists",
+] as const;
 
 const SINGLE_PROVIDER = { ...PROVIDER, endpoints: {} };
 
@@ -20,10 +31,7 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
     .post(
       "/providers",
       async ({ body, caller, status }) => {
-        const provider = await catalog.createProvider(
-          { name: body.name, baseUrl: body.base_url, wireFormat: body.wire_format, ...toSettings(body) },
-          toActor(caller),
-        );
+        const provider = await catalog.createProvider(toProviderDraft(body), toActor(caller));
         return status(201, toSingleProviderView(provider));
       },
       route({
@@ -32,14 +40,7 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         body: ProviderCreateRequest,
         example: { name: PROVIDER.name, base_url: PROVIDER.base_url, api_key: "sk-EXAMPLE" },
         answer: json(201, ProviderView, SINGLE_PROVIDER),
-        errors: [
-          "invalid_name",
-          "invalid_wire_format",
-          "invalid_base_url",
-          "invalid_endpoint",
-          "invalid_override",
-          "provider_exists",
-        ],
+        errors: CREATE_ERRORS,
       }),
     )
     .get(
@@ -113,6 +114,11 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         errors: ["provider_not_found"],
       }),
     );
+}
+
+/** Its values are judged by the catalog. */
+export function toProviderDraft(body: typeof ProviderCreateRequest.static): ProviderDraft {
+  return { name: body.name, baseUrl: body.base_url, wireFormat: body.wire_format, ...toSettings(body) };
 }
 
 type ProviderSettings = Omit<
