@@ -131,6 +131,14 @@ export interface ReportOptions {
   readonly askerId?: string;
 }
 
+/** What was recorded since a cursor was given, newest first by arrival. */
+export interface RecordedRows extends Paged<RequestLogRow> {
+  /** Opaque; what is recorded from now on is asked for with it. */
+  readonly cursor: string;
+  /** True when the cursor is not known any more: there are no rows, and what was read before has to be read anew. */
+  readonly hasGap: boolean;
+}
+
 export interface RequestListOptions extends ReportOptions {
   /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */
   readonly isTotalWanted?: boolean;
@@ -148,6 +156,15 @@ export interface StatsStore {
     page: Page,
     options?: RequestListOptions,
   ): Promise<Paged<RequestLogRow> & ReportNotes>;
+  /**
+   * What was recorded since `after` was given, by the order of recording, since a request that began earlier may end later.
+   * An empty one means from now on. A look that finds nothing new asks no reader, and none waits for reports.
+   */
+  listRecorded(
+    query: StatsQuery,
+    page: Page & { readonly after: string },
+    options?: ReportOptions,
+  ): Promise<RecordedRows>;
   /** Gap-filled. Without `since` it starts at the first event that matches; without `until` it ends with the present bucket. */
   readSeries(
     query: StatsQuery & { readonly bucket: Bucket; readonly nowUs: InstantUs },

@@ -23,6 +23,7 @@ async function start(stats: Partial<StatsStore>) {
   const unasked = () => Promise.reject(new Error("nobody was to ask this"));
   const store: StatsStore = {
     listRequests: unasked,
+    listRecorded: unasked,
     readSeries: unasked,
     readGroupedSeries: unasked,
     readSummary: unasked,

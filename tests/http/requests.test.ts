@@ -128,6 +128,33 @@ describe("GET /admin/v1/requests", () => {
     ]);
   });
 
+  test("with after has only what was recorded since that cursor, and its page without it keeps its keys", async () => {
+    const readAfter = async (after: string, query = "") =>
+      JSON.parse(await expectStatus(200, app.api("GET", `/admin/v1/requests?after=${after}${query}`)));
+    await expectStatus(200, chat({ model: "m" }));
+    expect((await readLog()).total).toBe(1);
+    const start = await readAfter("");
+    expect(start).toEqual({
+      requests: [],
+      limit: 100,
+      offset: 0,
+      total: 0,
+      cursor: expect.any(String),
+      gap: false,
+    });
+    expect(await readAfter(start.cursor)).toEqual(start);
+    await expectStatus(429, chat({ model: "limited" }));
+    await expectStatus(200, chat({ model: "m", stream: true }));
+    const log = await readLog("?limit=2");
+    expect(Object.keys(log)).toEqual(["requests", "limit", "offset", "total"]);
+    const since = await readAfter(start.cursor);
+    expect(since).toEqual({ ...start, requests: log.requests, total: 2, cursor: expect.any(String) });
+    const failed = await readAfter(start.cursor, "&outcome=failed");
+    expect(failed).toMatchObject({ requests: [log.requests[1]], total: 1, cursor: since.cursor });
+    expect((await readAfter(since.cursor)).requests).toEqual([]);
+    expect(await readAfter("of-another-start.0")).toEqual({ ...start, cursor: since.cursor, gap: true });
+  });
+
   test("an unpriced unit has a null price and the request a null cost, never zero", async () => {
     await expectStatus(200, app.api("POST", "/v1/embeddings", { model: "embed", input: "x" }));
     const { requests } = await readLog("?model=embed&limit=1");

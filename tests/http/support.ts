@@ -320,6 +320,7 @@ export function toResponse(raw: string): Response {
 /** A ledger in which nothing was recorded. */
 const NO_STATS: StatsStore = {
   listRequests: async () => ({ rows: [], total: 0, snapped: null, truncated: false }),
+  listRecorded: async () => ({ rows: [], total: 0, cursor: "0.0", hasGap: false }),
   readSeries: async ({ bucket }) => ({ bucket, buckets: [], snapped: null, truncated: false }),
   readGroupedSeries: async () => ({ chunks: [], snapped: null, truncated: false }),
   readSummary: async () => ({ chunks: [], snapped: null, truncated: false }),

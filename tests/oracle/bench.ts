@@ -46,6 +46,7 @@ export async function startBench(): Promise<Bench> {
     clock: { nowUs: () => nowUs, monotonicMs: () => performance.now() },
     stats: {
       listRequests: (query, page, options) => current().listRequests(query, page, options),
+      listRecorded: (query, page, options) => current().listRecorded(query, page, options),
       readSeries: (query, options) => current().readSeries(query, options),
       readGroupedSeries: (query, options) => current().readGroupedSeries(query, options),
       readSummary: (query, options) => current().readSummary(query, options),
@@ -115,6 +116,7 @@ export async function startBench(): Promise<Bench> {
 function createDirectStats(database: Database): StatsStore {
   return {
     listRequests: async (query, page) => listRequests(database, query, page),
+    listRecorded: () => Promise.reject(new Error("there is no writer")),
     readSeries: async (query) => readSeries(database, query),
     readGroupedSeries: async (query) => readGroupedSeries(database, query),
     readSummary: async (query) => readSummary(database, query),

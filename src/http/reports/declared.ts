@@ -167,10 +167,17 @@ export function groupedSeries(query: readonly QueryParam[], groupFields: readonl
   };
 }
 
+const AFTER_QUERY: QueryParam = {
+  name: "after",
+  schema: Type.String(),
+  description:
+    "Only what was recorded since this cursor was given, and with the answer the next `cursor`. Empty: from now on.",
+};
+
 /** The request log that the team and an admin read alike. */
 export const REQUEST_LOG = {
   summary: "The request log, newest first: metadata, never content",
-  query: [...PAGE_QUERY, ...FILTER_QUERY],
+  query: [...PAGE_QUERY, AFTER_QUERY, ...FILTER_QUERY],
   answer: tableAnswer(RequestPage, { requests: [REQUEST_LOG_EXAMPLE], ...PAGE }),
   errors: FILTER_ERRORS,
 } as const;

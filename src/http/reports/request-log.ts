@@ -12,6 +12,7 @@ import {
   type Asking,
   parseTeamQuery,
   queryOf,
+  toJsonReport,
   toReportContext,
   toReportHeaders,
   toReportOptions,
@@ -23,7 +24,7 @@ import { streamRequestCsv } from "./request-stream.ts";
 export interface RequestLogDeps {
   readonly catalog: Catalog;
   readonly identity: Pick<IdentityStore, "keys">;
-  readonly stats: Pick<StatsStore, "listRequests">;
+  readonly stats: Pick<StatsStore, "listRequests" | "listRecorded">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -38,7 +39,8 @@ const FILENAME = "requests.csv";
 
 /**
  * The request metadata log, newest first, failures included, never content (specification, sections 4.4 and 4.6; rows from
- * the decisions, "Reports"). As CSV it is the page that `limit` or `offset` ask for, or without them every row.
+ * the decisions, "Reports"). As CSV it is the page that `limit` or `offset` ask for, or without them every row. With `after`
+ * it is what was recorded since, as JSON.
  */
 export function createRequestLog({ catalog, identity, stats, clock, log }: RequestLogDeps): RequestLog {
   const deadlines = createDeadlines(() => clock.monotonicMs());
@@ -51,10 +53,20 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
       const asked = parseTeamQuery(query, snapshot);
       const [limit, offset] = [query.get("limit"), query.get("offset")];
       const page = parsePage({ limit, offset });
+      const after = query.get("after");
       const format = negotiateFormat(request.headers);
       const context = toReportContext(snapshot, clock.nowUs());
       const toHeaders = (notes: ReportNotes) => toReportHeaders({ notes, format, filename: FILENAME });
 
+      if (after !== null) {
+        const { rows, total, cursor, hasGap } = await stats.listRecorded(
+          asked,
+          { ...page, after },
+          toReportOptions(asking),
+        );
+        const requests = (await joinNames(rows, context, identity)).map(toRequestView);
+        return toJsonReport({ requests, ...pageView(page, total), cursor, gap: hasGap }, NO_NOTES);
+      }
       if (format === "csv" && !limit && !offset) {
         // Without this the whole log would be read, only to tell its length.
         if (request.method === "HEAD") return new Response(null, { headers: toHeaders(NO_NOTES) });
@@ -90,6 +102,7 @@ async function joinNames(
   context: ReportContext,
   identity: RequestLogDeps["identity"],
 ): Promise<readonly NamedRequestRow[]> {
+  if (rows.length === 0) return [];
   const names = await identity.keys.findNames([...new Set(rows.flatMap(({ keyId }) => keyId ?? []))]);
   return rows.map((row) => ({
     row,

@@ -16,7 +16,6 @@ import {
   Instant,
   nullable,
   oneOf,
-  pageOf,
   someOf,
   Tags,
   Units,
@@ -149,8 +148,17 @@ export const RequestRow = view("RequestRow", {
   tags: Tags,
 });
 
-/** A page of the request log. */
-export const RequestPage = pageOf("requests", RequestRow);
+/** A page of the request log; what stands behind `total` only with `after`. */
+export const RequestPage = fields({
+  requests: Type.Array(RequestRow),
+  limit: Count,
+  offset: Count,
+  total: Count,
+  cursor: Type.Optional(Type.String({ description: "With `after`: what to send as `after` next." })),
+  gap: Type.Optional(
+    Type.Boolean({ description: "With `after`: the cursor is not known any more; read the page anew." }),
+  ),
+});
 
 const Names = Type.Array(Type.String());
 export const Facets = view("Facets", {

@@ -1,10 +1,10 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
-import type { Page } from "#kernel/page.ts";
+import type { Page, Paged } from "#kernel/page.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import type { Limit } from "#limits/limit.ts";
-import type { StatsQuery, StatsStore } from "#stats/store.ts";
+import type { RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
@@ -73,7 +73,8 @@ export type WriterReply =
 /** What the writer says of a batch that is committed. */
 export interface Commit {
   readonly position: JournalPosition;
-  readonly events: number;
+  /** Ids of the events in the order in which they ended, also of those that retention gave no row. */
+  readonly eventIds: Float64Array;
   /** Combinations ever interned. */
   readonly combinations: number;
   /** Reading the journal, the transaction and its sync. */
@@ -86,13 +87,22 @@ export interface Retention {
   readonly ageUsMax: number | null;
 }
 
-type Report = Exclude<keyof StatsStore, "listRequests">;
+type Report = Exclude<keyof StatsStore, "listRequests" | "listRecorded">;
 
 /** What is asked of the reader Worker, and what comes back. */
 interface ReaderQuestions {
   readonly listRequests: {
     readonly question: { readonly query: StatsQuery; readonly page: RequestPage };
     readonly answer: Awaited<ReturnType<StatsStore["listRequests"]>>;
+  };
+  /** The events with these ids that match, newest first; the window is not looked at. */
+  readonly listRecorded: {
+    readonly question: {
+      readonly query: StatsQuery;
+      readonly ids: readonly InstantUs[];
+      readonly page: Page;
+    };
+    readonly answer: Paged<RequestLogRow>;
   };
   readonly loadLastUsed: {
     readonly question: { readonly ids: readonly string[] };

@@ -12,7 +12,8 @@ const THREADS_MAX = 2;
 const REPORTS_WAITING_MAX = 1000;
 /** Reports of one principal that may wait. A page asks fewer than ten at once. */
 const REPORTS_WAITING_PER_ASKER_MAX = 50;
-/** Look-ups go before reports and take about a millisecond. */
+/** Look-ups go before reports and take a few milliseconds. */
+const LOOKUPS: ReadonlySet<QuestionKind> = new Set<QuestionKind>(["loadLastUsed", "listRecorded"]);
 const LOOKUPS_WAITING_MAX = 1000;
 /** Refusals come in crowds: one line in the log stands for those of this long. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
@@ -76,7 +77,7 @@ export class ReaderClient {
     { signal, before, askerId = "" }: AskOptions = {},
   ): Promise<AnswerOf<Kind>> {
     signal?.throwIfAborted();
-    const waiting = asked.kind === "loadLastUsed" ? this.#lookups : this.#reports;
+    const waiting = LOOKUPS.has(asked.kind) ? this.#lookups : this.#reports;
     this.#refuseTooMany(waiting, askerId);
     const { promise, resolve, reject } = Promise.withResolvers<AnswerOf<Kind>>();
     const asker: Asker = { askerId, resolve, reject };

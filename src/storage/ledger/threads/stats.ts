@@ -1,5 +1,6 @@
 import type { ReportOptions, StatsStore } from "#stats/store.ts";
 import type { AnswerOf, AskedAs, QuestionKind } from "./messages.ts";
+import type { RecordedEvents } from "./recorded-events.ts";
 
 /** What asks one question and is answered in its kind. */
 export type Ask = <Kind extends QuestionKind>(
@@ -7,12 +8,27 @@ export type Ask = <Kind extends QuestionKind>(
   options?: ReportOptions,
 ) => Promise<AnswerOf<Kind>>;
 
-/** The reports as their callers know them, each asked as one question. */
-export function createStats(ask: Ask): StatsStore {
+/**
+ * The reports as their callers know them, each asked as one question. `recorded` is null in a process that only looks: it
+ * does not hear of commits, so that no cursor is ever known to it.
+ */
+export function createStats(ask: Ask, recorded: Pick<RecordedEvents, "since"> | null): StatsStore {
   return {
     listRequests(query, page, options) {
       const wanted = { ...page, isTotalWanted: options?.isTotalWanted };
       return ask<"listRequests">({ kind: "listRequests", question: { query, page: wanted } }, options);
+    },
+    async listRecorded(query, { after, limit, offset }, options) {
+      const found = recorded?.since(after) ?? { ids: [], cursor: "", hasGap: true };
+      const { cursor, hasGap } = found;
+      const { sinceUs, untilUs } = query.window;
+      const ids = found.ids.filter(
+        (id) => (sinceUs === null || id >= sinceUs) && (untilUs === null || id < untilUs),
+      );
+      if (ids.length === 0) return { rows: [], total: 0, cursor, hasGap };
+      const question = { query, ids, page: { limit, offset } };
+      const paged = await ask<"listRecorded">({ kind: "listRecorded", question }, options);
+      return { ...paged, cursor, hasGap };
     },
     readSeries: (question, options) => ask<"readSeries">({ kind: "readSeries", question }, options),
     readGroupedSeries: (question, options) =>

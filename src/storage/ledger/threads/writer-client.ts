@@ -27,6 +27,8 @@ export interface WriterClientOptions {
   readonly start: WriterStart;
   readonly log: Log;
   readonly onCommit: (commit: Commit) => void;
+  /** Called when the Worker has died: a commit may have been made that nothing was heard of. */
+  readonly onEnded: () => void;
   /** Called once another server has the ledger: nothing is written any more. */
   readonly onSuperseded: () => void;
 }
@@ -47,7 +49,7 @@ export class WriterClient {
   #lastCommit: Commit | null = null;
 
   constructor(options: WriterClientOptions) {
-    const { workerUrl, start, log, onCommit, onSuperseded } = options;
+    const { workerUrl, start, log, onCommit, onEnded, onSuperseded } = options;
     this.#thread = new WorkerThread({
       name: "usage writer",
       url: workerUrl,
@@ -64,7 +66,10 @@ export class WriterClient {
         } else if (reply.kind === "report") log[reply.level](reply.message, reply.fields);
       },
       // Every other command may be given twice: none is answered before its transaction is committed.
-      onEnded: () => this.#rejectSums(),
+      onEnded: () => {
+        this.#rejectSums();
+        onEnded();
+      },
       onRestart: () => {
         this.#thread.post({ kind: "wake" });
         for (const { command } of this.#waiting.values()) this.#thread.post(command);
@@ -167,7 +172,7 @@ export class WriterClient {
 
   #count(commit: Commit): void {
     this.#commitCount += 1;
-    this.#eventCount += commit.events;
+    this.#eventCount += commit.eventIds.length;
     this.#lastCommit = commit;
   }
 

@@ -59,7 +59,7 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
   };
 
   return {
-    stats: createStats(ask),
+    stats: createStats(ask, null),
     loadLastUsed: (ids) => ask<"loadLastUsed">({ kind: "loadLastUsed", question: { ids } }),
     limitLedger: {
       sumLimits: (limits, nowUs) => ask<"sumLimits">({ kind: "sumLimits", question: { limits, nowUs } }),

@@ -28,6 +28,7 @@ import {
 } from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
 import { ensureJournalFolder, measureSegments, removeUnfinished } from "#storage/ledger/journal/segments.ts";
+import { RecordedEvents } from "#storage/ledger/threads/recorded-events.ts";
 import { createStats } from "#storage/ledger/threads/stats.ts";
 import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
 
@@ -101,6 +102,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       journalDirectory,
       () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }),
     );
+    const recorded = new RecordedEvents(clock.nowUs().toString(36));
     const writer = await orClose(
       journal,
       () =>
@@ -114,7 +116,11 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
             earlierLiveMs: run.isOvertaking ? EARLIER_LIVE_MS : 0,
           },
           log,
-          onCommit: ({ position }) => backlog.commit(position),
+          onCommit({ position, eventIds }) {
+            backlog.commit(position);
+            recorded.add(eventIds);
+          },
+          onEnded: () => recorded.interrupt(),
           onSuperseded: standDown,
         }),
     );
@@ -162,8 +168,10 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
       reader.ask<Kind>(asked, {
         signal,
         askerId,
-        // Answered in any case, if need be with what is committed.
-        before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
+        // What is asked for by its id is committed. All else is answered in any case, if need be with what is committed.
+        ...(asked.kind !== "listRecorded" && {
+          before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
+        }),
       });
     const flush = joinNext(async () => {
       await journal.stored();
@@ -236,7 +244,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
         },
         saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
       },
-      stats: createStats(report),
+      stats: createStats(report, recorded),
       limitLedger: { sumLimits },
       gauges: () => ({
         ...writer.gauges(),

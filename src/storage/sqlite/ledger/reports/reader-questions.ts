@@ -6,6 +6,7 @@ import { readFacets } from "./facets.ts";
 import { loadLastUsed } from "./key-use.ts";
 import { readMissingPrices } from "./missing-prices.ts";
 import { listRequests } from "./request-log.ts";
+import { listRecorded } from "./recorded-rows.ts";
 import { readGroupedSeries } from "./series-groups.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { readSeries } from "./series.ts";
@@ -18,6 +19,7 @@ type Answers = {
 /** What answers each kind of question. A new report is one line here and one in `ReaderQuestions`. */
 const ANSWERS: Answers = {
   listRequests: (database, { query, page }) => listRequests(database, query, page),
+  listRecorded: (database, question) => listRecorded(database, question),
   loadLastUsed: (database, { ids }) => loadLastUsed(database, ids),
   readSeries,
   readGroupedSeries: (database, question) => readGroupedSeries(database, question),

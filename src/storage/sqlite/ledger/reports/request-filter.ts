@@ -62,6 +62,35 @@ export function resolveFilter(database: Database, query: Omit<StatsQuery, "windo
   };
 }
 
+/** A condition over the columns of `event`, beginning with AND or empty, that looks at the combination of each row. */
+export interface RowCondition {
+  readonly sql: string;
+  readonly bindings: readonly Binding[];
+}
+
+/** The filter for some rows that are read by their ids: the combinations, of which there may be millions, are not gone through. */
+export function toRowCondition(query: Omit<StatsQuery, "window">): RowCondition {
+  const { outcomes } = query.filter;
+  const parts = toParts(query);
+  const isChosen = parts.map(({ ofCombination }) => ` AND ${ofCombination}`).join("");
+  const sql = [
+    ...(parts.length === 0
+      ? []
+      : [`AND EXISTS (SELECT 1 FROM combination WHERE combination.id = event.combination${isChosen})`]),
+    ...(outcomes === null
+      ? []
+      : [
+          `AND (SELECT outcome FROM manner JOIN result ON result.id = manner.result WHERE manner.id = event.manner)
+             IN (SELECT value FROM json_each(?))`,
+        ]),
+  ];
+  const bindings = parts.flatMap((part) => part.bindings);
+  return {
+    sql: sql.join(" "),
+    bindings: outcomes === null ? bindings : [...bindings, JSON.stringify(outcomes)],
+  };
+}
+
 /** A condition with the same bindings over the columns of `combination` and over `dimension.value`. */
 interface Part {
   readonly kind: DimensionKind;

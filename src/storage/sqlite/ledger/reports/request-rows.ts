@@ -42,26 +42,38 @@ export interface RowRange {
   readonly offset: number;
 }
 
-/** The events of a range that match, newest first. CROSS JOIN keeps the clustered table outermost. */
+/** The events of a range that match, newest first. */
 export function readRows(
   database: Database,
   filter: ResolvedFilter,
   range: RowRange,
 ): readonly RequestLogRow[] {
+  const events = `SELECT * FROM event WHERE id >= ? AND id < ? ${filter.eventCondition} ORDER BY id DESC LIMIT ? OFFSET ?`;
   return database
-    .query<EventRow, number[]>(
-      `SELECT e.id, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
+    .query<EventRow, number[]>(toRowsSql(events))
+    .all(range.fromUs, range.toUs, range.limit, range.offset)
+    .map(toRequestLogRow);
+}
+
+/** The events with these ids, newest first; one that retention has removed is left out. */
+export function readRowsById(database: Database, ids: readonly InstantUs[]): readonly RequestLogRow[] {
+  return database
+    .query<EventRow, [string]>(toRowsSql("SELECT * FROM event WHERE id IN (SELECT value FROM json_each(?))"))
+    .all(JSON.stringify(ids))
+    .map(toRequestLogRow);
+}
+
+/** CROSS JOIN keeps the events outermost. */
+function toRowsSql(events: string): string {
+  return `SELECT e.id, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
          ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
          c.upstream_name, c.endpoint, c.client, c.tags, c.shape, r.status_code, r.outcome, r.error_kind, p.prices
-       FROM (SELECT * FROM event WHERE id >= ? AND id < ? ${filter.eventCondition} ORDER BY id DESC LIMIT ? OFFSET ?) AS e
+       FROM (${events}) AS e
        CROSS JOIN combination AS c ON c.id = e.combination
        CROSS JOIN manner AS m ON m.id = e.manner
        CROSS JOIN result AS r ON r.id = m.result
        CROSS JOIN price_set AS p ON p.id = m.price_set
-       ORDER BY e.id DESC`,
-    )
-    .all(range.fromUs, range.toUs, range.limit, range.offset)
-    .map(toRequestLogRow);
+       ORDER BY e.id DESC`;
 }
 
 function toRequestLogRow(row: EventRow): RequestLogRow {

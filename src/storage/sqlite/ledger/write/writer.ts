@@ -63,8 +63,8 @@ export class UsageWriter {
   #position: JournalPosition = { segment: 0, offsetBytes: 0 };
   /** Set when a transaction failed: memory may be ahead of the file. */
   #isStale = true;
-  /** Events of the current batch, or of the last one. */
-  #eventCount = 0;
+  /** Events of the current batch, or of the last one, in the order in which they ended. */
+  #eventIds: InstantUs[] = [];
 
   constructor(options: WriterOptions) {
     const { database } = options;
@@ -101,7 +101,7 @@ export class UsageWriter {
     if (this.#position.offsetBytes === 0) this.#decoder.startSegment();
     let damagedLines = 0;
     this.#transact(() => {
-      this.#eventCount = 0;
+      this.#eventIds = [];
       const line = new LineCursor(chunk.lines);
       while (line.next()) {
         const entry = this.#decoder.decode(line);
@@ -117,7 +117,7 @@ export class UsageWriter {
     if (next.segment !== left) this.#removeSegments();
     this.#options.onCommit?.({
       position: next,
-      events: this.#eventCount,
+      eventIds: Float64Array.from(this.#eventIds),
       combinations: this.#interning.combinationCount(),
       durationMs: performance.now() - startedMs,
     });
@@ -203,7 +203,7 @@ export class UsageWriter {
     const event = { id, combination, result, cost, ending, amounts };
     this.#totals.add(event);
     this.#carried.add(event);
-    this.#eventCount += 1;
+    this.#eventIds.push(id);
   }
 
   #removeSegments(): void {

@@ -1,0 +1,69 @@
+import type { InstantUs } from "#kernel/clock.ts";
+
+/** Events of which the order is kept, eight bytes each: ten seconds of the fastest ledger, hours of a usual one. */
+const EVENTS_KEPT_MAX = 32_768;
+
+/** What was recorded after a cursor. */
+export interface RecordedSince {
+  /** Ids of the events, in the order in which they were recorded; empty where there is a gap. */
+  readonly ids: readonly InstantUs[];
+  /** Where the next look goes on. */
+  readonly cursor: string;
+  /** True when events may have been recorded that are not among them: the cursor is of another start, or too old. */
+  readonly hasGap: boolean;
+}
+
+/**
+ * The order in which a server's ledger has committed its newest events. Rows are clustered by arrival, and a request that
+ * began earlier may end later, so that no row tells what is new. In memory of the serving thread: a look that finds nothing
+ * new asks no reader.
+ */
+export class RecordedEvents {
+  readonly #epoch: string;
+  readonly #ids = new Float64Array(EVENTS_KEPT_MAX);
+  /** Events recorded so far; the newest stands at the place before it. */
+  #count = 0;
+  /** Cursors below it are unknown. */
+  #first = 0;
+
+  /** The epoch tells cursors of this start from those of every other one; letters and digits. */
+  constructor(epoch: string) {
+    this.#epoch = epoch;
+  }
+
+  /** Events of one commit, in the order in which they ended. */
+  add(ids: Float64Array): void {
+    for (const id of ids) {
+      this.#ids[this.#count % EVENTS_KEPT_MAX] = id;
+      this.#count += 1;
+    }
+    this.#first = Math.max(this.#first, this.#count - EVENTS_KEPT_MAX);
+  }
+
+  /** A commit may have been made that nothing was heard of: every cursor of before is unknown. */
+  interrupt(): void {
+    this.#count += 1;
+    this.#first = this.#count;
+  }
+
+  /** An empty cursor means from now on. */
+  since(cursor: string): RecordedSince {
+    const now = `${this.#epoch}.${this.#count.toString(36)}`;
+    const from = cursor === "" ? this.#count : this.#parse(cursor);
+    if (from === null) return { ids: [], cursor: now, hasGap: true };
+    const ids = Array.from({ length: this.#count - from }, (_, index) => this.#idAt(from + index));
+    return { ids, cursor: now, hasGap: false };
+  }
+
+  #idAt(place: number): InstantUs {
+    return this.#ids[place % EVENTS_KEPT_MAX] ?? 0;
+  }
+
+  #parse(cursor: string): number | null {
+    const [epoch, count, ...rest] = cursor.split(".");
+    if (epoch !== this.#epoch || count === undefined || rest.length > 0) return null;
+    const place = Number.parseInt(count, 36);
+    const isKnown = place.toString(36) === count && place >= this.#first && place <= this.#count;
+    return isKnown ? place : null;
+  }
+}
