@@ -240,6 +240,49 @@ describeInBrowser("the requests page", () => {
     await page.getByText("paused while the pointer is over the table").waitFor();
   });
 
+  test("never shows a filter above rows or bars of before that are not dimmed, and a bar once it takes longer than 150 ms", async () => {
+    const model = await addModel();
+    await ask(model);
+    const { page } = await visit("/requests?range=all");
+    await place(page, /^1–100 of/);
+    const arrival = Promise.withResolvers<void>();
+    await page.route(/\/stats\/(requests|series)\?/, async (route) => {
+      await arrival.promise;
+      await route.continue();
+    });
+    const frames = page.evaluate(
+      (text) =>
+        new Promise<{ dimmed: number; undimmed: number; bar: boolean }>((resolve) => {
+          const seen = { dimmed: 0, undimmed: 0, bar: false };
+          const look = () => {
+            const chips = document.querySelector("[aria-label='Active filters']");
+            if (chips?.textContent.includes(text) === true) {
+              const shown = [...document.querySelectorAll("main table, main figure")];
+              const isDim = (one: Element) => one.closest("[data-outdated]")?.checkVisibility() === true;
+              const opacities = [...document.querySelectorAll("[data-outdated]")].map(
+                (one) => getComputedStyle(one).opacity,
+              );
+              if (shown.every(isDim) && opacities.every((opacity) => opacity === "0.5")) seen.dimmed += 1;
+              else seen.undimmed += 1;
+              const bar = getComputedStyle(document.body, "::before");
+              seen.bar ||= bar.position === "fixed" && bar.animationDelay === "0.15s";
+            }
+            if (seen.dimmed + seen.undimmed >= 20) resolve(seen);
+            else requestAnimationFrame(look);
+          };
+          requestAnimationFrame(look);
+        }),
+      model,
+    );
+    await page.getByRole("combobox", { name: "Add a filter" }).fill(model);
+    await page.getByRole("option", { name: new RegExp(`^${model}`) }).click();
+    expect(await frames).toEqual({ dimmed: 20, undimmed: 0, bar: true });
+    arrival.resolve();
+    await showsRows(page, 1);
+    await page.locator("[data-outdated]").first().waitFor({ state: "detached" });
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
   test("takes a brushed stretch of the histogram as its window, and leaves the live tail", async () => {
     const { page } = await visit("/requests?live=1");
     const chart = page.getByRole("application", { name: "Requests by hour and outcome" });

@@ -61,7 +61,7 @@ export function IconButton(props: IconButtonProps): ReactNode {
       {...rest}
       aria-label={label}
       aria-busy={busy || undefined}
-      aria-disabled={busy || undefined}
+      aria-disabled={busy || rest["aria-disabled"] || undefined}
       onClick={busy ? (event) => event.preventDefault() : onClick}
       className={classNames(BASE, VARIANT[variant], size === "sm" ? "size-7" : "size-8", className)}
     >

@@ -37,7 +37,7 @@ export interface DataTableProps<Row> {
   readonly stickyHeader?: boolean | undefined;
   /** What stands in the place of rows when there are none. */
   readonly empty: ReactNode;
-  /** Before the first answer: rows of grey. With rows there, they stay and the table is `aria-busy`. */
+  /** Before the first answer: rows of grey. With rows there, they stay, dimmed, and the table is `aria-busy`. */
   readonly busy?: boolean | undefined;
   readonly skeletonRows?: number | undefined;
   /**
@@ -83,6 +83,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
     >
       <table
         aria-busy={busy || undefined}
+        data-outdated={(busy && !isLoading) || undefined}
         aria-rowcount={virtual ? rows.length + 1 : undefined}
         className={classNames("w-full text-left", isFixed && "min-w-max table-fixed")}
       >

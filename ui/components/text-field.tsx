@@ -19,7 +19,7 @@ import { Icon, type IconName } from "./icon.tsx";
 export interface TextFieldProps extends FieldLook {
   readonly value: string;
   readonly onValueChange: (value: string) => void;
-  readonly type?: "text" | "url" | "search" | undefined;
+  readonly type?: "text" | "url" | "search" | "date" | "time" | undefined;
   readonly multiline?: boolean | undefined;
   readonly rows?: number | undefined;
   readonly mono?: boolean | undefined;

@@ -6,14 +6,9 @@ import { Popover } from "../components/popover.tsx";
 import { SelectField } from "../components/select-field.tsx";
 import { TextField } from "../components/text-field.tsx";
 import type { Report } from "../search/report.ts";
-import {
-  parseInstantMs,
-  possibleBuckets,
-  RANGE_LABELS,
-  RANGES,
-  spanMsOf,
-  toChosenSearch,
-} from "../search/window.ts";
+import { type DayBound, toFirstDay, toLastDay, toSince, toUntil } from "../search/day-window.ts";
+import { RANGE_GROUPS, RANGE_LABELS } from "../search/ranges.ts";
+import { parseInstantMs, possibleBuckets, spanMsOf, toChosenSearch } from "../search/window.ts";
 
 const BUCKET_LABELS: { readonly [bucket in Bucket]: string } = {
   hour: "By hour",
@@ -26,7 +21,7 @@ export interface WindowPopoverProps extends OpenedProps {
   readonly report: Report;
 }
 
-/** The ranges that move along, two instants of one's own, and the bars. */
+/** The ranges with a name, two bounds of one's own, and the bars. */
 export function WindowPopover({ trigger, report }: WindowPopoverProps) {
   const [open, setOpen] = useState(true);
   const { window, change } = report;
@@ -35,20 +30,25 @@ export function WindowPopover({ trigger, report }: WindowPopoverProps) {
   return (
     <Popover title="Window" open={open} onOpenChange={setOpen} trigger={trigger}>
       <div className="flex w-72 flex-col gap-4">
-        <div className="grid grid-cols-2 gap-1" role="group" aria-label="Relative ranges">
-          {RANGES.map((range) => (
-            <Button
-              key={range}
-              variant={window.range === range ? "primary" : "ghost"}
-              size="sm"
-              aria-pressed={window.range === range}
-              onClick={() => {
-                change({ range, since: undefined, until: undefined, bucket: undefined });
-                setOpen(false);
-              }}
-            >
-              {RANGE_LABELS[range]}
-            </Button>
+        <div className="grid grid-cols-2 gap-1">
+          {RANGE_GROUPS.map(({ label, ranges }) => (
+            <div key={label} role="group" aria-label={label} className="flex flex-col gap-1">
+              {ranges.map((range) => (
+                <Button
+                  key={range}
+                  variant={window.range === range ? "primary" : "ghost"}
+                  size="sm"
+                  className="justify-start"
+                  aria-pressed={window.range === range}
+                  onClick={() => {
+                    change({ range, since: undefined, until: undefined, bucket: undefined });
+                    setOpen(false);
+                  }}
+                >
+                  {RANGE_LABELS[range]}
+                </Button>
+              ))}
+            </div>
           ))}
         </div>
         <ChosenWindow
@@ -77,40 +77,63 @@ interface ChosenWindowProps {
   readonly onChoose: (since: string | undefined, until: string | undefined) => void;
 }
 
+/** From a day to a day, both included; a time makes a bound exact. */
 function ChosenWindow(props: ChosenWindowProps) {
-  const [since, setSince] = useState(props.since ?? "");
-  const [until, setUntil] = useState(props.until ?? "");
-  const [tried, setTried] = useState(false);
-  const isBad = (text: string) => text.trim() !== "" && parseInstantMs(text.trim()) === null;
-  const errorOf = (text: string) =>
-    tried && isBad(text) ? { error: "Enter a date such as 2026-01-31T08:00" } : {};
-  const submit = (event: SubmitEvent) => {
+  const [first, setFirst] = useState(toFirstDay(props.since));
+  const [last, setLast] = useState(toLastDay(props.until));
+  const [error, setError] = useState<string | null>(null);
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    setTried(true);
-    if (isBad(since) || isBad(until) || (since.trim() === "" && until.trim() === "")) return;
-    props.onChoose(since.trim() || undefined, until.trim() || undefined);
+    const [since, until] = [toSince(first), toUntil(last)];
+    const problem = event.currentTarget.checkValidity() ? toProblem(since, until) : UNREADABLE;
+    setError(problem);
+    if (problem === null) props.onChoose(since, until);
   };
   return (
     <form onSubmit={submit} className="flex flex-col gap-2 border-t border-line pt-3" noValidate>
-      <TextField
-        label="From (UTC)"
-        placeholder="2026-01-31T08:00"
-        value={since}
-        onValueChange={setSince}
-        mono
-        {...errorOf(since)}
-      />
-      <TextField
-        label="Until, exclusive (UTC)"
-        placeholder="now"
-        value={until}
-        onValueChange={setUntil}
-        mono
-        {...errorOf(until)}
-      />
+      <BoundFields label="From" bound={first} onChange={setFirst} />
+      <BoundFields label="To" bound={last} onChange={setLast} error={error} />
+      <p className="text-xs text-ink-faint">In UTC. Without a time, the last day counts to its end.</p>
       <Button type="submit" size="sm">
         Apply
       </Button>
     </form>
+  );
+}
+
+const UNREADABLE = "Enter a whole date, such as 2026-01-31";
+
+function toProblem(since: string | undefined, until: string | undefined): string | null {
+  if (since === undefined && until === undefined) return "Enter the first or the last day";
+  if (since === undefined || until === undefined) return null;
+  const [sinceMs, untilMs] = [parseInstantMs(since), parseInstantMs(until)];
+  if (sinceMs === null || untilMs === null) return UNREADABLE;
+  return untilMs > sinceMs ? null : "The window ends before it begins";
+}
+
+interface BoundFieldsProps {
+  readonly label: string;
+  readonly bound: DayBound;
+  readonly onChange: (bound: DayBound) => void;
+  readonly error?: string | null;
+}
+
+function BoundFields({ label, bound, onChange, error }: BoundFieldsProps) {
+  return (
+    <div className="grid grid-cols-[1fr_6.5rem] gap-2">
+      <TextField
+        type="date"
+        label={`${label} (UTC)`}
+        value={bound.day}
+        onValueChange={(day) => onChange({ ...bound, day })}
+        error={error}
+      />
+      <TextField
+        type="time"
+        label={`${label}, time`}
+        value={bound.time}
+        onValueChange={(time) => onChange({ ...bound, time })}
+      />
+    </div>
   );
 }

@@ -4,6 +4,7 @@ import { errorsQuery, type ErrorsReport, type Outcome, type ReportNotes } from "
 import { Card } from "../components/card.tsx";
 import { Absent } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
+import { Outdated } from "../components/outdated.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { Skeleton } from "../components/skeleton.tsx";
 import { Tile } from "../components/tile.tsx";
@@ -12,6 +13,7 @@ import { CountedWindow } from "../reports/counted-window.tsx";
 import { type Report, toRefresh, useReport } from "../search/report.ts";
 import { TileCount, toComparison } from "../reports/tile-figures.tsx";
 import { type Compared, useCompared } from "../reports/use-compared.ts";
+import { useOutdated } from "../reports/use-outdated.ts";
 import { formatCount, formatPercent } from "../text/format.ts";
 import { ErrorLists } from "./errors/error-lists.tsx";
 import { OutcomeCard } from "./errors/outcome-card.tsx";
@@ -30,7 +32,7 @@ const route = getRouteApi("/shell/errors");
 export function ErrorsPage() {
   const { ok, heat = "failures" } = route.useSearch();
   const report = useReport("7d");
-  const { data, isStale, compared, failure, retry } = useErrorReport(report);
+  const { data, isOutdated, areTilesOutdated, compared, failure, retry } = useErrorReport(report);
   return (
     <>
       <PageHead
@@ -45,16 +47,18 @@ export function ErrorsPage() {
       )}
       {(data !== undefined || failure === null) && (
         <>
-          <Tiles compared={compared} isCompared={report.previousQuery !== null} />
+          <Outdated when={areTilesOutdated}>
+            <Tiles compared={compared} isCompared={report.previousQuery !== null} />
+          </Outdated>
           <CountedWindow notes={data?.notes} />
           {data === undefined ? (
             <ReportSkeleton />
           ) : (
-            <div aria-busy={isStale || undefined} className={isStale ? "opacity-60" : undefined}>
+            <Outdated when={isOutdated}>
               {data.notes.isTruncated && <Truncated />}
               <OutcomeCard report={report} series={data.series} withOk={ok === "1"} />
-              <ErrorLists {...{ report, data, isStale, heat }} />
-            </div>
+              <ErrorLists {...{ report, data, heat }} />
+            </Outdated>
           )}
         </>
       )}
@@ -88,7 +92,10 @@ function ReportSkeleton() {
 interface ErrorReport {
   /** Undefined before the first answer; the last one while the next is on its way. */
   readonly data: (ErrorsReport & { readonly notes: ReportNotes }) | undefined;
-  readonly isStale: boolean;
+  /** It answers an earlier question. */
+  readonly isOutdated: boolean;
+  /** They also wait for the window before. */
+  readonly areTilesOutdated: boolean;
   readonly compared: Compared<OutcomeCounts>;
   readonly failure: Error | null;
   readonly retry: () => void;
@@ -98,7 +105,7 @@ interface ErrorReport {
  * How requests ended in the window and in the one before. It is asked for without the filter by outcome, since a share is
  * one of all that ended: the page narrows by outcome itself.
  */
-function useErrorReport({ query, previousQuery, window }: Report): ErrorReport {
+function useErrorReport({ query, previousQuery, window, question }: Report): ErrorReport {
   const { bucket } = window;
   const asked = useQuery({
     ...errorsQuery({ ...query, outcome: undefined, bucket }),
@@ -111,7 +118,8 @@ function useErrorReport({ query, previousQuery, window }: Report): ErrorReport {
   const compared = useCompared(asked, previousQuery === null ? null : previous, toReportCounts);
   return {
     data: asked.data,
-    isStale: asked.isPlaceholderData,
+    isOutdated: useOutdated(question, asked.isPlaceholderData),
+    areTilesOutdated: useOutdated(question, !compared.isComplete),
     compared,
     failure: asked.error,
     retry: () => void asked.refetch(),

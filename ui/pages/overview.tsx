@@ -3,6 +3,7 @@ import { useSearch } from "@tanstack/react-router";
 import { Suspense } from "react";
 import { teamSeriesQuery } from "../api/reports.ts";
 import { useMe } from "../api/session.ts";
+import { Outdated } from "../components/outdated.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { FilterBar } from "../filters/filter-bar.tsx";
 import { lazyPart } from "../lazy-part.tsx";
@@ -10,6 +11,7 @@ import { CountedWindow } from "../reports/counted-window.tsx";
 import { Tiles } from "../reports/tiles.tsx";
 import { toSeriesTotals } from "../reports/totals.ts";
 import { useCompared } from "../reports/use-compared.ts";
+import { useOutdated } from "../reports/use-outdated.ts";
 import { readOverviewSearch } from "../search/pages.ts";
 import { type Report, useReport } from "../search/report.ts";
 import { useSetup } from "../setup/use-setup.ts";
@@ -54,10 +56,13 @@ function TeamReport({ report }: { readonly report: Report }) {
     enabled: previousQuery !== null,
   });
   const totals = useCompared(total, previousQuery === null ? null : previous, toSeriesTotals);
+  const isOutdated = useOutdated(report.question, !totals.isComplete);
   return (
     <>
-      {(totals.now !== null || total.error === null) && (
-        <Tiles totals={totals} isCompared={previousQuery !== null} canPrice={role === "admin"} />
+      {(total.error === null || !isOutdated) && (
+        <Outdated when={isOutdated}>
+          <Tiles totals={totals} isCompared={previousQuery !== null} canPrice={role === "admin"} />
+        </Outdated>
       )}
       <CountedWindow notes={total.data?.notes} />
       <ChartCard {...{ report, answer, by, tagged }} measure={show} />

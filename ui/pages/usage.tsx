@@ -5,6 +5,7 @@ import { mySeriesQuery } from "../api/my.ts";
 import { useMe } from "../api/session.ts";
 import { TOP_SERIES_MAX } from "../charts/series.ts";
 import { buttonClass } from "../components/button.tsx";
+import { Outdated } from "../components/outdated.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { WindowPicker } from "../filters/window-picker.tsx";
 import { readUsageSearch } from "../search/pages.ts";
@@ -13,6 +14,7 @@ import { CountedWindow } from "../reports/counted-window.tsx";
 import { Tiles } from "../reports/tiles.tsx";
 import { toSeriesTotals } from "../reports/totals.ts";
 import { useCompared } from "../reports/use-compared.ts";
+import { useOutdated } from "../reports/use-outdated.ts";
 import { CalendarCard } from "./usage/calendar-card.tsx";
 import { LimitsCard } from "./usage/limits-card.tsx";
 import { ModelsCard } from "./usage/models-card.tsx";
@@ -35,6 +37,7 @@ export function UsagePage() {
   });
   const limits = useQuery(myLimitsQuery());
   const totals = useCompared(series, previous === null ? null : before, toSeriesTotals);
+  const isOutdated = useOutdated(report.question, !totals.isComplete);
   return (
     <>
       <PageHead
@@ -52,8 +55,10 @@ export function UsagePage() {
       <div className="mb-4 flex">
         <WindowPicker report={report} />
       </div>
-      {(totals.now !== null || series.error === null) && (
-        <Tiles totals={totals} isCompared={previous !== null} canPrice={role === "admin"} />
+      {(series.error === null || !isOutdated) && (
+        <Outdated when={isOutdated}>
+          <Tiles totals={totals} isCompared={previous !== null} canPrice={role === "admin"} />
+        </Outdated>
       )}
       <CountedWindow notes={series.data?.notes} />
       {limits.data !== undefined && limits.data.length > 0 && <LimitsCard limits={limits.data} />}
@@ -61,7 +66,7 @@ export function UsagePage() {
       <div className={isAsking(limits) ? "invisible" : undefined}>
         <SeriesCard report={report} asked={series} measure={show} />
         <CalendarCard report={report} measure={show} />
-        <ModelsCard window={window} />
+        <ModelsCard report={report} />
       </div>
     </>
   );

@@ -14,6 +14,8 @@ export interface Compared<Figures> {
   readonly now: Figures | null;
   /** Of the window before; null when there is none, or not the whole of it. */
   readonly before: Figures | null;
+  /** False while these are the figures of an earlier question, or there are none yet. */
+  readonly isComplete: boolean;
 }
 
 /** The figures of both windows together; those of the last ones while the next are on their way. `toFigures` is always the same. */
@@ -29,9 +31,11 @@ export function useCompared<Report, Figures>(
     if (report === undefined || !isKnown) return null;
     // With a part of it gone, any comparison would be with something else.
     const isWhole = earlier !== undefined && earlier.notes.countedWindow === null;
-    return { now: toFigures(report), before: isWhole ? toFigures(earlier) : null };
+    return { now: toFigures(report), before: isWhole ? toFigures(earlier) : null, isComplete: true };
   }, [report, isKnown, earlier, toFigures]);
-  return useLatest(fresh) ?? { now: null, before: null };
+  const latest = useLatest(fresh);
+  if (latest === null) return { now: null, before: null, isComplete: false };
+  return fresh === null ? { ...latest, isComplete: false } : latest;
 }
 
 /** Answered for what is asked now. */

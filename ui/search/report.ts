@@ -3,7 +3,8 @@ import { useMemo } from "react";
 import { type Filters, readFilters, type ReportQuery } from "./filters.ts";
 import { useMinute } from "./now.ts";
 import { type ErrorsSearch, type OverviewSearch, readReportSearch, type RequestsSearch } from "./pages.ts";
-import { type Range, type TimeWindow, toTimeWindow } from "./window.ts";
+import type { Range } from "./ranges.ts";
+import { type TimeWindow, toTimeWindow } from "./window.ts";
 
 /** Everything that a page of reports knows from its address. */
 export interface Report {
@@ -12,6 +13,8 @@ export interface Report {
   readonly query: ReportQuery;
   /** The same filters over the window before, to compare with. */
   readonly previousQuery: ReportQuery | null;
+  /** Names filters, window and bars; the same while a window moves along with the clock. */
+  readonly question: string;
   /** Milliseconds since 1970, by the minute. */
   readonly now: number;
   /** Writes to the address; a field set to undefined leaves it. The first page of a list comes back into view. */
@@ -32,6 +35,7 @@ export function useReport(fallback: Range): Report {
       filters,
       window,
       now,
+      question: JSON.stringify([filters, window.range ?? [window.since, window.until], window.bucket]),
       query: { ...filters, since: window.since, until: window.until },
       previousQuery: window.previous === null ? null : { ...filters, ...window.previous },
       change: (patch) =>

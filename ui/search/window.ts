@@ -1,7 +1,7 @@
-import { utcDay, utcHour } from "d3-time";
 import { BUCKETS, SERIES_BUCKETS_MAX, type Bucket } from "#stats/bucket.ts";
 import { parseInstant } from "#kernel/instant.ts";
 import { readText, readWord, type RawSearch } from "./query-string.ts";
+import { RANGES, type Range, toRangeBounds } from "./ranges.ts";
 
 /** The time that a view looks at, as it stands in the address: a range that moves along with the clock, or two instants. */
 export interface WindowSearch {
@@ -12,19 +12,6 @@ export interface WindowSearch {
   readonly until?: string | undefined;
   readonly bucket?: Bucket | undefined;
 }
-
-export const RANGES = ["1h", "24h", "7d", "30d", "90d", "365d", "all"] as const;
-export type Range = (typeof RANGES)[number];
-
-export const RANGE_LABELS: { readonly [range in Range]: string } = {
-  "1h": "Last hour",
-  "24h": "Last 24 hours",
-  "7d": "Last 7 days",
-  "30d": "Last 30 days",
-  "90d": "Last 90 days",
-  "365d": "Last 365 days",
-  all: "All time",
-};
 
 /** What the address gets for all time. */
 export const ALL_TIME: WindowSearch = {
@@ -39,13 +26,14 @@ export interface TimeWindow {
   readonly since: string | undefined;
   readonly until: string | undefined;
   readonly bucket: Bucket;
-  /** The window of the same length right before, to compare with; null when there is none. */
+  /** The window before, to compare with; null when there is none. */
   readonly previous: { readonly since: string; readonly until: string } | null;
   /** Null for a window that was chosen by its two ends. */
   readonly range: Range | null;
 }
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const BUCKET_MS: { readonly [bucket in Bucket]: number } = {
   hour: HOUR_MS,
@@ -74,20 +62,21 @@ export function toChosenSearch(since: string | undefined, until: string | undefi
 
 /**
  * The window at `now` (milliseconds since 1970), which should move once a minute at most: it is part of what a report is
- * cached under. Ranges of days begin at midnight UTC, so that the first bar is a whole day.
+ * cached under.
  */
 export function toTimeWindow(search: WindowSearch, fallback: Range, now: number): TimeWindow {
   if (search.since !== undefined || search.until !== undefined) return toChosenWindow(search, now);
   const range = search.range ?? fallback;
-  if (range === "all") {
+  const bounds = toRangeBounds(range, now);
+  if (bounds === null) {
     return { since: undefined, until: undefined, bucket: search.bucket ?? "week", previous: null, range };
   }
-  const sinceMs = toRangeStart(range, now);
+  const { sinceMs, untilMs, previous } = bounds;
   return {
     since: toIso(sinceMs),
-    until: undefined,
-    bucket: toBucket(search.bucket, now - sinceMs),
-    previous: { since: toIso(sinceMs - (now - sinceMs)), until: toIso(sinceMs) },
+    until: untilMs === null ? undefined : toIso(untilMs),
+    bucket: toBucket(search.bucket, (untilMs ?? now) - sinceMs),
+    previous: { since: toIso(previous.sinceMs), until: toIso(previous.untilMs) },
     range,
   };
 }
@@ -138,9 +127,26 @@ function toChosenWindow(search: WindowSearch, now: number): TimeWindow {
   };
 }
 
-function toRangeStart(range: Exclude<Range, "all">, now: number): number {
-  if (range === "1h") return now - HOUR_MS;
-  if (range === "24h") return utcHour.floor(new Date(now - 23 * HOUR_MS)).getTime();
-  const days = Number.parseInt(range, 10);
-  return utcDay.floor(new Date(now - (days - 1) * DAY_MS)).getTime();
+/** The steps of zooming out from a range that slides; what is none of them is widened around its middle. */
+const ZOOM_STEPS: readonly Range[] = ["1h", "24h", "7d", "30d", "90d", "365d", "all"];
+
+/**
+ * Twice the window around its middle, or the next longer of the ranges that slide; null for a window without a beginning,
+ * which has nothing around it. What would reach into the future ends now.
+ */
+export function toZoomedOut(window: TimeWindow, now: number): WindowSearch | null {
+  const sinceMs = window.since === undefined ? null : parseInstantMs(window.since);
+  const spanMs = spanMsOf(window, now);
+  if (sinceMs === null || spanMs === null) return null;
+  const step = window.range === null ? -1 : ZOOM_STEPS.indexOf(window.range);
+  if (step >= 0) return { ...ALL_TIME, range: ZOOM_STEPS[step + 1] };
+  const untilMs = sinceMs + spanMs * 1.5;
+  const isOpen = window.until === undefined || untilMs >= now;
+  const widerMs = Math.max(FIRST_MS, sinceMs - spanMs * (window.until === undefined ? 1 : 0.5));
+  return toChosenSearch(toIso(toMinute(widerMs)), isOpen ? undefined : toIso(toMinute(untilMs)));
+}
+
+/** What the picker can show. */
+function toMinute(ms: number): number {
+  return Math.floor(ms / MINUTE_MS) * MINUTE_MS;
 }

@@ -6,14 +6,13 @@ import type { ClientRow } from "./client-rows.ts";
 
 export interface ClientTableProps {
   readonly rows: readonly ClientRow[];
-  readonly busy: boolean;
   /** What `count` counts, as a header. */
   readonly countLabel: string;
   readonly onOpen: (row: ClientRow) => void;
 }
 
 /** Who ran into the failures; a row leads to its requests. */
-export function ClientTable({ rows, busy, countLabel, onOpen }: ClientTableProps) {
+export function ClientTable({ rows, countLabel, onOpen }: ClientTableProps) {
   const columns = useMemo(() => toColumns(countLabel), [countLabel]);
   return (
     <DataTable
@@ -22,7 +21,6 @@ export function ClientTable({ rows, busy, countLabel, onOpen }: ClientTableProps
       rows={rows}
       getRowId={toId}
       sort={{ id: "count", descending: true }}
-      busy={busy}
       stickyHeader
       hasFixedColumns
       className="max-h-[34rem]"

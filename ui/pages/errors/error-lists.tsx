@@ -21,12 +21,11 @@ import { countOf, toShownOutcomes, toOutcomeCounts } from "./outcomes.ts";
 export interface ErrorListsProps {
   readonly report: Report;
   readonly data: ErrorsReport;
-  readonly isStale: boolean;
   readonly heat: HeatMeasure;
 }
 
 /** The failures by kind, by time, by route and by client. */
-export function ErrorLists({ report, data, isStale, heat }: ErrorListsProps) {
+export function ErrorLists({ report, data, heat }: ErrorListsProps) {
   const { filters } = report;
   const outcomes = useMemo(() => toShownOutcomes(filters.outcome), [filters.outcome]);
   const rows = useMemo(() => toErrorRows(data.breakdown, outcomes), [data.breakdown, outcomes]);
@@ -49,7 +48,6 @@ export function ErrorLists({ report, data, isStale, heat }: ErrorListsProps) {
       >
         <ErrorTable
           rows={rows}
-          busy={isStale}
           onOpen={({ provider, model, outcome }) => open({ provider, model: model ?? undefined, outcome })}
         />
       </Card>
@@ -60,7 +58,6 @@ export function ErrorLists({ report, data, isStale, heat }: ErrorListsProps) {
       >
         <ClientTable
           rows={clients}
-          busy={isStale}
           countLabel={countLabel}
           onOpen={({ client }) =>
             open({ outcome: filters.outcome ?? "failed", ...(client !== null && { client }) })

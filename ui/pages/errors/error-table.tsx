@@ -9,12 +9,11 @@ import { toKindName } from "./kind-rows.ts";
 
 export interface ErrorTableProps {
   readonly rows: readonly ErrorRow[];
-  readonly busy: boolean;
   readonly onOpen: (row: ErrorRow) => void;
 }
 
 /** Each way in which the requests of a route failed; a row leads to its requests. */
-export function ErrorTable({ rows, busy, onOpen }: ErrorTableProps) {
+export function ErrorTable({ rows, onOpen }: ErrorTableProps) {
   return (
     <DataTable
       caption="Errors by route"
@@ -22,7 +21,6 @@ export function ErrorTable({ rows, busy, onOpen }: ErrorTableProps) {
       rows={rows}
       getRowId={toId}
       sort={{ id: "requests", descending: true }}
-      busy={busy}
       stickyHeader
       hasFixedColumns
       className="max-h-[34rem]"

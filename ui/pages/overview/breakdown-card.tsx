@@ -17,7 +17,7 @@ export interface BreakdownCardProps {
 
 /** The figures behind the chart, and the way to take them along. */
 export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
-  const { stack, isStale, failure } = answer;
+  const { stack, isOutdated, failure } = answer;
   const csv = useCsvExport({ path: "/stats/summary", query: { ...report.query }, subject: "usage" });
   if (stack === null && failure !== null) return null;
   return (
@@ -38,7 +38,7 @@ export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
         {stack === null ? (
           <TableSkeleton rows={9} />
         ) : (
-          <BreakdownTable stack={stack} report={report} busy={isStale} />
+          <BreakdownTable stack={stack} report={report} busy={isOutdated} />
         )}
       </Suspense>
     </Card>

@@ -1,7 +1,7 @@
 import { Suspense } from "react";
 import { Card } from "../../components/card.tsx";
-import { classNames } from "../../components/class-names.ts";
 import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Outdated } from "../../components/outdated.tsx";
 import { Segmented } from "../../components/segmented.tsx";
 import { ChartSkeleton, Skeleton } from "../../components/skeleton.tsx";
 import { lazyPart } from "../../lazy-part.tsx";
@@ -23,7 +23,7 @@ export interface ChartCardProps {
 
 /** The chart with what it counts and what it is cut by. */
 export function ChartCard({ report, answer, by, tagged, measure }: ChartCardProps) {
-  const { stack, isStale, failure, retry, tagKeys } = answer;
+  const { stack, isOutdated, failure, retry, tagKeys } = answer;
   return (
     <Card
       className="mb-4"
@@ -57,17 +57,11 @@ export function ChartCard({ report, answer, by, tagged, measure }: ChartCardProp
       )}
       {failure !== null && <ErrorNotice failure={failure} onRetry={retry} />}
       {(stack !== null || failure === null) && (
-        <div
-          aria-busy={isStale || undefined}
-          className={classNames(
-            "min-h-[19.75rem] transition-opacity",
-            isStale && stack !== null && "opacity-60",
-          )}
-        >
+        <Outdated when={isOutdated} className="min-h-[19.75rem]">
           <Suspense fallback={<ChartSkeleton />}>
             {stack === null ? <ChartSkeleton /> : <Chart stack={stack} report={report} />}
           </Suspense>
-        </div>
+        </Outdated>
       )}
     </Card>
   );

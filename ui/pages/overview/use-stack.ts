@@ -8,6 +8,7 @@ import { toGroupBy, toTagKeys, type Cut } from "../../reports/groups.ts";
 import { isSettled, type AskedReport } from "../../reports/use-compared.ts";
 import { toStack, type Stack } from "../../reports/stack.ts";
 import { useLatest } from "../../reports/use-latest.ts";
+import { useOutdated } from "../../reports/use-outdated.ts";
 
 export interface StackQuery {
   readonly report: Report;
@@ -20,7 +21,8 @@ export interface StackQuery {
 export interface StackAnswer {
   /** Null before the first answer; the last one while the next is on its way. */
   readonly stack: Stack | null;
-  readonly isStale: boolean;
+  /** It answers an earlier question. */
+  readonly isOutdated: boolean;
   /** The keys of all tags in the window, when it is cut by tag. */
   readonly tagKeys: readonly string[];
   /** The report that it is drawn from, with the totals. */
@@ -55,10 +57,13 @@ export function useStack({ report, by, tagged, measure }: StackQuery): StackAnsw
     () => (isComplete && data !== undefined ? toStack({ report: data, cut, measure, filters }) : null),
     [isComplete, data, cut, measure, filters],
   );
+  const isOutdated = useOutdated(`${report.question} ${by} ${tagKey} ${measure}`, fresh === null);
   const failed = [facets, asked].filter(({ error }) => error !== null);
+  const latest = useLatest(fresh);
   return {
-    stack: useLatest(fresh),
-    isStale: fresh === null,
+    // When the answer cannot be had, that of an earlier question is no longer in its place.
+    stack: isOutdated && failed.length > 0 ? null : latest,
+    isOutdated,
     tagKeys,
     asked,
     failure: failed[0]?.error ?? null,

@@ -4,10 +4,12 @@ import { teamSeriesQuery } from "../../api/reports.ts";
 import { StackedBars } from "../../charts/stacked-bars.tsx";
 import { Card } from "../../components/card.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Outdated } from "../../components/outdated.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
 import type { Report } from "../../search/report.ts";
 import { toChosenSearch } from "../../search/window.ts";
 import { formatCount } from "../../text/format.ts";
+import { useOutdated } from "../../reports/use-outdated.ts";
 import { CountedWindow } from "../../reports/counted-window.tsx";
 import { toOutcomeBars } from "./outcome-bars.ts";
 
@@ -24,6 +26,7 @@ export function Histogram({ report, isLive }: { readonly report: Report; readonl
     ...teamSeriesQuery({ ...query, bucket }),
     refetchInterval: isLive ? REFRESH_MS : false,
   });
+  const isOutdated = useOutdated(report.question, series.isPlaceholderData);
   const bars = useMemo(
     () => toOutcomeBars(series.data?.series ?? [], filters.outcome),
     [series.data, filters.outcome],
@@ -40,17 +43,19 @@ export function Histogram({ report, isLive }: { readonly report: Report; readonl
           <Skeleton className={PLACE_CLASS} />
         </div>
       ) : (
-        <StackedBars
-          buckets={bars.buckets}
-          series={bars.series}
-          bucket={bucket}
-          label={`Requests by ${bucket} and outcome`}
-          format={formatCount}
-          height={HEIGHT_PX}
-          onBucket={narrow}
-          onRange={narrow}
-          empty="No requests in this window."
-        />
+        <Outdated when={isOutdated}>
+          <StackedBars
+            buckets={bars.buckets}
+            series={bars.series}
+            bucket={bucket}
+            label={`Requests by ${bucket} and outcome`}
+            format={formatCount}
+            height={HEIGHT_PX}
+            onBucket={narrow}
+            onRange={narrow}
+            empty="No requests in this window."
+          />
+        </Outdated>
       )}
       <CountedWindow notes={series.data?.notes} className="mt-2" />
     </Card>

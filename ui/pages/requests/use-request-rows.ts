@@ -3,6 +3,7 @@ import { KEYS } from "../../api/keys.ts";
 import { fetchRequests, type RequestRow, requestsQuery } from "../../api/reports.ts";
 import type { RequestsSearch } from "../../search/pages.ts";
 import type { Report } from "../../search/report.ts";
+import { useOutdated } from "../../reports/use-outdated.ts";
 import { followTail, type Tail, TAIL_PAGE_ROWS } from "./tail.ts";
 
 /** The rows of the view, of a page of the log or of the live tail. */
@@ -32,13 +33,17 @@ export function useRequestRows(report: Report, search: RequestsSearch, options: 
   });
   const tail = useTail(report, options);
   const asked = isLive ? tail : page;
+  const isOutdated = useOutdated(
+    `${report.question} ${isLive ? "live" : `${offset} ${rowsAPage}`}`,
+    asked.isPending || asked.isPlaceholderData,
+  );
   const shown = isLive ? (tail.data ?? page.data) : page.data;
   return {
     rows: (shown === undefined ? undefined : "rows" in shown ? shown.rows : shown.requests) ?? NO_ROWS,
     total: shown?.total ?? null,
     offset,
     rowsAPage,
-    isBusy: asked.isPending || asked.isPlaceholderData,
+    isBusy: asked.isPending || isOutdated,
     failure: asked.error,
     retry: () => void asked.refetch(),
     tail: isLive ? (tail.data ?? null) : null,

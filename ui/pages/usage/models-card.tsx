@@ -7,17 +7,19 @@ import { Card } from "../../components/card.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { lazyPart } from "../../lazy-part.tsx";
-import type { TimeWindow } from "../../search/window.ts";
 import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
-import { toRefresh } from "../../search/report.ts";
+import { useOutdated } from "../../reports/use-outdated.ts";
+import { type Report, toRefresh } from "../../search/report.ts";
 import { TableSkeleton } from "../../components/skeleton.tsx";
 
 const ModelsTable = lazyPart(async () => (await import("./models-table.tsx")).ModelsTable);
 
 /** What one used by model and endpoint, in the same window. */
-export function ModelsCard({ window }: { readonly window: TimeWindow }) {
+export function ModelsCard({ report }: { readonly report: Report }) {
+  const { window } = report;
   const { since, until } = window;
   const usage = useQuery({ ...myUsageQuery({ since, until }), ...toRefresh(window) });
+  const isOutdated = useOutdated(report.question, usage.isPlaceholderData);
   const csv = useCsvExport({ path: "/my/usage", query: { since, until }, subject: "my-usage" });
   const { data, error, refetch } = usage;
   return (
@@ -41,7 +43,7 @@ export function ModelsCard({ window }: { readonly window: TimeWindow }) {
       {data?.usage.length === 0 && <NoUsage />}
       {data !== undefined && data.usage.length > 0 && (
         <Suspense fallback={<TableSkeleton rows={5} />}>
-          <ModelsTable rows={data.usage} busy={usage.isPlaceholderData} />
+          <ModelsTable rows={data.usage} busy={isOutdated} />
         </Suspense>
       )}
     </Card>

@@ -1,13 +1,14 @@
 import { Suspense } from "react";
 import type { UsageSeries } from "../../api/reports.ts";
 import { Card } from "../../components/card.tsx";
-import { classNames } from "../../components/class-names.ts";
 import { ErrorNotice } from "../../components/error-notice.tsx";
+import { Outdated } from "../../components/outdated.tsx";
 import { Segmented } from "../../components/segmented.tsx";
 import { lazyPart } from "../../lazy-part.tsx";
 import type { Measure } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { ChartSkeleton } from "../../components/skeleton.tsx";
+import { useOutdated } from "../../reports/use-outdated.ts";
 import { MEASURE_LABELS, MEASURE_OPTIONS } from "../../reports/measure.ts";
 
 const SeriesChart = lazyPart(async () => (await import("./series-chart.tsx")).SeriesChart);
@@ -26,6 +27,7 @@ export interface SeriesCardProps {
 /** One's own usage over time; what it counts, the calendar counts too. */
 export function SeriesCard({ report, asked, measure }: SeriesCardProps) {
   const { data, error, isPlaceholderData, refetch } = asked;
+  const isOutdated = useOutdated(report.question, isPlaceholderData);
   return (
     <Card
       className="mb-4"
@@ -42,14 +44,11 @@ export function SeriesCard({ report, asked, measure }: SeriesCardProps) {
     >
       {error !== null && <ErrorNotice failure={error} onRetry={() => void refetch()} />}
       {(data !== undefined || error === null) && (
-        <div
-          aria-busy={isPlaceholderData || undefined}
-          className={classNames("min-h-[19.75rem] transition-opacity", isPlaceholderData && "opacity-60")}
-        >
+        <Outdated when={isOutdated} className="min-h-[19.75rem]">
           <Suspense fallback={<ChartSkeleton />}>
             {data === undefined ? <ChartSkeleton /> : <SeriesChart {...{ report, measure }} answer={data} />}
           </Suspense>
-        </div>
+        </Outdated>
       )}
     </Card>
   );

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "bun:test";
+import { formatWindow, toFirstDay, toLastDay, toSince, toUntil } from "../../ui/search/day-window.ts";
+import { RANGES, type Range } from "../../ui/search/ranges.ts";
+import { toTimeWindow, toZoomedOut } from "../../ui/search/window.ts";
+
+/** A Wednesday. */
+const NOW = Date.parse("2026-03-18T10:30:00Z");
+const at = (range: Range, now = NOW) => toTimeWindow({ range }, "24h", now);
+const day = (text: string) => `${text}T00:00:00.000Z`;
+
+describe("a range of the calendar", () => {
+  test.each([
+    ["today", "2026-03-18", undefined, "2026-03-17", "2026-03-17T10:30:00.000Z", "hour"],
+    ["yesterday", "2026-03-17", "2026-03-18", "2026-03-16", day("2026-03-17"), "hour"],
+    ["this-week", "2026-03-16", undefined, "2026-03-09", "2026-03-11T10:30:00.000Z", "hour"],
+    ["last-week", "2026-03-09", "2026-03-16", "2026-03-02", day("2026-03-09"), "hour"],
+    ["this-month", "2026-03-01", undefined, "2026-02-01", "2026-02-18T10:30:00.000Z", "day"],
+    ["last-month", "2026-02-01", "2026-03-01", "2026-01-01", day("2026-02-01"), "day"],
+  ] as const)(
+    "is whole days of UTC, weeks from Monday, and is compared with the period before: %s",
+    (range, since, until, before, beforeUntil, bucket) => {
+      const window = at(range);
+      expect(window.since).toBe(day(since));
+      expect(window.until).toBe(until === undefined ? undefined : day(until));
+      expect(window.previous).toEqual({ since: day(before), until: beforeUntil });
+      expect(window.bucket).toBe(bucket);
+    },
+  );
+
+  test("still belongs to its last minute, and a longer month is compared with the whole of a shorter one", () => {
+    expect(at("today", Date.parse("2026-03-19T00:00:00Z")).since).toBe(day("2026-03-18"));
+    expect(at("this-month", Date.parse("2026-03-31T12:00:00Z")).previous).toEqual({
+      since: day("2026-02-01"),
+      until: day("2026-03-01"),
+    });
+  });
+});
+
+describe("a window of one's own", () => {
+  test("includes its last day to the end, and tells it by that day", () => {
+    const [first, last] = [
+      { day: "2026-02-27", time: "" },
+      { day: "2026-02-28", time: "" },
+    ];
+    expect([toSince(first), toUntil(last)]).toEqual(["2026-02-27", "2026-03-01"]);
+    expect([toFirstDay("2026-02-27"), toLastDay("2026-03-01")]).toEqual([first, last]);
+    expect(formatWindow("2026-02-27", "2026-03-01")).toBe("2026-02-27 – 2026-02-28");
+    expect(formatWindow("2026-02-28T00:00:00.000Z", "2026-03-01T00:00:00Z")).toBe("2026-02-28");
+  });
+
+  test("is exact where a time is given, also at a midnight that a bar of an hour ends with", () => {
+    expect(toUntil({ day: "2026-01-03", time: "01:00" })).toBe("2026-01-03T01:00");
+    expect(formatWindow("2026-01-02T23:00:00Z", "2026-01-03T00:00:00Z")).toBe(
+      "2026-01-02 23:00 – 2026-01-03 00:00",
+    );
+    expect(formatWindow("2026-01-02", undefined)).toBe("2026-01-02 – now");
+    expect(formatWindow("yesterday", undefined)).toBe("yesterday – now");
+  });
+});
+
+describe("zooming out", () => {
+  test("steps through the ranges that slide and ends at all time, which nothing is around", () => {
+    const steps: unknown[] = [];
+    for (let window = at("1h"), wider = toZoomedOut(window, NOW); wider !== null;) {
+      steps.push(wider.range);
+      window = toTimeWindow(wider, "24h", NOW);
+      wider = toZoomedOut(window, NOW);
+    }
+    expect(steps).toEqual(["24h", "7d", "30d", "90d", "365d", "all"]);
+  });
+
+  test("doubles any other window around its middle, and never reaches into the future", () => {
+    expect(toZoomedOut(toTimeWindow({ since: "2026-03-02", until: "2026-03-04" }, "24h", NOW), NOW)).toEqual({
+      since: day("2026-03-01"),
+      until: day("2026-03-05"),
+      range: undefined,
+      bucket: undefined,
+    });
+    for (const range of RANGES) {
+      const until = toZoomedOut(at(range), NOW)?.until;
+      if (until !== undefined) expect(Date.parse(until)).toBeLessThan(NOW);
+    }
+    expect(toZoomedOut(at("today"), NOW)).toMatchObject({
+      since: "2026-03-17T13:30:00.000Z",
+      until: undefined,
+    });
+  });
+});
