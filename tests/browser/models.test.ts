@@ -118,7 +118,7 @@ describeInBrowser("the models of a member", () => {
     const name = await find("for another", ({ alias_of: target }) => target !== null);
     const { page } = await visit("/models");
     const row = rowOf(page, unpriced.id);
-    await eventually(async () => expect(await row.getByText("unpriced", { exact: true }).count()).toBe(3));
+    await eventually(async () => expect(await row.getByText("Unpriced", { exact: true }).count()).toBe(3));
     expect(await row.textContent()).not.toContain("$");
     const named = rowOf(page, name.id);
     await named.getByText(`name for ${name.alias_of}`).waitFor();

@@ -1,5 +1,6 @@
 import { createElement, type ReactNode } from "react";
 import { formatCount, formatPercent } from "../text/format.ts";
+import { Cost } from "./cost.tsx";
 import { Instant } from "./instant.tsx";
 
 /** One column of a `DataTable`. */
@@ -17,12 +18,19 @@ export interface Column<Row> {
   readonly descendingFirst?: boolean | undefined;
   /** Numbers stand at the end, under one another. */
   readonly align?: "start" | "end" | undefined;
+  /** The dollars that its cells write as `Cost`: their decimal points stand under one another. */
+  readonly amount?: ((row: Row) => number | null) | undefined;
   /** Names the row: a header cell, and the one that holds the button when rows open. The first column when none says so. */
   readonly rowHeader?: boolean | undefined;
   /** A class of width, such as `w-40`; needed in a `virtual` table, whose columns are fixed. */
   readonly width?: string | undefined;
   /** Long text breaks into lines instead of keeping to one. */
   readonly wrap?: boolean | undefined;
+}
+
+/** As a table draws it: with the decimals that its amounts have at most. */
+export interface DrawnColumn<Row> extends Column<Row> {
+  readonly decimals?: number | undefined;
 }
 
 export interface TableSort {
@@ -48,6 +56,29 @@ export function countColumn<Row>({ value, ...column }: FigureColumn<Row, number>
 /** A column of shares from 0 to 1, as percentages. */
 export function shareColumn<Row>({ value, ...column }: FigureColumn<Row, number>): Column<Row> {
   return { ...column, align: "end", sortValue: value, cell: (row) => formatPercent(value(row)) };
+}
+
+interface CostFigures {
+  readonly cost: number | null;
+  /** Some units had no price. */
+  readonly unpriced?: boolean;
+  /** False: nothing was used, which needs no price. */
+  readonly used?: boolean;
+}
+
+/** A column of money, sorted by it, the decimal points under one another. */
+export function costColumn<Row>({ value, ...column }: FigureColumn<Row, CostFigures>): Column<Row> {
+  const amount = (row: Row) => value(row).cost;
+  return {
+    ...column,
+    align: "end",
+    amount,
+    sortValue: amount,
+    cell: (row) => {
+      const { cost, unpriced, used } = value(row);
+      return createElement(Cost, { value: cost, unpriced, used });
+    },
+  };
 }
 
 /** A column that tells how long ago something was. */

@@ -1,10 +1,10 @@
 import { type ReactNode, type Ref } from "react";
 import { classNames } from "./class-names.ts";
-import { type Column, type TableEntry } from "./column.ts";
+import { type DrawnColumn, type TableEntry } from "./column.ts";
 
 /** What all rows of a table share. */
 export interface LineContext<Row> {
-  readonly columns: readonly Column<Row>[];
+  readonly columns: readonly DrawnColumn<Row>[];
   readonly onRowActivate: ((row: Row) => void) | undefined;
   readonly rowLabel: ((row: Row) => string) | undefined;
   readonly activeRowId: string | null | undefined;
@@ -54,6 +54,7 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
           <Cell
             key={column.id}
             scope={column.id === headerId ? "row" : undefined}
+            data-decimals={column.decimals}
             className={classNames(
               "relative h-9 px-2.5 py-1.5 text-left font-normal first:pl-4 last:pr-4",
               column.wrap === true ? "min-w-40" : "max-w-80 truncate whitespace-nowrap",

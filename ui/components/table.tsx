@@ -9,7 +9,8 @@ import {
 import { type ReactNode, useMemo, useState } from "react";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { classNames } from "./class-names.ts";
-import { type Column, type TableEntry, type TableSort } from "./column.ts";
+import { type Column, type DrawnColumn, type TableEntry, type TableSort } from "./column.ts";
+import { countDecimals } from "./cost.tsx";
 import { LateVirtualBody } from "./late-virtual-body.tsx";
 import { TableBody, type TableBodyProps } from "./table-body.tsx";
 import { TableHead } from "./table-head.tsx";
@@ -63,6 +64,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   // In a state and not in a ref: the rows below are drawn once it is there to be measured.
   const [region, setRegion] = useState<HTMLDivElement | null>(null);
   const { sorted, sort, toggleSort } = useSortedRows(props);
+  const drawn = useMemo(() => columns.map((column) => toDrawn(column, rows)), [columns, rows]);
   const isLoading = busy && rows.length === 0;
   const isEmpty = rows.length === 0 && !busy;
   const isLong = props.hasFixedColumns === true && rows.length > ROWS_DRAWN_MAX;
@@ -88,10 +90,10 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
         className={classNames("w-full text-left", isFixed && "min-w-max table-fixed")}
       >
         <caption className="sr-only">{caption}</caption>
-        <TableHead columns={columns} sort={sort} onToggle={toggleSort} sticky={stickyHeader || virtual} />
+        <TableHead columns={drawn} sort={sort} onToggle={toggleSort} sticky={stickyHeader || virtual} />
         {!isEmpty && (
           <Body
-            columns={columns}
+            columns={drawn}
             entries={sorted}
             region={region}
             skeletonRows={isLoading ? (props.skeletonRows ?? 8) : 0}
@@ -101,7 +103,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
             freshRowIds={props.freshRowIds}
           />
         )}
-        {props.footer !== undefined && !isEmpty && <TableFoot columns={columns} cells={props.footer} />}
+        {props.footer !== undefined && !isEmpty && <TableFoot columns={drawn} cells={props.footer} />}
       </table>
       {/* Beneath the headers, which may be wider than there is room: it leads on, and has to be in sight. */}
       {isEmpty && <div className="sticky left-0">{empty}</div>}
@@ -109,8 +111,15 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   );
 }
 
+/** A column of money reserves the decimals of the amount that has most of them. */
+function toDrawn<Row>(column: Column<Row>, rows: readonly Row[]): DrawnColumn<Row> {
+  const { amount } = column;
+  if (amount === undefined) return column;
+  return { ...column, decimals: Math.max(0, ...rows.map((row) => countDecimals(amount(row)))) };
+}
+
 interface TableFootProps<Row> {
-  readonly columns: readonly Column<Row>[];
+  readonly columns: readonly DrawnColumn<Row>[];
   readonly cells: { readonly [columnId: string]: ReactNode };
 }
 
@@ -118,9 +127,10 @@ function TableFoot<Row>({ columns, cells }: TableFootProps<Row>): ReactNode {
   return (
     <tfoot>
       <tr className="border-t border-line-strong font-medium">
-        {columns.map(({ id, align }) => (
+        {columns.map(({ id, align, decimals }) => (
           <td
             key={id}
+            data-decimals={decimals}
             className={classNames(
               "px-2.5 py-2 whitespace-nowrap first:pl-4 last:pr-4",
               align === "end" && "text-right",

@@ -9,7 +9,7 @@ import { Card } from "../components/card.tsx";
 import { EmptyState } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { focusInvalid } from "../components/field-frame.tsx";
-import { Unpriced } from "../components/money.tsx";
+import { Unpriced } from "../components/cost.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { SetupLink } from "../setup/setup-link.tsx";
 import { formatMoney } from "../text/format.ts";

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { Absent } from "../components/empty.tsx";
-import { Unpriced } from "../components/money.tsx";
+import { Unpriced } from "../components/cost.tsx";
 import { Tile } from "../components/tile.tsx";
 import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../text/format.ts";
 import { formatTileCount, TileCount, toComparison } from "./tile-figures.tsx";

@@ -8,7 +8,7 @@ import { Badge } from "../../components/chip.tsx";
 import type { Column } from "../../components/column.ts";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { GonePanel } from "../../components/panel.tsx";
-import { Money } from "../../components/money.tsx";
+import { Cost } from "../../components/cost.tsx";
 import type { ModelsSearch } from "../../search/pages.ts";
 import { ModelList } from "./model-list.tsx";
 import { ModelPanel } from "./model-panel.tsx";
@@ -95,7 +95,7 @@ function toPrice({ model }: ModelRow, unit: Unit) {
   if (price === null && !canBePriced(model, unit)) return <Absent />;
   return (
     <span className="inline-flex flex-col items-end">
-      <Money value={price} />
+      <Cost value={price} />
       {unit === "input_tokens" && model.pricing_inherited && (
         <span
           className="text-xs text-ink-faint"

@@ -80,6 +80,7 @@ export function toModelColumns<Row extends ModelRow>({
       headerTitle: `${UNIT_TABLE[unit].label}, dollars per million`,
       width: isTight ? "w-21" : "w-22",
       align: "end",
+      amount: ({ model }) => model.pricing[unit] ?? null,
       sortValue: ({ model }) => model.pricing[unit] ?? null,
       cell: (row) => (
         <WithDetailPrices unit={unit} prices={row.model.pricing}>

@@ -2,7 +2,7 @@ import { isReportUnit, UNITS, UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { canBePriced } from "../../catalog/price-set.ts";
 import { CapabilityChips } from "../../components/capability.tsx";
 import { CopyButton } from "../../components/copy.tsx";
-import { Money } from "../../components/money.tsx";
+import { Cost } from "../../components/cost.tsx";
 import { SidePanel } from "../../components/panel.tsx";
 import { ModelLinks, ModelSnippets, ModelUsage, Section } from "./model-parts.tsx";
 import type { ModelRow, PublicModel } from "./model-row.ts";
@@ -65,5 +65,5 @@ export function ModelPanel({ row: { model, names }, onClose }: ModelPanelProps) 
 function Price({ model, unit }: { readonly model: PublicModel; readonly unit: Unit }) {
   const price = model.pricing[unit] ?? null;
   if (price === null && !canBePriced(model, unit)) return <span className="text-ink-faint">unpriced</span>;
-  return <Money value={price} />;
+  return <Cost value={price} />;
 }

@@ -2,6 +2,7 @@ import { useMemo } from "react";
 import { byUnit, type ReportUnit, TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { OTHER_ID } from "../../charts/series.ts";
 import { Sparkline } from "../../charts/sparkline.tsx";
+import { Cost } from "../../components/cost.tsx";
 import { Absent, EmptyState } from "../../components/empty.tsx";
 import type { Column } from "../../components/column.ts";
 import { ShareBar } from "../../components/share-bar.tsx";
@@ -9,7 +10,7 @@ import { DataTable } from "../../components/table.tsx";
 import { BREAKDOWN_LABELS } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { formatCount, formatPercent } from "../../text/format.ts";
-import { Quantity, UsageCost } from "../../reports/quantity.tsx";
+import { Quantity } from "../../reports/quantity.tsx";
 import type { Group } from "../../reports/groups.ts";
 import { addKnown, MEASURE_LABELS, toMeasured } from "../../reports/measure.ts";
 import { toTrend, type Stack } from "../../reports/stack.ts";
@@ -48,7 +49,7 @@ export function BreakdownTable({ stack, report, busy }: BreakdownTableProps) {
         cancelled: formatCount(sums.cancelled),
         failed: formatCount(sums.failed),
         ...byUnit(TOKEN_UNITS, (unit) => <Quantity value={sums.units[unit]} />),
-        cost: <UsageCost cost={sums.cost} hasUnpriced={sums.unpricedRequests > 0} />,
+        cost: <GroupCost cost={sums.cost} unpriced_requests={sums.unpricedRequests} />,
       }}
     />
   );
@@ -82,7 +83,8 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
       header: "Cost",
       align: "end",
       width: "w-24",
-      cell: ({ cost, unpriced_requests: unpriced }) => <UsageCost cost={cost} hasUnpriced={unpriced > 0} />,
+      amount: ({ cost }) => cost,
+      cell: GroupCost,
       sortValue: exceptOther(({ cost }) => cost),
     },
     {
@@ -107,6 +109,10 @@ function toColumns({ groups, measure, cut }: Stack, report: Report): readonly Co
 /** The sum of the smallest groups comes last, whatever its size. */
 function exceptOther(of: (group: Group) => number | null | undefined): (group: Group) => number | null {
   return (group) => (group.id === OTHER_ID ? null : (of(group) ?? null));
+}
+
+function GroupCost({ cost, unpriced_requests: unpriced }: Pick<Group, "cost" | "unpriced_requests">) {
+  return <Cost value={cost} unpriced={unpriced > 0} used={cost !== null || unpriced > 0} />;
 }
 
 function toCountColumn(id: string, header: string, of: (group: Group) => number): Column<Group> {

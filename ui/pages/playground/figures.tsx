@@ -4,7 +4,7 @@ import { type ReactNode } from "react";
 import type { RequestRow } from "../../api/reports.ts";
 import { useMe } from "../../api/session.ts";
 import { Duration } from "../../components/instant.tsx";
-import { Money } from "../../components/money.tsx";
+import { Cost } from "../../components/cost.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
 import { Units } from "../../components/units.tsx";
@@ -52,7 +52,7 @@ export function Figures({ exchange }: { readonly exchange: Exchange }) {
               <Units units={row?.units ?? ending?.usage ?? {}} />
             )}
           </Figure>
-          <Figure name="Cost">{isLooking ? <Skeleton className="h-4 w-16" /> : <Cost row={row} />}</Figure>
+          <Figure name="Cost">{isLooking ? <Skeleton className="h-4 w-16" /> : <RowCost row={row} />}</Figure>
           <Figure name="Outcome">
             {isLooking ? <Skeleton className="h-4 w-16" /> : <LoggedOutcome row={row} />}
           </Figure>
@@ -70,8 +70,8 @@ interface RowProps {
   readonly row: RequestRow | null;
 }
 
-function Cost({ row }: RowProps) {
-  return row === null ? <Absent /> : <Money value={row.cost} />;
+function RowCost({ row }: RowProps) {
+  return row === null ? <Absent /> : <Cost value={row.cost} />;
 }
 
 function LoggedOutcome({ row }: RowProps) {

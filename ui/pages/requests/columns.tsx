@@ -5,7 +5,7 @@ import { toReportUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
 import { Duration } from "../../components/instant.tsx";
-import { Money } from "../../components/money.tsx";
+import { Cost } from "../../components/cost.tsx";
 import { OutcomeBadge, OutcomeMark } from "../../components/outcome.tsx";
 import type { Column } from "../../components/column.ts";
 import { Units } from "../../components/units.tsx";
@@ -72,8 +72,9 @@ const COST: RequestColumn = {
   id: "cost",
   header: "Cost",
   align: "end",
+  amount: ({ cost }) => cost,
   width: "w-26",
-  cell: (row) => <Cost row={row} />,
+  cell: (row) => <RowCost row={row} />,
 };
 const DURATION: RequestColumn = {
   id: "duration",
@@ -175,9 +176,8 @@ function withoutNothing(units: ReportQuantities): ReportQuantities {
 }
 
 /** Nothing was used, or it is unknown what: that is neither a cost of zero nor a missing price. */
-function Cost({ row }: { readonly row: RequestRow }) {
-  if (row.cost === null && Object.keys(row.units).length === 0) return <Absent />;
-  return <Money value={row.cost} isPartial={isPartlyPriced(row)} />;
+function RowCost({ row }: { readonly row: RequestRow }) {
+  return <Cost value={row.cost} unpriced={isPartlyPriced(row)} used={Object.keys(row.units).length > 0} />;
 }
 
 function Summary({ row }: { readonly row: RequestRow }) {
@@ -191,7 +191,7 @@ function Summary({ row }: { readonly row: RequestRow }) {
           </span>
           {row.outcome !== "ok" && <span className="text-ink-faint">{row.status_code}</span>}
         </span>
-        <Cost row={row} />
+        <RowCost row={row} />
       </span>
       <span className="flex min-w-0 justify-between gap-3 text-xs text-ink-soft">
         <span className="truncate">

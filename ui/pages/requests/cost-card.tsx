@@ -1,7 +1,7 @@
 import { UNIT_TABLE } from "#kernel/units.ts";
 import type { RequestRow } from "../../api/reports.ts";
 import { Absent } from "../../components/empty.tsx";
-import { Money, Unpriced } from "../../components/money.tsx";
+import { Cost, Unpriced } from "../../components/cost.tsx";
 import { formatCount, formatMoneyExact } from "../../text/format.ts";
 import { isPartlyPriced, readCost, type CostLine } from "./cost-reading.ts";
 
@@ -12,7 +12,7 @@ export function CostCard({ row }: { readonly row: RequestRow }) {
     <section aria-label="Cost">
       <h3 className="mb-1.5 flex items-baseline justify-between gap-3 font-semibold text-ink">
         Cost
-        {lines.length > 0 && <Money value={row.cost} isPartial={isPartlyPriced(row)} />}
+        {lines.length > 0 && <Cost value={row.cost} unpriced={isPartlyPriced(row)} />}
       </h3>
       {lines.length === 0 ? (
         <p className="text-ink-soft">The provider reported no usage, so there is nothing to price.</p>

@@ -1,8 +1,8 @@
-import { Link } from "@tanstack/react-router";
 import { TOKEN_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
 import type { OwnUsageRow } from "../../api/my.ts";
-import { Quantity, UsageCost } from "../../reports/quantity.tsx";
-import type { Column } from "../../components/column.ts";
+import { Quantity } from "../../reports/quantity.tsx";
+import { EntityLink } from "../../components/entity-link.tsx";
+import { type Column, costColumn } from "../../components/column.ts";
 import { DataTable } from "../../components/table.tsx";
 import { formatCount } from "../../text/format.ts";
 import { hasUnpricedUnits } from "../../reports/measure.ts";
@@ -55,28 +55,17 @@ const COLUMNS: readonly Column<OwnUsageRow>[] = [
     sortValue: ({ cancelled }) => cancelled,
   },
   ...TOKEN_UNITS.map(toUnitColumn),
-  {
+  costColumn({
     id: "cost",
     header: "Cost",
-    align: "end",
-    cell: (row) => <UsageCost cost={row.cost} hasUnpriced={hasUnpricedUnits(row)} />,
-    sortValue: ({ cost }) => cost,
-  },
+    value: (row) => ({ cost: row.cost, used: hasUnpricedUnits(row) }),
+  }),
 ];
 
 /** Relayed requests ask for an upstream name, which is no alias here. */
 function ModelName({ row: { model, endpoint } }: { readonly row: OwnUsageRow }) {
   if (endpoint.startsWith("/")) return <span title={model}>{model}</span>;
-  return (
-    <Link
-      to="/models"
-      search={{ q: model }}
-      title={model}
-      className="font-medium text-ink hover:text-accent hover:underline"
-    >
-      {model}
-    </Link>
-  );
+  return <EntityLink kind="model" name={model} />;
 }
 
 function toId({ model, endpoint }: OwnUsageRow): string {

@@ -1,9 +1,7 @@
 import type { ReactNode } from "react";
-import { Absent } from "../../../components/empty.tsx";
 import { Badge } from "../../../components/chip.tsx";
 import { Instant } from "../../../components/instant.tsx";
-import { Money } from "../../../components/money.tsx";
-import { agoColumn, countColumn, type Column } from "../../../components/column.ts";
+import { agoColumn, type Column, costColumn, countColumn } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
 import type { Person } from "./people-list.ts";
 
@@ -85,15 +83,12 @@ const COLUMNS: readonly Column<Person>[] = [
     width: "w-30",
     value: ({ lastUsedAt }) => lastUsedAt,
   }),
-  {
+  costColumn({
     id: "cost",
     header: "Cost, 30 days",
     width: "w-30",
-    align: "end",
-    sortValue: ({ cost }) => cost,
-    cell: ({ cost, requests, isCostPartial }) =>
-      requests === 0 ? <Absent /> : <Money value={cost} isPartial={isCostPartial} />,
-  },
+    value: ({ cost, requests, isCostPartial }) => ({ cost, unpriced: isCostPartial, used: requests > 0 }),
+  }),
   {
     id: "created",
     header: "Created",

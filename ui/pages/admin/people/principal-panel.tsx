@@ -5,7 +5,7 @@ import { createKey } from "../../../api/people.ts";
 import { Badge } from "../../../components/chip.tsx";
 import { Button, buttonClass } from "../../../components/button.tsx";
 import { Instant } from "../../../components/instant.tsx";
-import { Money } from "../../../components/money.tsx";
+import { Cost } from "../../../components/cost.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
 import { findRowButton } from "../../../components/table-line.tsx";
 import type { SecretDraft } from "../../../api/secret-change.ts";
@@ -98,7 +98,7 @@ function Figures({ person }: { readonly person: Person }) {
   return (
     <dl className="flex flex-wrap gap-x-8 gap-y-3">
       <Figure label="Cost, 30 days">
-        {requests === 0 ? "–" : <Money value={cost} isPartial={isCostPartial} />}
+        <Cost value={cost} unpriced={isCostPartial} used={requests > 0} />
       </Figure>
       <Figure label="Requests, 30 days">{formatCount(requests)}</Figure>
       <Figure label="Last used">

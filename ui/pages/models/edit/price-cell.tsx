@@ -2,7 +2,7 @@ import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
 import { useEffect, useRef, useState } from "react";
 import { Absent } from "../../../components/empty.tsx";
 import { Icon } from "../../../components/icon.tsx";
-import { Unpriced } from "../../../components/money.tsx";
+import { Unpriced } from "../../../components/cost.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
 import type { EditableRow } from "../model-row.ts";

@@ -1,0 +1,50 @@
+import { type ReactNode } from "react";
+import { formatMoney, formatMoneyExact } from "../text/format.ts";
+import { Badge } from "./chip.tsx";
+import { Absent } from "./empty.tsx";
+
+export interface CostProps {
+  /** Dollars. Null when nothing was priced, which is not a cost of nothing. */
+  readonly value: number | null;
+  /** Unpriced units beside priced ones: the sum is too low, and says so. */
+  readonly unpriced?: boolean | undefined;
+  /** False: nothing was used at all, which has no cost and needs no price. */
+  readonly used?: boolean | undefined;
+}
+
+/**
+ * An amount of money, its exact value in the title. In a column of a table (`costColumn`) the decimal points stand under one
+ * another. `Unpriced` is a state of its own, never $0.
+ */
+export function Cost({ value, unpriced: isPartial = false, used = true }: CostProps): ReactNode {
+  if (value === null) return used ? <Unpriced /> : <Absent />;
+  const [dollars, decimals = ""] = formatMoney(value).split(".");
+  const exact = formatMoneyExact(value);
+  return (
+    <span
+      className="whitespace-nowrap"
+      title={isPartial ? `${exact}, without the units that have no price` : exact}
+    >
+      {dollars}.
+      <span className="cost-decimals">
+        {decimals}
+        {/* No width of its own: it moves no decimal point. */}
+        {isPartial && <span className="inline-block w-0 text-warn">+</span>}
+      </span>
+    </span>
+  );
+}
+
+/** The mark of a unit, a model or a request that has no price. */
+export function Unpriced(): ReactNode {
+  return (
+    <Badge tone="warn" title="No price is set, which is not the same as $0">
+      Unpriced
+    </Badge>
+  );
+}
+
+/** How many decimals `Cost` writes; none where it writes no amount. */
+export function countDecimals(value: number | null): number {
+  return value === null ? 0 : (formatMoney(value).split(".")[1]?.length ?? 0);
+}
