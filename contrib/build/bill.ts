@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Its output is in the page, though the page does not import it. */
-const BUNDLED_TOOLS = ["tailwindcss"];
+/** Dependencies of the build and of the demonstration, which leave nothing in the executable. (tailwindcss leaves its styles.) */
+const OUTSIDE = new Set(["@tailwindcss/node", "@tailwindcss/oxide", "openai"]);
 const LICENSE_FILE = /^(?:licen[cs]e|copying|notice)/i;
 
 interface LockedPackage {
@@ -26,7 +26,10 @@ export interface Bill {
 /** Throws when a package that the lock file names is not installed, or says no license. */
 export function makeBill(root: string): Bill {
   const { name, version, license, dependencies } = readManifest(root);
-  const found = findPackages(root, [...Object.keys(dependencies), ...BUNDLED_TOOLS]);
+  const found = findPackages(
+    root,
+    Object.keys(dependencies).filter((each) => !OUTSIDE.has(each)),
+  );
   const packages = found.map((locked) => describe(root, locked));
   const components = [
     ...packages.map(({ locked, licenseId }) => ({

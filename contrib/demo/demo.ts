@@ -6,12 +6,16 @@ import OpenAI from "openai";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LOCKPORT, startLockport, toEnvironment } from "./lockport-process.ts";
+import { writeBuiltPage } from "../build/cache.ts";
+import { buildPage } from "../build/page.ts";
+import { runLockport, startLockport } from "./lockport-process.ts";
 import { startModelServer } from "./model-server.ts";
 
 const keep = process.argv.includes("--keep");
 const dataDir = mkdtempSync(join(tmpdir(), "lockport-demo-"));
 
+// A server looks for the page when it starts.
+if (keep) writeBuiltPage(await buildPage());
 const models = await startModelServer({ port: 0 });
 const server = startLockport({ dataDir, port: "0" });
 try {
@@ -60,7 +64,7 @@ try {
   if (keep) {
     step("Left running, until Ctrl-C");
     console.log(
-      `  address    ${url}\n  API key    ${key}\n  admin key  ${adminKey}\n  data       ${dataDir}`,
+      `  sign in    ${runLockport(dataDir, ["admin", "login-link"])}\n  API key    ${key}\n  admin key  ${adminKey}\n  data       ${dataDir}`,
     );
     console.log(
       `  try        curl -s ${url}/v1/chat/completions -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{"model":"small","messages":[{"role":"user","content":"hi"}]}'`,
@@ -104,14 +108,7 @@ function toRow(request: LoggedRequest) {
 /** Runs one of lockport's commands as a user would, shows it, and returns what it printed on stdout. */
 function lockport(...args: string[]): string {
   console.log(`  $ lockport ${args.join(" ")}`);
-  const done = Bun.spawnSync({
-    cmd: [...LOCKPORT, ...args],
-    env: toEnvironment(dataDir),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  if (done.exitCode !== 0) throw new Error(`lockport ${args[0]} failed: ${done.stderr.toString().trim()}`);
-  return done.stdout.toString().trim();
+  return runLockport(dataDir, args);
 }
 
 function prices(input: number, output: number): string[] {

@@ -224,7 +224,7 @@ function describe(filled: Filled, seconds: number): string {
     `  sign in      as admin, with the password in ${adminPasswordPath}`,
     `  API keys     of ada (admin) ${adminKey}`,
     `               of linus       ${memberKey}`,
-    `  serve it     npm run -s lockport -- serve --data-dir ${dataDir}`,
+    `  serve it     npm start -- --data-dir ${dataDir}`,
   ].join("\n");
 }
 

@@ -3,11 +3,7 @@ import { join } from "node:path";
 const START_WAIT_MS_MAX = 20_000;
 
 /** Lockport's command line, from source. */
-export const LOCKPORT = [
-  process.execPath,
-  "--no-env-file",
-  join(import.meta.dir, "../../src/main.ts"),
-] as const;
+const LOCKPORT = [process.execPath, "--no-env-file", join(import.meta.dir, "../../src/main.ts")] as const;
 
 export interface LockportProcess {
   /** Where it listens; rejects when it ends before that, or does not start in time. */
@@ -55,7 +51,19 @@ export function startLockport({
   };
 }
 
-export function toEnvironment(dataDir: string): Record<string, string | undefined> {
+/** Runs a command on this data folder and returns what it printed on stdout. Throws what it said when it fails. */
+export function runLockport(dataDir: string, args: readonly string[]): string {
+  const done = Bun.spawnSync({
+    cmd: [...LOCKPORT, ...args],
+    env: toEnvironment(dataDir),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  if (done.exitCode !== 0) throw new Error(`lockport ${args[0]} failed: ${done.stderr.toString().trim()}`);
+  return done.stdout.toString().trim();
+}
+
+function toEnvironment(dataDir: string): Record<string, string | undefined> {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith("PROXY_"));
   return { ...Object.fromEntries(others), PROXY_DATA_DIR: dataDir, PROXY_LOG: "warn" };
 }

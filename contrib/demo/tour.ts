@@ -1,15 +1,17 @@
 /**
- * A look around: `npm run demo:tour` fills a folder of its own with weeks of usage, starts a model server and lockport on it,
- * says where to sign in, and runs until Ctrl-C, at most a day. `-- --port 4000`, `--days 60`, `--seed 1` and `--minutes 30`
+ * A look around: `npm run demo:tour` builds the page, fills a folder of its own with weeks of usage, starts a model server and
+ * lockport on it, prints a link that signs in, and runs until Ctrl-C, at most a day. `-- --port 4000`, `--days 60`, `--seed 1` and `--minutes 30`
  * choose; `--keep DIR` fills that folder and leaves it there.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeBuiltPage } from "../build/cache.ts";
+import { buildPage } from "../build/page.ts";
 import { LIVE_MODELS } from "./catalogue.ts";
 import { fillDemo } from "./fill.ts";
-import { startLockport } from "./lockport-process.ts";
+import { runLockport, startLockport } from "./lockport-process.ts";
 import { startModelServer } from "./model-server.ts";
 
 const MINUTES_MAX = 24 * 60;
@@ -35,6 +37,8 @@ const models = await startModelServer({
   embeddingModels: LIVE_MODELS.embeddings,
 });
 try {
+  console.log("Building the page …");
+  writeBuiltPage(await buildPage());
   console.log(`Filling ${dataDir} …`);
   const filled = await fillDemo(dataDir, {
     days: Number(values.days),
@@ -48,8 +52,9 @@ try {
       console.log(
         [
           `${filled.events} requests of ${values.days} days, and lockport on top of them:`,
-          `  address     ${url}`,
-          `  sign in     with the password in ${filled.adminPasswordPath}`,
+          `  sign in     ${runLockport(dataDir, ["admin", "login-link"])}`,
+          `              which works once, within ten minutes; later at ${url}`,
+          `              with the password in ${filled.adminPasswordPath}`,
           `  API keys    of ada (admin) ${filled.adminKey}`,
           `              of linus       ${filled.memberKey}`,
           `  answering   ${[...LIVE_MODELS.chat, ...LIVE_MODELS.embeddings].join(", ")}`,
