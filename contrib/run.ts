@@ -35,7 +35,7 @@ async function install(): Promise<number> {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const timer = setTimeout(() => console.error("Installing packages from the lock file …"), QUIET_MS);
+  const timer = setTimeout(() => say("Installing packages from the lock file …"), QUIET_MS);
   const [output, messages, exitCode] = await Promise.all([
     child.stdout.text(),
     child.stderr.text(),
@@ -46,7 +46,7 @@ async function install(): Promise<number> {
     const lines = `${output}${messages}`.split("\n").filter((line) => line.trim() !== "");
     const errors = lines.filter((line) => line.startsWith("error"));
     const said = (errors.length > 0 ? errors : lines).slice(0, FAILURE_LINES_MAX);
-    console.error(
+    say(
       [
         "The packages of the lock file could not be installed:",
         ...said.map((line) => `  ${line}`),
@@ -57,6 +57,11 @@ async function install(): Promise<number> {
     );
   }
   return exitCode;
+}
+
+/** `console.error` writes red on a terminal. */
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
 }
 
 /** Where a process cannot replace itself (Windows) a child takes its place. */

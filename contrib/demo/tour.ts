@@ -9,12 +9,14 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeBuiltPage } from "../build/cache.ts";
 import { buildPage } from "../build/page.ts";
-import { LIVE_MODELS } from "./catalogue.ts";
+import { LIVE_MODELS, LIVE_PROVIDER, MODELS } from "./catalogue.ts";
 import { fillDemo } from "./fill.ts";
 import { runLockport, startLockport } from "./lockport-process.ts";
 import { startModelServer } from "./model-server.ts";
 
 const MINUTES_MAX = 24 * 60;
+/** What callers send to be answered: every other provider of the tour is made up. */
+const LIVE_ALIASES = MODELS.flatMap((draft) => (draft.provider === LIVE_PROVIDER ? [draft.alias] : []));
 
 const { values } = parseArgs({
   options: {
@@ -57,7 +59,7 @@ try {
           `              with the password in ${filled.adminPasswordPath}`,
           `  API keys    of ada (admin) ${filled.adminKey}`,
           `              of linus       ${filled.memberKey}`,
-          `  answering   ${[...LIVE_MODELS.chat, ...LIVE_MODELS.embeddings].join(", ")}`,
+          `  answering   ${LIVE_ALIASES.join(", ")}`,
           `Until Ctrl-C, or ${minutes} minutes.`,
         ].join("\n"),
       );

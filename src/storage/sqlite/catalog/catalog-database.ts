@@ -48,7 +48,8 @@ export async function openCatalogDatabase(options: CatalogDatabaseOptions): Prom
       nowUs: clock.nowUs(),
       seed: () => writeSecretState(client, { checkValue: secrets.checkValue, sealedTokenKeys: [] }),
     });
-    if (applied.length > 0)
+    // All of them make a new database, which is no news.
+    if (applied.length > 0 && applied.length < CATALOG_MIGRATIONS.length)
       log.info("catalog schema brought up to date", { to: applied.at(-1) ?? "", backup: backupPath });
     return toCatalogDatabase(client, options);
   } catch (cause) {
