@@ -2,6 +2,8 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
+import type { CapabilityGuess } from "./capability-guess.ts";
+import { guessListed, type ListedModel } from "./listed-model.ts";
 import { isUpstreamName } from "./model-draft.ts";
 import { parseProviderDraft, type ProviderDraft } from "./provider-draft.ts";
 import { providerExists } from "./provider-plan.ts";
@@ -20,6 +22,8 @@ export interface DiscoveredModel {
   readonly upstreamName: string;
   /** The model that routes to it, of several the first by name; null when none does. */
   readonly boundAlias: string | null;
+  /** What it would be bound as. */
+  readonly guess: CapabilityGuess;
 }
 
 /** What a provider's models endpoint answered; the network's own words never go on, only their class. */
@@ -57,27 +61,34 @@ export function createDiscovery({ catalog, fetchModels, clock, secrets }: Discov
     async discover(providerName, signal) {
       const provider = (await catalog.snapshot()).findProvider(providerName);
       if (provider === null) throw new ProxyError("provider_not_found", "No such provider.");
-      const upstreamNames = readAnswer(await fetchModels(provider, signal));
+      const listed = readAnswer(await fetchModels(provider, signal));
       const aliases = toBoundAliases(await catalog.snapshot(), provider.id);
       return {
         provider: provider.name,
         discoveredAtUs: clock.nowUs(),
-        models: upstreamNames.map((upstreamName) => ({
-          upstreamName,
-          boundAlias: aliases.get(upstreamName) ?? null,
-        })),
+        models: listed.map((model) => toDiscovered(model, aliases)),
       };
     },
     async test(draft, signal) {
       const provider = toUnstoredProvider(draft, { secrets, nowUs: clock.nowUs() });
       if ((await catalog.snapshot()).findProvider(provider.name) !== null) throw providerExists();
-      const upstreamNames = readAnswer(await fetchModels(provider, signal));
+      const listed = readAnswer(await fetchModels(provider, signal));
       return {
         provider: provider.name,
         discoveredAtUs: clock.nowUs(),
-        models: upstreamNames.map((upstreamName) => ({ upstreamName, boundAlias: null })),
+        models: listed.map((model) => toDiscovered(model, NO_ALIASES)),
       };
     },
+  };
+}
+
+const NO_ALIASES: ReadonlyMap<string, string> = new Map();
+
+function toDiscovered([upstreamName, entry]: Listed, aliases: ReadonlyMap<string, string>): DiscoveredModel {
+  return {
+    upstreamName,
+    boundAlias: aliases.get(upstreamName) ?? null,
+    guess: guessListed(upstreamName, entry),
   };
 }
 
@@ -99,26 +110,33 @@ function toUnstoredProvider(
 /** The largest public catalogs list some hundreds; no admin would choose from more. */
 export const DISCOVERED_MODELS_MAX = 10_000;
 
-function readAnswer(answer: FetchedModels): readonly string[] {
+type Listed = readonly [upstreamName: string, entry: ListedModel];
+
+function readAnswer(answer: FetchedModels): readonly Listed[] {
   if (answer.kind === "failed") {
     throw new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
   }
   if (answer.kind === "refused") {
     throw failed(`The provider's models endpoint answered with status ${answer.status}.`);
   }
-  const upstreamNames = parseUpstreamNames(answer.body);
-  if (upstreamNames.length > DISCOVERED_MODELS_MAX) {
+  const listed = parseList(answer.body);
+  if (listed.length > DISCOVERED_MODELS_MAX) {
     throw failed(`The provider lists more than ${DISCOVERED_MODELS_MAX} models.`);
   }
-  return upstreamNames;
+  return listed;
 }
 
-/** `{data: [{id}, …]}`; an entry whose id could not be bound as an upstream name is left out. */
-function parseUpstreamNames(body: Uint8Array): readonly string[] {
+/** `{data: [{id}, …]}`, each id once; an entry whose id could not be bound as an upstream name is left out. */
+function parseList(body: Uint8Array): readonly Listed[] {
   const entries = findEntries(parseJson(body));
   if (entries === null) throw failed("The provider's models endpoint answered without a data array.");
-  const upstreamNames = new Set(entries.flatMap((entry) => toUpstreamName(entry) ?? []));
-  return [...upstreamNames].sort(compareCodeUnits);
+  const listed = new Map<string, ListedModel>();
+  for (const entry of entries) {
+    if (!isObject(entry)) continue;
+    const { id } = entry;
+    if (typeof id === "string" && isUpstreamName(id) && !listed.has(id)) listed.set(id, entry);
+  }
+  return [...listed].toSorted(([left], [right]) => compareCodeUnits(left, right));
 }
 
 function parseJson(body: Uint8Array): unknown {
@@ -130,13 +148,17 @@ function parseJson(body: Uint8Array): unknown {
 }
 
 function findEntries(answer: unknown): readonly unknown[] | null {
-  if (typeof answer !== "object" || answer === null || !("data" in answer)) return null;
-  return Array.isArray(answer.data) ? answer.data : null;
+  // Together lists its models without the object around them.
+  if (Array.isArray(answer)) return answer.some(isModelObject) ? answer : null;
+  return isObject(answer) && Array.isArray(answer["data"]) ? answer["data"] : null;
 }
 
-function toUpstreamName(entry: unknown): string | null {
-  if (typeof entry !== "object" || entry === null || !("id" in entry)) return null;
-  return typeof entry.id === "string" && isUpstreamName(entry.id) ? entry.id : null;
+function isModelObject(entry: unknown): boolean {
+  return isObject(entry) && entry["object"] === "model" && typeof entry["id"] === "string";
+}
+
+function isObject(value: unknown): value is ListedModel {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Names for a target are left out: their target routes to the same upstream model. */

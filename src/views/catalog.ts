@@ -87,13 +87,22 @@ export function toDeploymentView({ model, provider, upstreamName }: ResolvedMode
   };
 }
 
-export function toDiscoveredModelsView({ provider, discoveredAtUs, models }: DiscoveredModels) {
+/** `includeCapabilities` adds what each would be bound as to the specification's two fields. */
+export function toDiscoveredModelsView(
+  { provider, discoveredAtUs, models }: DiscoveredModels,
+  options: { readonly includeCapabilities: boolean },
+) {
   return {
     provider,
     discovered_at: formatInstant(discoveredAtUs),
-    models: models.map(({ upstreamName, boundAlias }) => ({
+    models: models.map(({ upstreamName, boundAlias, guess }) => ({
       upstream_name: upstreamName,
       bound_alias: boundAlias,
+      ...(options.includeCapabilities && {
+        kind: guess.kind,
+        capabilities: guess.capabilities,
+        guessed_from: guess.from,
+      }),
     })),
   };
 }

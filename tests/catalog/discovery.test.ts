@@ -23,6 +23,7 @@ const discover = (answer: FetchedModels, name = "acme") =>
     name,
     new AbortController().signal,
   );
+const CHAT = { kind: "chat", capabilities: ["chat", "chat_stream"], from: "default" } as const;
 const namesOf = async (answer: FetchedModels) =>
   (await discover(answer)).models.map(({ upstreamName }) => upstreamName);
 
@@ -32,7 +33,7 @@ describe("what a provider lists", () => {
     expect(await discover(listed("b", "a", "B", "a"))).toEqual({
       provider: "acme",
       discoveredAtUs: 42,
-      models: ["B", "a", "b"].map((upstreamName) => ({ upstreamName, boundAlias: null })),
+      models: ["B", "a", "b"].map((upstreamName) => ({ upstreamName, boundAlias: null, guess: CHAT })),
     });
     expect(await fixture.state()).toEqual(before);
   });
@@ -62,7 +63,19 @@ describe("what a provider lists", () => {
     await bind("z", "acme");
     await bind("m", "acme", true);
     await fixture.catalog.createModel({ alias: "b", target: "z" }, ADMIN);
-    expect((await discover(listed("up"))).models).toEqual([{ upstreamName: "up", boundAlias: "m" }]);
+    expect((await discover(listed("up"))).models).toEqual([
+      { upstreamName: "up", boundAlias: "m", guess: CHAT },
+    ]);
+  });
+
+  test("without an object around it is a list where its entries say that they are models, as Together's do", async () => {
+    const together = [{ id: "b", object: "model", type: "chat" }, { id: "a", object: "model" }, null];
+    expect(await namesOf(answered(JSON.stringify(together)))).toEqual(["a", "b"]);
+    for (const other of [[{ id: "a" }], [{ object: "model" }], ["a"], [[{ id: "a", object: "model" }]]]) {
+      expect((await refusalOf(() => discover(answered(JSON.stringify(other))))).code).toBe(
+        "discovery_failed",
+      );
+    }
   });
 
   test("is asked of a disabled provider as well", async () => {

@@ -155,7 +155,8 @@ async function live(installation: BothWays, index: 0 | 1): Promise<readonly CliR
     runs.push({
       code: run.code,
       data: withoutChance(run.data, installation),
-      messages: withoutChance(run.messages, installation),
+      // A command to be typed next names the server that this one was for.
+      messages: withoutChance(run.messages.replaceAll(` --url ${installation.app.url}`, ""), installation),
     });
   }
   return runs;

@@ -42,4 +42,62 @@ describe("provider discover", () => {
     await call.reply({ body: '{"data":[{"id":"alpha"}]}' });
     expect(await running).toMatchObject({ code: 0, messages: "asking up, for at most 30 s …\n" });
   }, 20_000);
+
+  test("shows what each model is guessed to be, and binds it as that: nothing for which there is no endpoint, unless it is named", async () => {
+    const [local, remote] = waysTo(app);
+    const ids = ["fast", "bge-m3", "whisper-1", "dall-e-3", "my-embedder"];
+    const list = JSON.stringify({ data: ids.map((id) => ({ id })) });
+    const run = async (line: string, way: typeof local | typeof remote = local) => {
+      const running = way.run(line);
+      await (await upstream.nextCall()).reply({ body: list });
+      return await running;
+    };
+    const shown = await run("provider discover up", remote);
+    expect(shown.data.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+      ["UPSTREAM NAME", "KIND", "CAPABILITIES", "BOUND ALIAS"],
+      ["bge-m3", "embeddings", "embeddings", "-"],
+      ["dall-e-3", "image", "-", "-"],
+      ["fast", "chat", "chat,chat_stream", "-"],
+      ["my-embedder", "embeddings", "embeddings", "-"],
+      ["whisper-1", "transcription", "transcription", "-"],
+      [""],
+    ]);
+    expect(shown.messages).toContain(
+      "2 models for which there is no endpoint here (image, transcription) would not be bound",
+    );
+
+    const bound = await run("provider discover up --bind --capability my-embedder=chat,vision --hidden");
+    expect({ code: bound.code, lines: bound.data.trimEnd().split("\n").length }).toEqual({
+      code: 0,
+      lines: 6,
+    });
+    expect(bound.messages).toContain("(image, transcription) were not bound");
+    expect(bound.messages).toContain("3 models without a price (bge-m3, fast, my-embedder)");
+    expect(bound.messages).toMatch(/model set bge-m3 --price 'input_tokens=USD'\n$/);
+    const capabilities = async () =>
+      Object.fromEntries(
+        JSON.parse((await local.run("model list --json")).data).map(
+          (model: { alias: string; capabilities: string[] }) => [model.alias, model.capabilities],
+        ),
+      );
+    expect(await capabilities()).toEqual({
+      "bge-m3": ["embeddings"],
+      fast: ["chat", "chat_stream"],
+      "my-embedder": ["chat", "vision"],
+    });
+
+    await run("provider discover up --bind --model whisper-1 --model dall-e-3", remote);
+    expect(await capabilities()).toMatchObject({
+      "whisper-1": ["transcription"],
+      "dall-e-3": ["chat", "chat_stream"],
+    });
+    const typo = await run("provider discover up --bind --capability fats=embeddings");
+    expect(typo).toMatchObject({ code: 1, data: "" });
+    expect(typo.messages).toContain("has no model fats. Did you mean fast?");
+    for (const wrong of ["fast=embedding", "embeding", "=chat", "fast="]) {
+      const refused = await local.run(`provider discover up --bind --capability ${wrong}`);
+      expect({ wrong, code: refused.code }).toEqual({ wrong, code: 2 });
+      expect(refused.messages).toContain("--capability:");
+    }
+  });
 });

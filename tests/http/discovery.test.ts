@@ -123,6 +123,35 @@ describe("GET /admin/v1/providers/{name}/discover", () => {
   });
 });
 
+test("with include_capabilities=1 each model comes with what it would be bound as, and who says so; without it with two keys alone", async () => {
+  const data = [
+    { id: "fast" },
+    { id: "sees", architecture: { input_modalities: ["text", "image"], output_modalities: ["text"] } },
+    { id: "whisper-1" },
+    { id: "dall-e-3" },
+  ];
+  await startProvider((upstreamCall) => upstreamCall.reply({ body: JSON.stringify({ data }) }));
+  const ask = async (query: string) =>
+    (await (await call(harness, "GET", `/admin/v1/providers/acme/discover${query}`)).json()).models;
+  const chat = ["chat", "chat_stream"];
+  expect(await ask("?include_capabilities=1")).toEqual(
+    [
+      ["dall-e-3", "image", [], "name"],
+      ["fast", "chat", chat, "default"],
+      ["sees", "chat", [...chat, "vision"], "provider"],
+      ["whisper-1", "transcription", ["transcription"], "name"],
+    ].map(([upstream_name, kind, capabilities, guessed_from]) => ({
+      upstream_name,
+      bound_alias: null,
+      kind,
+      capabilities,
+      guessed_from,
+    })),
+  );
+  for (const query of ["", "?include_capabilities=0"])
+    expect(Object.keys((await ask(query))[0])).toEqual(["upstream_name", "bound_alias"]);
+});
+
 describe("POST /admin/v1/discover", () => {
   const ask = (draft: object) => call(harness, "POST", "/admin/v1/discover", { body: draft });
 
@@ -136,7 +165,13 @@ describe("POST /admin/v1/discover", () => {
       {
         provider: "fresh",
         discovered_at: expect.any(String),
-        models: ["a", "b"].map((name) => ({ upstream_name: name, bound_alias: null })),
+        models: ["a", "b"].map((name) => ({
+          upstream_name: name,
+          bound_alias: null,
+          kind: "chat",
+          capabilities: ["chat", "chat_stream"],
+          guessed_from: "default",
+        })),
       },
     ]);
     expect(upstream.requests).toHaveLength(1);

@@ -69,9 +69,11 @@ export const deleteProvider = changing(
   refreshCatalog,
 );
 
-/** Asks the provider itself each time. Throws `provider_unreachable` and `discovery_failed`. */
+/** Asks the provider itself each time, with what each model would be bound as. Throws `provider_unreachable` and `discovery_failed`. */
 export async function discoverModels(provider: string, signal?: AbortSignal): Promise<DiscoveredModels> {
-  return await unwrap(providers({ name: toPathPart(provider) }).discover.get(asking(signal)));
+  return await unwrap(
+    providers({ name: toPathPart(provider) }).discover.get(asking(signal, { include_capabilities: "1" })),
+  );
 }
 
 export async function fetchModels(

@@ -1,16 +1,21 @@
 import type { Command } from "commander";
-import { CAPABILITIES } from "#catalog/capability.ts";
-import { choicesOption } from "#cli/input/choice.ts";
+import { isServable } from "#catalog/capability-guess.ts";
+import { findNearest } from "#kernel/nearest.ts";
+import { toPrintable } from "#kernel/printable.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError, toFailure } from "#cli/screen/failure.ts";
 import { collectTexts } from "#cli/input/input.ts";
+import { parseCapabilityChoices } from "#cli/input/model-capabilities.ts";
 import { writeList } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import { toSetCommand } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
+import { ask, toPathPart } from "#cli/installation/client.ts";
+import { listModels } from "#cli/installation/lists.ts";
+import { bindAll, type Row } from "./discover-bind.ts";
+import { writeUnpriced } from "./unpriced.ts";
 
 interface DiscoverOptions extends InstallationOptions {
   readonly bind?: true;
@@ -19,55 +24,80 @@ interface DiscoverOptions extends InstallationOptions {
   readonly hidden?: true;
 }
 
-interface Discovered {
-  readonly upstream_name: string;
-  readonly bound_alias: string | null;
-}
-
-/** What became of one discovered model. */
-interface Row extends Discovered {
-  /** Null unless it was to be bound now and could not be. */
-  readonly failure: string | null;
-}
-
 export function addDiscoverCommand(provider: Command, terminal: Terminal): void {
   const command = addCommand(provider, "discover <name>", "ask a provider which models it has")
     .option("--bind", "bind what is not bound yet, each under its upstream name")
     .option("--model <upstream-name>", "only this one; repeatable", collectTexts)
-    .addOption(
-      choicesOption(
-        "--capability <capability>",
-        "of what is bound; default: chat and chat_stream; repeatable",
-        CAPABILITIES,
-      ),
+    .option(
+      "--capability <[model=]capability>",
+      "in place of what is guessed, of one model or of all that are bound; repeatable",
+      collectTexts,
     )
     .option("--hidden", "keep what is bound off the public list")
     .action((name: string, options: DiscoverOptions) => {
       refuseUnbound(options);
+      const chosen = parseCapabilityChoices(options.capability ?? []);
       return withInstallation(terminal, options, async ({ api }) => {
         const discovered = await withProgress(terminal, `asking ${name}, for at most 30 s`, () =>
-          ask(api.admin.v1.providers({ name: toPathPart(name) }).discover.get()).catch((cause: unknown) => {
+          ask(
+            api.admin.v1
+              .providers({ name: toPathPart(name) })
+              .discover.get({ query: { include_capabilities: "1" } }),
+          ).catch((cause: unknown) => {
             throw toDiscoveryFailure(cause, name, options);
           }),
         );
-        const found = chooseModels(discovered.models, options.model);
-        const columns = ["upstream_name", "bound_alias"] as const;
+        const bound = new Map(
+          (await listModels(api, { provider: name })).map((model) => [model.alias, model.capabilities]),
+        );
+        const all = discovered.models.map((model): Row => {
+          const { kind = "chat", capabilities: guessed = [], guessed_from = "default", ...names } = model;
+          const capabilities = bound.get(names.bound_alias ?? "") ?? guessed;
+          return { ...names, kind, capabilities, guessed_from, failure: null };
+        });
+        const found = chooseModels(all, options.model);
+        chooseModels(all, [...chosen.byModel.keys()]);
         if (options.bind !== true) {
-          writeList(terminal, options, { views: found, columns });
+          writeList(terminal, options, {
+            views: found.map(({ failure: _, ...row }) => row),
+            columns: COLUMNS,
+          });
+          if (options.json !== true) writeNotServed(terminal, found, "would not be bound by --bind");
           return;
         }
-        const rows = await bindAll(terminal, api, { provider: name, found, options });
-        writeList(terminal, options, { views: rows, columns: [...columns, "failure"] });
+        const isNamed = (row: Row) => options.model !== undefined || chosen.byModel.has(row.upstream_name);
+        const wanted = found.filter((row) => row.bound_alias === null && (isServable(row) || isNamed(row)));
+        const { rows, made } = await withProgress(terminal, `binding models of ${name}`, () =>
+          bindAll(api, { provider: name, found, wanted, chosen, hidden: options.hidden }),
+        );
+        writeList(terminal, options, { views: rows, columns: [...COLUMNS, "failure"] });
+        if (options.json !== true) {
+          writeNotServed(
+            terminal,
+            found.filter((row) => !wanted.includes(row)),
+            "were not bound",
+          );
+          writeUnpriced(terminal, made, options);
+        }
         const failed = rows.filter(({ failure }) => failure !== null).length;
         if (failed > 0) throw new CommandError("failure", `${failed} of ${rows.length} could not be bound.`);
       });
     });
+  command.addHelpText(
+    "after",
+    `
+Kind and capabilities are guessed from what the provider says of a model, else from its name; a model that is bound
+shows its own. Models for which there is no endpoint here (images, speech, moderation, …) are bound only when
+--model or --capability names them.`,
+  );
   addExamples(command, [
     "lockport provider discover openai",
     "lockport provider discover openai --bind --model gpt-5 --model gpt-5-mini",
-    "lockport provider discover vllm --bind --hidden",
+    "lockport provider discover vllm --bind --capability my-embedder=embeddings",
   ]);
 }
+
+const COLUMNS = ["upstream_name", "kind", "capabilities", "bound_alias"] as const;
 
 /** What refuses a key is told apart from what has no list: only the interface's sentence holds the status. */
 const REFUSED_KEY = /\bstatus 40[13]\b/;
@@ -89,55 +119,22 @@ function refuseUnbound(options: DiscoverOptions): void {
   throw new CommandError("usage", `${flag} is for what is bound: add --bind, or leave it out.`);
 }
 
-function chooseModels(
-  models: readonly Discovered[],
-  wanted: readonly string[] | undefined,
-): readonly Discovered[] {
+function chooseModels(models: readonly Row[], wanted: readonly string[] | undefined): readonly Row[] {
   if (wanted === undefined) return models;
-  const names = new Set(models.map((model) => model.upstream_name));
-  const missing = wanted.find((name) => !names.has(name));
-  if (missing !== undefined) throw new CommandError("failure", `The provider has no model ${missing}.`);
-  return models.filter((model) => wanted.includes(model.upstream_name));
+  const names = models.map((model) => model.upstream_name);
+  const missing = wanted.find((name) => !names.includes(name));
+  if (missing === undefined) return models.filter((model) => wanted.includes(model.upstream_name));
+  const nearest = findNearest(missing, names);
+  const hint = nearest === null ? "" : ` Did you mean ${toPrintable(nearest)}?`;
+  throw new CommandError("failure", `The provider has no model ${toPrintable(missing)}.${hint}`);
 }
 
-interface Binding {
-  readonly provider: string;
-  readonly found: readonly Discovered[];
-  readonly options: DiscoverOptions;
-}
-
-/** One after the other; one that is refused, as when its name is taken, keeps none of the others from being bound. */
-async function bindAll(
-  terminal: Terminal,
-  api: Client,
-  { provider, found, options }: Binding,
-): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  await withProgress(terminal, `binding models of ${provider}`, async () => {
-    for (const model of found) {
-      const row: Row = { ...model, failure: null };
-      rows.push(row.bound_alias === null ? await bind(api, row, { provider, options }) : row);
-    }
-  });
-  return rows;
-}
-
-async function bind(api: Client, row: Row, { provider, options }: Omit<Binding, "found">): Promise<Row> {
-  try {
-    const { alias } = await ask(
-      api.admin.v1.models.post(
-        given({
-          provider,
-          upstream_name: row.upstream_name,
-          capabilities: options.capability,
-          hidden: options.hidden,
-          origin: "discovered",
-        }),
-      ),
-    );
-    return { ...row, bound_alias: alias };
-  } catch (cause) {
-    if (cause instanceof CommandError && cause.kind === "failure") return { ...row, failure: cause.message };
-    throw cause;
-  }
+function writeNotServed(terminal: Terminal, rows: readonly Row[], what: string): void {
+  const left = rows.filter((row) => row.bound_alias === null && !isServable(row));
+  if (left.length === 0) return;
+  const kinds = [...new Set(left.map(({ kind }) => kind))].toSorted().join(", ");
+  const count = left.length === 1 ? "1 model" : `${left.length} models`;
+  terminal.writeMessage(
+    `${count} for which there is no endpoint here (${kinds}) ${what}. To bind one in spite of that: --bind --model NAME\n`,
+  );
 }

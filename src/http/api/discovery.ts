@@ -2,11 +2,18 @@ import { Elysia } from "elysia";
 import { json, route } from "#http/door/route.ts";
 import { DiscoveredModels } from "#http/schemas/catalog.ts";
 import { INSTANT, MODEL, PROVIDER } from "#http/schemas/examples.ts";
+import { oneOf } from "#http/schemas/shared.ts";
 import type { Discovery } from "#catalog/discovery.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { ProviderCreateRequest } from "#http/schemas/requests.ts";
 import { CREATE_ERRORS, toProviderDraft } from "./providers.ts";
 import { toDiscoveredModelsView } from "#views/catalog.ts";
+
+const CHAT_GUESS = {
+  kind: "chat",
+  capabilities: ["chat", "chat_stream"],
+  guessed_from: "default",
+} as const;
 
 /** The models that a provider says it has (specification, sections 2.3 and 4.6); asking creates nothing. */
 export function discoveryRoutes(guard: Guard, discovery: Discovery) {
@@ -17,7 +24,9 @@ export function discoveryRoutes(guard: Guard, discovery: Discovery) {
       .post(
         "/discover",
         async ({ body, request }) =>
-          toDiscoveredModelsView(await discovery.test(toProviderDraft(body), request.signal)),
+          toDiscoveredModelsView(await discovery.test(toProviderDraft(body), request.signal), {
+            includeCapabilities: true,
+          }),
         route({
           access: "admin",
           summary: "What a provider would say that it has, before it is made",
@@ -27,26 +36,43 @@ export function discoveryRoutes(guard: Guard, discovery: Discovery) {
           answer: json(200, DiscoveredModels, {
             provider: "openai-2",
             discovered_at: INSTANT,
-            models: [{ upstream_name: "gpt-5-mini", bound_alias: null }],
+            models: [{ upstream_name: "gpt-5-mini", bound_alias: null, ...CHAT_GUESS }],
           }),
           errors: [...CREATE_ERRORS, "provider_unreachable", "discovery_failed"],
         }),
       )
       .get(
         "/providers/:name/discover",
-        async ({ params, request }) =>
-          toDiscoveredModelsView(await discovery.discover(params.name, request.signal)),
+        async ({ params, query, request }) =>
+          toDiscoveredModelsView(await discovery.discover(params.name, request.signal), {
+            includeCapabilities: query["include_capabilities"] === "1",
+          }),
         route({
           access: "admin",
           summary: "What a provider says that it has",
           description: "Asks the provider; creates nothing.",
           params: { name: PROVIDER.name },
+          query: [
+            {
+              name: "include_capabilities",
+              schema: oneOf(["1"]),
+              description:
+                "What each would be bound as, too: its kind, its capabilities (none where no endpoint serves the kind), and whether the provider or the name says so.",
+              example: "1",
+            },
+          ],
           answer: json(200, DiscoveredModels, {
             provider: PROVIDER.name,
             discovered_at: INSTANT,
             models: [
-              { upstream_name: MODEL.upstream_name, bound_alias: MODEL.alias },
-              { upstream_name: "gpt-5-mini", bound_alias: null },
+              { upstream_name: MODEL.upstream_name, bound_alias: MODEL.alias, ...CHAT_GUESS },
+              {
+                upstream_name: "whisper-1",
+                bound_alias: null,
+                kind: "transcription",
+                capabilities: ["transcription"],
+                guessed_from: "name",
+              },
             ],
           }),
           errors: ["provider_not_found", "provider_unreachable", "discovery_failed"],

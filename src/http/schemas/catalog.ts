@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { CAPABILITIES, ENDPOINTS, type Capability } from "#catalog/capability.ts";
+import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { UNITS } from "#kernel/units.ts";
 import { Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
@@ -27,13 +28,22 @@ export const ProviderView = view("ProviderView", {
   endpoints: someOf(ENDPOINTS, Type.String(), { description: "URLs that override the base URL." }),
 });
 
+const Capabilities = Type.Unsafe<readonly Capability[]>(Type.Array(oneOf(CAPABILITIES)));
+
 export const DiscoveredModels = view("DiscoveredModels", {
   provider: Type.String(),
   discovered_at: Instant,
-  models: Type.Array(fields({ upstream_name: Type.String(), bound_alias: nullable(Type.String()) })),
+  models: Type.Array(
+    fields({
+      upstream_name: Type.String(),
+      bound_alias: nullable(Type.String()),
+      kind: Type.Optional(oneOf(MODEL_KINDS)),
+      capabilities: Type.Optional(Capabilities),
+      guessed_from: Type.Optional(oneOf(GUESS_SOURCES)),
+    }),
+  ),
 });
 
-const Capabilities = Type.Unsafe<readonly Capability[]>(Type.Array(oneOf(CAPABILITIES)));
 /** Per million units; a unit without a price is left out. */
 export const ModelPricing = someOf(UNITS, Type.Number({ minimum: 0 }), {
   title: "ModelPricing",

@@ -7,6 +7,7 @@ import { Icon } from "../../../components/icon.tsx";
 import { Progress } from "../../../components/progress.tsx";
 import { TextField } from "../../../components/text-field.tsx";
 import { formatCount } from "../../../text/format.ts";
+import { isOffered } from "./bind-rows.ts";
 import { BindTable } from "./bind-table.tsx";
 import { StepFooter } from "./step-footer.tsx";
 import { type BindOutcome, useBindRun } from "./use-bind-run.ts";
@@ -29,7 +30,7 @@ export function BindModels({ provider, models, onDone, onBusyChange }: BindModel
     () => all.filter(({ upstreamName, alias }) => `${upstreamName}\n${alias}`.toLowerCase().includes(wanted)),
     [all, wanted],
   );
-  const free = shown.filter(({ boundAlias }) => boundAlias === null);
+  const free = shown.filter((row) => row.boundAlias === null && isOffered(row));
   const ticked = all.filter(({ isTicked }) => isTicked);
   const isBusy = progress !== null;
   const tick = (isTicked: boolean) =>

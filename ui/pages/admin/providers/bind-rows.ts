@@ -1,4 +1,5 @@
 import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
+import { guessByName, isServable, type ModelKind } from "#catalog/capability-guess.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
 import type { DiscoveredModels, ModelDraft } from "../../../api/catalog.ts";
 import { NO_PRICES, toPricing, type PriceFields } from "../../../catalog/price-set.ts";
@@ -11,6 +12,8 @@ export interface BindRow {
   /** Chosen to be bound. */
   readonly isTicked: boolean;
   readonly alias: string;
+  /** What it is taken for; only a guess until it is bound. */
+  readonly kind: ModelKind;
   readonly capabilities: readonly Capability[];
   readonly prices: PriceFields;
   /** Why the last try failed. */
@@ -36,10 +39,12 @@ export type BindAction =
 /** Nothing is chosen at first: a provider may list hundreds. */
 export function toBindRows(discovered: DiscoveredModels["models"]): BindRows {
   return new Map(
-    discovered.map(({ upstream_name: upstreamName, bound_alias: boundAlias }) => [
-      upstreamName,
-      { ...toNewRow(upstreamName), boundAlias },
-    ]),
+    discovered.map(({ upstream_name: upstreamName, bound_alias: boundAlias, kind, capabilities }) => {
+      const named = toNewRow(upstreamName);
+      const row =
+        kind === undefined ? named : { ...named, kind, capabilities: orDefault(capabilities ?? []) };
+      return [upstreamName, { ...row, boundAlias }];
+    }),
   );
 }
 
@@ -86,29 +91,31 @@ export function toDraft(provider: string, row: BindRow): ModelDraft {
   };
 }
 
-const EMBEDDING_NAME = /embed|\bbge[-_.]|\bgte[-_.]|\be5[-_.]|minilm|\bvoyage-/iu;
-const TRANSCRIPTION_NAME = /whisper|transcri/iu;
-
-/** By the name alone: no provider says what its models can do. */
-function guessCapabilities(upstreamName: string): readonly Capability[] {
-  if (EMBEDDING_NAME.test(upstreamName)) return ["embeddings"];
-  if (TRANSCRIPTION_NAME.test(upstreamName)) return ["transcription"];
-  return CAPABILITIES_DEFAULT;
-}
-
 /** The upstream name itself where it may be an alias; else what is left of it. */
 function toAlias(upstreamName: string): string {
   if (ALIAS_PATTERN.test(upstreamName)) return upstreamName;
   return upstreamName.replace(/[^A-Za-z0-9._:/-]+/gu, "-").replace(/^[^A-Za-z0-9]+/u, "");
 }
 
+/** Whether it is ticked with all others: what no endpoint here serves is bound only when it is ticked by itself. */
+export function isOffered({ kind }: BindRow): boolean {
+  return isServable({ kind });
+}
+
+/** Bound in spite of the guess, a model is one for chat unless something else is chosen. */
+function orDefault(capabilities: readonly Capability[]): readonly Capability[] {
+  return capabilities.length === 0 ? CAPABILITIES_DEFAULT : capabilities;
+}
+
 function toNewRow(upstreamName: string): BindRow {
+  const guess = guessByName(upstreamName);
   return {
     upstreamName,
     boundAlias: null,
     isTicked: false,
     alias: toAlias(upstreamName),
-    capabilities: guessCapabilities(upstreamName),
+    kind: guess.kind,
+    capabilities: orDefault(guess.capabilities),
     prices: NO_PRICES,
     failure: null,
     isByHand: false,

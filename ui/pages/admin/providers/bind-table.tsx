@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import type { ModelKind } from "#catalog/capability-guess.ts";
 import { UNITS } from "#kernel/units.ts";
 import { ApiFailure } from "../../../api/failure.ts";
 import { Badge } from "../../../components/chip.tsx";
@@ -16,7 +17,7 @@ import { formatMoney } from "../../../text/format.ts";
 import { CapabilityPicker } from "../../../catalog/capability-picker.tsx";
 import { PriceInputs } from "../../../catalog/price-inputs.tsx";
 import type { PriceFields } from "../../../catalog/price-set.ts";
-import type { BindAction, BindRow } from "./bind-rows.ts";
+import { isOffered, type BindAction, type BindRow } from "./bind-rows.ts";
 
 export interface BindTableProps {
   readonly rows: readonly BindRow[];
@@ -138,8 +139,12 @@ function AliasCell({ row, disabled, onChange }: CellProps) {
   );
 }
 
-function CapabilityCell({ row: { upstreamName, capabilities }, disabled, onChange }: CellProps) {
+function CapabilityCell({ row, disabled, onChange }: CellProps) {
+  const { upstreamName, capabilities } = row;
   const words = capabilities.map((capability) => CAPABILITY_LABEL[capability]).join(", ");
+  // What no endpoint serves says what it is until somebody binds it in spite of that.
+  if (!isOffered(row) && !row.isTicked)
+    return <span className="text-ink-soft">{KIND_LABEL[row.kind]}: not served</span>;
   return (
     <Popover
       title={`Capabilities of ${upstreamName}`}
@@ -164,6 +169,22 @@ function CapabilityCell({ row: { upstreamName, capabilities }, disabled, onChang
     </Popover>
   );
 }
+
+/** What a model is taken for, where no endpoint serves it. */
+const KIND_LABEL = {
+  chat: "Chat",
+  completions: "Completions",
+  embeddings: "Embeddings",
+  transcription: "Transcription",
+  responses: "Responses API",
+  realtime: "Realtime",
+  speech: "Speech",
+  image: "Images",
+  video: "Video",
+  moderation: "Moderation",
+  rerank: "Reranking",
+  other: "Another interface",
+} as const satisfies Record<ModelKind, string>;
 
 function PriceCell({ row: { upstreamName, prices }, disabled, onChange }: CellProps) {
   return (

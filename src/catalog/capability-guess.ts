@@ -1,0 +1,82 @@
+import { CAPABILITIES_DEFAULT, type Capability } from "./capability.ts";
+
+/**
+ * What a model is for, as far as it can be guessed. Endpoints here serve the first three; `transcription` is reserved; the
+ * rest is what no endpoint of the data plane takes.
+ */
+export const MODEL_KINDS = [
+  "chat",
+  "completions",
+  "embeddings",
+  "transcription",
+  "responses",
+  "realtime",
+  "speech",
+  "image",
+  "video",
+  "moderation",
+  "rerank",
+  "other",
+] as const;
+export type ModelKind = (typeof MODEL_KINDS)[number];
+
+/** What a guess rests on: what the provider says of the model, its name, or neither, when it is taken for chat. */
+export const GUESS_SOURCES = ["provider", "name", "default"] as const;
+
+/** Capabilities are declared by an admin, never probed: this is what is proposed for a model that a provider lists. */
+export interface CapabilityGuess {
+  readonly kind: ModelKind;
+  /** Empty when no endpoint serves the kind. */
+  readonly capabilities: readonly Capability[];
+  readonly from: (typeof GUESS_SOURCES)[number];
+}
+
+const CAPABILITIES_OF: { readonly [kind in ModelKind]?: readonly Capability[] } = {
+  chat: CAPABILITIES_DEFAULT,
+  completions: ["completions"],
+  embeddings: ["embeddings"],
+  transcription: ["transcription"],
+};
+
+export function toCapabilities(kind: ModelKind): readonly Capability[] {
+  return CAPABILITIES_OF[kind] ?? [];
+}
+
+/** Whether an endpoint of today serves what was guessed. */
+export function isServable({ kind }: Pick<CapabilityGuess, "kind">): boolean {
+  return kind === "chat" || kind === "completions" || kind === "embeddings";
+}
+
+/**
+ * In this order, since names hold several of these words: `bge-reranker` is no embedding model, `gemini-2.5-flash-preview-tts`
+ * and `gpt-realtime-whisper` are no chat. The names are those of the providers' lists and of LiteLLM's price map.
+ */
+const NAMES: readonly (readonly [kind: ModelKind, pattern: RegExp])[] = [
+  ["rerank", /rerank|llama-rank/],
+  ["moderation", /(?:^|[/_-])moderation|llama-guard|llama-prompt-guard|prompt-guard|shieldgemma|nemoguard/],
+  ["transcription", /whisper|transcri|\basr\b|parakeet/],
+  ["realtime", /realtime|native-audio|-live(?:-|$)|-voice-(?:\d|latest)/],
+  ["speech", /(?:^|[/_.-])tts(?:[/_.-]|$)|text-to-speech|orpheus|kokoro|playai-|lyria/],
+  ["embeddings", /embed|(?:^|[/_.-])(?:bge|gte|e5|voyage|stella|minilm)(?:[-_.]|$)|all-minilm/],
+  [
+    "image",
+    /dall-e|-image(?:-|$)|(?:^|\/)imagen-|nano-banana|stable-diffusion|\bsdxl|(?:^|[/._-])flux[._-]|seedream|ideogram|recraft|hidream/,
+  ],
+  ["video", /(?:^|[/_-])(?:sora|veo|kling|seedance|cogvideo)[._-]|-video(?:-|$)|[_-][ti]2v(?:[_-]|$)/],
+  ["other", /(?:^|\/)mistral-ocr|^aqa$/],
+  // OpenAI and xAI serve these on /v1/responses alone; others resell them, under longer names, on chat as well.
+  [
+    "responses",
+    /^(?:o\d-pro|gpt-5[\d.]*-pro|gpt-5[\d.]*-codex|o\d[a-z-]*-deep-research|codex-mini|grok-[\d.]+-multi-agent)/,
+  ],
+  ["completions", /^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/],
+];
+
+/** By the name alone, whatever its case; a name that says nothing is taken for chat. */
+export function guessByName(upstreamName: string): CapabilityGuess {
+  const name = upstreamName.toLowerCase().replace(/^models\//, "");
+  const kind = NAMES.find(([, pattern]) => pattern.test(name))?.[0];
+  return kind === undefined
+    ? { kind: "chat", capabilities: CAPABILITIES_DEFAULT, from: "default" }
+    : { kind, capabilities: toCapabilities(kind), from: "name" };
+}

@@ -1,0 +1,159 @@
+import { CAPABILITIES_DEFAULT, isCapability, type Capability } from "./capability.ts";
+import { guessByName, toCapabilities, type CapabilityGuess, type ModelKind } from "./capability-guess.ts";
+
+/** An entry of a provider's list of models, of which only that it is an object is known. */
+export type ListedModel = { readonly [field: string]: unknown };
+
+/**
+ * What a listed model can be bound as: by what its provider says of it, else by its name. Providers say it in five ways:
+ * modalities (OpenRouter, Hugging Face), a type (Together, Vercel, LM Studio, Novita), flags (Mistral, Azure), Fireworks'
+ * `supports_chat`, and our own capabilities where the provider is another Lockport. OpenAI, Groq, vLLM and Ollama say nothing.
+ */
+export function guessListed(upstreamName: string, entry: ListedModel): CapabilityGuess {
+  const byName = guessByName(upstreamName);
+  const told =
+    findOwnCapabilities(entry) ??
+    findByModalities(entry) ??
+    findByType(entry) ??
+    findByFlags(entry, byName.kind) ??
+    findBySupport(entry);
+  if (told === null) return byName;
+  // It does not chat, and its name does not say what it does instead.
+  if (told.kind === "other" && byName.from === "name" && byName.kind !== "chat") return byName;
+  return told;
+}
+
+function told(kind: ModelKind, { vision = false }: { readonly vision?: boolean } = {}): CapabilityGuess {
+  const capabilities = toCapabilities(kind);
+  return {
+    kind,
+    capabilities: vision && kind === "chat" ? [...capabilities, "vision"] : capabilities,
+    from: "provider",
+  };
+}
+
+/** `capabilities: ["chat", "vision"]`: another Lockport's words, and those of servers that list words like them. */
+function findOwnCapabilities({ capabilities }: ListedModel): CapabilityGuess | null {
+  if (!Array.isArray(capabilities)) return null;
+  const known = capabilities.filter(isCapability);
+  const kind = (["chat", "completions", "embeddings", "transcription"] as const).find((each) =>
+    known.includes(each),
+  );
+  return kind === undefined ? null : { kind, capabilities: known, from: "provider" };
+}
+
+/** `architecture: {input_modalities, output_modalities}`, also without the `architecture`, or `modality: "text+image->text"`. */
+function findByModalities(entry: ListedModel): CapabilityGuess | null {
+  const holder = isObject(entry["architecture"]) ? entry["architecture"] : entry;
+  const [from = "", to = ""] = toText(holder["modality"]).split("->");
+  const input = toWords(holder["input_modalities"], from);
+  const output = toWords(holder["output_modalities"], to);
+  if (output.length === 0) return null;
+  if (output.includes("text")) {
+    const hearsOnly = input.length > 0 && input.every((word) => word === "audio");
+    return hearsOnly ? told("transcription") : told("chat", { vision: input.includes("image") });
+  }
+  const kind = output.map((word) => KINDS.get(word)).find((each) => each !== undefined);
+  return told(kind ?? "other");
+}
+
+function toWords(list: unknown, joined: string): readonly string[] {
+  const words = Array.isArray(list) && list.length > 0 ? list : joined.split("+");
+  return words.flatMap((word: unknown) =>
+    typeof word === "string" && word !== "" ? [word.trim().toLowerCase()] : [],
+  );
+}
+
+/** The words of `type`, `model_type`, `task` and of output modalities, in small letters with hyphens. */
+const KINDS: ReadonlyMap<string, ModelKind> = new Map([
+  ["chat", "chat"],
+  ["language", "chat"],
+  ["llm", "chat"],
+  ["vlm", "chat"],
+  ["code", "chat"],
+  ["text-generation", "chat"],
+  ["image-text-to-text", "chat"],
+  ["completion", "completions"],
+  ["embedding", "embeddings"],
+  ["embeddings", "embeddings"],
+  ["text-embedding", "embeddings"],
+  ["feature-extraction", "embeddings"],
+  ["sentence-similarity", "embeddings"],
+  ["transcribe", "transcription"],
+  ["transcription", "transcription"],
+  ["audio-transcription", "transcription"],
+  ["automatic-speech-recognition", "transcription"],
+  ["audio", "speech"],
+  ["speech", "speech"],
+  ["audio-speech", "speech"],
+  ["text-to-speech", "speech"],
+  ["image", "image"],
+  ["image-generation", "image"],
+  ["text-to-image", "image"],
+  ["video", "video"],
+  ["video-generation", "video"],
+  ["text-to-video", "video"],
+  ["moderation", "moderation"],
+  ["rerank", "rerank"],
+  ["reranker", "rerank"],
+  ["text-ranking", "rerank"],
+  ["realtime", "realtime"],
+  ["responses", "responses"],
+]);
+
+const TYPE_FIELDS = ["type", "model_type", "task", "mode"] as const;
+
+/** A word that means nothing here, such as Anthropic's `type: "model"`, says nothing. */
+function findByType(entry: ListedModel): CapabilityGuess | null {
+  for (const field of TYPE_FIELDS) {
+    const word = toText(entry[field]).toLowerCase().replaceAll("_", "-");
+    const kind = KINDS.get(word);
+    if (kind === undefined) continue;
+    // Together calls a model without a chat template `language`; Vercel calls every model for chat so.
+    if (word === "language" && "organization" in entry) return told("completions");
+    return told(kind, { vision: word === "vlm" || word === "image-text-to-text" });
+  }
+  return null;
+}
+
+/** Flags of Mistral, whose moderation and OCR models answer chat as well, and of Azure; GitHub's hold a type. */
+const FLAGS: readonly (readonly [flag: string, kind: ModelKind])[] = [
+  ["completion_chat", "chat"],
+  ["chat_completion", "chat"],
+  ["embeddings", "embeddings"],
+  ["audio_transcription", "transcription"],
+  ["audio_transcription_realtime", "transcription"],
+  ["audio_speech", "speech"],
+  ["moderation", "moderation"],
+  ["completion", "completions"],
+];
+
+function findByFlags({ capabilities: flags }: ListedModel, byName: ModelKind): CapabilityGuess | null {
+  if (!isObject(flags)) return null;
+  const typed = findByType({ type: flags["type"] });
+  if (typed !== null) return typed;
+  if (!FLAGS.some(([flag]) => typeof flags[flag] === "boolean")) return null;
+  if (byName === "moderation" || byName === "other") return told(byName);
+  const kind = FLAGS.find(([flag]) => flags[flag] === true)?.[1] ?? "other";
+  const guess = told(kind, { vision: flags["vision"] === true });
+  const alsoCompletes = kind === "chat" && flags["completion"] === true;
+  return alsoCompletes ? { ...guess, capabilities: withCompletions(guess.capabilities) } : guess;
+}
+
+function withCompletions(capabilities: readonly Capability[]): readonly Capability[] {
+  return [...CAPABILITIES_DEFAULT, "completions", ...capabilities.filter((each) => each === "vision")];
+}
+
+function findBySupport(entry: ListedModel): CapabilityGuess | null {
+  const supportsChat = entry["supports_chat"];
+  if (typeof supportsChat !== "boolean") return null;
+  return supportsChat ? told("chat", { vision: entry["supports_image_input"] === true }) : told("other");
+}
+
+function toText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function isObject(value: unknown): value is ListedModel {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,60 @@
+import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
+import type { CapabilityGuess, ModelKind } from "#catalog/capability-guess.ts";
+import { ask, given, type Client } from "#cli/installation/client.ts";
+import type { ChosenCapabilities } from "#cli/input/model-capabilities.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+
+/** A discovered model, and what became of it. */
+export interface Row {
+  readonly upstream_name: string;
+  readonly bound_alias: string | null;
+  readonly kind: ModelKind;
+  /** Of a bound model its own, else those that it would be bound with; empty where no endpoint serves its kind. */
+  readonly capabilities: readonly Capability[];
+  readonly guessed_from: CapabilityGuess["from"];
+  /** Null unless it was to be bound now and could not be. */
+  readonly failure: string | null;
+}
+
+export interface Binding {
+  readonly provider: string;
+  /** All that are shown. */
+  readonly found: readonly Row[];
+  /** Those of them that are to be bound. */
+  readonly wanted: readonly Row[];
+  readonly chosen: ChosenCapabilities;
+  readonly hidden: true | undefined;
+}
+
+export type BoundModel = Awaited<ReturnType<typeof create>>;
+
+/** One after the other; one that is refused, as when its name is taken, keeps none of the others from being bound. */
+export async function bindAll(api: Client, { found, wanted, ...binding }: Binding) {
+  const rows: Row[] = [];
+  const made: BoundModel[] = [];
+  for (const row of found) {
+    if (!wanted.includes(row)) {
+      rows.push(row);
+      continue;
+    }
+    try {
+      const model = await create(api, row, binding);
+      made.push(model);
+      rows.push({ ...row, bound_alias: model.alias, capabilities: model.capabilities });
+    } catch (cause) {
+      if (!(cause instanceof CommandError) || cause.kind !== "failure") throw cause;
+      rows.push({ ...row, failure: cause.message });
+    }
+  }
+  return { rows, made };
+}
+
+function create(api: Client, row: Row, { provider, chosen, hidden }: Omit<Binding, "found" | "wanted">) {
+  const guessed = row.capabilities.length === 0 ? CAPABILITIES_DEFAULT : row.capabilities;
+  const capabilities = chosen.byModel.get(row.upstream_name) ?? chosen.all ?? guessed;
+  return ask(
+    api.admin.v1.models.post(
+      given({ provider, upstream_name: row.upstream_name, capabilities, hidden, origin: "discovered" }),
+    ),
+  );
+}
