@@ -23,7 +23,7 @@ export function guessListed(upstreamName: string, entry: ListedModel): Capabilit
   return told;
 }
 
-function told(kind: ModelKind, { vision = false }: { readonly vision?: boolean } = {}): CapabilityGuess {
+function toGuess(kind: ModelKind, { vision = false }: { readonly vision?: boolean } = {}): CapabilityGuess {
   const capabilities = toCapabilities(kind);
   return {
     kind,
@@ -51,10 +51,10 @@ function findByModalities(entry: ListedModel): CapabilityGuess | null {
   if (output.length === 0) return null;
   if (output.includes("text")) {
     const hearsOnly = input.length > 0 && input.every((word) => word === "audio");
-    return hearsOnly ? told("transcription") : told("chat", { vision: input.includes("image") });
+    return hearsOnly ? toGuess("transcription") : toGuess("chat", { vision: input.includes("image") });
   }
   const kind = output.map((word) => KINDS.get(word)).find((each) => each !== undefined);
-  return told(kind ?? "other");
+  return toGuess(kind ?? "other");
 }
 
 function toWords(list: unknown, joined: string): readonly string[] {
@@ -110,8 +110,8 @@ function findByType(entry: ListedModel): CapabilityGuess | null {
     const kind = KINDS.get(word);
     if (kind === undefined) continue;
     // Together calls a model without a chat template `language`; Vercel calls every model for chat so.
-    if (word === "language" && "organization" in entry) return told("completions");
-    return told(kind, { vision: word === "vlm" || word === "image-text-to-text" });
+    if (word === "language" && "organization" in entry) return toGuess("completions");
+    return toGuess(kind, { vision: word === "vlm" || word === "image-text-to-text" });
   }
   return null;
 }
@@ -133,9 +133,9 @@ function findByFlags({ capabilities: flags }: ListedModel, byName: ModelKind): C
   const typed = findByType({ type: flags["type"] });
   if (typed !== null) return typed;
   if (!FLAGS.some(([flag]) => typeof flags[flag] === "boolean")) return null;
-  if (byName === "moderation" || byName === "other") return told(byName);
+  if (byName === "moderation" || byName === "other") return toGuess(byName);
   const kind = FLAGS.find(([flag]) => flags[flag] === true)?.[1] ?? "other";
-  const guess = told(kind, { vision: flags["vision"] === true });
+  const guess = toGuess(kind, { vision: flags["vision"] === true });
   const alsoCompletes = kind === "chat" && flags["completion"] === true;
   return alsoCompletes ? { ...guess, capabilities: withCompletions(guess.capabilities) } : guess;
 }
@@ -147,7 +147,9 @@ function withCompletions(capabilities: readonly Capability[]): readonly Capabili
 function findBySupport(entry: ListedModel): CapabilityGuess | null {
   const supportsChat = entry["supports_chat"];
   if (typeof supportsChat !== "boolean") return null;
-  return supportsChat ? told("chat", { vision: entry["supports_image_input"] === true }) : told("other");
+  return supportsChat
+    ? toGuess("chat", { vision: entry["supports_image_input"] === true })
+    : toGuess("other");
 }
 
 function toText(value: unknown): string {

@@ -47,7 +47,7 @@ describe("provider discover", () => {
     const [local, remote] = waysTo(app);
     const ids = ["fast", "bge-m3", "whisper-1", "dall-e-3", "my-embedder"];
     const list = JSON.stringify({ data: ids.map((id) => ({ id })) });
-    const run = async (line: string, way: typeof local | typeof remote = local) => {
+    const run = async (line: string, way = local) => {
       const running = way.run(line);
       await (await upstream.nextCall()).reply({ body: list });
       return await running;
@@ -93,7 +93,7 @@ describe("provider discover", () => {
     });
     const typo = await run("provider discover up --bind --capability fats=embeddings");
     expect(typo).toMatchObject({ code: 1, data: "" });
-    expect(typo.messages).toContain("has no model fats. Did you mean fast?");
+    expect(typo.messages).toContain("has no model fats.\n(Did you mean fast?)");
     for (const wrong of ["fast=embedding", "embeding", "=chat", "fast="]) {
       const refused = await local.run(`provider discover up --bind --capability ${wrong}`);
       expect({ wrong, code: refused.code }).toEqual({ wrong, code: 2 });

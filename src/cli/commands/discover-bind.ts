@@ -4,14 +4,17 @@ import { ask, given, type Client } from "#cli/installation/client.ts";
 import type { ChosenCapabilities } from "#cli/input/model-capabilities.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
-/** A discovered model, and what became of it. */
-export interface Row {
+export interface Discovered {
   readonly upstream_name: string;
   readonly bound_alias: string | null;
   readonly kind: ModelKind;
   /** Of a bound model its own, else those that it would be bound with; empty where no endpoint serves its kind. */
   readonly capabilities: readonly Capability[];
   readonly guessed_from: CapabilityGuess["from"];
+}
+
+/** A discovered model, and what became of it. */
+export interface Row extends Discovered {
   /** Null unless it was to be bound now and could not be. */
   readonly failure: string | null;
 }
@@ -19,9 +22,9 @@ export interface Row {
 export interface Binding {
   readonly provider: string;
   /** All that are shown. */
-  readonly found: readonly Row[];
+  readonly found: readonly Discovered[];
   /** Those of them that are to be bound. */
-  readonly wanted: readonly Row[];
+  readonly wanted: readonly Discovered[];
   readonly chosen: ChosenCapabilities;
   readonly hidden: true | undefined;
 }
@@ -32,15 +35,16 @@ export type BoundModel = Awaited<ReturnType<typeof create>>;
 export async function bindAll(api: Client, { found, wanted, ...binding }: Binding) {
   const rows: Row[] = [];
   const made: BoundModel[] = [];
-  for (const row of found) {
-    if (!wanted.includes(row)) {
+  for (const model of found) {
+    const row: Row = { ...model, failure: null };
+    if (!wanted.includes(model)) {
       rows.push(row);
       continue;
     }
     try {
-      const model = await create(api, row, binding);
-      made.push(model);
-      rows.push({ ...row, bound_alias: model.alias, capabilities: model.capabilities });
+      const view = await create(api, model, binding);
+      made.push(view);
+      rows.push({ ...row, bound_alias: view.alias, capabilities: view.capabilities });
     } catch (cause) {
       if (!(cause instanceof CommandError) || cause.kind !== "failure") throw cause;
       rows.push({ ...row, failure: cause.message });
@@ -49,7 +53,11 @@ export async function bindAll(api: Client, { found, wanted, ...binding }: Bindin
   return { rows, made };
 }
 
-function create(api: Client, row: Row, { provider, chosen, hidden }: Omit<Binding, "found" | "wanted">) {
+function create(
+  api: Client,
+  row: Discovered,
+  { provider, chosen, hidden }: Omit<Binding, "found" | "wanted">,
+) {
   const guessed = row.capabilities.length === 0 ? CAPABILITIES_DEFAULT : row.capabilities;
   const capabilities = chosen.byModel.get(row.upstream_name) ?? chosen.all ?? guessed;
   return ask(

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { isServable } from "#catalog/capability-guess.ts";
-import { findNearest } from "#kernel/nearest.ts";
 import { toPrintable } from "#kernel/printable.ts";
+import { suggest } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
@@ -14,7 +14,7 @@ import { toSetCommand } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, toPathPart } from "#cli/installation/client.ts";
 import { listModels } from "#cli/installation/lists.ts";
-import { bindAll, type Row } from "./discover-bind.ts";
+import { bindAll, type Discovered } from "./discover-bind.ts";
 import { writeUnpriced } from "./unpriced.ts";
 
 interface DiscoverOptions extends InstallationOptions {
@@ -50,22 +50,23 @@ export function addDiscoverCommand(provider: Command, terminal: Terminal): void 
         const bound = new Map(
           (await listModels(api, { provider: name })).map((model) => [model.alias, model.capabilities]),
         );
-        const all = discovered.models.map((model): Row => {
-          const { kind = "chat", capabilities: guessed = [], guessed_from = "default", ...names } = model;
-          const capabilities = bound.get(names.bound_alias ?? "") ?? guessed;
-          return { ...names, kind, capabilities, guessed_from, failure: null };
+        const all = discovered.models.map((model): Discovered => {
+          const { upstream_name, bound_alias, kind = "chat", guessed_from = "default" } = model;
+          const capabilities = bound.get(bound_alias ?? "") ?? model.capabilities ?? [];
+          return { upstream_name, bound_alias, kind, capabilities, guessed_from };
         });
         const found = chooseModels(all, options.model);
         chooseModels(all, [...chosen.byModel.keys()]);
         if (options.bind !== true) {
           writeList(terminal, options, {
-            views: found.map(({ failure: _, ...row }) => row),
+            views: found,
             columns: COLUMNS,
           });
           if (options.json !== true) writeNotServed(terminal, found, "would not be bound by --bind");
           return;
         }
-        const isNamed = (row: Row) => options.model !== undefined || chosen.byModel.has(row.upstream_name);
+        const isNamed = (row: Discovered) =>
+          options.model !== undefined || chosen.byModel.has(row.upstream_name);
         const wanted = found.filter((row) => row.bound_alias === null && (isServable(row) || isNamed(row)));
         const { rows, made } = await withProgress(terminal, `binding models of ${name}`, () =>
           bindAll(api, { provider: name, found, wanted, chosen, hidden: options.hidden }),
@@ -119,17 +120,19 @@ function refuseUnbound(options: DiscoverOptions): void {
   throw new CommandError("usage", `${flag} is for what is bound: add --bind, or leave it out.`);
 }
 
-function chooseModels(models: readonly Row[], wanted: readonly string[] | undefined): readonly Row[] {
+function chooseModels(
+  models: readonly Discovered[],
+  wanted: readonly string[] | undefined,
+): readonly Discovered[] {
   if (wanted === undefined) return models;
   const names = models.map((model) => model.upstream_name);
   const missing = wanted.find((name) => !names.includes(name));
   if (missing === undefined) return models.filter((model) => wanted.includes(model.upstream_name));
-  const nearest = findNearest(missing, names);
-  const hint = nearest === null ? "" : ` Did you mean ${toPrintable(nearest)}?`;
+  const hint = suggest(missing, names);
   throw new CommandError("failure", `The provider has no model ${toPrintable(missing)}.${hint}`);
 }
 
-function writeNotServed(terminal: Terminal, rows: readonly Row[], what: string): void {
+function writeNotServed(terminal: Terminal, rows: readonly Discovered[], what: string): void {
   const left = rows.filter((row) => row.bound_alias === null && !isServable(row));
   if (left.length === 0) return;
   const kinds = [...new Set(left.map(({ kind }) => kind))].toSorted().join(", ");
