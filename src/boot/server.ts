@@ -1,9 +1,13 @@
 import { createApp } from "#http/app.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import { toServeOptions } from "#http/serve.ts";
-import { SetupError } from "#kernel/errors.ts";
 import type { Config } from "#boot/settings/config.ts";
-import { findListenFault, formatAddress } from "#boot/settings/listen-address.ts";
+import {
+  findListenFault,
+  formatAddress,
+  requireResolvable,
+  toListenError,
+} from "#boot/settings/listen-address.ts";
 import { openServices, type Services } from "./services.ts";
 import { boundReceiveBuffers } from "#boot/process/receive-buffer.ts";
 import type { System } from "#boot/process/system.ts";
@@ -30,6 +34,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   let server: Bun.Server<undefined>;
   const findOrigin = () => `http://${formatAddress({ host: config.host, port: server.port ?? config.port })}`;
+  await requireResolvable(config);
   const services = await openServices(config, system, findOrigin);
   try {
     const app = createApp({ ...services.app, assets });
@@ -40,7 +45,7 @@ export async function startServer(
     });
   } catch (cause) {
     await services.close();
-    throw await toListenError(cause, config);
+    throw toListenError(await findListenFault(cause, config), cause);
   }
 
   // In the turn in which it listens: no connection has been accepted yet.
@@ -80,9 +85,4 @@ async function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: Ab
     clearTimeout(timer);
     hurry?.removeEventListener("abort", onHurry);
   }
-}
-
-async function toListenError(cause: unknown, config: Config): Promise<unknown> {
-  const fault = await findListenFault(cause, config);
-  return fault === null ? cause : new SetupError(fault.kind, `${fault.finding}. ${fault.advice}`, cause);
 }

@@ -181,7 +181,7 @@ describe("a start that cannot be", () => {
         /^lockport: PROXY_DATADIR is not a setting \(did you mean PROXY_DATA_DIR\?\)/,
       ],
       [{ PROXY_ADMIN_PASSWORD: "short" }, 78, /^lockport: PROXY_ADMIN_PASSWORD must be/],
-      [{ PROXY_HOST: "192.0.2.1" }, 78, /^lockport: PROXY_HOST is not an address of this machine/],
+      [{ PROXY_HOST: "192.0.2.1" }, 78, /^lockport: 192\.0\.2\.1 is not an address of this machine/],
       // Nobody may make a folder in there, root included.
       [{ PROXY_DATA_DIR: "/sys/lockport" }, 77, /^lockport: The folder \/sys\/lockport cannot be written to/],
     ];

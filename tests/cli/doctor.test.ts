@@ -324,8 +324,8 @@ describe("what nobody can listen on", () => {
     await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
     for (const [host, reason] of [
       ["127.0.0.1", /^127\.0\.0\.1:\d+ is taken by another process$/],
-      ["192.0.2.1", /^PROXY_HOST is not an address of this machine$/],
-      ["no.such.invalid", /^PROXY_HOST does not resolve to an address/],
+      ["192.0.2.1", /^192\.0\.2\.1 is not an address of this machine$/],
+      ["no.such.invalid", /^The host no\.such\.invalid does not resolve to an address$/],
     ] as const) {
       const env = { PROXY_HOST: host, PROXY_PORT: portOf(holder) };
       const check = (await diagnose(env)).find("port");

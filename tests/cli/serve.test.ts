@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { findListenFault, toListenError } from "#boot/settings/listen-address.ts";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
@@ -38,17 +39,50 @@ describe("lockport serve", () => {
     expect(messages).toContain("PROXY_PORT must be");
   });
 
-  test.each(["no-such-host.invalid", "203.0.113.1"])(
-    "on %s, where it cannot listen, names PROXY_HOST and ends with 78",
-    async (host) => {
-      const line = ["serve", "--port", "0", "--host", host, "--data-dir", dataDir];
-      const { code, messages } = await runProcess([LOCKPORT, ...line]);
-      expect(code).toBe(78);
-      expect(messages).toContain("lockport: PROXY_HOST ");
-      expect(messages).not.toContain("unexpected failure");
-    },
-    30_000,
-  );
+  test("on a name that does not resolve says so before it makes anything, and ends with 78", async () => {
+    const line = ["serve", "--port", "0", "--host", "no-such-host.invalid", "--data-dir", dataDir];
+    const { code, data, messages } = await runProcess([LOCKPORT, ...line]);
+    expect({ code, data }).toEqual({ code: 78, data: "" });
+    expect(messages).toStartWith(
+      "lockport: The host no-such-host.invalid does not resolve to an address. Set ",
+    );
+    expect(messages.trim().split("\n")).toHaveLength(1);
+    expect(existsSync(dataDir)).toBe(false);
+  }, 30_000);
+
+  test("says of each address that it cannot listen on what is wrong with that one, and what to do", async () => {
+    const holder = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+    const port = String(holder.port);
+    const faults = [
+      ["203.0.113.1", "0", "203.0.113.1 is not an address of this machine. Set --host or PROXY_HOST to "],
+      ["127.0.0.1", port, `127.0.0.1:${port} is taken by another process. Stop that process, or choose `],
+    ] as const;
+    try {
+      for (const [host, taken, sentence] of faults) {
+        const line = ["serve", "--host", host, "--port", taken, "--data-dir", dataDir];
+        const { code, messages } = await runProcess([LOCKPORT, ...line]);
+        expect(code).toBe(78);
+        expect(messages).toContain(`lockport: ${sentence}`);
+      }
+    } finally {
+      await holder.stop(true);
+    }
+  }, 30_000);
+
+  test.each([
+    ["EACCES", "permission", "This user may not listen on 127.0.0.1:80. Choose a port above 1023 "],
+    [
+      "EAFNOSUPPORT",
+      "configuration",
+      "127.0.0.1 is of a kind of address that this machine cannot listen on. ",
+    ],
+    ["EWHATEVER", "configuration", "Nothing can listen on 127.0.0.1:80 (EWHATEVER). Choose others "],
+  ] as const)("tells %s of the system in a sentence, and asks nobody to report it", async (code, kind, sentence) => {
+    const cause = Object.assign(new Error("listen"), { code });
+    const refusal = toListenError(await findListenFault(cause, { host: "127.0.0.1", port: 80 }), cause);
+    expect(refusal.kind).toBe(kind);
+    expect(refusal.message).toStartWith(sentence);
+  });
 });
 
 describe.skipIf(process.platform === "win32")("the first lockport serve on a screen", () => {

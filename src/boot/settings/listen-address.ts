@@ -1,4 +1,4 @@
-import type { SetupError } from "#kernel/errors.ts";
+import { SetupError } from "#kernel/errors.ts";
 import { systemCode } from "#kernel/system-code.ts";
 
 /** What a server binds to. */
@@ -25,16 +25,31 @@ export interface ListenFault {
   readonly advice: string;
 }
 
-/** What the system's answer to listening means; null for one that is not known. */
-export async function findListenFault(cause: unknown, address: ListenAddress): Promise<ListenFault | null> {
-  // The runtime has no code for a name that does not resolve: it gives the one of whatever failed before.
-  const code = (await resolves(address.host)) ? (systemCode(cause) ?? "") : "ENOTFOUND";
-  const fault = FAULTS.find(({ codes }) => codes.includes(code));
-  if (fault === undefined) return null;
-  const { kind, say, advice } = fault;
-  return { kind, finding: say(formatAddress(address)), advice };
+/**
+ * Throws a `SetupError` when the host is a name that does not resolve. Asked before anything else of a start: the runtime
+ * has no code for it, and gives the one of whatever failed before.
+ */
+export async function requireResolvable(address: ListenAddress): Promise<void> {
+  if (!(await resolves(address.host))) throw toListenError(toFault("ENOTFOUND", address));
 }
 
+/** What the system's answer to listening means. */
+export async function findListenFault(cause: unknown, address: ListenAddress): Promise<ListenFault> {
+  return toFault((await resolves(address.host)) ? systemCode(cause) : "ENOTFOUND", address);
+}
+
+/** As the start tells it. */
+export function toListenError({ kind, finding, advice }: ListenFault, cause?: unknown): SetupError {
+  return new SetupError(kind, `${finding}. ${advice}`, cause);
+}
+
+function toFault(code: string | null, address: ListenAddress): ListenFault {
+  const known = FAULTS.find(({ codes }) => codes.includes(code ?? ""));
+  const { kind, say, advice } = known ?? FAULT_UNKNOWN;
+  return { kind, finding: say(address, code), advice };
+}
+
+/** An address as it is: nothing is asked of a name server. */
 async function resolves(host: string): Promise<boolean> {
   const { lookup } = process.getBuiltinModule("node:dns/promises");
   return await lookup(host).then(
@@ -43,34 +58,50 @@ async function resolves(host: string): Promise<boolean> {
   );
 }
 
-const FAULTS: readonly {
-  readonly codes: readonly string[];
+interface FaultRule {
   readonly kind: SetupError["kind"];
-  readonly say: (where: string) => string;
+  readonly say: (address: ListenAddress, code: string | null) => string;
   readonly advice: string;
-}[] = [
+}
+
+const CHOOSE_HOST =
+  "Set --host or PROXY_HOST to 127.0.0.1 for this machine alone, to 0.0.0.0 for every network, or to one of its addresses.";
+
+const FAULTS: readonly (FaultRule & { readonly codes: readonly string[] })[] = [
   {
     codes: ["EADDRINUSE"],
     kind: "configuration",
-    say: (where) => `${where} is taken by another process`,
-    advice: "Stop that process, or set PROXY_PORT to a free port.",
+    say: (address) => `${formatAddress(address)} is taken by another process`,
+    advice: "Stop that process, or choose a free port with --port or PROXY_PORT.",
   },
   {
     codes: ["EADDRNOTAVAIL"],
     kind: "configuration",
-    say: () => "PROXY_HOST is not an address of this machine",
-    advice: "Set it to one, or to 127.0.0.1.",
+    say: ({ host }) => `${host} is not an address of this machine`,
+    advice: CHOOSE_HOST,
   },
   {
-    codes: ["EINVAL", "ENOTFOUND", "EAFNOSUPPORT"],
+    codes: ["ENOTFOUND"],
     kind: "configuration",
-    say: () => "PROXY_HOST does not resolve to an address that this machine can listen on",
-    advice: "Set it to one, or to 127.0.0.1.",
+    say: ({ host }) => `The host ${host} does not resolve to an address`,
+    advice: CHOOSE_HOST,
+  },
+  {
+    codes: ["EINVAL", "EAFNOSUPPORT"],
+    kind: "configuration",
+    say: ({ host }) => `${host} is of a kind of address that this machine cannot listen on`,
+    advice: CHOOSE_HOST,
   },
   {
     codes: ["EACCES", "EPERM"],
     kind: "permission",
-    say: (where) => `${where} is not open to this user for listening`,
-    advice: "Set PROXY_PORT to a port above 1023.",
+    say: (address) => `This user may not listen on ${formatAddress(address)}`,
+    advice: "Choose a port above 1023 with --port or PROXY_PORT, and let a reverse proxy have the other.",
   },
 ];
+
+const FAULT_UNKNOWN: FaultRule = {
+  kind: "configuration",
+  say: (address, code) => `Nothing can listen on ${formatAddress(address)} (${code ?? "no reason given"})`,
+  advice: "Choose others with --host and --port, or PROXY_HOST and PROXY_PORT.",
+};

@@ -2,7 +2,6 @@ import type { Config } from "#boot/settings/config.ts";
 import type { Environment } from "#boot/settings/environment.ts";
 import { findListenFault, formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { findListeningUrl } from "#boot/folder/serving-address.ts";
-import { systemCode } from "#kernel/system-code.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 
 const ANSWER_MS_MAX = 3_000;
@@ -38,10 +37,8 @@ export async function checkPort(
     if (isServing === null && (await answers(toReachable(`http://${where}`)))) {
       return toOk(name, `a server answers at ${where}; whether it is this folder's cannot be seen`);
     }
-    const fault = await findListenFault(cause, address);
-    if (fault !== null) return toFailure(name, fault.finding, fault.advice);
-    const finding = `nothing can listen on ${where} (${systemCode(cause) ?? "no reason given"})`;
-    return toFailure(name, finding, "Look at PROXY_HOST and PROXY_PORT.");
+    const { finding, advice } = await findListenFault(cause, address);
+    return toFailure(name, finding, advice);
   }
 }
 
