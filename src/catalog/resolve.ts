@@ -31,10 +31,10 @@ export function resolveModel(
 /** Names what was asked for, and the nearest model that `GET /v1/models` shows this caller. */
 function toUnknownModel(snapshot: CatalogSnapshot, alias: string, scope: ModelScope): ProxyError {
   const nearest = alias.length > ALIAS_LENGTH_MAX ? null : findNearestModel(snapshot, alias, scope);
-  const hint = nearest === null ? "" : ` Did you mean "${nearest}"?`;
+  const hint = nearest === null ? "" : ` Did you mean ${toQuoted(nearest, ALIAS_LENGTH_MAX)}?`;
   return new ProxyError(
     "model_not_found",
-    `There is no model ${toQuoted(alias, ALIAS_LENGTH_MAX)} here.${hint} GET /v1/models lists the models that are.`,
+    `The model ${toQuoted(alias, ALIAS_LENGTH_MAX)} is not served here.${hint} GET /v1/models lists the models that are.`,
     { param: "model", model: alias },
   );
 }
@@ -67,7 +67,16 @@ function searchNearest(snapshot: CatalogSnapshot, alias: string, scope: ModelSco
     if (provider.enabled && !model.hidden && isInScope(scope, model.alias))
       shown.set(model.alias.toLowerCase(), model.alias);
   }
-  return shown.get(findNearest(alias.toLowerCase(), [...shown.keys()]) ?? "") ?? null;
+  const asked = alias.toLowerCase();
+  const names = [...shown.keys()];
+  // `openai/gpt-4o` for `gpt-4o`, and the other way round, as other gateways name them: no distance finds that.
+  const nearest =
+    findNearest(asked, names) ?? names.find((name) => withoutVendor(name) === withoutVendor(asked));
+  return shown.get(nearest ?? "") ?? null;
+}
+
+function withoutVendor(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
 }
 
 /**

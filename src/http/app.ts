@@ -123,19 +123,21 @@ export function createApp(deps: AppDeps): App {
           arrivedAtUs,
           findAddress: toFindAddress(server, request),
           principal: null,
-          dataPlane: toDataPlane(toRoutableUrl(request.url)?.pathname ?? ""),
+          dataPlane: toDataPlane(parseUrl(request.url)?.pathname ?? ""),
         });
       }
     },
   };
 }
 
-/**
- * The URL that is routed by. Bun gives a bare path when the request had no Host (HTTP/1.0). Null for what is no path, as
- * in CONNECT, and for escapes that decode to no text, which Elysia would hand on as a missing parameter.
- */
+/** Bun gives a bare path when the request had no Host (HTTP/1.0). Null for what is no path, as in CONNECT. */
+function parseUrl(text: string): URL | null {
+  return URL.parse(text, text.startsWith("/") ? "http://localhost" : undefined);
+}
+
+/** The URL that is routed by. Null also for escapes that decode to no text, which Elysia would hand on as a missing parameter. */
 function toRoutableUrl(text: string): URL | null {
-  const url = URL.parse(text, text.startsWith("/") ? "http://localhost" : undefined);
+  const url = parseUrl(text);
   if (url === null || url.protocol !== "http:") return null;
   try {
     decodeURIComponent(url.pathname);

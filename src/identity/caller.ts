@@ -182,10 +182,7 @@ function refuseKey(): ProxyError {
 }
 
 function refuseForeignKey(): ProxyError {
-  return new ProxyError(
-    "invalid_api_key",
-    `This API key is not valid: keys of this server begin with ${API_KEY_PREFIX}.`,
-  );
+  return new ProxyError("invalid_api_key", `This is not a Lockport key; they begin with ${API_KEY_PREFIX}.`);
 }
 
 function refuseMissing(): ProxyError {

@@ -40,7 +40,7 @@ export function createRelayAuthenticator({
   return {
     async authenticate(token) {
       // An API key starts with `lp_` and fails here, whosever it is.
-      if (!token.startsWith(RELAY_TOKEN_PREFIX)) throw refuse();
+      if (!token.startsWith(RELAY_TOKEN_PREFIX)) throw refuseForeign();
       const found = peekSecret(search, token) ?? (await findSecret(search, token));
       // Unknown, deleted and disabled look the same from outside.
       if (found === null || !found.principal.enabled) throw refuse();
@@ -59,4 +59,11 @@ const TOKEN_WORDS: SecretWords = { noun: "relay token", code: "unknown_relay_tok
 /** Names no token: its message is read in logs and screenshots. */
 function refuse(): ProxyError {
   return new ProxyError("unknown_relay_token", "This relay token is not known.");
+}
+
+function refuseForeign(): ProxyError {
+  return new ProxyError(
+    "unknown_relay_token",
+    `This is not a relay token of Lockport; they begin with ${RELAY_TOKEN_PREFIX}.`,
+  );
 }

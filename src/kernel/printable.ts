@@ -12,10 +12,10 @@ export function toPrintable(text: string): string {
   return text.replace(UNPRINTABLE, toEscape);
 }
 
-/** A name that a caller chose, for a sentence: printable, and no longer than this before it is escaped. */
+/** A name that a caller chose, for a sentence: between backticks, printable, and no longer than this before it is escaped. */
 export function toQuoted(text: string, lengthMax: number): string {
   const shown = truncateCodePoints(text, lengthMax);
-  return `"${toPrintable(shown.toWellFormed())}${shown.length < text.length ? "…" : ""}"`;
+  return `\`${toPrintable(shown.toWellFormed())}${shown.length < text.length ? "…" : ""}\``;
 }
 
 export function toEscape(character: string): string {

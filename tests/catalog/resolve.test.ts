@@ -50,7 +50,7 @@ describe("resolving an alias", () => {
     for (const alias of ["all", "A-name"]) {
       const refusal = await refusalOf(() => resolveModel(disabled, alias));
       expect(refusal).toMatchObject({ code: "model_not_found", param: "model" });
-      expect(refusal.message).toBe(`The model "${alias}" is not served: its provider is disabled.`);
+      expect(refusal.message).toBe(`The model \`${alias}\` is not served: its provider is disabled.`);
     }
     await fixture.catalog.updateProvider("two", { enabled: true }, null);
     expect(resolveModel(await fixture.catalog.snapshot(), "A-name").upstreamName).toBe("a");
@@ -67,31 +67,47 @@ describe("the refusal of an unknown model", () => {
   const END = " GET /v1/models lists the models that are.";
 
   test("names what was asked for, and the nearest model, in other letters too", async () => {
-    expect(await messageFor("tlak")).toBe(`There is no model "tlak" here. Did you mean "talk"?${END}`);
-    expect(await messageFor("EMBED")).toBe(`There is no model "EMBED" here. Did you mean "embed"?${END}`);
+    expect(await messageFor("tlak")).toBe(
+      `The model \`tlak\` is not served here. Did you mean \`talk\`?${END}`,
+    );
+    expect(await messageFor("EMBED")).toBe(
+      `The model \`EMBED\` is not served here. Did you mean \`embed\`?${END}`,
+    );
+  });
+
+  test("suggests a model that is called the same behind a vendor's name, or without one", async () => {
+    expect(await messageFor("vendor/talk")).toContain("Did you mean `talk`?");
+    await fixture.catalog.updateModel("embed", { alias: "maker/very-long-name" }, null);
+    expect(await messageFor("very-long-name")).toContain("Did you mean `maker/very-long-name`?");
+    expect(await messageFor("vendor/a-name")).not.toContain("Did you mean");
+    expect(await messageFor("vendor/talk", new Set(["maker/very-long-name"]))).not.toContain("talk`?");
   });
 
   test("suggests nothing that is far, hidden or of a disabled provider, and no upstream name", async () => {
     for (const alias of ["something-else", "A-nam", "t", "", "e"])
-      expect(await messageFor(alias)).toBe(`There is no model "${alias}" here.${END}`);
+      expect(await messageFor(alias)).toBe(`The model \`${alias}\` is not served here.${END}`);
     await fixture.catalog.updateProvider("two", { enabled: false }, null);
-    expect(await messageFor("embd")).toBe(`There is no model "embd" here.${END}`);
+    expect(await messageFor("embd")).toBe(`The model \`embd\` is not served here.${END}`);
   });
 
   test("neither suggests nor tells apart what the caller may not see, not even that its provider is disabled", async () => {
     const scope = new Set(["embed"]);
-    expect(await messageFor("talk", scope)).toBe(`There is no model "talk" here.${END}`);
-    expect(await messageFor("tlak", scope)).toBe(`There is no model "tlak" here.${END}`);
-    expect(await messageFor("embde", scope)).toContain('Did you mean "embed"?');
+    expect(await messageFor("talk", scope)).toBe(`The model \`talk\` is not served here.${END}`);
+    expect(await messageFor("tlak", scope)).toBe(`The model \`tlak\` is not served here.${END}`);
+    expect(await messageFor("embde", scope)).toContain("Did you mean `embed`?");
     await fixture.catalog.updateProvider("one", { enabled: false }, null);
-    expect(await messageFor("talk", scope)).toBe(`There is no model "talk" here.${END}`);
+    expect(await messageFor("talk", scope)).toBe(`The model \`talk\` is not served here.${END}`);
   });
 
   test("repeats 200 characters at most, and escapes what is not to be read", async () => {
-    expect(await messageFor("é".repeat(201))).toBe(`There is no model "${"é".repeat(200)}…" here.${END}`);
-    expect(await messageFor("é".repeat(200))).toBe(`There is no model "${"é".repeat(200)}" here.${END}`);
+    expect(await messageFor("é".repeat(201))).toBe(
+      `The model \`${"é".repeat(200)}…\` is not served here.${END}`,
+    );
+    expect(await messageFor("é".repeat(200))).toBe(
+      `The model \`${"é".repeat(200)}\` is not served here.${END}`,
+    );
     expect(await messageFor("a\u001b[2J\nb\u202e\ud800")).toBe(
-      `There is no model "a\\u001b[2J\\u000ab\\u202e\ufffd" here.${END}`,
+      `The model \`a\\u001b[2J\\u000ab\\u202e\ufffd\` is not served here.${END}`,
     );
   });
 
@@ -105,7 +121,7 @@ describe("the refusal of an unknown model", () => {
     const snapshot = { ...(await fixture.catalog.snapshot()), models };
     const asked = `vendor/${"m".repeat(150)}-10000`;
     const refusal = await refusalOf(() => resolveModel(snapshot, asked));
-    expect(refusal.message).toContain(`Did you mean "vendor/${"m".repeat(150)}-1000"?`);
+    expect(refusal.message).toContain(`Did you mean \`vendor/${"m".repeat(150)}-1000\`?`);
   });
 });
 

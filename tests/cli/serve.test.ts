@@ -77,12 +77,15 @@ describe("lockport serve", () => {
       "127.0.0.1 is of a kind of address that this machine cannot listen on. ",
     ],
     ["EWHATEVER", "configuration", "Nothing can listen on 127.0.0.1:80 (EWHATEVER). Choose others "],
-  ] as const)("tells %s of the system in a sentence, and asks nobody to report it", async (code, kind, sentence) => {
-    const cause = Object.assign(new Error("listen"), { code });
-    const refusal = toListenError(await findListenFault(cause, { host: "127.0.0.1", port: 80 }), cause);
-    expect(refusal.kind).toBe(kind);
-    expect(refusal.message).toStartWith(sentence);
-  });
+  ] as const)(
+    "tells %s of the system in a sentence, and asks nobody to report it",
+    async (code, kind, sentence) => {
+      const cause = Object.assign(new Error("listen"), { code });
+      const refusal = toListenError(await findListenFault(cause, { host: "127.0.0.1", port: 80 }), cause);
+      expect(refusal.kind).toBe(kind);
+      expect(refusal.message).toStartWith(sentence);
+    },
+  );
 });
 
 describe.skipIf(process.platform === "win32")("the first lockport serve on a screen", () => {

@@ -142,7 +142,7 @@ for (const subject of OPENAI_CLIENTS) {
 
     test("tells an unknown model by its own error in our words, and it leaves no event", async () => {
       expect(answers["unknown-model"]).toMatchObject({ name: subject.errors.notFound, status: 404 });
-      expect(answers["unknown-model"]?.["message"]).toContain("There is no model ");
+      expect(answers["unknown-model"]?.["message"]).toContain("is not served here.");
       expect(await eventsOf(subject, "unknown-model")).toEqual([]);
     });
 

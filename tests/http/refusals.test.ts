@@ -169,11 +169,16 @@ describe("a refused request", () => {
     );
     await send("GET", `/v1/${UNKNOWN_KEY}`);
     await send("GET", `/v1/%6cp_${"u".repeat(43)}`);
+    await send("GET", `/v1/%256cp_${"u".repeat(43)}`);
+    await send("GET", `/v1/%6cp_${"u".repeat(43)}/%ff`);
+    await send("GET", `/v1/%${"25".repeat(500)}6cp_${"u".repeat(43)}`);
     await send("GET", `/transparent/messages/${token}/v1/${token}`, undefined, {});
     const text = JSON.stringify(await read());
     expect(text).not.toContain("uuuuu");
     expect(text).not.toContain("ttttt");
-    expect(await total()).toBe(5);
+    expect(await total()).toBe(8);
+    await send("GET", "/v1/100%25/a%2520b");
+    expect((await read()).refusals[0].endpoint).toBe("/v1/100%25/a%2520b");
   });
 
   test("is in no usage event, and what has one is no refusal: neither an upstream's error nor a 502", async () => {

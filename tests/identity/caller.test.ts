@@ -50,7 +50,7 @@ describe("an API key", () => {
     };
     for (const text of ["sk-foreign", "null", "lpt_0000", "LP_UPPER"]) {
       const message = await messageFor(bearer(text));
-      expect(message).toBe("This API key is not valid: keys of this server begin with lp_.");
+      expect(message).toBe("This is not a Lockport key; they begin with lp_.");
       expect(await messageFor({ "x-api-key": text })).toBe(message);
     }
     expect(await messageFor(bearer("lp_unknown"))).toBe("This API key is not valid.");

@@ -116,13 +116,22 @@ describe("the caller of a relay path", () => {
       messages.add(JSON.stringify([refused instanceof Error ? refused.message : refused, refused]));
     };
     await note(`lpt_${"a".repeat(43)}`);
-    await note("lp_key");
     await fixture.principals.update(owner.id, { enabled: false }, null);
     await note(token.plaintext);
     await fixture.principals.update(owner.id, { enabled: true }, null);
     await fixture.relayTokens.delete({ id: token.id }, null);
     await note(token.plaintext);
     expect(messages.size).toBe(1);
+  });
+
+  test("that does not begin with lpt_ is told that tokens of this server do", async () => {
+    for (const text of ["lp_key", "sk-foreign", "", "LPT_UPPER"]) {
+      const refused = await authenticate(text).catch((error: unknown) => error);
+      expect(refused).toMatchObject({
+        code: "unknown_relay_token",
+        message: "This is not a relay token of Lockport; they begin with lpt_.",
+      });
+    }
   });
 
   test("ends with the token on the very next request", async () => {

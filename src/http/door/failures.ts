@@ -33,6 +33,8 @@ export interface Failures {
 }
 
 const PATH_LENGTH_MAX = 200;
+/** How often a text may be encoded in itself and still be shown. */
+const DECODED_MAX = 4;
 
 export function createFailures(log: Log, refusals: Refusals): Failures {
   const note = (refusal: ProxyError, { url, headers }: Request, failed: FailedRequest) => {
@@ -80,18 +82,23 @@ function toRefusal(failure: unknown): ProxyError | null {
   return null;
 }
 
-/** A text that came with a request, as an admin may read it; null where it holds a key or a token. */
+/** A text that came with a request, as an admin may read it; null where it holds a key or a token, however often encoded. */
 function toShown(text: string, lengthMax: number): string | null {
-  if (containsOwnToken(text) || containsOwnToken(decode(text))) return null;
-  return toPrintable(truncateCodePoints(text, lengthMax).toWellFormed());
+  let decoded = text;
+  for (let time = 0; !containsOwnToken(decoded); time += 1) {
+    const next = decodeOnce(decoded);
+    if (next === decoded) return toPrintable(truncateCodePoints(text, lengthMax).toWellFormed());
+    if (time === DECODED_MAX) return null;
+    decoded = next;
+  }
+  return null;
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+/** Percent-encoded ASCII, of which keys are made: `decodeURIComponent` gives up where another sequence is none. */
+function decodeOnce(text: string): string {
+  return text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) =>
+    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  );
 }
 
 /** Without its query: only names of parameters are ours. */
