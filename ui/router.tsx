@@ -118,6 +118,11 @@ const admin = createRoute({
   id: "admin",
   component: lazyRouteComponent(() => importPart(() => import("./shell/admin-only.tsx")), "AdminOnly"),
 });
+const setup = createRoute({
+  getParentRoute: () => admin,
+  path: "/setup",
+  component: lazyRouteComponent(() => importPart(() => import("./pages/setup.tsx")), "SetupPage"),
+});
 const providers = createRoute({
   getParentRoute: () => admin,
   path: "/providers",
@@ -183,7 +188,7 @@ const routeTree = root.addChildren([
     relayTokens,
     formerCatalog,
     formerPrices,
-    admin.addChildren([providers, people, limits, prices, audit]),
+    admin.addChildren([setup, providers, people, limits, prices, audit]),
   ]),
 ]);
 

@@ -320,11 +320,14 @@ describeInBrowser("a second press", () => {
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("single");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
     visitor.expect(/discover\S* answered 502/);
-    await page.getByRole("button", { name: "Add and discover models" }).dblclick();
+    await page.getByRole("button", { name: "Test connection" }).dblclick();
     await page.getByText("provider_unreachable").waitFor();
-    expect(sent.filter((path) => !path.includes("/discover"))).toEqual([
+    await page.getByRole("button", { name: "Save without a test" }).dblclick();
+    await page.getByText("Add a model that is not listed").waitFor();
+    expect(sent.filter((path) => !path.includes("/single/discover"))).toEqual([
       "/my/keys",
       "/admin/v1/principals",
+      "/admin/v1/discover",
       "/admin/v1/providers",
     ]);
     const { keys } = await call("GET", "/my/keys");

@@ -50,8 +50,8 @@ async function signIn(page: Page): Promise<void> {
 
 async function bindAll(page: Page): Promise<void> {
   await waitForValue(alias(page), "of-my-own");
-  await page.getByRole("button", { name: "Bind 3 models" }).click();
-  await page.getByText("3 bound.").waitFor();
+  await page.getByRole("button", { name: "Add 3 models" }).click();
+  await page.getByText("3 added.").waitFor();
   const { models } = JSON.parse(
     await (await callApi(site.url, await site.adminKey(), "GET", "/admin/v1/models")).text(),
   );
@@ -66,11 +66,11 @@ describeInBrowser("the models that were chosen of a provider", () => {
     page.on("request", (request) => request.method() === "POST" && refused.push(request.url()));
     expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
     visitor.expect(/^request: \w+ .* answered 401$/);
-    await page.getByRole("button", { name: "Bind 3 models" }).click();
+    await page.getByRole("button", { name: "Add 3 models" }).click();
     await again(page).waitFor();
     expect(refused).toEqual([`${site.url}/admin/v1/models`]);
     await signIn(page);
-    await page.getByText("0 bound; 1 failed, with the reason in the list; stopped early.").waitFor();
+    await page.getByText("0 added; 1 failed, with the reason in the list; stopped early.").waitFor();
     await bindAll(page);
   });
 

@@ -23,6 +23,7 @@ const button =
 type Steps = { readonly [path: string]: (page: Page) => Locator };
 
 const TO_SETUP = link("Continue the setup", "/");
+const SETUP_PAGE = link("Continue the setup", "/setup");
 
 /** What leads on from each page, for somebody who has nothing where nothing is set up. */
 const MEMBER_STEPS: Steps = {
@@ -37,8 +38,10 @@ const MEMBER_STEPS: Steps = {
 };
 const ADMIN_STEPS: Steps = {
   ...MEMBER_STEPS,
-  "/": link("Add provider", "/providers"),
-  "/models": link("Go to providers", "/providers"),
+  "/": link("Start", "/setup"),
+  "/requests": SETUP_PAGE,
+  "/errors": SETUP_PAGE,
+  "/models": SETUP_PAGE,
   "/playground": link("Go to providers", "/providers"),
   "/providers": button("Add your first provider"),
   "/people": button("Add person or service"),

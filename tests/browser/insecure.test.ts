@@ -88,13 +88,13 @@ describeInBrowser("an insecure origin", () => {
     await page.goto("/requests?since=yesterday");
     expect(await press(page, "Copy the error")).toMatch(/^invalid_date \(HTTP 400\): .+/);
 
-    visitor.expect(/^request: POST .*\/admin\/v1\/providers answered 409$/);
+    visitor.expect(/^request: POST .*\/admin\/v1\/discover answered 409$/);
     await page.goto("/providers");
     await page.getByRole("button", { name: "Add provider" }).first().click();
     await page.getByRole("button", { name: /^Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("lab");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
-    await page.getByRole("button", { name: "Add and discover models" }).click();
+    await page.getByRole("button", { name: "Test connection" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("provider_exists").first().waitFor();
     const copied = await copiedBy(page, () => dialog.getByRole("button", { name: "Copy the error" }).click());

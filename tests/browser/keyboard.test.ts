@@ -7,7 +7,7 @@ import { openAtRest } from "./support/rest.ts";
 import { runInShell } from "./support/shell.ts";
 import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
-import { waitForFocus } from "./support/waiting.ts";
+import { waitForFocus, waitForValue } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
@@ -52,41 +52,32 @@ describeInBrowser("the keyboard alone", () => {
     await page.goto("/");
     await type(page, field(page, "Administrator password"), site.adminPassword);
     await page.keyboard.press("Enter");
-    await press(page, page.getByRole("link", { name: "Add provider" }));
-    await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
+    await press(page, page.getByRole("link", { name: "Start" }));
+    await page.getByRole("heading", { level: 1, name: "Setup" }).waitFor();
 
-    const add = button(page, "Add provider").first();
-    await press(page, add);
     await press(page, button(page, /^Other/), "Space");
     await type(page, field(page, "Name"), "demo");
     await type(page, field(page, "Base URL"), provider.baseUrl);
     await page.keyboard.press("Enter");
-    await press(page, page.getByRole("checkbox", { name: "Bind demo-model-1" }), "Space");
-    const prices = page.getByRole("row", { name: /demo-model-1/ }).getByRole("button", { name: "not set" });
+    await page.getByText("It answers, and lists 2 models.").waitFor();
+    await page.keyboard.press("Enter");
+    await waitForFocus(page.getByRole("heading", { name: "Models" }));
+    await press(page, page.getByRole("checkbox", { name: "Add demo-model-1" }), "Space");
+    const prices = button(page, "More prices of demo-model-1");
     await press(page, prices);
     await type(page, field(page, "Input tokens"), "2");
     await page.keyboard.press("Escape");
-    await waitForFocus(
-      page.getByRole("row", { name: /demo-model-1/ }).getByRole("button", { name: "$2.00" }),
-    );
-    await press(page, button(page, "Bind 1 model"));
-    await page.getByText("1 bound.").waitFor();
-    await page.keyboard.press("Escape");
-    await waitForFocus(button(page, "Add provider").first());
-
-    await page.keyboard.press("g");
-    await page.keyboard.press("o");
-    await press(page, page.getByRole("link", { name: "Create a key" }));
-    await press(page, button(page, "Create a key"));
-    await waitForFocus(field(page, "Label"));
-    await page.keyboard.type("keys only");
+    await waitForFocus(prices);
+    await waitForValue(field(page, /^Input price of demo-model-1/), "2");
+    await press(page, button(page, "Add 1 model"));
+    await waitForFocus(page.getByRole("heading", { name: "Key" }));
+    await type(page, field(page, "Label"), "keys only");
     await page.keyboard.press("Enter");
     await field(page, "Key").waitFor();
+    await waitForFocus(page.getByRole("heading", { name: "First request" }));
     const copy = button(page, /^Copy key/);
     await tabTo(page, copy);
     const key = await copiedBy(page, () => page.keyboard.press("Enter"));
-    await page.keyboard.press("Escape");
-    await waitForFocus(button(page, "Create a key"));
 
     const answer = await runInShell(
       `curl -sS '${site.url}/v1/chat/completions' -H "authorization: Bearer $LOCKPORT_KEY" \
@@ -94,6 +85,7 @@ describeInBrowser("the keyboard alone", () => {
       { LOCKPORT_KEY: key },
     );
     expect(answer).toContain("Hello!");
+    await page.getByText(/^Your first request: /).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("r");
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();

@@ -236,7 +236,7 @@ describeInBrowser("an empty installation", () => {
     await member.page.goto("/");
     await member.page.getByText("Waiting for an admin").nth(1).waitFor();
     expect(await member.page.getByText("Waiting for an admin").count()).toBe(2);
-    expect(await member.page.getByRole("link", { name: "Add provider" }).count()).toBe(0);
+    expect(await member.page.getByRole("link", { name: "Start" }).count()).toBe(0);
 
     const upstream = await startUpstream({
       script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1}}' }),

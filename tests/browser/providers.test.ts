@@ -53,7 +53,7 @@ async function addProvider(name: string, baseUrl: string, aliases: readonly stri
 }
 
 describeInBrowser("the providers page", () => {
-  test("connects, finds, ticks and binds: what is bound shows its alias, what fails stays with its reason", async () => {
+  test("tests, saves, ticks and adds: nothing is stored before the test, what is added shows its alias, what fails stays with its reason", async () => {
     await addProvider("elsewhere", server.baseUrl, ["taken"]);
     const visitor = await visit("/providers");
     const { page } = visitor;
@@ -61,24 +61,30 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: /Other/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("lab");
     await page.getByRole("textbox", { name: "Base URL" }).fill(server.baseUrl);
-    await page.getByRole("button", { name: "Add and discover models" }).click();
+    await page.getByRole("button", { name: "Test connection" }).click();
+    await page.getByText("It answers, and lists 4 models. Nothing is saved yet.").waitFor();
+    expect((await call("GET", "/providers")).providers).toHaveLength(1);
+    // What was tested is what is saved: another address is tested anew.
+    await page.getByRole("textbox", { name: "Base URL" }).fill(`${server.baseUrl}/`);
+    await page.getByRole("button", { name: "Test connection" }).click();
+    await page.getByRole("button", { name: "Save and choose models" }).click();
 
     const table = page.getByRole("region", { name: "Models of the provider" });
     await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("taken");
     await waitForValue(table.getByRole("textbox", { name: "Alias of two words" }), "two-words");
     await page.getByRole("button", { name: "Select all (4)" }).click();
     visitor.expect(/admin\/v1\/models answered 409/);
-    await page.getByRole("button", { name: "Bind 4 models" }).click();
-    await page.getByText("3 bound; 1 failed, with the reason in the list.").waitFor();
+    await page.getByRole("button", { name: "Add 4 models" }).click();
+    await page.getByText("3 added; 1 failed, with the reason in the list.").waitFor();
     await table.getByText("A model of this name exists already.").waitFor();
     await table.getByText("alias_exists").waitFor();
     // Bound, it cannot be chosen again.
-    await table.getByRole("checkbox", { name: "Bind bge-m3", disabled: true }).waitFor();
+    await table.getByRole("checkbox", { name: "Add bge-m3", disabled: true }).waitFor();
     expect(await table.getByRole("textbox", { name: "Alias of bge-m3" }).count()).toBe(0);
 
     await table.getByRole("textbox", { name: "Alias of qwen3" }).fill("lab-qwen");
-    await page.getByRole("button", { name: "Bind 1 model" }).click();
-    await page.getByText("1 bound.").waitFor();
+    await page.getByRole("button", { name: "Add 1 model" }).click();
+    await page.getByText("1 added.").waitFor();
     await checkAccessibility(page);
     await page.getByRole("link", { name: "Show them in Models" }).click();
     await page.waitForURL(/\/models\?provider=lab$/);
@@ -122,19 +128,22 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: /Ollama/ }).click();
     await page.getByRole("textbox", { name: "Name", exact: true }).fill("gone");
     await page.getByRole("textbox", { name: "Base URL" }).fill("http://127.0.0.1:9/v1");
-    await page.getByRole("button", { name: "Add and discover models" }).click();
+    await page.getByRole("button", { name: "Test connection" }).click();
     await page.getByText("The provider did not answer: connection_error.").waitFor();
     await page.getByText("provider_unreachable").waitFor();
     await page.getByText("GET http://127.0.0.1:9/v1/models").waitFor();
     await page.getByText("Nothing listens at 127.0.0.1:9").waitFor();
     expect(await page.getByText('{"error"').count()).toBe(0);
+    expect((await call("GET", "/providers")).providers).toEqual([]);
     await checkAccessibility(page);
     await checkFitsSmall(page);
 
+    await page.getByRole("button", { name: "Save without a test" }).click();
+    await page.getByText("GET http://127.0.0.1:9/v1/models").waitFor();
     await page.getByRole("textbox", { name: "Add a model that is not listed" }).fill("llama3.2:3b");
     await page.getByRole("button", { name: "Add to the list" }).click();
-    await page.getByRole("button", { name: "Bind 1 model" }).click();
-    await page.getByText("1 bound.").waitFor();
+    await page.getByRole("button", { name: "Add 1 model" }).click();
+    await page.getByText("1 added.").waitFor();
     const { models } = await call("GET", "/models?provider=gone");
     expect(models).toMatchObject([{ alias: "llama3.2:3b", origin: "declared" }]);
   });
@@ -148,8 +157,8 @@ describeInBrowser("the providers page", () => {
     expect(await table.getByRole("row").count()).toBeLessThan(60);
     await page.getByRole("searchbox", { name: "Find a model" }).fill("model-1499");
     await page.getByRole("button", { name: "Select found (1)" }).click();
-    await page.getByRole("button", { name: "Bind 1 model" }).click();
-    await page.getByText("1 bound.").waitFor();
+    await page.getByRole("button", { name: "Add 1 model" }).click();
+    await page.getByText("1 added.").waitFor();
     const { models } = await call("GET", "/models?provider=large");
     expect(models.map(({ alias }: any) => alias)).toEqual(["many/model-1499"]);
   });

@@ -9,7 +9,7 @@ import { fetchWholeList, type PageQuery } from "./pages.ts";
 
 /** Providers, models and prices, for admins (specification, section 4.6). */
 
-const { providers, models, pricing, resolve } = api.admin.v1;
+const { providers, discover, models, pricing, resolve } = api.admin.v1;
 
 /** As lists show it, without `endpoints`. */
 export type Provider = Treaty.Data<typeof providers.get>["providers"][number];
@@ -74,6 +74,14 @@ export async function discoverModels(provider: string, signal?: AbortSignal): Pr
   return await unwrap(
     providers({ name: toPathPart(provider) }).discover.get(asking(signal, { include_capabilities: "1" })),
   );
+}
+
+/**
+ * Asks a provider that is not stored yet; nothing of it is stored. Throws what making it would throw, `provider_unreachable`
+ * and `discovery_failed`.
+ */
+export async function testProvider(draft: ProviderDraft): Promise<DiscoveredModels> {
+  return await unwrap(discover.post(draft));
 }
 
 export async function fetchModels(

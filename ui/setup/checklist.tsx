@@ -10,17 +10,15 @@ import { Badge } from "../components/chip.tsx";
 import { classNames } from "../components/class-names.ts";
 import { CodeBlock, InlineCode } from "../components/code.tsx";
 import { Icon } from "../components/icon.tsx";
-import { Spinner } from "../components/progress.tsx";
+import { FirstRequest } from "./first-request.tsx";
 import { SETUP_STEPS, type SetupStep, toNextStep } from "./setup.ts";
 import type { Setup } from "./use-setup.ts";
-
-type StepPath = "/providers" | "/models" | "/keys";
 
 interface Step {
   readonly title: string;
   readonly why: string;
-  /** Where it is done; null where only an admin can, and where what it takes stands beneath. */
-  readonly link: StepPath | null;
+  /** Where a member does it; null where it is done by an admin, in the setup, and where what it takes stands beneath. */
+  readonly link: "/keys" | null;
   readonly isForAdmin?: boolean;
 }
 
@@ -41,13 +39,17 @@ export function Checklist({ setup }: { readonly setup: Setup }) {
           ? "The first request has arrived. This page now shows the usage of the team."
           : `${doneCount} of ${SETUP_STEPS.length} done. Steps are checked off automatically.`
       }
-      {...(next === null && {
-        actions: (
+      actions={
+        next === null ? (
           <Button size="sm" icon="check" onClick={dismiss}>
             Dismiss
           </Button>
-        ),
-      })}
+        ) : isAdmin ? (
+          <Link to="/setup" className={buttonClass({ variant: "primary" })}>
+            {doneCount === 0 ? "Start" : "Continue"}
+          </Link>
+        ) : undefined
+      }
     >
       <p role="status" className="sr-only">
         {next === null ? "The first request has arrived. Lockport is set up." : `Next: ${steps[next].title}`}
@@ -61,7 +63,7 @@ export function Checklist({ setup }: { readonly setup: Setup }) {
             isDone={done[step]}
             isNext={step === next}
           >
-            {step === "request" && step === next && <FirstRequest />}
+            {step === "request" && step === next && <PasteFirst />}
           </StepLine>
         ))}
       </ol>
@@ -126,17 +128,19 @@ function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
     provider: {
       title: "Add provider",
       why: "Where models run: a hosted service, or a server of your own.",
-      ...toAdminStep("/providers", isAdmin),
+      link: null,
+      isForAdmin: !isAdmin,
     },
     model: {
-      title: "Bind a model",
+      title: "Add models",
       why: "Gives a provider's model the name that callers ask for.",
-      ...toAdminStep("/models", isAdmin),
+      link: null,
+      isForAdmin: !isAdmin,
     },
     key: {
       title: "Create a key",
       why: "Programs call models with it. Its usage is counted for its owner.",
-      link: "/keys",
+      link: isAdmin ? null : "/keys",
     },
     request: {
       title: "Make the first request",
@@ -146,12 +150,8 @@ function toSteps(isAdmin: boolean): { readonly [step in SetupStep]: Step } {
   };
 }
 
-function toAdminStep(path: StepPath, isAdmin: boolean): Pick<Step, "link" | "isForAdmin"> {
-  return isAdmin ? { link: path } : { link: null, isForAdmin: true };
-}
-
 /** What to paste for the first request; the page waits for it to arrive. */
-function FirstRequest() {
+function PasteFirst() {
   const { data: models } = useQuery(listedModelsQuery({ endpoint: "chat" }));
   const model = models?.[0]?.id ?? null;
   const { origin } = globalThis.location;
@@ -165,10 +165,7 @@ function FirstRequest() {
         </Link>
         .
       </p>
-      <p className="flex items-center gap-2 text-ink-soft">
-        <Spinner />
-        Waiting for the first request. It is detected automatically.
-      </p>
+      <FirstRequest />
     </div>
   );
 }

@@ -58,9 +58,13 @@ export function NoModels({ isFiltered, canShowHidden, hasProviders, onChange }: 
           : "Add a provider first, then add its models."
       }
       action={
-        <Link to="/providers" className={buttonClass({ variant: "primary" })}>
-          Go to providers
-        </Link>
+        hasProviders ? (
+          <Link to="/providers" className={buttonClass({ variant: "primary" })}>
+            Go to providers
+          </Link>
+        ) : (
+          <SetupLink />
+        )
       }
     />
   );

@@ -4,8 +4,8 @@ import { updateProvider, type ProviderDetails } from "../../../api/catalog.ts";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { focusInvalid } from "../../../components/field-frame.tsx";
 import { useToast } from "../../../components/toast.tsx";
-import { ConnectionFields } from "./connection-fields.tsx";
-import { toProviderForm, toProviderPatch, type ProviderForm } from "./provider-form.ts";
+import { ConnectionFields } from "../../../providers/connection-fields.tsx";
+import { toProviderForm, toProviderPatch, type ProviderForm } from "../../../providers/provider-form.ts";
 
 /** What the buttons of the form need; `id` is for a button that stands outside of it. */
 export interface EditState {

@@ -16,7 +16,7 @@ import { Instant } from "../../../components/instant.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
 import { formatCount } from "../../../text/format.ts";
-import { DiscoveryHelp } from "./discovery-help.tsx";
+import { DiscoveryHelp } from "../../../providers/discovery-help.tsx";
 import { EditForm } from "./edit-form.tsx";
 import { DeleteDialog } from "./provider-dialogs.tsx";
 import { ProviderWizard } from "./provider-wizard.tsx";

@@ -1,22 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { providerQuery } from "../../../api/catalog.ts";
+import { type DiscoveredModels, providerQuery } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { Progress } from "../../../components/progress.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
-import { BindModels, type BindModelsProps } from "./bind-models.tsx";
-import { ConnectStep } from "./connect-step.tsx";
-import { DiscoveryHelp } from "./discovery-help.tsx";
-import { discoveryQuery } from "./discovery.ts";
+import { BindStep } from "../../../providers/bind-step.tsx";
+import { ConnectStep } from "../../../providers/connect-step.tsx";
 import { EditForm } from "./edit-form.tsx";
-import { StepFooter } from "./step-footer.tsx";
+import { StepFooter } from "../../../providers/step-footer.tsx";
 
 type Step =
   | { readonly kind: "connect" }
   | { readonly kind: "edit"; readonly provider: string }
-  | { readonly kind: "bind"; readonly provider: string };
+  | { readonly kind: "bind"; readonly provider: string; readonly found: DiscoveredModels | null };
 
 export interface ProviderWizardProps {
   /** A provider whose models are to be bound; null makes one first. */
@@ -25,10 +21,10 @@ export interface ProviderWizardProps {
   readonly onClose: () => void;
 }
 
-/** Connect, look for models, tick, bind. A provider that was made stays when the dialog is closed half-way. */
+/** Connect, test, tick, add. A provider that was saved stays when the dialog is closed half-way. */
 export function ProviderWizard({ provider, takenNames, onClose }: ProviderWizardProps) {
   const [step, setStep] = useState<Step>(
-    provider === null ? { kind: "connect" } : { kind: "bind", provider },
+    provider === null ? { kind: "connect" } : { kind: "bind", provider, found: null },
   );
   const [isBusy, setBusy] = useState(false);
   return (
@@ -45,19 +41,20 @@ export function ProviderWizard({ provider, takenNames, onClose }: ProviderWizard
         {step.kind === "connect" && (
           <ConnectStep
             takenNames={takenNames}
-            onCancel={onClose}
-            onCreated={({ name }) => setStep({ kind: "bind", provider: name })}
+            cancel={<Button onClick={onClose}>Cancel</Button>}
+            onCreated={({ name }, found) => setStep({ kind: "bind", provider: name, found })}
           />
         )}
         {step.kind === "edit" && (
           <EditStep
             provider={step.provider}
-            onDone={() => setStep({ kind: "bind", provider: step.provider })}
+            onDone={() => setStep({ kind: "bind", provider: step.provider, found: null })}
           />
         )}
         {step.kind === "bind" && (
           <BindStep
             provider={step.provider}
+            found={step.found}
             onBusyChange={setBusy}
             onDone={onClose}
             onEdit={() => setStep({ kind: "edit", provider: step.provider })}
@@ -75,7 +72,7 @@ const TITLE = {
 } as const;
 
 const DESCRIPTION = {
-  connect: "Step 1 of 2: connection. Models come next.",
+  connect: "Step 1 of 2: connection. It is tested before it is saved; models come next.",
   edit: "Its models are discovered again afterwards.",
   bind: "Select the models that your team may call. Capabilities are guessed from the name.",
 } as const;
@@ -98,41 +95,5 @@ function EditStep({ provider, onDone }: { readonly provider: string; readonly on
         </div>
       )}
     />
-  );
-}
-
-interface BindStepProps extends Omit<BindModelsProps, "models"> {
-  readonly onEdit: () => void;
-}
-
-/** The second step: asks the provider what it has; where it cannot say, models are bound by hand. */
-function BindStep({ onEdit, ...props }: BindStepProps) {
-  const provider = useQuery(providerQuery(props.provider));
-  const discovery = useQuery(discoveryQuery(props.provider));
-  const { data: found, error: failure } = discovery;
-  if (provider.data === undefined && provider.error !== null)
-    return <ErrorNotice failure={provider.error} onRetry={() => void provider.refetch()} />;
-  if (provider.data === undefined || discovery.isFetching) {
-    return (
-      <div className="min-h-64">
-        <Progress
-          label={`Asking ${provider.data === undefined ? props.provider : `${provider.data.base_url}/models`}`}
-          ratio={null}
-        />
-      </div>
-    );
-  }
-  return (
-    <div className="flex flex-col gap-5">
-      {failure !== null && (
-        <DiscoveryHelp
-          failure={failure}
-          provider={provider.data}
-          onRetry={() => void discovery.refetch()}
-          onEdit={onEdit}
-        />
-      )}
-      <BindModels key={found?.discovered_at ?? "none"} {...props} models={found?.models ?? []} />
-    </div>
   );
 }

@@ -1,8 +1,8 @@
 import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
 import { guessByName, isServable, type ModelKind } from "#catalog/capability-guess.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
-import type { DiscoveredModels, ModelDraft } from "../../../api/catalog.ts";
-import { NO_PRICES, toPricing, type PriceFields } from "../../../catalog/price-set.ts";
+import type { DiscoveredModels, ModelDraft } from "../api/catalog.ts";
+import { NO_PRICES, toPricing, type PriceFields } from "../catalog/price-set.ts";
 
 /** A model of a provider that is bound, or could be. */
 export interface BindRow {

@@ -1,8 +1,8 @@
 import { queryOptions } from "@tanstack/react-query";
-import { discoverModels, type Provider } from "../../../api/catalog.ts";
-import { ApiFailure } from "../../../api/failure.ts";
+import { discoverModels, type Provider } from "../api/catalog.ts";
+import { ApiFailure } from "../api/failure.ts";
 import { findBaseUrlWarning } from "./base-url.ts";
-import { KEYS } from "../../../api/keys.ts";
+import { KEYS } from "../api/keys.ts";
 
 /**
  * What a provider lists now: never an earlier answer, and asked once, since a failure is what one wants to read. A list that
@@ -26,7 +26,8 @@ export function isDiscoveryFailure(failure: Error): failure is ApiFailure {
   );
 }
 
-type Asked = Pick<
+/** What was asked: a stored provider, or one that was typed. */
+export type Asked = Pick<
   Provider,
   "base_url" | "has_credential" | "verify_tls" | "has_custom_ca" | "timeout_connect"
 >;
@@ -80,8 +81,8 @@ function toAnswerCauses(message: string, provider: Asked): readonly string[] {
   if (status === "401" || status === "403") {
     return [
       provider.has_credential
-        ? "The stored key was refused: it may be mistyped, expired or from another account."
-        : "The provider requires a key, and none is stored.",
+        ? "The key was refused: it may be mistyped, expired or from another account."
+        : "The provider requires a key, and none was sent.",
     ];
   }
   if (status === "404" || status === "405") {

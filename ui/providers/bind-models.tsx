@@ -1,12 +1,14 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type SubmitEvent, useDeferredValue, useMemo, useState } from "react";
 import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import type { DiscoveredModels } from "../../../api/catalog.ts";
-import { Button, buttonClass } from "../../../components/button.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { Progress } from "../../../components/progress.tsx";
-import { TextField } from "../../../components/text-field.tsx";
-import { formatCount } from "../../../text/format.ts";
+import { type DiscoveredModels, pricingQuery } from "../api/catalog.ts";
+import { toOwnPrices } from "../catalog/price-set.ts";
+import { Button, buttonClass } from "../components/button.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Progress } from "../components/progress.tsx";
+import { TextField } from "../components/text-field.tsx";
+import { formatCount } from "../text/format.ts";
 import { isOffered } from "./bind-rows.ts";
 import { BindTable } from "./bind-table.tsx";
 import { StepFooter } from "./step-footer.tsx";
@@ -16,15 +18,22 @@ export interface BindModelsProps {
   readonly provider: string;
   readonly models: DiscoveredModels["models"];
   readonly onDone: () => void;
-  /** Called with whether models are being bound, so that a run is not left by accident. */
-  readonly onBusyChange: (isBusy: boolean) => void;
+  /** Called when everything that was ticked is added. */
+  readonly onAllAdded?: ((aliases: readonly string[]) => void) | undefined;
+  /** Called with whether models are being added, so that a run is not left by accident. */
+  readonly onBusyChange?: ((isBusy: boolean) => void) | undefined;
 }
 
-/** Tick, then bind: what succeeds shows its alias, what fails stays in the list with its reason. */
-export function BindModels({ provider, models, onDone, onBusyChange }: BindModelsProps) {
+/** Tick, then add: what succeeds shows its alias, what fails stays in the list with its reason. */
+export function BindModels({ provider, models, onDone, onAllAdded, onBusyChange }: BindModelsProps) {
   const [typed, setTyped] = useState("");
   const wanted = useDeferredValue(typed.trim().toLowerCase());
-  const { rows, change, progress, outcome, start, stop } = useBindRun(provider, models, onBusyChange);
+  const { rows, change, progress, outcome, start, stop } = useBindRun(provider, models, {
+    onBusyChange,
+    onAllAdded,
+  });
+  const pricing = useQuery(pricingQuery());
+  const kept = useMemo(() => toOwnPrices(pricing.data?.entries ?? []), [pricing.data]);
   const all = useMemo(() => [...rows.values()], [rows]);
   const shown = useMemo(
     () => all.filter(({ upstreamName, alias }) => `${upstreamName}\n${alias}`.toLowerCase().includes(wanted)),
@@ -63,7 +72,7 @@ export function BindModels({ provider, models, onDone, onBusyChange }: BindModel
               </Button>
             </div>
           </div>
-          <BindTable rows={shown} onChange={change} disabled={isBusy} />
+          <BindTable rows={shown} onChange={change} kept={kept} disabled={isBusy} />
         </>
       )}
       <ByHand disabled={isBusy} onAdd={(upstreamName) => change({ kind: "add", upstreamName })} />
@@ -71,7 +80,7 @@ export function BindModels({ provider, models, onDone, onBusyChange }: BindModel
         <div className={progress === null && outcome === null ? "flex-1" : "min-w-40 flex-1"}>
           {progress !== null ? (
             <Progress
-              label="Binding"
+              label="Adding"
               ratio={progress.done / progress.total}
               detail={`${formatCount(progress.done)} of ${formatCount(progress.total)}`}
             />
@@ -83,16 +92,16 @@ export function BindModels({ provider, models, onDone, onBusyChange }: BindModel
           {isBusy ? "Stop" : outcome === null ? "Later" : "Close"}
         </Button>
         <Button variant="primary" busy={isBusy} disabled={ticked.length === 0 && !isBusy} onClick={start}>
-          {toBindLabel(ticked.length)}
+          {toAddLabel(ticked.length)}
         </Button>
       </StepFooter>
     </div>
   );
 }
 
-function toBindLabel(count: number): string {
-  if (count === 0) return "Bind models";
-  return count === 1 ? "Bind 1 model" : `Bind ${formatCount(count)} models`;
+function toAddLabel(count: number): string {
+  if (count === 0) return "Add models";
+  return count === 1 ? "Add 1 model" : `Add ${formatCount(count)} models`;
 }
 
 function Summary({ outcome, provider }: { readonly outcome: BindOutcome | null; readonly provider: string }) {
@@ -120,7 +129,7 @@ function Summary({ outcome, provider }: { readonly outcome: BindOutcome | null; 
 
 function toWords({ bound, failed, isStopped }: BindOutcome): string {
   const parts = [
-    `${formatCount(bound)} bound`,
+    `${formatCount(bound)} added`,
     ...(failed > 0 ? [`${formatCount(failed)} failed, with the reason in the list`] : []),
     ...(isStopped ? ["stopped early"] : []),
   ];

@@ -1,9 +1,9 @@
-import { Button } from "../../../components/button.tsx";
-import { CheckboxField } from "../../../components/choice-field.tsx";
-import { toFieldError } from "../../../components/field-frame.tsx";
-import { Icon } from "../../../components/icon.tsx";
-import { SecretField } from "../../../components/secret-field.tsx";
-import { TextField } from "../../../components/text-field.tsx";
+import { Button } from "../components/button.tsx";
+import { CheckboxField } from "../components/choice-field.tsx";
+import { toFieldError } from "../components/field-frame.tsx";
+import { Icon } from "../components/icon.tsx";
+import { SecretField } from "../components/secret-field.tsx";
+import { TextField } from "../components/text-field.tsx";
 import { AdvancedFields } from "./advanced-fields.tsx";
 import { findBaseUrlWarning } from "./base-url.ts";
 import type { Preset } from "./presets.ts";

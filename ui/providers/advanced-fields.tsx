@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { ENDPOINTS } from "#catalog/capability.ts";
-import { Button } from "../../../components/button.tsx";
-import { SwitchField } from "../../../components/choice-field.tsx";
-import { toFieldError } from "../../../components/field-frame.tsx";
-import { FileDrop } from "../../../components/file-drop.tsx";
-import { NumberField } from "../../../components/number-field.tsx";
-import { TextField } from "../../../components/text-field.tsx";
+import { Button } from "../components/button.tsx";
+import { SwitchField } from "../components/choice-field.tsx";
+import { toFieldError } from "../components/field-frame.tsx";
+import { FileDrop } from "../components/file-drop.tsx";
+import { NumberField } from "../components/number-field.tsx";
+import { TextField } from "../components/text-field.tsx";
 import { TIMEOUT_CONNECT_SECONDS, TIMEOUT_READ_SECONDS, type ProviderFieldsProps } from "./provider-form.ts";
 
 /** The server's limit: the certificates of a whole operating system are a quarter of it. */

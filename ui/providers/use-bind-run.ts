@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useReducer, useRef, useState } from "react";
-import { createModel, type DiscoveredModels } from "../../../api/catalog.ts";
-import { ApiFailure } from "../../../api/failure.ts";
+import { createModel, type DiscoveredModels } from "../api/catalog.ts";
+import { ApiFailure } from "../api/failure.ts";
 import {
   changeBindRows,
   toBindRows,
@@ -38,11 +38,17 @@ export interface BindRun {
   readonly stop: () => void;
 }
 
+interface BindListeners {
+  readonly onBusyChange: ((isBusy: boolean) => void) | undefined;
+  /** Called at the end of a run in which nothing failed. */
+  readonly onAllAdded: ((aliases: readonly string[]) => void) | undefined;
+}
+
 /** The choice of models of one provider, and the binding of them. */
 export function useBindRun(
   provider: string,
   discovered: DiscoveredModels["models"],
-  onBusyChange: (isBusy: boolean) => void,
+  { onBusyChange, onAllAdded }: BindListeners,
 ): BindRun {
   const client = useQueryClient();
   const [rows, change] = useReducer(changeBindRows, discovered, toBindRows);
@@ -58,18 +64,18 @@ export function useBindRun(
   );
 
   const run = async (chosen: readonly BindRow[]) => {
-    let bound = 0;
+    const aliases: string[] = [];
     let failed = 0;
     isStopped.current = false;
     setOutcome(null);
-    onBusyChange(true);
+    onBusyChange?.(true);
     for (const [index, row] of chosen.entries()) {
       if (isStopped.current) break;
       setProgress({ done: index, total: chosen.length });
       try {
         const { alias } = await createModel.run(toDraft(provider, row));
         change({ kind: "bound", upstreamName: row.upstreamName, alias });
-        bound += 1;
+        aliases.push(alias);
       } catch (failure) {
         if (!(failure instanceof Error)) throw failure;
         change({ kind: "failed", upstreamName: row.upstreamName, failure });
@@ -80,8 +86,9 @@ export function useBindRun(
     }
     await createModel.refresh(client);
     setProgress(null);
-    onBusyChange(false);
-    setOutcome({ bound, failed, isStopped: isStopped.current });
+    onBusyChange?.(false);
+    setOutcome({ bound: aliases.length, failed, isStopped: isStopped.current });
+    if (aliases.length === chosen.length) onAllAdded?.(aliases);
   };
 
   return {

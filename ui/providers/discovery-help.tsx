@@ -1,13 +1,13 @@
-import type { Provider } from "../../../api/catalog.ts";
-import { Button } from "../../../components/button.tsx";
-import { InlineCode } from "../../../components/code.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { isDiscoveryFailure, toCauses } from "./discovery.ts";
+import { Button } from "../components/button.tsx";
+import { InlineCode } from "../components/code.tsx";
+import { ErrorNotice } from "../components/error-notice.tsx";
+import { type Asked, isDiscoveryFailure, toCauses } from "./discovery.ts";
 
 export interface DiscoveryHelpProps {
   readonly failure: Error;
-  readonly provider: Provider;
-  readonly onRetry: () => void;
+  readonly provider: Asked;
+  /** Absent where the button that asked is in sight. */
+  readonly onRetry?: (() => void) | undefined;
   /** Leads to the fields of the connection; absent where they are in sight. */
   readonly onEdit?: (() => void) | undefined;
 }
@@ -20,7 +20,7 @@ export function DiscoveryHelp({ failure, provider, onRetry, onEdit }: DiscoveryH
       <ErrorNotice failure={failure} compact />
       <p className="text-ink-soft">
         Requested <InlineCode>GET {provider.base_url}/models</InlineCode>
-        {provider.has_credential ? ", with the stored key." : ", without a key."}
+        {provider.has_credential ? ", with the key." : ", without a key."}
       </p>
       <div>
         <h3 className="text-xs font-medium">Possible causes</h3>
@@ -30,10 +30,12 @@ export function DiscoveryHelp({ failure, provider, onRetry, onEdit }: DiscoveryH
           ))}
         </ul>
       </div>
-      <div className="flex flex-wrap gap-2">
-        <Button icon="refresh" onClick={onRetry}>
-          Try again
-        </Button>
+      <div className="flex flex-wrap gap-2 empty:hidden">
+        {onRetry !== undefined && (
+          <Button icon="refresh" onClick={onRetry}>
+            Try again
+          </Button>
+        )}
         {onEdit !== undefined && (
           <Button icon="edit" onClick={onEdit}>
             Change the connection

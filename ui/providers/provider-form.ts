@@ -1,5 +1,5 @@
 import { ENDPOINTS, type Endpoint } from "#catalog/capability.ts";
-import type { ProviderDetails, ProviderDraft, ProviderPatch } from "../../../api/catalog.ts";
+import type { ProviderDetails, ProviderDraft, ProviderPatch } from "../api/catalog.ts";
 
 /** As the server has them when nothing is written. */
 export const TIMEOUT_CONNECT_SECONDS = 10;

@@ -1,34 +1,39 @@
 import { useMemo } from "react";
 import type { ModelKind } from "#catalog/capability-guess.ts";
-import { UNITS } from "#kernel/units.ts";
-import { ApiFailure } from "../../../api/failure.ts";
-import { Badge } from "../../../components/chip.tsx";
-import { Button } from "../../../components/button.tsx";
-import { CAPABILITY_LABEL } from "../../../components/capability.tsx";
-import { CheckboxField } from "../../../components/choice-field.tsx";
-import type { Column } from "../../../components/column.ts";
-import { CopyButton } from "../../../components/copy.tsx";
-import { EmptyState } from "../../../components/empty.tsx";
-import { Popover } from "../../../components/popover.tsx";
-import { DataTable } from "../../../components/table.tsx";
-import { VirtualBody } from "../../../components/virtual-body.tsx";
-import { TextField } from "../../../components/text-field.tsx";
-import { formatMoney } from "../../../text/format.ts";
-import { CapabilityPicker } from "../../../catalog/capability-picker.tsx";
-import { PriceInputs } from "../../../catalog/price-inputs.tsx";
-import type { PriceFields } from "../../../catalog/price-set.ts";
+import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
+import { ApiFailure } from "../api/failure.ts";
+import { Badge } from "../components/chip.tsx";
+import { Button } from "../components/button.tsx";
+import { CAPABILITY_LABEL } from "../components/capability.tsx";
+import { CheckboxField } from "../components/choice-field.tsx";
+import type { Column } from "../components/column.ts";
+import { CopyButton } from "../components/copy.tsx";
+import { Absent, EmptyState } from "../components/empty.tsx";
+import { NumberField } from "../components/number-field.tsx";
+import { Popover } from "../components/popover.tsx";
+import { DataTable } from "../components/table.tsx";
+import { VirtualBody } from "../components/virtual-body.tsx";
+import { TextField } from "../components/text-field.tsx";
+import { formatMoneyExact } from "../text/format.ts";
+import { CapabilityPicker } from "../catalog/capability-picker.tsx";
+import { PriceInputs } from "../catalog/price-inputs.tsx";
+import { canBePriced, type Prices } from "../catalog/price-set.ts";
 import { isOffered, type BindAction, type BindRow } from "./bind-rows.ts";
 
 export interface BindTableProps {
   readonly rows: readonly BindRow[];
   readonly onChange: (action: BindAction) => void;
-  /** While models are being bound nothing can be changed. */
+  /** Prices that are kept by name, and hold where none is typed. */
+  readonly kept: KeptPrices;
+  /** While models are being added nothing can be changed. */
   readonly disabled: boolean;
 }
 
-/** The models of a provider: which to bind, under which name, as what, and for how much. */
-export function BindTable({ rows, onChange, disabled }: BindTableProps) {
-  const columns = useMemo(() => toColumns(onChange, disabled), [onChange, disabled]);
+export type KeptPrices = ReadonlyMap<string, Prices>;
+
+/** The models of a provider: which to add, under which name, as what, and for how much. */
+export function BindTable({ rows, onChange, kept, disabled }: BindTableProps) {
+  const columns = useMemo(() => toColumns({ onChange, kept, disabled }), [onChange, kept, disabled]);
   return (
     <DataTable
       caption="Models of the provider"
@@ -42,16 +47,20 @@ export function BindTable({ rows, onChange, disabled }: BindTableProps) {
   );
 }
 
-function toColumns(onChange: (action: BindAction) => void, disabled: boolean): readonly Column<BindRow>[] {
+function toColumns({
+  onChange,
+  kept,
+  disabled,
+}: Pick<BindTableProps, "onChange" | "kept" | "disabled">): readonly Column<BindRow>[] {
   return [
     {
       id: "tick",
-      header: "Bind",
+      header: "Add",
       headerHidden: true,
       width: "w-11",
       cell: ({ upstreamName, boundAlias, isTicked }) => (
         <CheckboxField
-          label={`Bind ${upstreamName}`}
+          label={`Add ${upstreamName}`}
           labelHidden
           checked={isTicked || boundAlias !== null}
           disabled={disabled || boundAlias !== null}
@@ -65,7 +74,7 @@ function toColumns(onChange: (action: BindAction) => void, disabled: boolean): r
       id: "upstream",
       header: "Model of the provider",
       rowHeader: true,
-      width: "w-68",
+      width: "w-52",
       cell: ({ upstreamName, isByHand }) => (
         <span className="flex min-w-0 items-center gap-2">
           <span className="truncate font-mono text-xs" title={upstreamName}>
@@ -78,25 +87,48 @@ function toColumns(onChange: (action: BindAction) => void, disabled: boolean): r
     {
       id: "alias",
       header: "Alias",
-      width: "w-68",
+      width: "w-52",
       wrap: true,
       cell: (row) => <AliasCell row={row} disabled={disabled} onChange={onChange} />,
     },
     {
       id: "capabilities",
       header: "Capabilities",
-      width: "w-52",
+      width: "w-40",
       cell: (row) =>
         row.boundAlias === null && <CapabilityCell row={row} disabled={disabled} onChange={onChange} />,
     },
-    {
-      id: "prices",
-      header: "Prices",
-      width: "w-40",
+    ...FIRST_UNITS.map((unit): Column<BindRow> => ({
+      id: unit,
+      header: UNIT_TABLE[unit].heading,
+      headerTitle: `${UNIT_TABLE[unit].label}, dollars per million`,
+      width: "w-30",
+      wrap: true,
       cell: (row) =>
-        row.boundAlias === null && <PriceCell row={row} disabled={disabled} onChange={onChange} />,
+        row.boundAlias === null &&
+        (canBePriced(row, unit) ? (
+          <PriceCell {...{ row, unit, disabled, onChange }} kept={toKept(row, kept)} />
+        ) : (
+          <Absent />
+        )),
+    })),
+    {
+      id: "more",
+      header: "Other prices",
+      headerHidden: true,
+      width: "w-18",
+      cell: (row) =>
+        row.boundAlias === null && <MorePrices row={row} disabled={disabled} onChange={onChange} />,
     },
   ];
+}
+
+/** The prices that nearly every model has; the others are behind a button. */
+const FIRST_UNITS = ["input_tokens", "output_tokens"] as const;
+
+/** What holds where nothing is typed: prices that a feed has set for the name. */
+function toKept({ alias, upstreamName }: BindRow, kept: KeptPrices): Prices {
+  return { ...kept.get(upstreamName), ...kept.get(alias.trim()) };
 }
 
 interface CellProps {
@@ -110,7 +142,7 @@ function AliasCell({ row, disabled, onChange }: CellProps) {
   if (boundAlias !== null) {
     return (
       <span className="flex min-w-0 items-center gap-2">
-        <Badge tone="good">bound</Badge>
+        <Badge tone="good">added</Badge>
         <span className="truncate" title={boundAlias}>
           {boundAlias}
         </span>
@@ -186,26 +218,49 @@ const KIND_LABEL = {
   other: "Another interface",
 } as const satisfies Record<ModelKind, string>;
 
-function PriceCell({ row: { upstreamName, prices }, disabled, onChange }: CellProps) {
+interface PriceCellProps extends CellProps {
+  readonly unit: Unit;
+  readonly kept: Prices;
+}
+
+function PriceCell({ row: { upstreamName, prices }, unit, kept, disabled, onChange }: PriceCellProps) {
+  const inForce = kept[unit];
+  return (
+    <NumberField
+      label={`${UNIT_TABLE[unit].heading} price of ${upstreamName}, dollars per million`}
+      labelHidden
+      size="sm"
+      prefix="$"
+      min={0}
+      placeholder={inForce === undefined ? "unpriced" : formatMoneyExact(inForce).slice(1)}
+      value={prices[unit] ?? null}
+      disabled={disabled}
+      onValueChange={(price) =>
+        onChange({ kind: "edit", upstreamName, change: { prices: { ...prices, [unit]: price } } })
+      }
+    />
+  );
+}
+
+function MorePrices({ row: { upstreamName, prices }, disabled, onChange }: CellProps) {
+  const others = UNITS.filter(
+    (unit) => !FIRST_UNITS.some((first) => first === unit) && (prices[unit] ?? null) !== null,
+  );
   return (
     <Popover
       title={`Prices of ${upstreamName}`}
       align="end"
       trigger={
-        <Button
-          size="sm"
-          variant="ghost"
-          iconEnd="chevron-down"
-          disabled={disabled}
-          className="-ml-2.5 max-w-full"
-        >
-          <span className="truncate leading-5">{toPriceWords(prices)}</span>
+        <Button size="sm" variant="ghost" disabled={disabled} className="-ml-2.5">
+          {others.length === 0 ? "More" : `+${others.length}`}
+          <span className="sr-only"> prices of {upstreamName}</span>
         </Button>
       }
     >
       <div className="w-80 max-w-full">
         <p className="mb-3 text-xs text-ink-soft">
-          Empty: the prices of a loaded feed apply. A unit without a price is recorded as unpriced.
+          Dollars per million. Empty: the prices of a loaded feed apply. A unit without a price is recorded as
+          unpriced.
         </p>
         <PriceInputs
           prices={prices}
@@ -214,11 +269,6 @@ function PriceCell({ row: { upstreamName, prices }, disabled, onChange }: CellPr
       </div>
     </Popover>
   );
-}
-
-function toPriceWords(prices: PriceFields): string {
-  const written = UNITS.flatMap((unit) => prices[unit] ?? []);
-  return written.length === 0 ? "not set" : written.map((price) => formatMoney(price)).join(" / ");
 }
 
 function toId({ upstreamName }: BindRow): string {
