@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { FOREIGN_NAMES } from "../../src/boot/settings/config.ts";
 import { SETTINGS } from "../../src/boot/settings/settings.ts";
+import { SERVER_SETTINGS } from "../../src/cli/installation/server-settings.ts";
 
 /** From the root of the repository. */
 export const CONFIGURATION_PAGE = "docs/configuration.md";
@@ -20,8 +21,23 @@ export function toConfigurationPage(): string {
     unit,
     sentence,
   ]);
+  const ofCommands = Object.values(SERVER_SETTINGS).map(({ name, unit, sentence }) => [
+    `\`${name}\``,
+    "unset",
+    unit,
+    sentence,
+  ]);
+  return `${INTRODUCTION}\n${toTable(rows)}\n${COMMAND_LINE}\n${toTable(ofCommands)}`;
+}
+
+const COMMAND_LINE = `## The command line
+
+Commands work on the data folder of this machine, or on a server elsewhere, which these name. A server does not read them.
+`;
+
+function toTable(rows: readonly (readonly string[])[]): string {
   const table = [["Variable", "Default", "Value", "Meaning"], ["---", "---", "---", "---"], ...rows];
-  return `${INTRODUCTION}\n${table.map((cells) => `| ${cells.join(" | ")} |\n`).join("")}`;
+  return table.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
 
 if (import.meta.main)

@@ -127,7 +127,7 @@ function readEndpoints(map: SourceMap, problems: Problem[]): { readonly [endpoin
 }
 
 /** POSIX (The Open Group Base Specifications, section 8.1) names; Lockport's own hold what no provider must get. */
-const VARIABLE_PATTERN = /^(?!PROXY_)[A-Za-z_][A-Za-z0-9_]*$/;
+const VARIABLE_PATTERN = /^(?!PROXY_|LOCKPORT_API_KEY$)[A-Za-z_][A-Za-z0-9_]*$/;
 
 function refuseReferences({ values, lineOf }: Fields<typeof PROVIDER_SHAPE>, problems: Problem[]): void {
   if (values.api_key_env === undefined) return;
@@ -139,7 +139,7 @@ function refuseReferences({ values, lineOf }: Fields<typeof PROVIDER_SHAPE>, pro
     problems.push({
       line: lineOf("api_key_env"),
       sentence:
-        "api_key_env must be the name of an environment variable, and none of Lockport's own (PROXY_*).",
+        "api_key_env must be the name of an environment variable, and none of Lockport's own (PROXY_*, LOCKPORT_API_KEY).",
     });
   }
 }

@@ -22,7 +22,7 @@ export interface Referred {
 
 const REFERENCE = "os.environ/";
 /** What no provider gets: among them is the API key of the person who imports. */
-const OWN_VARIABLE_PATTERN = /^PROXY_/;
+const OWN_VARIABLE_PATTERN = /^(?:PROXY_|LOCKPORT_API_KEY$)/;
 
 /** Text, or what `os.environ/NAME` stands for. Undefined when the field is not there or no text. */
 export function readReferred(map: SourceMap, field: string, variables: Variables): Referred | undefined {

@@ -164,7 +164,7 @@ describe("lockport secrets rotate", () => {
     };
     await rotate();
     expect(await events()).toEqual([["secret_key.rotate", "secret.key"]]);
-    await rotate("--revoke-keys");
+    await rotate("--revoke-keys", "--yes");
     expect((await events()).slice(1)).toEqual([
       ...keys.map(({ id }: { id: string }) => ["key.delete", id]),
       ["relay_token.delete", token.id],
@@ -177,7 +177,7 @@ describe("lockport secrets rotate", () => {
     const app = await startApp({ dataDir });
     await rotate();
     expect((await chat(app, "none")).status).toBe(404);
-    const { code, data } = await rotate("--revoke-keys", "--json");
+    const { code, data } = await rotate("--revoke-keys", "--yes", "--json");
     expect(code).toBe(0);
     expect(JSON.parse(data)).toMatchObject({ keys_revoked: 1 });
     expect((await chat(app, "none")).status).toBe(401);

@@ -46,9 +46,10 @@ const LIFE: readonly (readonly [line: string, code: number, stdin?: string])[] =
   ["model rename plain team/plain", 0],
   ["model rename team/plain gpt", 1],
   ["model rename nothing other", 1],
-  ["model remove gpt", 1],
-  ["model remove team/plain --json", 0],
-  ["model remove team/plain", 1],
+  ["model remove gpt --yes", 1],
+  ["model remove team/plain --yes --json", 0],
+  ["model remove team/plain --yes", 1],
+  ["model delete team/plain", 1],
   [
     "pricing load - --json",
     0,
@@ -65,7 +66,17 @@ const LIFE: readonly (readonly [line: string, code: number, stdin?: string])[] =
   ["principal create x --role owner", 2],
   ["principal list", 0],
   ["principal list --json", 0],
-  ["principal revoke-sessions ada --json", 0],
+  ["principal revoke-sessions ada --yes --json", 0],
+  ["principal set ada --role member", 0],
+  ["principal set ci --role admin --json", 0],
+  ["principal set ci", 2],
+  ["principal set nobody --role admin", 1],
+  ["principal disable ada", 0],
+  ["principal enable ada --json", 0],
+  ["principal disable nobody", 1],
+  ["principal delete ci --yes --json", 0],
+  ["principal delete ci --yes", 1],
+  ["principal delete admin --yes", 1],
   ["principal revoke-sessions nobody", 1],
   ["key create --principal ada --label laptop --json", 0],
   ["key create --principal ada", 0],
@@ -83,12 +94,14 @@ const LIFE: readonly (readonly [line: string, code: number, stdin?: string])[] =
   ["key rotate {key} --grace 12h", 0],
   ["key rotate nothing", 1],
   ["relay-token set nothing --pause", 1],
-  ["key delete {key}", 0],
+  ["key delete {key} --yes", 0],
+  ["key delete {key} --yes", 1],
   ["key delete {key}", 1],
   ["relay-token list --json", 0],
   ["relay-token list --principal nobody", 1],
   ["relay-token list --principal ada", 0],
   ["relay-token delete nothing", 1],
+  ["relay-token delete nothing --yes", 1],
   ["limit list", 0],
   ["limit set everyone --amount 20 --per day --each principal", 0],
   ["limit set everyone --amount 25 --warn", 0],
@@ -110,14 +123,12 @@ const LIFE: readonly (readonly [line: string, code: number, stdin?: string])[] =
   ["limit show nothing", 1],
   ["limit rename gpt two", 0],
   ["limit rename two ada", 1],
-  ["limit remove two", 1],
   ["limit remove two --yes --json", 0],
   ["limit remove two --yes", 1],
   ["usage --json", 0],
   ["requests tail", 0],
   ["requests tail --outcome failde", 2],
   ["pricing missing --json", 0],
-  ["provider remove up", 1],
   ["provider remove up --yes --json", 0],
   ["provider remove up", 1],
 ];
@@ -202,7 +213,7 @@ describe("while a server runs", () => {
     const { data } = await local!.run("key create --principal admin --json");
     const { id, key } = JSON.parse(data);
     expect(await chat(app, "lively", { key })).toBe(200);
-    await run(`key delete ${id}`);
+    await run(`key delete ${id} --yes`);
     expect(await chat(app, "lively", { key })).toBe(401);
   });
 });
@@ -213,7 +224,7 @@ describe("--url", () => {
 
   test("with a server that is not there is exit code 69 and names the address", async () => {
     const { code, data, messages } = await remote("provider list --url http://127.0.0.1:1", {
-      PROXY_API_KEY: "lp_x",
+      LOCKPORT_API_KEY: "lp_x",
     });
     expect({ code, data }).toEqual({ code: 69, data: "" });
     expect(messages).toStartWith("lockport: http://127.0.0.1:1 cannot be reached (");
@@ -224,9 +235,9 @@ describe("--url", () => {
     const list = `provider list --url ${app.url}`;
     expect(await remote(list)).toMatchObject({
       code: 77,
-      messages: expect.stringContaining("PROXY_API_KEY"),
+      messages: expect.stringContaining("LOCKPORT_API_KEY"),
     });
-    const wrong = await remote(list, { PROXY_API_KEY: "lp_wrong" });
+    const wrong = await remote(list, { LOCKPORT_API_KEY: "lp_wrong" });
     expect(wrong).toMatchObject({
       code: 77,
       data: "",
@@ -234,16 +245,16 @@ describe("--url", () => {
     });
     await app.api("POST", "/admin/v1/principals", { name: "member" });
     const { key }: any = await (await app.api("POST", "/admin/v1/keys", { principal: "member" })).json();
-    const member = await remote(list, { PROXY_API_KEY: key });
+    const member = await remote(list, { LOCKPORT_API_KEY: key });
     expect(member).toMatchObject({ code: 77, messages: expect.stringContaining("(admin_required)") });
     expect(member.messages + wrong.messages).not.toContain(key);
     // What the team used is for all of it to see.
-    expect((await remote(`usage --url ${app.url}`, { PROXY_API_KEY: key })).code).toBe(0);
+    expect((await remote(`usage --url ${app.url}`, { LOCKPORT_API_KEY: key })).code).toBe(0);
   });
 
   test("that is no origin is exit code 2 and repeats nothing of it, and excludes --data-dir", async () => {
     for (const url of ["models.example.org", "https://u:hunter2@h", "http://h/v1", "file:///etc"]) {
-      const run = await remote(`key list --url ${url}`, { PROXY_API_KEY: "lp_x" });
+      const run = await remote(`key list --url ${url}`, { LOCKPORT_API_KEY: "lp_x" });
       expect(run).toMatchObject({ code: 2, data: "" });
       expect(run.messages).not.toContain("hunter2");
     }
@@ -263,7 +274,7 @@ describe("--url", () => {
       fetch: () => Response.redirect(`http://127.0.0.1:${other.port}/`, 307),
     });
     const { code, messages } = await remote(`key list --url http://127.0.0.1:${first.port}`, {
-      PROXY_API_KEY: "lp_x",
+      LOCKPORT_API_KEY: "lp_x",
     });
     expect({ code, asked }).toEqual({ code: 69, asked: [] });
     expect(messages).toContain("is not a Lockport (status 307)");
@@ -285,7 +296,9 @@ describe("--url", () => {
         hostname: "127.0.0.1",
         fetch: () => new Response(body, { status, headers: { "x-proxy-error-source": "proxy" } }),
       });
-      const run = await remote(`key list --url http://127.0.0.1:${server.port}`, { PROXY_API_KEY: "lp_x" });
+      const run = await remote(`key list --url http://127.0.0.1:${server.port}`, {
+        LOCKPORT_API_KEY: "lp_x",
+      });
       expect(run).toMatchObject({ code, data: "", messages: expect.stringContaining(sentence) });
       await server.stop(true);
     }
@@ -322,8 +335,8 @@ describe("--url", () => {
     const listed = JSON.parse((await throughUrl!.run("relay-token list --json")).data);
     expect(listed.map((token: any) => token.principal)).toEqual(["admin", "ada"]);
     expect(JSON.stringify(listed)).not.toContain(named.token);
-    expect((await throughUrl!.run(`relay-token delete ${named.id}`)).code).toBe(0);
-    expect((await besideIt!.run(`relay-token delete ${named.id}`)).messages).toContain(
+    expect((await throughUrl!.run(`relay-token delete ${named.id} --yes`)).code).toBe(0);
+    expect((await besideIt!.run(`relay-token delete ${named.id} --yes`)).messages).toContain(
       "(relay_token_not_found)",
     );
   });

@@ -54,7 +54,7 @@ export function waysTo(app: TestApp): readonly [Way, Way] {
       run: (line, input = {}) =>
         runLocal(nowhere, [...toWords(line), "--url", app.url], {
           ...input,
-          env: { PROXY_API_KEY: app.adminKey, ...input.env },
+          env: { LOCKPORT_API_KEY: app.adminKey, ...input.env },
         }),
     },
   ];

@@ -74,7 +74,7 @@ describe("principals and keys", () => {
 
   test("revoking the sessions of an unknown principal fails and says so", async () => {
     await run("principal create ann");
-    expect(await json("principal revoke-sessions ann")).toEqual({ revoked: 0 });
+    expect(await json("principal revoke-sessions ann --yes")).toEqual({ revoked: 0 });
     expect((await run("principal revoke-sessions nobody")).messages).toContain(
       "(principal_not_found, principal)",
     );
@@ -87,8 +87,8 @@ describe("principals and keys", () => {
     expect(listed.data).toContain(key.slice(-4));
     expect(listed.data).toContain("laptop");
     expect(listed.data).not.toContain(key);
-    expect(await json(`key delete ${id}`)).toEqual({ deleted: id });
-    expect((await run(`key delete ${id}`)).messages).toContain("(key_not_found)");
+    expect(await json(`key delete ${id} --yes`)).toEqual({ deleted: id });
+    expect((await run(`key delete ${id} --yes`)).messages).toContain("(key_not_found)");
     expect(await json("key list")).toEqual([]);
   });
 

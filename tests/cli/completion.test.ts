@@ -122,7 +122,7 @@ describe("lockport complete --", () => {
   test("takes the value of an option for neither a command nor an argument", async () => {
     expect(await ask("key", "create", "--label", "delete", "--pr")).toEqual(["--principal"]);
     expect(await ask("key", "create", "--label", "")).toEqual([]);
-    expect(await ask("usage", "--by", "p")).toEqual(["person", "provider"]);
+    expect(await ask("usage", "--by", "p")).toEqual(["principal", "provider"]);
     expect(await ask("model", "add", "--capability", "chat")).toEqual(["chat", "chat_stream"]);
   });
 
@@ -132,7 +132,7 @@ describe("lockport complete --", () => {
       expect({ line, offered: await ask(...line.split(" "), "") }).toEqual({ line, offered: aliases });
     for (const line of ["provider set", "model list --provider", "provider discover"])
       expect({ line, offered: await ask(...line.split(" "), "") }).toEqual({ line, offered: ["up"] });
-    for (const line of ["key create --principal", "usage --person", "principal revoke-sessions"])
+    for (const line of ["key create --principal", "usage --principal", "principal revoke-sessions"])
       expect({ line, offered: await ask(...line.split(" "), "a") }).toEqual({
         line,
         offered: ["ada", "admin"],
@@ -167,7 +167,7 @@ for (const shell of SHELLS) {
     test("commands, options and words are offered where they stand", async () => {
       expect(await at("key", "")).toEqual(["create", "delete", "list", "rotate", "set"]);
       expect(starting(await at("key", "create", "--pr"), "--pr")).toEqual(["--principal"]);
-      expect(starting(await at("usage", "--by", "p"), "p")).toEqual(["person", "provider"]);
+      expect(starting(await at("usage", "--by", "p"), "p")).toEqual(["principal", "provider"]);
       expect(await at("key", "create", "--label", "")).toEqual([]);
     });
 

@@ -148,7 +148,7 @@ describe("requests tail -f", () => {
       let said = "";
       const away = Promise.withResolvers<void>();
       const running = runLocal("/nonexistent", `requests tail -f -n 1 --json --url ${app.url}`.split(" "), {
-        env: { PROXY_API_KEY: key },
+        env: { LOCKPORT_API_KEY: key },
         onData: shown.onData,
         onMessage(text) {
           said += text;

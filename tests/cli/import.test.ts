@@ -221,7 +221,7 @@ describe("lockport import litellm-config", () => {
       const refused = await runLocal(
         "/nonexistent/lockport",
         ["import", "litellm-config", path, "--url", `http://127.0.0.1:${between.port}`],
-        { env: { PROXY_API_KEY: app.adminKey, ...KEYS.env } },
+        { env: { LOCKPORT_API_KEY: app.adminKey, ...KEYS.env } },
       );
       await between.stop(true);
       expect(refused.code).toBe(1);

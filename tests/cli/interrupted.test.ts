@@ -70,7 +70,7 @@ describe("an import that is cut off", () => {
     const line = ["import", "litellm-config", path];
     const child = Bun.spawn({
       cmd: [LOCKPORT, ...line, "--url", between.url],
-      env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, PROXY_API_KEY: app.adminKey },
+      env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, LOCKPORT_API_KEY: app.adminKey },
       stdout: "pipe",
       stderr: "pipe",
     });
@@ -100,7 +100,7 @@ describe("an import that is cut off", () => {
       "/nonexistent/lockport",
       ["import", "litellm-config", path, "--url", between.url],
       {
-        env: { PROXY_API_KEY: app.adminKey },
+        env: { LOCKPORT_API_KEY: app.adminKey },
       },
     );
     expect(run.code).toBe(69);

@@ -38,7 +38,7 @@ test("a key and a relay token are made with an expiry from now on or at a moment
 test("a change holds at the running server's next request, and the list tells of it", async () => {
   const { id, key } = await json("key create --principal admin --label laptop");
   expect(await told(key)).toBe("ok");
-  expect(await run(`key set ${id} --pause`)).toMatchObject({ code: 0, messages: `changed ${id}\n` });
+  expect(await run(`key set ${id} --pause`)).toMatchObject({ code: 0, messages: `changed key ${id}\n` });
   expect(await told(key)).toContain("paused");
   const paused = (await run("key list")).data.split("\n");
   expect(paused[0]).toMatch(/LAST USED AT +EXPIRES AT +ENABLED$/);

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const check = (isAsked: boolean, ...options: readonly string[]) =>
   runLocal(world.app.dataDir, ["limit", "check", ...options], {
-    env: isAsked ? { PROXY_API_KEY: world.app.adminKey } : {},
+    env: isAsked ? { LOCKPORT_API_KEY: world.app.adminKey } : {},
   });
 
 async function makeLimits(): Promise<void> {
@@ -70,9 +70,9 @@ test("limit check finds the server, the totals and the events to be one, and wit
   const unasked = await check(false);
   expect(unasked.code).toBe(0);
   expect(unasked.data).toContain("added up: 3 requests\n");
-  expect(unasked.data).toMatch(/\ncost +0\.30 +0\.30 +-\n/);
+  expect(unasked.data).toMatch(/\ncost +\$0\.30 +\$0\.30 +-\n/);
   expect(unasked.data).toContain("every limit counts what its events add up to\n");
-  expect(unasked.messages).toContain("set PROXY_API_KEY");
+  expect(unasked.messages).toContain("set LOCKPORT_API_KEY");
 }, 30_000);
 
 test("limit check holds while requests begin and end beside it", async () => {
@@ -119,7 +119,7 @@ test("limit check ends with 1 for a total that is not its events and for a serve
   change("UPDATE event SET cost_hi = cost_hi + 100 WHERE id = (SELECT min(id) FROM event)");
   const events = await check(true);
   expect(events.code).toBe(1);
-  expect(events.data).toContain("cost: events add up to 0.30, totals have 0.20\n");
+  expect(events.data).toContain("cost: events add up to $0.30, totals have $0.20\n");
   const unasked = await check(false, "--json");
   expect(JSON.parse(unasked.data).findings).toMatchObject([
     { limit: "cost", totals: 0.2, by_events: 0.3 },

@@ -28,13 +28,13 @@ const json = async (line: string) => JSON.parse((await done(`${line} --json`)).d
 describe("a recipe of the guide, as a command beside a running server", () => {
   test("20 a day for everyone holds for each person by itself", async () => {
     const { messages } = await done(`limit set everyone --amount ${2 * COST} --per day --each principal`);
-    expect(messages).toBe("made limit everyone: 0.20 / day for each principal\n");
+    expect(messages).toBe("made limit everyone: $0.20 / day for each principal\n");
     const outcomes = [];
     for (let count = 0; count < 3; count += 1) outcomes.push(await outcomeOf(world.chat({ key: ada.key })));
     expect(outcomes).toEqual(["200", "200", "429 limit_exceeded"]);
     expect(await outcomeOf(world.chat())).toBe("200");
     const { data } = await done("limit show everyone");
-    expect(data).toMatch(/\nMOST USED BY +USED +LEFT\nada +0\.20 +0\.00\nadmin +0\.10 +0\.10\n$/);
+    expect(data).toMatch(/\nMOST USED BY +USED +LEFT\nada +\$0\.20 +\$0\.00\nadmin +\$0\.10 +\$0\.10\n$/);
   });
 
   test("500 a month for a team by its tag counts what the tag has used before", async () => {
@@ -49,7 +49,7 @@ describe("a recipe of the guide, as a command beside a running server", () => {
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("200");
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("429 limit_exceeded");
     expect((await done("limit list")).data).toMatch(
-      /\nlaptop +key …[0-9a-f]{6} +1 requests \/ minute +1 +0 +slides +refuses\n$/,
+      /\nlaptop +key …[0-9a-f]{6} +1 request \/ minute +1 +0 +slides +refuses\n$/,
     );
   });
 
@@ -61,7 +61,7 @@ describe("a recipe of the guide, as a command beside a running server", () => {
     expect([warned.status, warned.headers.get("x-proxy-limit-warning")]).toEqual([200, "warning"]);
     const { data } = await done("limit list");
     expect(data).toMatch(/\ntwo +model m +2 at once +0 +2 +- +refuses\n/);
-    expect(data).toMatch(/\nwarning +ada +0\.10 \/ month +0\.20 +0\.00 +\d{4}-\d\d-01 +warns\n$/);
+    expect(data).toMatch(/\nwarning +ada +\$0\.10 \/ month +\$0\.20 +\$0\.00 +\d{4}-\d\d-01 +warns\n$/);
     for (const line of data.trimEnd().split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(80);
   });
 });
@@ -71,10 +71,10 @@ describe("lockport limit set", () => {
     await done("limit set ada --amount 50 --per month --principal ada");
     const { id } = await json("limit show ada");
     expect((await done("limit set ada --amount 80.5 --warn")).messages).toBe(
-      "limit ada: amount 50.00 -> 80.50, action refuse -> warn\n",
+      "limit ada: amount $50.00 -> $80.50, action refuse -> warn\n",
     );
     expect((await done("limit set ada --amount 80.5 --per month --principal ada --warn")).messages).toBe(
-      "limit ada: is 80.50 / month for ada (warns) already\n",
+      "limit ada: is $80.50 / month for ada (warns) already\n",
     );
     expect(await json("limit set ada --refuse --disable --per total --unpriced refuse")).toMatchObject({
       id,
@@ -84,7 +84,9 @@ describe("lockport limit set", () => {
       unpriced: "refuse",
       enabled: false,
     });
-    expect((await done("limit list")).data).toMatch(/\nada +ada +80\.50 in all +0\.00 +80\.50 +never +off\n/);
+    expect((await done("limit list")).data).toMatch(
+      /\nada +ada +\$80\.50 in all +\$0\.00 +\$80\.50 +never +off\n/,
+    );
     expect(await json("limit set ada --enable")).toMatchObject({ id, enabled: true });
   });
 
@@ -99,7 +101,7 @@ describe("lockport limit set", () => {
     ]) {
       const { code, data, messages } = await run(`limit set ada --amount 7 ${other}`);
       expect({ other, code, data }).toEqual({ other, code: 1, data: "" });
-      expect(messages).toContain("The limit ada is 50.00 / month for ada, model m: what it counts");
+      expect(messages).toContain("The limit ada is $50.00 / month for ada, model m: what it counts");
       expect(messages).toContain("lockport limit remove");
     }
     expect(await json("limit list")).toMatchObject([{ name: "ada", amount: 50, measure: "cost" }]);
@@ -146,8 +148,8 @@ describe("lockport limit remove", () => {
     await world.chat({ key: ada.key });
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("429 limit_exceeded");
     const asked = await run("limit remove ada");
-    expect(asked).toMatchObject({ code: 1, data: "" });
-    expect(asked.messages).toContain("The limit ada is 0.10 / day for ada. Nothing was removed: add --yes.");
+    expect(asked).toMatchObject({ code: 2, data: "" });
+    expect(asked.messages).toContain("The limit ada is $0.10 / day for ada. Nothing was changed: add --yes.");
     expect((await run("limit remove ada", { typed: "n" })).code).toBe(1);
     expect(await outcomeOf(world.chat({ key: ada.key }))).toBe("429 limit_exceeded");
     expect((await run("limit remove ada", { typed: "y" })).code).toBe(0);

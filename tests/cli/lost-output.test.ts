@@ -86,7 +86,7 @@ describe("what could not be written", () => {
     ]) {
       const words = [LOCKPORT, ...line.split(" "), "--url", app.url];
       const lost = await runProcess(["bash", "-c", '"$@" >/dev/full', "bash", ...words], {
-        env: { PROXY_API_KEY: key },
+        env: { LOCKPORT_API_KEY: key },
       });
       expect({ line, code: lost.code }).toEqual({ line, code: 1 });
       expect(lost.messages).toContain("could not be shown and was deleted again");

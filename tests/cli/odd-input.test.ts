@@ -8,7 +8,7 @@ import { makeFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
 const TLS = join(import.meta.dir, "../fixtures/tls");
-const KEY = { env: { PROXY_API_KEY: "lp_x" } };
+const KEY = { env: { LOCKPORT_API_KEY: "lp_x" } };
 /** Nothing listens there: whoever asked it would end with 69. */
 const NOWHERE = ["--url", "http://127.0.0.1:1"];
 

@@ -14,7 +14,7 @@ function startOther(answer: () => Response): string {
 }
 
 const run = (line: string, url: string, key = "lp_x") =>
-  runLocal("/nonexistent/lockport", [...line.split(" "), "--url", url], { env: { PROXY_API_KEY: key } });
+  runLocal("/nonexistent/lockport", [...line.split(" "), "--url", url], { env: { LOCKPORT_API_KEY: key } });
 
 const LINES = [
   "provider list",
@@ -133,14 +133,14 @@ test("a list that goes on page after page is left at a limit", async () => {
   });
 });
 
-describe("a PROXY_API_KEY that could not be one", () => {
+describe("a LOCKPORT_API_KEY that could not be one", () => {
   test("is exit code 77, is not shown and is not sent", async () => {
     let asked = 0;
     const url = startOther(() => ((asked += 1), new Response("{}")));
     for (const key of ["lp_hunter2 x", "lp_hunter2\nx", "lp_hunter2\u00fc", "lp_hunter2\u{1f511}"]) {
       const { code, data, messages } = await run("key list", url, key);
       expect({ key, code, data }).toEqual({ key, code: 77, data: "" });
-      expect(messages).toStartWith("lockport: PROXY_API_KEY is not an API key");
+      expect(messages).toStartWith("lockport: LOCKPORT_API_KEY is not an API key");
       expect(messages).not.toContain("hunter2");
     }
     expect(asked).toBe(0);

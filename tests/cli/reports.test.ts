@@ -97,13 +97,14 @@ describe("usage", () => {
     });
   });
 
-  test("by person, provider, tag, app and client; a request counts under each of its tags, and one without is untagged", async () => {
+  test("by principal, provider, tag, app and client; a request counts under each of its tags, and one without is untagged", async () => {
     const names = async (by: string, field = by) =>
       (await eachJson(`usage --by ${by}`)).usage.map((row: any) => [row[field], row.requests]);
-    expect(await names("person", "principal")).toEqual([
+    expect(await names("principal")).toEqual([
       ["ada", 3],
       ["admin", 1],
     ]);
+    expect(await names("person", "principal")).toEqual(await names("principal"));
     expect(await names("provider")).toEqual([["up", 4]]);
     expect(await names("tag")).toEqual([
       ["team:search", 2],
@@ -119,6 +120,7 @@ describe("usage", () => {
 
   test("takes every filter, and a window in ISO 8601 or as how long ago", async () => {
     const requests = async (flags: string) => (await eachJson(`usage ${flags}`)).total.requests;
+    expect(await requests("--principal ada --model priced")).toBe(1);
     expect(await requests("--person ada --model priced")).toBe(1);
     expect(await requests("--tag team:search --tag app:wiki")).toBe(1);
     expect(await requests("--client tests --provider up --since 1h")).toBe(4);
@@ -136,7 +138,7 @@ describe("usage", () => {
     for (const { data, messages } of await eachWay("usage")) {
       expect(data).toMatch(/^MODEL +REQUESTS +CANCELLED +INPUT +OUTPUT +CACHED +AUDIO S +COST\n/);
       expect(data).toMatch(/\nfree +1 +0 +1,000 +200 +- +- +unpriced\n/);
-      expect(data).toMatch(/\ntotal +4 .* 0\.0081\n$/);
+      expect(data).toMatch(/\ntotal +4 .* \$0\.0081\n$/);
       expect(messages).toMatch(
         /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d to now, UTC\n2 requests have units without a price, which the cost leaves out/,
       );

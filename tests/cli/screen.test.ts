@@ -249,7 +249,7 @@ describe("admin login-link", () => {
     expect(plain.messages).toContain("as admin, once, within 10 minutes");
     expect(plain.messages).toContain("for one at the address of the settings");
     await run("principal create ada");
-    const line = "admin login-link --name ada --server https://models.example.org --json";
+    const line = "admin login-link --principal ada --server https://models.example.org --json";
     const { url, principal, expires_at: expiresAt } = JSON.parse((await run(line)).data);
     expect(url).toStartWith("https://models.example.org/#login=lpl_");
     expect(principal).toBe("ada");

@@ -1,5 +1,6 @@
 import type { Environment } from "#boot/settings/environment.ts";
 import { runCli } from "#cli/program.ts";
+import { createSystemClock, type Clock } from "#kernel/clock.ts";
 import "../support/loopback.ts";
 
 export interface CliRun {
@@ -17,6 +18,9 @@ export interface CliInput {
   readonly typed?: string;
   /** True: stdout and stderr are screens. */
   readonly screens?: boolean;
+  /** How wide the screen is; as wide as it takes where this is not said. */
+  readonly columns?: number;
+  readonly clock?: Clock;
   /** Ends a command that runs until it is told to. */
   readonly end?: AbortSignal;
   /** Called with each piece of data as it is written. */
@@ -46,6 +50,8 @@ export async function runLocal(
   const isScreen = input.screens === true;
   const code = await runCli(line, {
     env: { PROXY_DATA_DIR: dataDir, ...input.env },
+    clock: input.clock ?? createSystemClock(),
+    columns: input.columns ?? null,
     interactive: input.typed !== undefined,
     screens: { data: isScreen, messages: isScreen },
     writeData,

@@ -31,6 +31,10 @@ const DESIGNED = [
   "admin login-link",
   "principal list",
   "principal create",
+  "principal set",
+  "principal enable",
+  "principal disable",
+  "principal delete",
   "principal revoke-sessions",
   "key list",
   "key create",
@@ -197,7 +201,7 @@ describe("a secret among the arguments", () => {
       expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
       expect(messages).not.toContain(secret);
       expect(messages).toContain("--api-key-file");
-      expect(messages).toContain("PROXY_API_KEY");
+      expect(messages).toContain("LOCKPORT_API_KEY");
     }
     const { code, messages } = await run(`key delete ${key}`);
     expect({ code, repeats: messages.includes(key) }).toEqual({ code: 2, repeats: false });

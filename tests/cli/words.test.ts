@@ -25,7 +25,7 @@ const run = (line: string | readonly string[], input?: CliInput) =>
 const NOWHERE = "--url http://127.0.0.1:1";
 
 async function refuses(line: string | readonly string[], ...said: readonly string[]): Promise<string> {
-  const { code, data, messages } = await run(line, { env: { PROXY_API_KEY: "lp_x" } });
+  const { code, data, messages } = await run(line, { env: { LOCKPORT_API_KEY: "lp_x" } });
   expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
   expect(messages).toStartWith("lockport: ");
   for (const each of said) expect(messages).toContain(each);
@@ -43,7 +43,7 @@ describe("a value that an option does not know", () => {
       ["model add b --provider up --upstream-name b --price foo=1", "input_tokens, output_tokens"],
       ["provider set up --endpoint foo=http://127.0.0.1:9/chat", "chat, completions, embeddings"],
       ["requests tail --outcome foo", "ok, upstream_error, unreachable, cancelled, failed"],
-      ["usage --by foo", "model, person, provider"],
+      ["usage --by foo", "model, principal, provider"],
       ["snippet curl --use foo", "chat, stream, embeddings"],
       ["complete powershell", "bash, zsh, fish"],
     ] as const)
@@ -179,7 +179,7 @@ test("a blank value is exit code 2, and never means what is there without the op
     ["key", "list", "--principal", " "],
     ["key", "create", "--principal", ""],
     ["model", "list", "--provider="],
-    ["usage", "--person", ""],
+    ["usage", "--principal", ""],
   ])
     await refuses(line, "is blank: give it a value");
 });
@@ -254,7 +254,7 @@ test("a base URL that looks wrong is taken, and said on stderr with what to type
 test("a window in which nothing was used says so on stderr, and JSON stays as it is", async () => {
   for (const line of [
     "usage",
-    "usage --by person --since 7d",
+    "usage --by principal --since 7d",
     "requests tail",
     "requests tail --tag app:wiki",
   ]) {

@@ -45,7 +45,7 @@ export async function createReader(lockport: string): Promise<Reader> {
     PROXY_PORT: new URL(url).port,
   };
   const local: { readonly [name: string]: string } = {
-    LOCKPORT_URL: url,
+    BASE_URL: url,
     PROVIDER_URL: models.baseUrl,
     PROVIDER_KEY_FILE: join(home, "provider-key.txt"),
   };

@@ -142,7 +142,7 @@ test("every metric that is named is one of docs/metrics.md", async () => {
 });
 
 /** Values for variables whose shape an option checks. */
-const EXAMPLE_VALUES = new Map([["LOCKPORT_URL", "http://127.0.0.1:4000"]]);
+const EXAMPLE_VALUES = new Map([["BASE_URL", "http://127.0.0.1:4000"]]);
 
 /** `GET /v1/models/{id}` and `GET /v1/models/:id` are one. */
 function toShape(route: string): string {

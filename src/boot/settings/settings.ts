@@ -202,7 +202,7 @@ export const SETTINGS = {
     "PROXY_API_KEY",
     null,
     "text",
-    "API key of a server, for commands that work on it with `--url`. The server itself does not use it.",
+    "Former name of `LOCKPORT_API_KEY`, which precedes it. A server does not use it.",
     toText,
   ),
   log: setting(

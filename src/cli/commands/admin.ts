@@ -6,7 +6,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import { toOwnedKeyView } from "#views/identity.ts";
 import { addAdminPasswordCommands } from "./admin-password.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { addLocalCommand } from "#cli/input/options.ts";
+import { addLocalCommand, formerOption } from "#cli/input/options.ts";
 import { LOCAL_ACTOR } from "#cli/installation/client.ts";
 import { withNewLocal, type LocalOptions } from "#cli/installation/open.ts";
 import { checkTyped } from "#cli/screen/failure.ts";
@@ -19,7 +19,7 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 const FIRST_KEY_LABEL = "first admin key";
 
 interface BootstrapOptions extends LocalOptions {
-  readonly name: string;
+  readonly principal: string;
   readonly ifMissing?: true;
 }
 
@@ -31,10 +31,11 @@ export function addAdminCommands(program: Command, terminal: Terminal): void {
     "bootstrap",
     "make an admin and its first API key, and print the key, once",
   )
-    .option("--name <name>", "the admin's name", ADMIN_PRINCIPAL_NAME)
+    .option("--principal <name>", "the admin's name", ADMIN_PRINCIPAL_NAME)
+    .addOption(formerOption("--name <name>", "principal"))
     .option("--if-missing", "do nothing, and succeed, when this admin has a key already")
     .action((options: BootstrapOptions) => {
-      const draft = toAdmin(options.name);
+      const draft = toAdmin(options.principal);
       checkTyped(() => parsePrincipalDraft(draft));
       return withNewLocal(terminal, options, async (installation) => {
         const found = await findAdmin(installation, draft.name);
@@ -62,8 +63,8 @@ export function addAdminCommands(program: Command, terminal: Terminal): void {
       });
     });
   addExamples(bootstrap, [
-    "export PROXY_API_KEY=$(lockport admin bootstrap)",
-    "lockport admin bootstrap --name ada --if-missing",
+    "export LOCKPORT_API_KEY=$(lockport admin bootstrap)",
+    "lockport admin bootstrap --principal ada --if-missing",
   ]);
 
   addAdminPasswordCommands(admin, terminal);
@@ -80,7 +81,7 @@ async function findAdmin({ identity }: LocalServices, name: string): Promise<Pri
   if (found === null || (found.role === "admin" && found.enabled)) return found;
   throw new ProxyError(
     "principal_exists",
-    `${name} exists and is not an enabled admin: choose another --name.`,
+    `${name} exists and is not an enabled admin: choose another --principal.`,
   );
 }
 

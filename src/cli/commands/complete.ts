@@ -44,7 +44,8 @@ export async function completeLine(
   const dataDir = typed[typed.lastIndexOf("--data-dir") + 1];
   const options = typed.includes("--data-dir") && dataDir !== undefined ? { dataDir } : {};
   // A server's names would take a key and a round trip at each key press.
-  const isRemote = typed.includes("--url");
+  const isRemote =
+    typed.includes("--url") || (!typed.includes("--data-dir") && terminal.env["LOCKPORT_URL"] !== undefined);
   const found = await listCandidates(readCommandTree(program), typed, async (source) =>
     isRemote ? [] : await readNames(terminal, options, source),
   );

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { isServable } from "#catalog/capability-guess.ts";
 import { toPrintable } from "#kernel/printable.ts";
-import { suggest } from "#cli/input/choice.ts";
+import { suggest } from "#cli/screen/suggest.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";

@@ -106,7 +106,7 @@ async function examineCatalog(
       const { catalog, secrets } = local;
       const newestAtUs = facts?.newestAtUs ?? null;
       const providers = await checkProviders({ catalog, secrets, clock, env: terminal.env, newestAtUs });
-      return [...providers, await checkPrices(createLocalInstallation(local))];
+      return [...providers, await checkPrices(createLocalInstallation(local, terminal.clock))];
     });
   } catch (cause) {
     const advice = "See what is said of catalog.db and of the data folder.";

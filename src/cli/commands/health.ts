@@ -3,7 +3,7 @@ import { findListeningUrl } from "#boot/folder/serving-address.ts";
 import { addDataDirOption, readOrigin } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { configWith } from "#boot/settings/config.ts";
-import type { InstallationOptions } from "#cli/installation/open.ts";
+import { findServerUrl, type InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -27,7 +27,7 @@ export function addHealthCommand(program: Command, terminal: Terminal): void {
     )
     .option("--json", "print JSON")
     .action(async (options: InstallationOptions) => {
-      const origin = options.url ?? findServer(terminal, options);
+      const origin = findServerUrl(terminal, options) ?? findServer(terminal, options);
       const isUp = await asksUp(origin);
       if (options.json === true) writeJson(terminal, { status: isUp ? "ok" : "unreachable" });
       else if (isUp) terminal.writeData("ok\n");

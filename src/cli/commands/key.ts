@@ -16,6 +16,8 @@ import { listSecrets, showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, given, toPathPart } from "#cli/installation/client.ts";
 import { listKeys } from "#cli/installation/lists.ts";
+import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
+import { describeKey } from "./removal-facts.ts";
 
 interface ListOptions extends InstallationOptions {
   readonly principal?: string;
@@ -77,7 +79,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     const changes = toTermChangeFields(options);
     return withInstallation(terminal, options, async ({ api }) => {
       const view = await ask(api.admin.v1.keys({ id: toPathPart(id) }).patch(given(changes)));
-      writeDone(terminal, options, { view, sentence: `changed ${id}` });
+      writeDone(terminal, options, { view, sentence: `changed key ${id}` });
     });
   });
   addExamples(set, [
@@ -101,12 +103,18 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     );
   addExamples(rotate, ["lockport key rotate 019cdd2a-7c00-7000-8000-000000000004 --grace 12h"]);
 
-  const remove = addCommand(key, "delete <id>", "delete a key; it stops working at once").action(
-    (id: string, options: InstallationOptions) =>
-      withInstallation(terminal, options, async ({ api }) => {
-        const view = await ask(api.admin.v1.keys({ id: toPathPart(id) }).delete());
-        writeDone(terminal, options, { view, sentence: `deleted ${id}` });
+  const remove = addRemoveCommand(key, "delete <id>", "delete a key; it stops working at once").action(
+    (id: string, options: RemoveOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        await confirmRemoval(terminal, options, installation, () =>
+          describeKey(installation, id, terminal.clock),
+        );
+        const view = await ask(installation.api.admin.v1.keys({ id: toPathPart(id) }).delete());
+        writeDone(terminal, options, { view, sentence: `deleted key ${id}` });
       }),
   );
-  addExamples(remove, ["lockport key delete 019cdd2a-7c00-7000-8000-000000000004"]);
+  addExamples(remove, [
+    "lockport key delete 019cdd2a-7c00-7000-8000-000000000004",
+    "lockport key delete 019cdd2a-7c00-7000-8000-000000000004 --yes",
+  ]);
 }

@@ -4,7 +4,7 @@ import { toReachable } from "#boot/settings/listen-address.ts";
 import { findServingAddress } from "#boot/folder/serving-address.ts";
 import type { Config } from "#boot/settings/config.ts";
 import type { Local } from "#boot/local.ts";
-import { createSystemClock, formatInstant } from "#kernel/clock.ts";
+import { formatInstant } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
@@ -24,6 +24,7 @@ import { addLocalCommand } from "#cli/input/options.ts";
 import { createRemoteInstallation } from "#cli/installation/installation-remote.ts";
 import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
 import { settleUsage } from "#cli/installation/report.ts";
+import { readApiKey } from "#cli/installation/server-settings.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson, writeList } from "#cli/screen/output.ts";
 import { withTransfer } from "#cli/screen/progress.ts";
@@ -61,7 +62,7 @@ export function addLimitCheckCommand(limit: Command, terminal: Terminal): void {
     "after",
     `
 Events are the rows of the request log. Beside a running server it also asks that server what it has counted, as the owner
-of PROXY_API_KEY, who has to be an admin. It changes nothing, and ends with 1 when something differs. Limits of concurrent
+of LOCKPORT_API_KEY, who has to be an admin. It changes nothing, and ends with 1 when something differs. Limits of concurrent
 requests are in no log.`,
   );
   addExamples(command, ["lockport limit check", "lockport limit check --json | jq .findings"]);
@@ -72,8 +73,8 @@ type Checked = Awaited<ReturnType<typeof check>>;
 async function check(terminal: Terminal, local: Local, config: Config) {
   const states = await local.limits.list(null, { limit: LIMITS_MAX, offset: 0 });
   const limits = states.rows.map(({ limit }) => limit).filter(isRecorded);
-  const server = findServer(config);
-  const nowUs = createSystemClock().nowUs() - CLOCK_SLACK_US;
+  const server = findServer(terminal, config);
+  const nowUs = terminal.clock.nowUs() - CLOCK_SLACK_US;
   const before: Told = server.api === null ? new Map() : await readTold(server.api);
   const underWay = server.origin === null ? 0 : await readUnderWay(server.origin);
   const unsettled = await settleUsage({ local });
@@ -101,16 +102,17 @@ async function check(terminal: Terminal, local: Local, config: Config) {
   return { ...checked, findings, rows, notices: [...server.notices, ...unsettled], server: server.origin };
 }
 
-function findServer({ dataDir, apiKey }: Config) {
+function findServer(terminal: Terminal, { dataDir }: Config) {
   const address = findServingAddress(dataDir);
   if (address === null) return { api: null, origin: null, notices: [] };
+  const apiKey = readApiKey(terminal);
   const origin = toReachable(address.url);
   if (apiKey !== null) return { api: createRemoteInstallation({ origin, apiKey }).api, origin, notices: [] };
   return {
     api: null,
     origin: null,
     notices: [
-      "A server runs from this folder and was not asked: set PROXY_API_KEY to an admin's API key for that.",
+      "A server runs from this folder and was not asked: set LOCKPORT_API_KEY to an admin's API key for that.",
     ],
   };
 }

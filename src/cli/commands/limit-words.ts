@@ -22,11 +22,12 @@ export function describeSubject({ subject, each }: Pick<LimitView, "subject" | "
 
 type Measured = Pick<LimitView, "measure" | "amount" | "window">;
 
-/** `50.00 / month`, `20 requests / day`, `2 at once`, `500.00 in all`. */
+/** `$50.00 / month`, `20 requests / day`, `1 request / minute`, `2 at once`, `$500.00 in all`. */
 export function describeAmount({ measure, amount, window }: Measured): string {
   const figure = toFigure(measure, amount);
   if (window === undefined) return `${figure} at once`;
-  const counted = measure === "cost" ? figure : `${figure} ${measure}`;
+  const unit = amount === 1 ? measure.replace(/s$/, "") : measure;
+  const counted = measure === "cost" ? figure : `${figure} ${unit}`;
   return window === "total" ? `${counted} in all` : `${counted} / ${window}`;
 }
 
@@ -47,7 +48,7 @@ export function describeEnd({ window, resets_at: resetsAt }: Pick<LimitView, "wi
   return window === "total" ? "never" : "slides";
 }
 
-/** One limit in a sentence: `50.00 / month for ada, model gpt-5`. */
+/** One limit in a sentence: `$50.00 / month for ada, model gpt-5`. */
 export function describeLimit(view: LimitView): string {
   return `${describeAmount(view)} for ${describeSubject(view)}${view.enabled && view.action === "refuse" ? "" : ` (${describeAction(view)})`}`;
 }

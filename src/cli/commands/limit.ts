@@ -1,18 +1,18 @@
 import type { Command } from "commander";
 import { parseLimitDraft } from "#limits/limit-draft.ts";
 import { addCommand } from "#cli/input/options.ts";
-import { suggest } from "#cli/input/choice.ts";
-import { confirm } from "#cli/input/input.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { ask, toPathPart, type Client, type Installation } from "#cli/installation/client.ts";
 import { listLimits } from "#cli/installation/lists.ts";
+import { requireNamed } from "#cli/installation/named.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { settleUsage } from "#cli/installation/report.ts";
-import { checkTyped, CommandError } from "#cli/screen/failure.ts";
+import { checkTyped } from "#cli/screen/failure.ts";
 import { writeDone, writeFields, writeJson, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { addLimitCheckCommand } from "./limit-check.ts";
 import { addLimitSetCommand } from "./limit-set.ts";
+import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { addSubjectOptions, toSubject, type SubjectOptions } from "./limit-subject.ts";
 import {
   describeAction,
@@ -23,10 +23,6 @@ import {
   toFigure,
   type LimitView,
 } from "./limit-words.ts";
-
-interface RemoveOptions extends InstallationOptions {
-  readonly yes?: true;
-}
 
 export function addLimitCommands(program: Command, terminal: Terminal): void {
   const limit = program.command("limit").description("who may use how much, and until when");
@@ -47,7 +43,7 @@ export function addLimitCommands(program: Command, terminal: Terminal): void {
     (name: string, options: InstallationOptions) =>
       withInstallation(terminal, options, async (installation) => {
         const { rows, notices } = await readLimits(installation);
-        const { top, ...view } = requireNamed(rows, name);
+        const { top, ...view } = requireLimit(rows, name);
         writeFields(terminal, options, top === undefined || options.json !== true ? view : { ...view, top });
         if (top !== undefined && options.json !== true) writeUses(terminal, view, top);
         for (const notice of notices) terminal.writeMessage(`${notice}\n`);
@@ -61,7 +57,7 @@ export function addLimitCommands(program: Command, terminal: Terminal): void {
     (name: string, next: string, options: InstallationOptions) => {
       checkTyped(() => parseLimitDraft({ name: next, subject: {}, measure: "concurrent", amount: 1 }));
       return withInstallation(terminal, options, async ({ api }) => {
-        const { id } = requireNamed(await listLimits(api), name);
+        const { id } = requireLimit(await listLimits(api), name);
         const view = await ask(toLimit(api, id).patch({ name: next }));
         writeDone(terminal, options, { view, sentence: `renamed ${name} to ${next}` });
       });
@@ -69,19 +65,22 @@ export function addLimitCommands(program: Command, terminal: Terminal): void {
   );
   addExamples(rename, ["lockport limit rename everyone daily"]);
 
-  const remove = addCommand(limit, "remove <name>", "remove a limit; what was used stays recorded")
-    .option("--yes", "do not ask")
-    .action((name: string, options: RemoveOptions) =>
-      withInstallation(terminal, options, async ({ api }) => {
-        const found = requireNamed(await listLimits(api), name);
-        const facts = `The limit ${name} is ${describeLimit(found)}.`;
-        const otherwise = "Nothing was removed";
-        if (options.yes !== true)
-          await confirm(terminal, { facts, question: `${facts} Remove it?`, otherwise });
-        const view = await ask(toLimit(api, found.id).delete());
-        writeDone(terminal, options, { view, sentence: `removed limit ${name}` });
-      }),
-    );
+  const remove = addRemoveCommand(
+    limit,
+    "remove <name>",
+    "remove a limit; what was used stays recorded",
+  ).action((name: string, options: RemoveOptions) =>
+    withInstallation(terminal, options, async (installation) => {
+      const { api } = installation;
+      const found = requireLimit(await listLimits(api), name);
+      await confirmRemoval(terminal, options, installation, async () => ({
+        facts: `The limit ${name} is ${describeLimit(found)}.`,
+        question: "Remove it?",
+      }));
+      const view = await ask(toLimit(api, found.id).delete());
+      writeDone(terminal, options, { view, sentence: `removed limit ${name}` });
+    }),
+  );
   addExamples(remove, ["lockport limit remove everyone", "lockport limit remove everyone --yes"]);
 
   addLimitCheckCommand(limit, terminal);
@@ -97,15 +96,8 @@ async function readLimits(installation: Installation, subject?: string) {
   return { rows: await listLimits(installation.api, { subject }), notices };
 }
 
-/** Throws a `CommandError` with the name that was probably meant. */
-function requireNamed(limits: readonly LimitView[], name: string): LimitView {
-  const found = limits.find((limit) => limit.name === name);
-  if (found !== undefined) return found;
-  const near = suggest(
-    name,
-    limits.map((limit) => limit.name),
-  );
-  throw new CommandError("failure", `No limit has this name: lockport limit list has all.${near}`);
+function requireLimit(limits: readonly LimitView[], name: string): LimitView {
+  return requireNamed(limits, name, "No limit has this name: lockport limit list has all.");
 }
 
 function writeLimits(terminal: Terminal, limits: readonly LimitView[]): void {

@@ -5,14 +5,14 @@ import { formatInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LocalServices } from "#boot/local.ts";
 import { addExamples } from "#cli/help/examples.ts";
-import { addLocalCommand, readOrigin } from "#cli/input/options.ts";
+import { addLocalCommand, formerOption, readOrigin } from "#cli/input/options.ts";
 import { withLocal, type LocalOptions, findOrigin, findServingOrigin } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 interface LoginLinkOptions extends LocalOptions {
-  readonly name: string;
+  readonly principal: string;
   readonly server?: string;
 }
 
@@ -24,7 +24,8 @@ export function addLoginLinkCommand(admin: Command, terminal: Terminal): void {
     "login-link",
     `print a link that signs a browser in, once, within ${LOGIN_LINK_MINUTES} minutes`,
   )
-    .option("--name <name>", "whom it signs in", ADMIN_PRINCIPAL_NAME)
+    .option("--principal <name>", "whom it signs in", ADMIN_PRINCIPAL_NAME)
+    .addOption(formerOption("--name <name>", "principal"))
     .option("--server <origin>", "address of the server in the link (before PROXY_PUBLIC_URL)", (text) =>
       readOrigin(text, "--server"),
     )
@@ -39,7 +40,7 @@ export function addLoginLinkCommand(admin: Command, terminal: Terminal): void {
           );
         }
         const services = await local.forWriting();
-        const principal = await findPrincipal(services, options.name);
+        const principal = await findPrincipal(services, options.principal);
         const { url, expiresAt } = await makeLoginLink(services.loginLinks, principal, origin);
         if (options.json === true) {
           writeJson(terminal, { url, principal: principal.name, expires_at: expiresAt });
@@ -58,7 +59,7 @@ export function addLoginLinkCommand(admin: Command, terminal: Terminal): void {
     );
   addExamples(command, [
     "lockport admin login-link",
-    "lockport admin login-link --name ada --server https://models.example.org",
+    "lockport admin login-link --principal ada --server https://models.example.org",
   ]);
 }
 

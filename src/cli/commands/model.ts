@@ -14,6 +14,8 @@ import { writeDone, writeFields, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
 import { listModels } from "#cli/installation/lists.ts";
+import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
+import { describeModel } from "./removal-facts.ts";
 
 interface ListOptions extends InstallationOptions {
   readonly provider?: string;
@@ -123,14 +125,17 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
   });
   addExamples(rename, ["lockport model rename fast small"]);
 
-  const remove = addCommand(model, "remove <alias>", "remove a model; its usage stays").action(
-    (name: string, options: InstallationOptions) =>
-      withInstallation(terminal, options, async ({ api }) => {
-        const view = await ask(toModel(api, name).delete());
+  const remove = addRemoveCommand(model, "remove <alias>", "remove a model; its usage stays").action(
+    (name: string, options: RemoveOptions) =>
+      withInstallation(terminal, options, async (installation) => {
+        await confirmRemoval(terminal, options, installation, () =>
+          describeModel(installation, name, terminal.clock),
+        );
+        const view = await ask(toModel(installation.api, name).delete());
         writeDone(terminal, options, { view, sentence: `removed model ${name}` });
       }),
   );
-  addExamples(remove, ["lockport model remove fast"]);
+  addExamples(remove, ["lockport model remove fast", "lockport model remove fast --yes"]);
 
   const resolve = addCommand(model, "resolve <alias>", "show what a request for this alias would call")
     .addOption(choiceOption("--endpoint <endpoint>", "that is called", ENDPOINTS).default("chat"))

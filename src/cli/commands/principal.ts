@@ -6,15 +6,21 @@ import { choiceOption } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
-import { checkTyped } from "#cli/screen/failure.ts";
+import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import { ask, toPathPart } from "#cli/installation/client.ts";
+import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
 import { getPrincipal, listPrincipals } from "#cli/installation/lists.ts";
+import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
+import { describePrincipal } from "./removal-facts.ts";
 
 interface CreateOptions extends InstallationOptions {
   readonly kind: string;
   readonly role: string;
+}
+
+interface SetOptions extends InstallationOptions {
+  readonly role?: string;
 }
 
 export function addPrincipalCommands(program: Command, terminal: Terminal): void {
@@ -52,17 +58,85 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     "lockport principal create grace --role admin",
   ]);
 
-  const revoke = addCommand(
+  const set = addCommand(principal, "set <name>", "change a principal's role")
+    .addOption(choiceOption("--role <role>", "an admin may change everything", ROLES))
+    .action((name: string, options: SetOptions) => {
+      const changes = given({ role: options.role });
+      if (Object.keys(changes).length === 0) throw new CommandError("usage", "Say what to change: --role.");
+      return withInstallation(terminal, options, async ({ api }) => {
+        const view = await ask(toPrincipal(api, await findId(api, name)).patch(changes));
+        writeDone(terminal, options, { view, sentence: `${name} is ${toRole(view.role)} now` });
+      });
+    });
+  addExamples(set, [
+    "lockport principal set grace --role admin",
+    "lockport principal set grace --role member",
+  ]);
+
+  for (const enabled of [true, false]) {
+    const verb = enabled ? "enable" : "disable";
+    const effect = enabled
+      ? "let a principal in again, with its keys and relay tokens"
+      : "refuse a principal, its keys and relay tokens until it is enabled";
+    const command = addCommand(principal, `${verb} <name>`, effect).action(
+      (name: string, options: InstallationOptions) =>
+        withInstallation(terminal, options, async ({ api }) => {
+          const view = await ask(toPrincipal(api, await findId(api, name)).patch({ enabled }));
+          writeDone(terminal, options, { view, sentence: `${verb}d ${name}` });
+        }),
+    );
+    addExamples(command, [`lockport principal ${verb} ada`]);
+  }
+
+  const remove = addRemoveCommand(
+    principal,
+    "delete <name>",
+    "delete a principal with its keys, relay tokens and sessions; its usage stays",
+  ).action((name: string, options: RemoveOptions) =>
+    withInstallation(terminal, options, async (installation) => {
+      await confirmRemoval(terminal, options, installation, () =>
+        describePrincipal(installation, name, terminal.clock),
+      );
+      const { api } = installation;
+      const view = await ask(toPrincipal(api, await findId(api, name)).delete());
+      writeDone(terminal, options, { view, sentence: `deleted ${name}` });
+    }),
+  );
+  addExamples(remove, ["lockport principal delete ada", "lockport principal delete ada --yes"]);
+
+  const revoke = addRemoveCommand(
     principal,
     "revoke-sessions <name>",
     "end every browser session of a principal; its keys stay",
-  ).action((name: string, options: InstallationOptions) =>
-    withInstallation(terminal, options, async ({ api }) => {
-      const id = toPathPart((await getPrincipal(api, name)).id);
-      const view = await ask(api.admin.v1.principals({ id })["revoke-sessions"].post({}));
+  ).action((name: string, options: RemoveOptions) =>
+    withInstallation(terminal, options, async (installation) => {
+      const { api } = installation;
+      const id = await findId(api, name);
+      await confirmRemoval(terminal, options, installation, async () => ({
+        facts: `Every browser that is signed in as ${name} will have to sign in again; its keys stay.`,
+        question: "End its sessions?",
+      }));
+      const view = await ask(toPrincipal(api, id)["revoke-sessions"].post({}));
       const sentence = `ended ${toCounted(view.revoked, "session")} of ${name}`;
       writeDone(terminal, options, { view, sentence });
     }),
   );
-  addExamples(revoke, ["lockport principal revoke-sessions ada"]);
+  addExamples(revoke, [
+    "lockport principal revoke-sessions ada",
+    "lockport principal revoke-sessions ada --yes",
+  ]);
+}
+
+/** Throws a `CommandError` when no principal has the name. */
+async function findId(api: Client, name: string): Promise<string> {
+  return (await getPrincipal(api, name)).id;
+}
+
+/** Not to be returned by an async function: the client's parts have a `then` of their own. */
+function toPrincipal(api: Client, id: string) {
+  return api.admin.v1.principals({ id: toPathPart(id) });
+}
+
+function toRole(role: string): string {
+  return role === "admin" ? "an admin" : `a ${role}`;
 }

@@ -1,11 +1,12 @@
 import { Option, type Command } from "commander";
 import { findBaseUrlWarning } from "#catalog/upstream-url.ts";
 import { parseProviderDraft, parseProviderPatch } from "#catalog/provider-draft.ts";
-import { confirm } from "#cli/input/input.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { addDiscoverCommand } from "./discover.ts";
+import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
+import { describeProvider } from "./removal-facts.ts";
 import { checkTyped, CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeList } from "#cli/screen/output.ts";
 import {
@@ -18,7 +19,7 @@ import {
 } from "#cli/input/provider-options.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
-import { listModels, listProviders } from "#cli/installation/lists.ts";
+import { listProviders } from "#cli/installation/lists.ts";
 
 interface AddOptions extends ProviderOptions {
   readonly baseUrl: string;
@@ -29,10 +30,6 @@ interface SetOptions extends ProviderOptions {
   readonly ca?: boolean;
   /** False with `--no-endpoints`. */
   readonly endpoints?: boolean;
-}
-
-interface RemoveOptions extends InstallationOptions {
-  readonly yes?: true;
 }
 
 export function addProviderCommands(program: Command, terminal: Terminal): void {
@@ -113,15 +110,18 @@ export function addProviderCommands(program: Command, terminal: Terminal): void 
     addExamples(command, [`lockport provider ${verb} openai`]);
   }
 
-  const remove = addCommand(provider, "remove <name>", "remove a provider and the models bound to it")
-    .option("--yes", "do not ask, also when models go with it")
-    .action((name: string, options: RemoveOptions) =>
-      withInstallation(terminal, options, async ({ api }) => {
-        if (options.yes !== true) await confirmRemoval(terminal, api, name);
-        const view = await ask(toProvider(api, name).delete());
-        writeDone(terminal, options, { view, sentence: `removed provider ${name}` });
-      }),
-    );
+  const remove = addRemoveCommand(
+    provider,
+    "remove <name>",
+    "remove a provider and the models bound to it",
+  ).action((name: string, options: RemoveOptions) =>
+    withInstallation(terminal, options, async (installation) => {
+      const { api } = installation;
+      await confirmRemoval(terminal, options, installation, () => describeProvider(installation, name));
+      const view = await ask(toProvider(api, name).delete());
+      writeDone(terminal, options, { view, sentence: `removed provider ${name}` });
+    }),
+  );
   addExamples(remove, ["lockport provider remove vllm", "lockport provider remove vllm --yes"]);
 
   addDiscoverCommand(provider, terminal);
@@ -153,21 +153,4 @@ function writeUrlWarning(terminal: Terminal, view: ProviderView, options: Instal
   if (warning === null) return;
   const command = toSetCommand(view.name, ["--base-url", warning.suggestion], options);
   terminal.writeMessage(`Is its base URL right? In it ${warning.text}. To change it: ${command}\n`);
-}
-
-/** Models that go with a provider are named first: on a terminal a person is asked, elsewhere it takes `--yes`. */
-async function confirmRemoval(terminal: Terminal, api: Client, name: string): Promise<void> {
-  const models = await listModels(api, { provider: name });
-  if (models.length === 0) return;
-  const aliases = models.map(({ alias }) => alias);
-  const sentence = `${name} serves ${models.length === 1 ? "a model that goes" : `${models.length} models that go`} with it: ${toShortList(aliases)}.`;
-  const question = `${sentence} Remove them all?`;
-  await confirm(terminal, { facts: sentence, question, otherwise: "Nothing was removed" });
-}
-
-const NAMES_SHOWN_MAX = 10;
-
-function toShortList(names: readonly string[]): string {
-  const shown = names.slice(0, NAMES_SHOWN_MAX).join(", ");
-  return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
 }

@@ -16,7 +16,9 @@ import { writeDone } from "#cli/screen/output.ts";
 import { listSecrets, showSecret } from "./secret.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, given, LOCAL_ACTOR, toPathPart, type Installation } from "#cli/installation/client.ts";
-import { listRelayTokens } from "#cli/installation/lists.ts";
+import { getPrincipal, listRelayTokens } from "#cli/installation/lists.ts";
+import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
+import { describeRelayToken } from "./removal-facts.ts";
 
 interface PrincipalOptions extends InstallationOptions {
   readonly principal?: string;
@@ -65,19 +67,26 @@ export function addRelayTokenCommands(program: Command, terminal: Terminal): voi
     const changes = toTermChangeFields(options);
     return withInstallation(terminal, options, async ({ api }) => {
       const view = await ask(api.admin.v1["relay-tokens"]({ id: toPathPart(id) }).patch(given(changes)));
-      writeDone(terminal, options, { view, sentence: `changed ${id}` });
+      writeDone(terminal, options, { view, sentence: `changed relay token ${id}` });
     });
   });
   addExamples(set, ["lockport relay-token set 019cdd2a-7c00-7000-8000-000000000005 --expires 30d"]);
 
-  const remove = addCommand(token, "delete <id>", "delete a relay token; it stops working at once").action(
-    (id: string, options: InstallationOptions) =>
-      withInstallation(terminal, options, async ({ api }) => {
-        const view = await ask(api.admin.v1["relay-tokens"]({ id: toPathPart(id) }).delete());
-        writeDone(terminal, options, { view, sentence: `deleted ${id}` });
-      }),
+  const remove = addRemoveCommand(
+    token,
+    "delete <id>",
+    "delete a relay token; it stops working at once",
+  ).action((id: string, options: RemoveOptions) =>
+    withInstallation(terminal, options, async (installation) => {
+      await confirmRemoval(terminal, options, installation, () => describeRelayToken(installation, id));
+      const view = await ask(installation.api.admin.v1["relay-tokens"]({ id: toPathPart(id) }).delete());
+      writeDone(terminal, options, { view, sentence: `deleted relay token ${id}` });
+    }),
   );
-  addExamples(remove, ["lockport relay-token delete 019cdd2a-7c00-7000-8000-000000000005"]);
+  addExamples(remove, [
+    "lockport relay-token delete 019cdd2a-7c00-7000-8000-000000000005",
+    "lockport relay-token delete 019cdd2a-7c00-7000-8000-000000000005 --yes",
+  ]);
 }
 
 interface RelayTokenRequest {
@@ -92,8 +101,8 @@ async function createRelayToken({ api, local }: Installation, { principal, ...te
     if (principal === undefined) {
       throw new CommandError("usage", "Say whose relay token it is: --principal NAME.");
     }
-    const { principals, relayTokens } = await local.forWriting();
-    const owner = await principals.getByName(principal);
+    const owner = await getPrincipal(api, principal);
+    const { relayTokens } = await local.forWriting();
     const { secret, plaintext } = await relayTokens.create(
       { principalId: owner.id, label: terms.label, expiresAt: terms.expires_at, setter: "admin" },
       LOCAL_ACTOR,
@@ -106,7 +115,7 @@ async function createRelayToken({ api, local }: Installation, { principal, ...te
   if (principal !== undefined) {
     throw new CommandError(
       "usage",
-      "Over --url a relay token is always that of PROXY_API_KEY's owner: leave --principal out, or run this where the server runs.",
+      "Over --url a relay token is always that of LOCKPORT_API_KEY's owner: leave --principal out, or run this where the server runs.",
     );
   }
   const own = api.my["relay-tokens"];

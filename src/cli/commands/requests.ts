@@ -1,5 +1,4 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { createSystemClock } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
@@ -30,7 +29,7 @@ export function addRequestsCommands(program: Command, terminal: Terminal): void 
       .option("-n, --lines <count>", `how many, at most ${PAGE_LIMIT_MAX}`, readLines, LINES_DEFAULT),
     { outcomes: true },
   ).action((options: TailOptions) => {
-    const query = toQuery(options, createSystemClock());
+    const query = toQuery(options, terminal.clock);
     if (options.follow !== true) {
       return withInstallation(terminal, options, async (installation) => {
         const limit = String(Math.max(1, options.lines));
@@ -69,7 +68,7 @@ With -f the log is looked at every ${POLL_MS / 1000} s; a server that cannot be 
   addExamples(tail, [
     "lockport requests tail",
     "lockport requests tail -f --outcome failed",
-    "lockport requests tail -n 500 --person ada --json | jq .duration_ms",
+    "lockport requests tail -n 500 --principal ada --json | jq .duration_ms",
   ]);
 }
 

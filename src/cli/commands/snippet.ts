@@ -11,11 +11,13 @@ import {
 } from "#snippets/client.ts";
 import { CLIENTS, findClient } from "#snippets/clients.ts";
 import { UNSUPPORTED, type Unsupported } from "#snippets/unsupported.ts";
-import { choiceOption, suggest } from "#cli/input/choice.ts";
+import { choiceOption } from "#cli/input/choice.ts";
+import { suggest } from "#cli/screen/suggest.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { readOrigin } from "#cli/input/options.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { findOrigin } from "#cli/installation/open.ts";
+import { readServerUrl } from "#cli/installation/server-settings.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -71,6 +73,7 @@ function writeSnippet(terminal: Terminal, client: SnippetClient, options: Snippe
     refuse(`${client.name} has a snippet for ${toUses(client).join(" and ")} only.`);
   const origin =
     options.url ??
+    readServerUrl(terminal.env) ??
     findOrigin(parseConfig(terminal.env)) ??
     refuse("PROXY_PORT is 0, so say where the server is: --url.");
   const text = toSnippet({ origin, model: options.model ?? null, secret: null });

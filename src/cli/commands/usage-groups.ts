@@ -6,7 +6,7 @@ import { compareCodeUnits } from "#kernel/text.ts";
 /** What usage can be summed up by: the word on the command line, and the field that says it in each row. */
 export const DIMENSIONS = {
   model: "model",
-  person: "principal",
+  principal: "principal",
   provider: "provider",
   tag: "tag",
   app: "app",
@@ -14,7 +14,18 @@ export const DIMENSIONS = {
   endpoint: "endpoint",
 } as const;
 export type Dimension = keyof typeof DIMENSIONS;
-export const DIMENSION_WORDS = ["model", "person", "provider", "tag", "app", "client", "endpoint"] as const;
+export const DIMENSION_WORDS = [
+  "model",
+  "principal",
+  "provider",
+  "tag",
+  "app",
+  "client",
+  "endpoint",
+] as const;
+
+/** Former words, which still work. */
+export const FORMER_WORDS: { readonly [former: string]: string } = { person: "principal" };
 
 /** A row of `GET /stats/summary`. */
 export type UsageRow = Treaty.Data<Client["stats"]["summary"]["get"]>["usage"][number];

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createSystemClock, DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
+import { DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
 import { parseInstant } from "#kernel/instant.ts";
 import { choiceOption } from "#cli/input/choice.ts";
@@ -18,6 +18,7 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 import {
   DIMENSIONS,
   DIMENSION_WORDS,
+  FORMER_WORDS,
   groupUsage,
   sumUsage,
   type Dimension,
@@ -34,11 +35,13 @@ interface UsageOptions extends FilterOptions {
 export function addUsageCommand(program: Command, terminal: Terminal): void {
   const command = addFilterOptions(
     addCommand(program, "usage", "sum up what was used and what it cost").addOption(
-      choiceOption("--by <dimension>", "one row for each of these", DIMENSION_WORDS).default("model"),
+      choiceOption("--by <dimension>", "one row for each of these", DIMENSION_WORDS, FORMER_WORDS).default(
+        "model",
+      ),
     ),
     { outcomes: false },
   ).action((options: UsageOptions) => {
-    const clock = createSystemClock();
+    const { clock } = terminal;
     const query = toQuery(options, clock, DAYS_DEFAULT);
     return withInstallation(terminal, options, async (installation) => {
       const { summary } = installation.api.stats;
@@ -69,7 +72,7 @@ With --url any API key does: what the team used is for all of it to see.`,
   );
   addExamples(command, [
     "lockport usage",
-    "lockport usage --by person --since 2026-03-01 --until 2026-04-01",
+    "lockport usage --by principal --since 2026-03-01 --until 2026-04-01",
     "lockport usage --by tag --since 7d --provider openai --json",
   ]);
 }

@@ -5,6 +5,8 @@ export interface CommandNode {
   /** Such as `["key", "create"]`; empty for the program itself. */
   readonly path: readonly string[];
   readonly name: string;
+  /** Other words for it. */
+  readonly aliases: readonly string[];
   readonly description: string;
   /** What the root's help lists it under. */
   readonly group: string;
@@ -39,6 +41,7 @@ export function readCommandTree(command: Command, path: readonly string[] = []):
   return {
     path,
     name: command.name(),
+    aliases: command.aliases(),
     description: command.description(),
     group: command.helpGroup(),
     commands,

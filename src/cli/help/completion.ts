@@ -64,7 +64,7 @@ function readLine(root: CommandNode, words: readonly string[]): Line {
       const named = node.options.find(({ names }) => names.includes(word));
       option = named === undefined || named.value === null ? null : named;
     } else {
-      const next = node.commands.find(({ name }) => name === word);
+      const next = node.commands.find(({ name, aliases }) => name === word || aliases.includes(word));
       if (next === undefined) args.push(word);
       else node = next;
     }
@@ -77,7 +77,6 @@ const OPTION_SOURCES: { readonly [flag: string]: NameSource } = {
   "--key <id>": "key",
   "--model <alias>": "alias",
   "--model <name>": "alias",
-  "--person <name>": "principal",
   "--principal <name>": "principal",
   "--provider <name>": "provider",
   "--relay-token <id>": "relay_token",

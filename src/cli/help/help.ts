@@ -98,7 +98,7 @@ function listJoined(commands: readonly CommandNode[], group: string): readonly s
 }
 
 function toEffect({ commands, description }: CommandNode): string {
-  return commands.length === 0 ? description : commands.flatMap(toVerbs).join(", ");
+  return commands.length === 0 ? description : commands.flatMap(toVerbs).join(" ");
 }
 
 /** `password show|rotate` for a verb that has verbs of its own. */
@@ -126,7 +126,7 @@ export function toHelpLine(program: Command, args: readonly string[]): readonly 
       continue;
     }
     path.push(word);
-    const next = at.commands.find((each) => each.name() === word);
+    const next = at.commands.find((each) => each.name() === word || each.aliases().includes(word));
     if (next === undefined) return isAsked ? path : args;
     at = next;
   }

@@ -54,7 +54,7 @@ export function refuseSecrets(args: readonly string[]): void {
   if (option !== undefined) {
     throw new CommandError(
       "usage",
-      `${option.split("=", 1)[0]} does not exist: every user of this machine can read the arguments of a command, and the shell's history keeps them. A provider's API key comes with --api-key-file PATH, with --api-key-file - from stdin, or from the prompt on a terminal; your own with the variable PROXY_API_KEY. If what you typed was a real one, replace it.`,
+      `${option.split("=", 1)[0]} does not exist: every user of this machine can read the arguments of a command, and the shell's history keeps them. A provider's API key comes with --api-key-file PATH, with --api-key-file - from stdin, or from the prompt on a terminal; your own with the variable LOCKPORT_API_KEY. If what you typed was a real one, replace it.`,
     );
   }
   const [, sentence] = SECRETS.find(([isHeld]) => args.some(isHeld)) ?? [];

@@ -1,10 +1,17 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
-import { findNearest } from "#kernel/nearest.ts";
 import { CommandError } from "#cli/screen/failure.ts";
+import { suggest } from "#cli/screen/suggest.ts";
 
-/** An option that takes one of these words, which its help and completion list. */
-export function choiceOption(flags: string, description: string, words: readonly string[]): Option {
-  return new Option(flags, description).choices(words).argParser((text: string) => readWord(text, words));
+/** An option that takes one of these words, which its help and completion list; former words stand for present ones. */
+export function choiceOption(
+  flags: string,
+  description: string,
+  words: readonly string[],
+  former: { readonly [word: string]: string } = {},
+): Option {
+  return new Option(flags, description)
+    .choices(words)
+    .argParser((text: string) => readWord(former[text] ?? text, words));
 }
 
 /** An argument that is one of these words. */
@@ -45,12 +52,6 @@ export function pairsOption<Value>({ flags, description, keys, collect }: PairsO
       throw cause instanceof InvalidArgumentError ? refuse(cause.message) : cause;
     }
   });
-}
-
-/** What to add to a refusal of one that is none of these: empty where none is near, else a line of its own. */
-export function suggest(text: string, words: readonly string[]): string {
-  const nearest = findNearest(text, words);
-  return nearest === null ? "" : `\n(Did you mean ${nearest}?)`;
 }
 
 function readWord(text: string, words: readonly string[]): string {

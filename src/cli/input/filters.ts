@@ -3,6 +3,7 @@ import { DAY_US, formatInstant, type Clock } from "#kernel/clock.ts";
 import { FILTER_TAGS_MAX, isTagPair, OUTCOME_FILTERS } from "#stats/filter.ts";
 import { parseInstant } from "#kernel/instant.ts";
 import { choiceOption } from "./choice.ts";
+import { formerOption } from "./options.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 
@@ -13,7 +14,7 @@ export const RELAY_SENTINEL = "transparent:messages";
 export interface FilterOptions extends InstallationOptions {
   readonly since?: string;
   readonly until?: string;
-  readonly person?: string;
+  readonly principal?: string;
   readonly key?: string;
   readonly provider?: string;
   readonly model?: string;
@@ -30,7 +31,8 @@ export function addFilterOptions(command: Command, { outcomes }: { readonly outc
       readInstant,
     )
     .option("--until <instant>", "the same (exclusive)", readInstant)
-    .option("--person <name>", "one principal's")
+    .option("--principal <name>", "one principal's")
+    .addOption(formerOption("--person <name>", "principal"))
     .option("--key <id>", "made with this API key")
     .option("--provider <name>", `one provider's; the relay's is ${RELAY_SENTINEL}`)
     .option("--model <alias>", "one model's")
@@ -55,7 +57,7 @@ export function toQuery(options: FilterOptions, clock: Clock, days?: number) {
   return {
     since,
     until,
-    principal: options.person,
+    principal: options.principal,
     key: options.key,
     provider: options.provider,
     model: options.model,

@@ -145,7 +145,7 @@ export async function confirm(
   terminal: Terminal,
   { facts, question, otherwise }: Confirmation,
 ): Promise<void> {
-  if (!terminal.interactive) throw new CommandError("failure", `${facts} ${otherwise}: add --yes.`);
-  const answer = await terminal.ask(`${question} [y/N] `);
+  if (!terminal.interactive) throw new CommandError("usage", `${facts} ${otherwise}: add --yes.`);
+  const answer = await terminal.ask(`${toPrintable(question)} [y/N] `);
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError("failure", `${otherwise}.`);
 }

@@ -1,6 +1,6 @@
 import { CAPABILITIES, type Capability } from "#catalog/capability.ts";
 import { CommandError } from "#cli/screen/failure.ts";
-import { suggest } from "./choice.ts";
+import { suggest } from "#cli/screen/suggest.ts";
 
 /** What `--capability` said: for all models, and for single ones by upstream name, which comes before. */
 export interface ChosenCapabilities {

@@ -7,7 +7,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 export function addCommand(parent: Command, usage: string, description: string): Command {
   return addDataDirOption(parent.command(usage).description(description))
     .addOption(
-      new Option("--url <origin>", "work on this server, as the owner of PROXY_API_KEY")
+      new Option("--url <origin>", "work on this server, as the owner of LOCKPORT_API_KEY")
         .argParser((text) => readOrigin(text, "--url"))
         .conflicts("dataDir"),
     )
@@ -35,6 +35,13 @@ export function refuseUrl(command: Command): Command {
     );
   };
   return command.addOption(new Option("--url <origin>").argParser(refuse).hideHelp());
+}
+
+/** A former spelling of an option, whose value goes to the present one: it works, and no help lists it. */
+export function formerOption(flags: string, attribute: string): Option {
+  const option = new Option(flags).hideHelp();
+  option.attributeName = () => attribute;
+  return option;
 }
 
 /** An option's origin. Throws a `CommandError` without the value, which may hold a password. */

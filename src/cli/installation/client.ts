@@ -1,7 +1,7 @@
 import { treaty } from "@elysiajs/eden/treaty2";
 import { LOCAL_PRINCIPAL } from "#identity/principal.ts";
 import type { Api } from "#http/controllers.ts";
-import { CommandError, describeRefusal } from "#cli/screen/failure.ts";
+import { describeRefusal, Refusal, type CommandError } from "#cli/screen/failure.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import type { Local } from "#boot/local.ts";
 
@@ -11,15 +11,34 @@ export type Client = ReturnType<typeof treaty<Api>>;
 /** One exchange. Its response is a success and holds JSON; whatever else happens is thrown. */
 export type Send = (request: Request) => Promise<Response>;
 
-export function createClient(origin: string, send: Send): Client {
-  const fetcher = (input: string | URL | Request, init?: RequestInit) =>
-    send(input instanceof Request ? input : new Request(String(input), init));
-  return treaty<Api>(origin, {
+/** What was asked, as far as it names something. */
+export interface Question {
+  readonly url: string;
+  /** JSON; null for none. */
+  readonly body: string | null;
+}
+
+/** What is thrown in place of a refusal: the same with more to say. */
+export type Explain = (client: Client, refusal: Refusal, question: Question) => Promise<CommandError>;
+
+export function createClient(origin: string, send: Send, explain: Explain): Client {
+  const fetcher = async (input: string | URL | Request, init?: RequestInit) => {
+    const request = input instanceof Request ? input : new Request(String(input), init);
+    try {
+      return await send(request);
+    } catch (cause) {
+      if (!(cause instanceof Refusal)) throw cause;
+      const body = typeof init?.body === "string" ? init.body : null;
+      throw await explain(client, cause, { url: request.url, body });
+    }
+  };
+  const client = treaty<Api>(origin, {
     keepDomain: true,
     // With parsing, every instant becomes a `Date`, which ends at milliseconds.
     parseDate: false,
     fetcher: Object.assign(fetcher, { preconnect: fetch.preconnect }),
   });
+  return client;
 }
 
 /** What the typed client gives for any route. Without a response, the error's value is what `Send` threw. */
@@ -50,15 +69,16 @@ export function toPathPart(name: string): string {
 }
 
 /** What an error envelope refuses with (specification, section 2.1); null when it is none. */
-export function findRefusal(status: number, envelope: unknown): CommandError | null {
+export function findRefusal(status: number, envelope: unknown): Refusal | null {
   const error = isObject(envelope) ? envelope["error"] : null;
   if (!isObject(error)) return null;
   const { message, code, param } = error;
   if (typeof message !== "string" || typeof code !== "string") return null;
   const refusal = { message, code, param: typeof param === "string" ? param : null };
-  return new CommandError(
+  return new Refusal(
     status === 401 || status === 403 ? "permission" : "failure",
     toPrintable(describeRefusal(refusal)),
+    code,
   );
 }
 
@@ -93,4 +113,6 @@ export interface Installation {
   readonly api: Client;
   /** The services of the data folder, for what no route does; null for a server under `--url`. */
   readonly local: Local | null;
+  /** The server under `--url` or `LOCKPORT_URL`; null for the data folder of this machine. */
+  readonly origin: string | null;
 }

@@ -1,14 +1,14 @@
 import type { Local } from "#boot/local.ts";
-import { createSystemClock } from "#kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { LocalApp } from "#http/local.ts";
 import { createClient, findRefusal, type Installation } from "./client.ts";
+import { addNearest } from "./nearest-name.ts";
 
 /**
  * The data folder of this machine, also while a server has it open; what changes applies from that server's next request on.
  * Only a route that changes something opens the folder for writing.
  */
-export function createLocalInstallation(local: Local): Installation {
-  const clock = createSystemClock();
+export function createLocalInstallation(local: Local, clock: Clock): Installation {
   let reading: LocalApp | null = null;
   let writing: LocalApp | null = null;
   const send = async (request: Request): Promise<Response> => {
@@ -21,7 +21,7 @@ export function createLocalInstallation(local: Local): Installation {
     const refusal = findRefusal(response.status, await response.json());
     throw refusal ?? new TypeError(`the interface answered ${response.status}`);
   };
-  return { api: createClient("http://localhost", send), local };
+  return { api: createClient("http://localhost", send, addNearest), local, origin: null };
 }
 
 /** What a dry run would change, it only tells. */

@@ -3,6 +3,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { collectText } from "#cli/screen/text-limit.ts";
 import { isDeclared } from "./answer-shape.ts";
 import { createClient, findRefusal, isObject, type Installation } from "./client.ts";
+import { addNearest } from "./nearest-name.ts";
 
 /** For an answer to its last byte; discovery alone waits for a provider, which takes at most 30 s. */
 const ANSWER_MS_MAX = 60_000;
@@ -36,7 +37,7 @@ export function createRemoteInstallation({ origin, apiKey, signal }: Remote): In
   if (!HEADER_TOKEN.test(apiKey)) {
     throw new CommandError(
       "permission",
-      "PROXY_API_KEY is not an API key: it has blanks, line breaks or other characters that no key has. Copy it again.",
+      "LOCKPORT_API_KEY is not an API key: it has blanks, line breaks or other characters that no key has. Copy it again.",
     );
   }
   const send = async (request: Request): Promise<Response> => {
@@ -78,7 +79,7 @@ export function createRemoteInstallation({ origin, apiKey, signal }: Remote): In
     headers.set("content-type", "application/json");
     return new Response(text, { status, headers });
   };
-  return { api: createClient(origin, send), local: null };
+  return { api: createClient(origin, send, addNearest), local: null, origin };
 }
 
 /** Null for what is no JSON. */

@@ -1,6 +1,7 @@
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { ask, type Client } from "./client.ts";
+import { requireNamed } from "./named.ts";
 
 /** Rows of one list over all its pages: far more than an installation has. */
 const ROWS_MAX = 1_000_000;
@@ -28,9 +29,7 @@ export async function listPrincipals(api: Client) {
 
 /** Throws a `CommandError` when no principal has the name. */
 export async function getPrincipal(api: Client, name: string) {
-  const found = (await listPrincipals(api)).find((principal) => principal.name === name);
-  if (found !== undefined) return found;
-  throw new CommandError("failure", "No such principal. (principal_not_found, principal)");
+  return requireNamed(await listPrincipals(api), name, "No such principal. (principal_not_found, principal)");
 }
 
 export interface OwnerFilter {
@@ -52,6 +51,23 @@ export async function listRelayTokens(api: Client, owner: OwnerFilter) {
     return { rows: answer.relay_tokens, total: answer.total };
   });
   return requireOwner(api, owner, tokens);
+}
+
+/** Keys and relay tokens are called by their ids. */
+export function toNamedKey(view: {
+  readonly id: string;
+  readonly label: string;
+  readonly key_suffix: string;
+}) {
+  return { name: view.id, also: [view.label, view.key_suffix] };
+}
+
+export function toNamedToken(view: {
+  readonly id: string;
+  readonly label: string;
+  readonly token_suffix: string;
+}) {
+  return { name: view.id, also: [view.label, view.token_suffix] };
 }
 
 /** `subject`: a principal's name, the id of a key or a relay token, or a tag; undefined is all. */

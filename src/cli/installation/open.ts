@@ -1,4 +1,4 @@
-import { configWith, parseConfig, type Config } from "#boot/settings/config.ts";
+import { configWith, type Config } from "#boot/settings/config.ts";
 import { makeLocal, openLocal, type Local } from "#boot/local.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { CommandError } from "#cli/screen/failure.ts";
@@ -7,6 +7,7 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Installation } from "./client.ts";
 import { createLocalInstallation } from "./installation-local.ts";
 import { createRemoteInstallation } from "./installation-remote.ts";
+import { readApiKey, readServerUrl } from "./server-settings.ts";
 import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { findServingAddress } from "#boot/folder/serving-address.ts";
 
@@ -15,7 +16,7 @@ export interface LocalOptions extends OutputOptions {
 }
 
 export interface InstallationOptions extends LocalOptions {
-  /** An origin; undefined is this machine's data folder. */
+  /** An origin; undefined is that of `LOCKPORT_URL`, else this machine's data folder. */
   readonly url?: string;
 }
 
@@ -52,7 +53,7 @@ async function runOn<Result>(
   const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
   // What a server logs at level info (a database made, a migration applied) is noise beside a command's output.
   const logLevel = config.logLevel === "info" ? "warn" : config.logLevel;
-  const local = await open(config, createSystem({ logLevel }));
+  const local = await open(config, { ...createSystem({ logLevel }), clock: terminal.clock });
   try {
     return await run(local, config);
   } finally {
@@ -67,15 +68,27 @@ export async function withInstallation<Result>(
   run: (installation: Installation) => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
-  const { url } = options;
-  if (url === undefined) {
-    return withLocal(terminal, options, (local) => run(createLocalInstallation(local)));
+  const url = findServerUrl(terminal, options);
+  if (url === null) {
+    return withLocal(terminal, options, (local) => run(createLocalInstallation(local, terminal.clock)));
   }
-  const { apiKey } = parseConfig(terminal.env);
+  const apiKey = readApiKey(terminal);
   if (apiKey === null) {
-    throw new CommandError("permission", "Set PROXY_API_KEY to an API key of the server that --url names.");
+    const named = options.url === undefined ? "LOCKPORT_URL" : "--url";
+    throw new CommandError(
+      "permission",
+      `Set LOCKPORT_API_KEY to an API key of the server that ${named} names.`,
+    );
   }
   return run(createRemoteInstallation({ origin: url, apiKey, signal }));
+}
+
+/** The server that these options, or else the environment, name; null for this machine's data folder. */
+export function findServerUrl(
+  { env }: Pick<Terminal, "env">,
+  { url, dataDir }: InstallationOptions,
+): string | null {
+  return url ?? (dataDir === undefined ? readServerUrl(env) : null);
 }
 
 /**

@@ -28,6 +28,16 @@ export class CommandError extends Error {
   }
 }
 
+/** What an error envelope of the interface refuses with, in a sentence that has its code. */
+export class Refusal extends CommandError {
+  readonly code: string;
+
+  constructor(kind: FailureKind, message: string, code: string) {
+    super(kind, message);
+    this.code = code;
+  }
+}
+
 /**
  * Holds what was typed to the domain's own rule before any installation is opened: what the rule refuses is a wrong argument,
  * on every installation. Throws a `CommandError`.

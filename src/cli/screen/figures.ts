@@ -7,15 +7,16 @@ export function toCount(value: number | undefined): string {
   return value === undefined ? "-" : COUNT.format(value);
 }
 
-/** An amount of money for reading: two decimals, up to six where they matter. Nothing priced is a word of its own, never zero. */
+/** An amount of money for reading, `$1,234.50`: two decimals, up to six where they matter. Nothing priced is a word of its own, never zero. */
 export function toAmount(cost: number | null): string {
   if (cost === null) return "unpriced";
   const smallest = 10 ** -DECIMALS_MAX;
-  if (cost > 0 && cost < smallest) return `<${smallest.toFixed(DECIMALS_MAX)}`;
-  return cost.toLocaleString("en-US", {
+  if (cost > 0 && cost < smallest) return `<$${smallest.toFixed(DECIMALS_MAX)}`;
+  const figure = cost.toLocaleString("en-US", {
     minimumFractionDigits: DECIMALS_MIN,
     maximumFractionDigits: cost < 1 ? DECIMALS_MAX : DECIMALS_MIN,
   });
+  return `$${figure}`;
 }
 
 /** `340 ms`, `2.4 s`, `3 min 20 s`. */

@@ -1,15 +1,19 @@
 import { readEnvironment, type Environment } from "#boot/settings/environment.ts";
 import { isTerminal, openStandardStream } from "#boot/process/standard-stream.ts";
 import { systemCode } from "#kernel/system-code.ts";
+import { createSystemClock, type Clock } from "#kernel/clock.ts";
 import { collectText } from "./text-limit.ts";
 
 /** What a command sees of the outside: data goes to `writeData` (stdout), everything else to `writeMessage` (stderr). */
 export interface Terminal {
   readonly env: Environment;
+  readonly clock: Clock;
   /** True when a person can be asked. */
   readonly interactive: boolean;
   /** True where stdout (`data`) or stderr (`messages`) is a screen and not a file or a pipe. */
   readonly screens: { readonly data: boolean; readonly messages: boolean };
+  /** How many characters a line of stdout has room for; null where it is no screen. */
+  readonly columns: number | null;
   writeData(text: string): void;
   writeMessage(text: string): void;
   /** As `writeData`, fulfilled when it is through: false when it was lost though its reader was still there. */
@@ -75,8 +79,10 @@ export function createProcessTerminal(): ProcessTerminal {
   };
   return {
     env: readEnvironment(),
+    clock: createSystemClock(),
     interactive: messages.isScreen && isTerminal(0),
     screens: { data: data.isScreen, messages: messages.isScreen },
+    columns: data.isScreen ? (process.stdout.columns ?? null) : null,
     writeData: (text) => void writeBytes(text).catch(() => undefined),
     writeMessage: tell,
     deliverData: async (text) => {
