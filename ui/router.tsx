@@ -7,6 +7,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { meQuery } from "./api/session.ts";
+import { hasUnsaved } from "./form/unsaved.ts";
 import { takeReturnPath } from "./shell/return-path.ts";
 import { RootFailure, RouteFailure } from "./shell/route-failure.tsx";
 import { Shell } from "./shell/shell.tsx";
@@ -50,6 +51,8 @@ const shell = createRoute({
   getParentRoute: () => root,
   id: "shell",
   beforeLoad: async ({ context, location }) => {
+    // The way back was held: the router then loads the page that stayed, and another one would discard what is typed in it.
+    if (hasUnsaved()) return;
     const me = await context.queryClient.ensureQueryData(meQuery());
     if (!me.authenticated || context.loginToken !== null) {
       throw redirect({ to: "/sign-in", search: location.href === "/" ? {} : { next: location.href } });

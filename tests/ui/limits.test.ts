@@ -13,7 +13,7 @@ import {
 import { toSecretNames } from "../../ui/limits/secret-names.ts";
 import { toDeleteWords } from "../../ui/pages/admin/limits/delete-words.ts";
 import {
-  isToldWhom,
+  findLimitFaults,
   NEW_LIMIT,
   RECIPES,
   toHeldWords,
@@ -148,12 +148,12 @@ describe("the form of a limit", () => {
   ])("begins with recipe %p as %p, and could be sent", (index, name) => {
     const form = toRecipeForm(RECIPES[index] ?? { label: "", form: {} }, NEW_LIMIT);
     expect(toName(form, NAMES)).toBe(name);
-    expect(isToldWhom(form)).toBe(true);
+    expect(Object.values(findLimitFaults(form)).filter(Boolean)).toEqual([]);
   });
 
   test.each([1, 2, 3])("waits with recipe %p for whom it holds: it would hold for everyone", (index) => {
     const form = toRecipeForm(RECIPES[index] ?? { label: "", form: {} }, NEW_LIMIT);
-    expect(isToldWhom(form)).toBe(false);
+    expect(Object.values(findLimitFaults(form)).filter(Boolean)).toHaveLength(1);
     expect(toMeaning(form, NAMES)).toBeNull();
     expect(toName(form, NAMES)).toBe("");
   });
@@ -206,14 +206,13 @@ describe("the form of a limit", () => {
 
   test("of a limit that is there sends what was changed and nothing else", () => {
     const form = toLimitForm(LIMIT);
-    expect(toLimitPatch(form, LIMIT)).toEqual({});
+    expect(toLimitPatch(form, LIMIT)).toBeNull();
     expect(toLimitPatch({ ...form, amount: 80, enabled: false }, LIMIT)).toEqual({
-      amount: 80,
-      enabled: false,
+      id: "l-1",
+      patch: { amount: 80, enabled: false },
     });
-    expect(toLimitPatch({ ...form, amount: null }, LIMIT)).toBeNull();
     const { window: _, unpriced: __, ...concurrent } = { ...LIMIT, measure: "concurrent" as const };
-    expect(toLimitPatch({ ...toLimitForm(concurrent), name: "b" }, concurrent)).toEqual({ name: "b" });
+    expect(toLimitPatch({ ...toLimitForm(concurrent), name: "b" }, concurrent)?.patch).toEqual({ name: "b" });
   });
 });
 

@@ -15,7 +15,11 @@ export type Limit = Treaty.Data<typeof limits.get>["limits"][number];
 /** A limit as the caller sees it for whom it holds. */
 export type OwnLimit = Treaty.Data<typeof api.my.limits.get>["limits"][number];
 export type LimitDraft = NonNullable<Parameters<typeof limits.post>[0]>;
-export type LimitPatch = NonNullable<Parameters<ReturnType<typeof limits>["patch"]>[0]>;
+type LimitPatch = NonNullable<Parameters<ReturnType<typeof limits>["patch"]>[0]>;
+export interface LimitUpdate {
+  readonly id: string;
+  readonly patch: LimitPatch;
+}
 /** What one of those has used that a limit holds for separately. */
 export type LimitUse = Treaty.Data<ReturnType<typeof limits>["usage"]["get"]>["usage"][number];
 
@@ -91,8 +95,7 @@ export function myLimitsQuery() {
 export const createLimit = changing((draft: LimitDraft) => unwrap(limits.post(draft)), refreshLimits);
 
 export const updateLimit = changing(
-  ({ id, patch }: { readonly id: string; readonly patch: LimitPatch }) =>
-    unwrap(limits({ id: toPathPart(id) }).patch(patch)),
+  ({ id, patch }: LimitUpdate) => unwrap(limits({ id: toPathPart(id) }).patch(patch)),
   refreshLimits,
 );
 

@@ -1,5 +1,7 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { type ReactNode, type RefObject, useInsertionEffect, useRef } from "react";
+import { SurfaceContext, useGuardedSurface } from "../form/unsaved.ts";
+import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import {
   BACKDROP_CLASS,
@@ -27,7 +29,10 @@ export interface DialogProps {
   readonly toFinalFocus?: (() => HTMLElement | null) | undefined;
 }
 
-/** A modal dialog. The focus goes in, stays in, and returns to what opened it; Esc asks to close. */
+/**
+ * A modal dialog. The focus goes in, stays in, and returns to what opened it. Esc, a press outside and the close button ask
+ * first where a form in it holds what was typed.
+ */
 export function Dialog(props: DialogProps): ReactNode {
   const {
     open,
@@ -41,10 +46,11 @@ export function Dialog(props: DialogProps): ReactNode {
     toFinalFocus,
   } = props;
   const opener = useOpener(open);
+  const guarded = useGuardedSurface(onOpenChange);
   return (
     <Base.Root
       open={open}
-      onOpenChange={(next) => onOpenChange(next)}
+      onOpenChange={(next) => guarded.onOpenChange(next)}
       disablePointerDismissal={keepOnOutsidePress}
     >
       <Base.Portal>
@@ -63,7 +69,9 @@ export function Dialog(props: DialogProps): ReactNode {
                 </Base.Description>
               )}
             </header>
-            <div className="min-w-0 px-5 pb-5">{children}</div>
+            <SurfaceContext value={guarded.surfaces}>
+              <div className="min-w-0 px-5 pb-5">{children}</div>
+            </SurfaceContext>
             {footer !== undefined && <footer className={FOOTER_CLASS}>{footer}</footer>}
             {/* Last, so that the focus goes to the content first. */}
             <Base.Close aria-label="Close" className={classNames(CLOSE_CLASS, "absolute top-3 right-3")}>
@@ -74,6 +82,11 @@ export function Dialog(props: DialogProps): ReactNode {
       </Base.Portal>
     </Base.Root>
   );
+}
+
+/** Asks the dialog or the panel around it to close, as Esc does. */
+export function CloseButton({ children }: { readonly children: string }): ReactNode {
+  return <Base.Close render={<Button />}>{children}</Base.Close>;
 }
 
 const WIDTH = { sm: "max-w-md", md: "max-w-xl", lg: "max-w-3xl", xl: "max-w-5xl" } as const;

@@ -13,6 +13,8 @@ export interface FieldLook {
   readonly required?: boolean | undefined;
   readonly disabled?: boolean | undefined;
   readonly className?: string | undefined;
+  /** What its form knows it by. */
+  readonly name?: string | undefined;
 }
 
 export interface FieldIds {
@@ -55,6 +57,7 @@ export function toInputProps(
 ) {
   return {
     id: ids.control,
+    name: props.name,
     placeholder: props.placeholder,
     required: props.required,
     disabled: props.disabled,

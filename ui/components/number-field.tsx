@@ -1,13 +1,6 @@
 import { type KeyboardEventHandler, type ReactNode, useState } from "react";
 import { classNames } from "./class-names.ts";
-import {
-  FieldFrame,
-  type FieldLook,
-  hasError,
-  toControlClass,
-  toInputProps,
-  useFieldIds,
-} from "./field-frame.tsx";
+import { FieldFrame, type FieldLook, toControlClass, toInputProps, useFieldIds } from "./field-frame.tsx";
 
 export interface NumberFieldProps extends FieldLook {
   /** Null is an empty field. */
@@ -36,7 +29,7 @@ export function NumberField(props: NumberFieldProps): ReactNode {
   // The owner wrote another number: its text replaces what was typed, while "1." and "1.0" stay as they are.
   const shown =
     parseText(text).value === value || (value === null && !parseText(text).isNumber) ? text : toText(value);
-  const error = hasError(props.error) ? props.error : findError(shown, props);
+  const error = findError(shown, props) ?? props.error;
   const ids = useFieldIds({ hint: props.hint, error });
   return (
     <FieldFrame {...props} error={error} ids={ids}>

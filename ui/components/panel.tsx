@@ -1,5 +1,6 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { SurfaceContext, useGuardedSurface } from "../form/unsaved.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { BACKDROP_CLASS, CLOSE_CLASS, FOOTER_CLASS, giveFocusBack } from "./dialog-frame.ts";
@@ -22,7 +23,10 @@ export interface SidePanelProps {
   readonly side?: "left" | "right" | undefined;
 }
 
-/** A drawer at an edge, for the details of a row, as wide as the window on a telephone. Esc closes; the focus returns. */
+/**
+ * A drawer at an edge, for the details of a row, as wide as the window on a telephone. Esc closes, or
+ * asks first where a form in it holds what was typed; the focus returns.
+ */
 export function SidePanel(props: SidePanelProps): ReactNode {
   const {
     open,
@@ -36,8 +40,9 @@ export function SidePanel(props: SidePanelProps): ReactNode {
     toFinalFocus,
   } = props;
   const surface = useRef<HTMLDivElement>(null);
+  const guarded = useGuardedSurface(onOpenChange);
   return (
-    <Base.Root open={open} onOpenChange={(next) => onOpenChange(next)}>
+    <Base.Root open={open} onOpenChange={(next) => guarded.onOpenChange(next)}>
       <Base.Portal>
         <Base.Backdrop className={BACKDROP_CLASS} />
         {/* The surface takes the focus: a screen reader then reads the title, and arrow keys scroll. */}
@@ -64,7 +69,9 @@ export function SidePanel(props: SidePanelProps): ReactNode {
               </Base.Close>
             </div>
           </header>
-          <div className="min-w-0 flex-1 px-5 py-4">{children}</div>
+          <SurfaceContext value={guarded.surfaces}>
+            <div className="min-w-0 flex-1 px-5 py-4">{children}</div>
+          </SurfaceContext>
           {footer !== undefined && (
             <footer className={classNames(FOOTER_CLASS, "sticky bottom-0 bg-raised")}>{footer}</footer>
           )}

@@ -8,7 +8,6 @@ export interface SecretFieldProps extends FieldLook {
   readonly onValueChange: (value: string) => void;
   /** `current-password` for signing in; otherwise the browser is asked to keep out. */
   readonly autoComplete?: "current-password" | "new-password" | "off" | undefined;
-  readonly name?: string | undefined;
   readonly placeholder?: string | undefined;
   readonly inputRef?: Ref<HTMLInputElement> | undefined;
 }
@@ -26,7 +25,6 @@ export function SecretField(props: SecretFieldProps): ReactNode {
           ref={props.inputRef}
           type={isShown ? "text" : "password"}
           value={value}
-          name={props.name}
           autoComplete={props.autoComplete ?? "off"}
           autoCapitalize="none"
           spellCheck={false}

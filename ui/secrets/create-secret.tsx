@@ -1,13 +1,11 @@
-import { useMutation } from "@tanstack/react-query";
-import { useId, useState, type SubmitEvent } from "react";
+import { useState } from "react";
 import type { Change } from "../api/changing.ts";
 import type { SecretDraft } from "../api/secret-change.ts";
-import { Button } from "../components/button.tsx";
-import { Dialog } from "../components/dialog.tsx";
-import { ErrorNotice } from "../components/error-notice.tsx";
+import { FormDialog } from "../form/form-dialog.tsx";
+import { useForm } from "../form/use-form.ts";
 import { RevealDialog } from "./reveal-dialog.tsx";
 import type { SecretKind } from "./secret-row.ts";
-import { NOTHING_TYPED, TermFields, toDraft } from "./term-fields.tsx";
+import { findTermFaults, NOTHING_TYPED, SECRET_TERMS, TermFields, toDraft } from "./term-fields.tsx";
 
 /** The plaintext of a key or of a relay token. */
 export type CreatedSecret = { readonly key: string } | { readonly token: string };
@@ -26,47 +24,19 @@ export interface CreateSecretProps<Created extends CreatedSecret> {
 
 /** Asks for a label and terms, creates the secret and shows it once. */
 export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretProps<Created>) {
-  const { kind, open, onClose, change, owner, toFinalFocus } = props;
-  const [typed, setTyped] = useState(NOTHING_TYPED);
+  const { kind, open, onClose, owner, toFinalFocus } = props;
   const [created, setCreated] = useState<string | null>(null);
-  const form = useId();
-  const create = useMutation({
-    ...change,
-    onSuccess: (secret: Created) => {
-      setTyped(NOTHING_TYPED);
-      onClose();
-      setCreated("key" in secret ? secret.key : secret.token);
-    },
-  });
-  const close = () => {
-    create.reset();
-    onClose();
-  };
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!create.isPending) create.mutate(toDraft(typed));
-  };
   return (
     <>
-      <Dialog
-        open={open}
-        onOpenChange={(next) => !next && close()}
-        title={`Create a ${kind.noun}${owner === undefined ? "" : ` for ${owner}`}`}
-        size="sm"
-        footer={
-          <>
-            <Button onClick={close}>Cancel</Button>
-            <Button type="submit" form={form} variant="primary" busy={create.isPending}>
-              Create {kind.noun}
-            </Button>
-          </>
-        }
-      >
-        <form id={form} onSubmit={submit} className="flex flex-col gap-3">
-          <TermFields typed={typed} onChange={setTyped} hasModels={kind.hasModels} />
-          {create.error !== null && <ErrorNotice failure={create.error} />}
-        </form>
-      </Dialog>
+      {open && (
+        <AskForSecret
+          {...props}
+          onCreated={(secret) => {
+            onClose();
+            setCreated("key" in secret ? secret.key : secret.token);
+          }}
+        />
+      )}
       {created !== null && (
         <RevealDialog
           secret={created}
@@ -77,5 +47,36 @@ export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretP
         />
       )}
     </>
+  );
+}
+
+interface AskForSecretProps<Created extends CreatedSecret> extends CreateSecretProps<Created> {
+  readonly onCreated: (secret: Created) => void;
+}
+
+/** Mounted with the dialog, so that what was discarded is not there when it opens again. */
+function AskForSecret<Created extends CreatedSecret>(props: AskForSecretProps<Created>) {
+  const { kind, onClose, owner } = props;
+  const form = useForm({
+    name: "create-secret",
+    begin: NOTHING_TYPED,
+    terms: SECRET_TERMS,
+    check: findTermFaults,
+    change: props.change,
+    toAsked: toDraft,
+    onSaved: props.onCreated,
+  });
+  return (
+    <FormDialog
+      form={form}
+      onClose={onClose}
+      title={`Create a ${kind.noun}${owner === undefined ? "" : ` for ${owner}`}`}
+      size="sm"
+      submit={`Create ${kind.noun}`}
+      underWay="Creating…"
+      toFinalFocus={props.toFinalFocus}
+    >
+      <TermFields form={form} hasModels={kind.hasModels} />
+    </FormDialog>
   );
 }

@@ -1,15 +1,12 @@
-import { useMutation } from "@tanstack/react-query";
-import { useId, useState, type SubmitEvent } from "react";
 import type { Change } from "../api/changing.ts";
 import type { SecretUpdate } from "../api/secret-change.ts";
-import { Button } from "../components/button.tsx";
 import { SwitchField } from "../components/choice-field.tsx";
-import { Dialog } from "../components/dialog.tsx";
-import { ErrorNotice } from "../components/error-notice.tsx";
 import { useToast } from "../components/toast.tsx";
+import { FormDialog } from "../form/form-dialog.tsx";
+import { useForm } from "../form/use-form.ts";
 import { SecretLimits } from "../limits/secret-limits.tsx";
 import { toSecretName, type SecretKind, type SecretRow } from "./secret-row.ts";
-import { TermFields, toPatch, toTyped } from "./term-fields.tsx";
+import { findTermFaults, SECRET_TERMS, TermFields, toPatch, toTyped } from "./term-fields.tsx";
 
 export interface EditSecretProps {
   readonly row: SecretRow;
@@ -21,52 +18,42 @@ export interface EditSecretProps {
 /** Label, expiry, models and pause of a key or a relay token. What is refused stays typed. */
 export function EditSecret({ row, kind, change, onClose }: EditSecretProps) {
   const { notify } = useToast();
-  const before = toTyped(row);
-  const [typed, setTyped] = useState(before);
-  const [isPaused, setPaused] = useState(row.isPaused);
-  const form = useId();
   const name = toSecretName(row);
-  const update = useMutation({
-    ...change,
-    onSuccess: () => {
+  const begin = { ...toTyped(row), isPaused: row.isPaused };
+  const form = useForm({
+    name: "edit-secret",
+    begin,
+    terms: SECRET_TERMS,
+    // A moment that has passed meanwhile is not sent again, so that it stands in no way.
+    check: (values) => (values.expiry === begin.expiry ? {} : findTermFaults(values)),
+    change,
+    toAsked: ({ isPaused, ...typed }) => {
+      const patch = { ...toPatch(begin, typed), ...(isPaused !== row.isPaused && { enabled: !isPaused }) };
+      return Object.keys(patch).length === 0 ? null : { id: row.id, patch };
+    },
+    onSaved: () => {
       notify({ title: `Changed ${kind.noun} ${name}`, body: "Applies from the next request.", tone: "good" });
       onClose();
     },
+    onUnchanged: onClose,
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (update.isPending) return;
-    const patch = { ...toPatch(before, typed), ...(isPaused !== row.isPaused && { enabled: !isPaused }) };
-    if (Object.keys(patch).length === 0) onClose();
-    else update.mutate({ id: row.id, patch });
-  };
   return (
-    <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+    <FormDialog
+      form={form}
+      onClose={onClose}
       title={`Edit ${kind.noun} ${name}${row.owner === undefined ? "" : ` of ${row.owner}`}`}
       size="sm"
-      keepOnOutsidePress
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={form} variant="primary" busy={update.isPending}>
-            Save
-          </Button>
-        </>
-      }
+      submit="Save"
+      underWay="Saving…"
+      after={<SecretLimits id={row.id} isKey={kind.noun === "key"} name={name} owner={row.owner} />}
     >
-      <form id={form} onSubmit={submit} className="flex flex-col gap-3">
-        <TermFields typed={typed} onChange={setTyped} hasModels={kind.hasModels} />
-        <SwitchField
-          label="Paused"
-          hint="Requests are refused until it is resumed."
-          checked={isPaused}
-          onCheckedChange={setPaused}
-        />
-        {update.error !== null && <ErrorNotice failure={update.error} />}
-      </form>
-      <SecretLimits id={row.id} isKey={kind.noun === "key"} name={name} owner={row.owner} />
-    </Dialog>
+      <TermFields form={form} hasModels={kind.hasModels} />
+      <SwitchField
+        label="Paused"
+        hint="Requests are refused until it is resumed."
+        checked={form.values.isPaused}
+        onCheckedChange={(isPaused) => form.set({ isPaused })}
+      />
+    </FormDialog>
   );
 }

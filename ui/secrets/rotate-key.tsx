@@ -1,11 +1,9 @@
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Change } from "../api/changing.ts";
 import type { KeyRotation, RotatedKey } from "../api/secret-change.ts";
-import { Button } from "../components/button.tsx";
-import { Dialog } from "../components/dialog.tsx";
-import { ErrorNotice } from "../components/error-notice.tsx";
 import { SelectField } from "../components/select-field.tsx";
+import { FormDialog } from "../form/form-dialog.tsx";
+import { useForm } from "../form/use-form.ts";
 import { RevealDialog } from "./reveal-dialog.tsx";
 import { KEY, toSecretName, type SecretRow } from "./secret-row.ts";
 
@@ -22,39 +20,33 @@ const GRACES = [
   { value: "604800", label: "Works for 7 days" },
 ] as const;
 
+const AT_ONCE: { readonly grace: (typeof GRACES)[number]["value"] } = { grace: "0" };
+
 /** Asks how long the old secret goes on working, and shows the new one once. */
 export function RotateKey({ row, change, onClose }: RotateKeyProps) {
-  const [grace, setGrace] = useState<(typeof GRACES)[number]["value"]>("0");
   const [secret, setSecret] = useState<string | null>(null);
-  const rotate = useMutation({ ...change, onSuccess: ({ key }) => setSecret(key) });
   const name = toSecretName(row);
+  const form = useForm({
+    name: "rotate-key",
+    begin: AT_ONCE,
+    change,
+    toAsked: ({ grace }) => ({ id: row.id, graceSeconds: Number(grace) }),
+    onSaved: ({ key }) => setSecret(key),
+  });
   if (secret !== null) {
     return <RevealDialog secret={secret} kind={KEY} title={`The new secret of ${name}`} onClose={onClose} />;
   }
   return (
-    <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+    <FormDialog
+      form={form}
+      onClose={onClose}
       title={`Rotate the key ${name}${row.owner === undefined ? "" : ` of ${row.owner}`}?`}
       description="It gets a new secret, which is shown once. Its label, expiry, models and usage stay. A secret from before the last rotation stops at once."
       size="sm"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            variant="primary"
-            busy={rotate.isPending}
-            onClick={() => rotate.mutate({ id: row.id, graceSeconds: Number(grace) })}
-          >
-            Rotate key
-          </Button>
-        </>
-      }
+      submit="Rotate key"
+      underWay="Rotating…"
     >
-      <div className="flex flex-col gap-3">
-        <SelectField label="Old secret" options={GRACES} value={grace} onValueChange={setGrace} />
-        {rotate.error !== null && <ErrorNotice failure={rotate.error} />}
-      </div>
-    </Dialog>
+      <SelectField label="Old secret" {...form.field("grace")} options={GRACES} />
+    </FormDialog>
   );
 }

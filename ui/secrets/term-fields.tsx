@@ -1,7 +1,8 @@
-import { LABEL_LENGTH_MAX } from "#kernel/text.ts";
 import type { SecretDraft, SecretPatch } from "../api/secret-change.ts";
 import { Button } from "../components/button.tsx";
 import { TextField } from "../components/text-field.tsx";
+import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
+import type { Form } from "../form/use-form.ts";
 import { toIso } from "../search/window.ts";
 import type { SecretRow } from "./secret-row.ts";
 
@@ -14,35 +15,34 @@ export interface TypedTerms {
 
 export const NOTHING_TYPED: TypedTerms = { label: "", expiry: "", models: "" };
 
-export interface TermFieldsProps {
-  readonly typed: TypedTerms;
-  readonly onChange: (typed: TypedTerms) => void;
+/** What the server says of a key; of a relay token it says the same, but that it has no models. */
+export const SECRET_TERMS = readTerms("AdminKeyPatchRequest");
+
+export interface TermFieldsProps<Typed extends TypedTerms> {
+  readonly form: Form<Typed>;
   readonly hasModels: boolean;
 }
 
 /** Label, expiry and models of a key or a relay token. */
-export function TermFields({ typed, onChange, hasModels }: TermFieldsProps) {
-  const change = (part: Partial<TypedTerms>) => onChange({ ...typed, ...part });
+export function TermFields<Typed extends TypedTerms>({ form, hasModels }: TermFieldsProps<Typed>) {
+  const expiry = form.field("expiry", "expires_at");
   return (
     <>
       <TextField
         label="Label"
         hint="Optional. Tells it from your others: a machine, an app."
-        lengthMax={LABEL_LENGTH_MAX}
-        value={typed.label}
-        onValueChange={(label) => change({ label })}
+        {...form.field("label")}
         autoFocus
       />
       <div className="flex flex-col gap-1.5">
         <TextField
           label="Expires"
           hint="Optional. Date and time in UTC, such as 2027-01-31 12:00. Requests are refused from then on."
-          value={typed.expiry}
-          onValueChange={(expiry) => change({ expiry })}
+          {...expiry}
         />
         <div className="flex flex-wrap gap-1.5">
           {PRESETS.map(({ label, days }) => (
-            <Button key={days} size="sm" onClick={() => change({ expiry: toTypedInstant(inDays(days)) })}>
+            <Button key={days} size="sm" onClick={() => expiry.onValueChange(toTypedInstant(inDays(days)))}>
               {label}
             </Button>
           ))}
@@ -53,8 +53,7 @@ export function TermFields({ typed, onChange, hasModels }: TermFieldsProps) {
           label="Models"
           hint="Optional. The only models that it may use, separated by commas."
           mono
-          value={typed.models}
-          onValueChange={(models) => change({ models })}
+          {...form.field("models")}
         />
       )}
     </>
@@ -75,6 +74,14 @@ function inDays(days: number): string {
 /** `2027-01-31 12:00:00`, in UTC, of an instant of the interface. */
 function toTypedInstant(instant: string): string {
   return instant.slice(0, 19).replace("T", " ");
+}
+
+/** What the server would refuse of an expiry, by path; in this page's words. */
+export function findTermFaults({ expiry }: TypedTerms): { readonly [path: string]: string | undefined } {
+  if (expiry.trim() === "") return {};
+  const atMs = Date.parse(toInstant(expiry));
+  if (Number.isNaN(atMs)) return { expires_at: "Enter a date and time such as 2027-01-31 12:00" };
+  return atMs <= Date.now() ? { expires_at: "Enter a later date and time: this one has passed" } : {};
 }
 
 /** A space is as good as a T, and UTC needs no Z; anything else is the server's to judge. */

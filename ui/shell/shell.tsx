@@ -1,11 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Outlet, useLocation, useRouter } from "@tanstack/react-router";
+import { Outlet, useBlocker, useLocation, useRouter } from "@tanstack/react-router";
 import { type ComponentType, useEffect, useMemo, useRef, useState } from "react";
 import { KEYS } from "../api/keys.ts";
 import { type Me, useMe } from "../api/session.ts";
 import { IconButton } from "../components/button.tsx";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { PartFailure } from "../components/on-demand.tsx";
+import { hasUnsaved, mayDiscard } from "../form/unsaved.ts";
 import { useOnDemand } from "../on-demand.ts";
 import { importPart } from "../stale.ts";
 import { BarAccountMenu, BarThemeMenu } from "./bar-menus.tsx";
@@ -23,6 +24,11 @@ const loadOverlays = async () => (await import("./overlays.tsx")).Overlays;
 export function Shell() {
   const me = useMe();
   const { SignInAgain } = useEndedSession(me);
+  useBlocker({
+    // Under a sign-in nobody could read a question: the page simply stays.
+    shouldBlockFn: async () => hasUnsaved() && (!me.authenticated || !(await mayDiscard())),
+    enableBeforeUnload: () => hasUnsaved(),
+  });
   const pages = useMemo(() => pagesFor(me.role), [me.role]);
   const [overlay, setOverlay] = useState<Overlay | null>(null);
   const { Part: Overlays, isWaiting, failure, want, dismiss } = useOnDemand(loadOverlays);

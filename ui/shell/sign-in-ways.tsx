@@ -51,8 +51,9 @@ function PasswordForm({ onSignedIn, primary }: PasswordFormProps) {
   const signIn = useMutation({
     mutationFn: signInWithPassword,
     onSuccess: onSignedIn,
-    onError: () => {
-      setPassword("");
+    onError: (failure) => {
+      // One that was not judged, since the server did not answer, is tried again as it is.
+      if (isWrong(failure)) setPassword("");
       field.current?.focus();
     },
   });
@@ -61,7 +62,6 @@ function PasswordForm({ onSignedIn, primary }: PasswordFormProps) {
     if (!signIn.isPending) signIn.mutate(password);
   };
   const failure = signIn.error;
-  const isWrong = failure instanceof ApiFailure && failure.code === "wrong_password";
   return (
     <form onSubmit={submit} className="flex flex-col gap-4">
       {/* Password managers keep a password under a name. */}
@@ -83,12 +83,16 @@ function PasswordForm({ onSignedIn, primary }: PasswordFormProps) {
         value={password}
         onValueChange={setPassword}
         required
-        {...(isWrong && { error: "Wrong password (wrong_password)" })}
+        {...(isWrong(failure) && { error: "Wrong password (wrong_password)" })}
       />
-      {failure !== null && !isWrong && <ErrorNotice failure={failure} />}
+      {failure !== null && !isWrong(failure) && <ErrorNotice failure={failure} />}
       <Button type="submit" variant={primary ? "primary" : "secondary"} busy={signIn.isPending}>
         {signIn.isPending ? "Checking…" : "Sign in"}
       </Button>
     </form>
   );
+}
+
+function isWrong(failure: Error | null): boolean {
+  return failure instanceof ApiFailure && failure.code === "wrong_password";
 }

@@ -1,13 +1,16 @@
 import { Type } from "@sinclair/typebox";
 import { t } from "elysia";
 import { LIMIT_ACTIONS, LIMIT_MEASURES, LIMIT_WINDOWS, UNPRICED_RULES } from "#limits/limit.ts";
-import { NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { closed, told } from "./requests.ts";
+import { NAME_LENGTH_MAX, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { closed, judged, told } from "./requests.ts";
 import { Count, fields, Id, Instant, nullable, oneOf, view } from "./shared.ts";
 
 /** Wire shapes of limits (`docs/spec/limits.md`): what clients write, and what they get. */
 
-const Name = t.String({ description: `At most ${NAME_LENGTH_MAX} characters; unique.` });
+const Name = t.String({
+  description: `At most ${NAME_LENGTH_MAX} characters; unique.`,
+  ...judged({ maxLength: NAME_LENGTH_MAX }),
+});
 const Each = t.String({ description: "`principal`, `key` or `tag:<key>`." });
 const Amount = t.Number({
   exclusiveMinimum: 0,
@@ -19,7 +22,7 @@ const SubjectRequest = t.Object(
     key: t.Optional(t.String()),
     relay_token: t.Optional(t.String()),
     tag: t.Optional(t.String({ description: "`key:value`" })),
-    model: t.Optional(t.String()),
+    model: t.Optional(t.String(judged({ maxLength: UPSTREAM_NAME_LENGTH_MAX }))),
   },
   {
     additionalProperties: false,

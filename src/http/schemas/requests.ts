@@ -4,7 +4,7 @@ import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
 import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
-import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX, NAME_PATTERN } from "#kernel/text.ts";
 import { UNITS } from "#kernel/units.ts";
 
 /**
@@ -18,8 +18,33 @@ const open = (title: string) => ({ title, additionalProperties: true }) as const
 /** Lets any text through, since the domain judges it with a code of its own; the document tells the words. */
 export const told = (words: readonly string[]) => t.String({ enum: [...words] });
 
-const Name = t.String({ description: `At most ${NAME_LENGTH_MAX} characters.` });
-const Label = t.String({ description: `At most ${LABEL_LENGTH_MAX} characters.` });
+/**
+ * What the domain holds a value to. It is told to readers of the document and to the page's forms, and never run: TypeBox
+ * looks at no `allOf` of a text or a number.
+ */
+export const judged = (terms: {
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  /** What the pattern allows, to stand after "Use". */
+  readonly description?: string;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+}) => ({ allOf: [terms] });
+
+const Name = t.String({
+  description: `At most ${NAME_LENGTH_MAX} characters.`,
+  ...judged({
+    maxLength: NAME_LENGTH_MAX,
+    pattern: NAME_PATTERN.source,
+    description:
+      "lower-case letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
+  }),
+});
+const Label = t.String({
+  description: `At most ${LABEL_LENGTH_MAX} characters.`,
+  ...judged({ maxLength: LABEL_LENGTH_MAX }),
+});
 export const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enum: [...ENDPOINTS] } });
 /** Not Elysia's `Integer`: it is a transform, which turns a body that is no object into an empty one. */
 export const Cap = t.Union([t.Number({ multipleOf: 1 }), t.Null()]);

@@ -1,15 +1,13 @@
-import { useMutation } from "@tanstack/react-query";
-import { type SubmitEvent, useId, useState } from "react";
+import { useId } from "react";
 import { createLimit, type Limit } from "../../../api/limits.ts";
 import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { focusInvalid } from "../../../components/field-frame.tsx";
+import { FormDialog } from "../../../form/form-dialog.tsx";
+import { useForm } from "../../../form/use-form.ts";
 import { useSecretNames } from "../../../limits/secret-names.ts";
-import { AmountFields, NameField, ScopeFields } from "./limit-fields.tsx";
+import { AmountFields, NameField } from "./amount-fields.tsx";
 import {
-  isToldWhom,
-  type LimitForm,
+  findLimitFaults,
+  LIMIT_TERMS,
   NEW_LIMIT,
   RECIPES,
   toLimitDraft,
@@ -17,6 +15,7 @@ import {
   toName,
   toRecipeForm,
 } from "./limit-form.ts";
+import { ScopeFields } from "./scope-fields.tsx";
 
 export interface CreateLimitProps {
   readonly onClose: () => void;
@@ -25,56 +24,43 @@ export interface CreateLimitProps {
 
 /** Makes a limit, from a recipe or from nothing. */
 export function CreateLimit({ onClose, onCreated }: CreateLimitProps) {
-  const [form, setForm] = useState<LimitForm>(NEW_LIMIT);
-  const id = useId();
   const recipes = useId();
-  const names = useSecretNames({ keys: form.who === "key", relayTokens: form.who === "relay_token" });
-  const create = useMutation({ ...createLimit, onSuccess: onCreated });
-  const change = (part: Partial<LimitForm>) => {
-    create.reset();
-    setForm((before) => ({ ...before, ...part }));
-  };
-  const draft = toLimitDraft(form, names);
-  const isTold = draft !== null && isToldWhom(form) && draft.name.trim() !== "";
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    if (isTold && !create.isPending && !focusInvalid(event.currentTarget)) create.mutate(draft);
-  };
+  const form = useForm({
+    name: "create-limit",
+    begin: NEW_LIMIT,
+    terms: LIMIT_TERMS,
+    check: findLimitFaults,
+    change: createLimit,
+    toAsked: (values) => toLimitDraft(values, names),
+    onSaved: onCreated,
+  });
+  const { values } = form;
+  const names = useSecretNames({ keys: values.who === "key", relayTokens: values.who === "relay_token" });
   return (
-    <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
-      keepOnOutsidePress
+    <FormDialog
+      form={form}
+      onClose={onClose}
       title="Make a limit"
       description="Applies from the next request, and counts what its window already holds"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={id} variant="primary" busy={create.isPending} disabled={!isTold}>
-            Make limit
-          </Button>
-        </>
-      }
+      submit="Make limit"
+      underWay="Making…"
     >
-      <form id={id} onSubmit={submit} className="flex flex-col gap-4">
-        <div role="group" aria-labelledby={recipes} className="flex flex-wrap gap-1.5">
-          <span id={recipes} className="w-full text-xs font-medium">
-            Start from
-          </span>
-          {RECIPES.map((recipe) => (
-            <Button key={recipe.label} size="sm" onClick={() => change(toRecipeForm(recipe, form))}>
-              {recipe.label}
-            </Button>
-          ))}
-        </div>
-        <ScopeFields form={form} onChange={change} failure={create.error} names={names} />
-        <AmountFields form={form} onChange={change} failure={create.error} />
-        <NameField form={form} onChange={change} failure={create.error} suggested={toName(form, names)} />
-        <p role="status" className="text-ink-soft empty:hidden">
-          {toMeaning(form, names)}
-        </p>
-        {create.error !== null && <ErrorNotice failure={create.error} />}
-      </form>
-    </Dialog>
+      <div role="group" aria-labelledby={recipes} className="flex flex-wrap gap-1.5">
+        <span id={recipes} className="w-full text-xs font-medium">
+          Start from
+        </span>
+        {RECIPES.map((recipe) => (
+          <Button key={recipe.label} size="sm" onClick={() => form.set(toRecipeForm(recipe, values))}>
+            {recipe.label}
+          </Button>
+        ))}
+      </div>
+      <ScopeFields form={form} names={names} />
+      <AmountFields form={form} />
+      <NameField form={form} suggested={toName(values, names)} />
+      <p role="status" className="text-ink-soft empty:hidden">
+        {toMeaning(values, names)}
+      </p>
+    </FormDialog>
   );
 }

@@ -1,6 +1,8 @@
 import type { LimitAction, LimitMeasure, LimitWindow, UnpricedRule } from "#limits/limit.ts";
 import { NAME_LENGTH_MAX, truncateCodePoints } from "#kernel/text.ts";
-import type { Limit, LimitDraft, LimitPatch } from "../../../api/limits.ts";
+import type { Limit, LimitDraft, LimitUpdate } from "../../../api/limits.ts";
+import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
+import { REQUIRED, type RequestTerms } from "../../../form/terms.ts";
 import { toActionWords, toAmountWords, toUsedWords, toWhomWords } from "../../../limits/limit-words.ts";
 import type { SecretNames } from "../../../limits/secret-names.ts";
 
@@ -32,6 +34,10 @@ export interface LimitForm {
   readonly unpriced: UnpricedRule;
   readonly enabled: boolean;
 }
+
+const CREATED = readTerms("LimitCreateRequest");
+/** A name that is not typed follows the other fields. */
+export const LIMIT_TERMS: RequestTerms = { ...CREATED, name: { ...CREATED["name"], isRequired: false } };
 
 export const NEW_LIMIT: LimitForm = {
   name: null,
@@ -116,6 +122,23 @@ function toSubjectKind({ principal, key, relay_token: relayToken, tag }: Limit["
   return tag === undefined ? "everybody" : "tag";
 }
 
+/** What is not told that the chosen kinds ask for, by path. */
+export function findLimitFaults(form: LimitForm): { readonly [path: string]: string | undefined } {
+  const { who, principal, key, relayToken, tag, each, tagKey, hasModel, model, name } = form;
+  const toFault = (text: string) => (text.trim() === "" ? REQUIRED : undefined);
+  return {
+    ...(who === "principal" && { "subject.principal": toFault(principal) }),
+    ...(who === "key" && { "subject.key": toFault(key) }),
+    ...(who === "relay_token" && { "subject.relay_token": toFault(relayToken) }),
+    ...(who === "tag" && {
+      "subject.tag": (tag.split(":")[1] ?? "").trim() === "" ? "Enter a key, a colon and a value" : undefined,
+    }),
+    ...(each === "tag" && { each: toFault(tagKey) }),
+    ...(hasModel && { "subject.model": toFault(model) }),
+    ...(name !== null && { name: toFault(name) }),
+  };
+}
+
 /** What to send to make it; null while there is no amount. */
 export function toLimitDraft(form: LimitForm, names: SecretNames): LimitDraft | null {
   const { measure, amount, window, action, unpriced } = form;
@@ -131,18 +154,18 @@ export function toLimitDraft(form: LimitForm, names: SecretNames): LimitDraft | 
   };
 }
 
-/** Only what differs from the limit as it is; null while there is no amount. */
-export function toLimitPatch(form: LimitForm, limit: Limit): LimitPatch | null {
+/** Only what differs from the limit as it is; null when nothing does. */
+export function toLimitPatch(form: LimitForm, limit: Limit): LimitUpdate | null {
   const { name, amount, window, action, unpriced, enabled } = form;
-  if (amount === null) return null;
-  return {
+  const patch = {
     ...(name !== null && name !== limit.name && { name }),
-    ...(amount !== limit.amount && { amount }),
+    ...(amount !== null && amount !== limit.amount && { amount }),
     ...(limit.window !== undefined && window !== limit.window && { window }),
     ...(action !== limit.action && { action }),
     ...(limit.unpriced !== undefined && unpriced !== limit.unpriced && { unpriced }),
     ...(enabled !== limit.enabled && { enabled }),
   };
+  return Object.keys(patch).length === 0 ? null : { id: limit.id, patch };
 }
 
 function toScope(form: LimitForm, names: SecretNames) {
@@ -200,13 +223,8 @@ function toWords(form: LimitForm, names: SecretNames) {
   };
 }
 
-/** Whether all is told that the chosen kinds ask for. */
-export function isToldWhom(form: LimitForm): boolean {
-  const { who, principal, key, relayToken, tag, each, tagKey, hasModel, model } = form;
-  const told = { everybody: "-", principal, key, relay_token: relayToken, tag: tag.split(":")[1] ?? "" };
-  return (
-    told[who].trim() !== "" && (each !== "tag" || tagKey.trim() !== "") && (!hasModel || model.trim() !== "")
-  );
+function isToldWhom(form: LimitForm): boolean {
+  return Object.values(findLimitFaults({ ...form, name: null })).every((fault) => fault === undefined);
 }
 
 /** What the window of a limit that was just made, or changed, already holds. */

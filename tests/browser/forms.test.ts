@@ -1,0 +1,196 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { describeInBrowser, useBrowser } from "./support/browser.ts";
+import { openAtRest } from "./support/rest.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
+import type { Site } from "./support/site.ts";
+import type { Visitor } from "./support/visitor.ts";
+
+const browser = useBrowser();
+const UI = join(import.meta.dir, "../../ui");
+
+/** How a person comes to a form, and what they do there. */
+interface FormEntry {
+  readonly path: string;
+  readonly open: (page: Page) => Promise<unknown>;
+  /** The first field, and what is typed in it. */
+  readonly field: string;
+  readonly typed: string;
+  /** The rest that the server asks for. */
+  readonly fill?: (page: Page) => Promise<unknown>;
+  readonly submit: string;
+  /** What the page shows once it is saved; by default the form is gone. */
+  readonly saved?: (page: Page) => Promise<unknown>;
+}
+
+const press = (page: Page, name: string | RegExp) => page.getByRole("button", { name }).first().click();
+
+/** Every form of the page, by the name that it gives itself. */
+const FORMS: { readonly [name: string]: FormEntry } = {
+  "create-principal": {
+    path: "/people",
+    open: (page) => press(page, "Add person or service"),
+    field: "Name",
+    typed: "half.typed",
+    submit: "Add",
+  },
+  "create-secret": {
+    path: "/keys",
+    open: (page) => press(page, "Create a key"),
+    field: "Label",
+    typed: "of a laptop",
+    submit: "Create key",
+    saved: async (page) => {
+      await page.getByRole("textbox", { name: "Key", exact: true }).waitFor();
+      await press(page, "Done");
+      await press(page, "Leave");
+    },
+  },
+  "edit-secret": {
+    path: "/keys",
+    open: (page) => press(page, /^Edit key /),
+    field: "Label",
+    typed: "renamed",
+    submit: "Save",
+  },
+  "create-limit": {
+    path: "/limits",
+    open: (page) => press(page, "Make a limit"),
+    field: "Amount",
+    typed: "12.5",
+    submit: "Make limit",
+  },
+  "edit-limit": {
+    path: "/limits",
+    open: (page) => page.locator("tbody tr").first().click(),
+    field: "Name",
+    typed: "held anew",
+    submit: "Save changes",
+    saved: (page) => page.getByText("held anew saved").waitFor(),
+  },
+};
+
+/** Forms in which nothing is typed that could be lost: they ask nothing. */
+const NOTHING_TYPED: readonly string[] = ["rotate-key"];
+
+/** What is a `<form>` without the hook, and why nothing of it can be lost. */
+const OTHER_FORMS: { readonly [path: string]: string } = {
+  "components/confirm-dialog.tsx": "a name that is repeated",
+  "filters/window-popover.tsx": "two dates of a filter",
+  "form/form.tsx": "the form itself",
+  "pages/models/resolve/resolve-box.tsx": "a question that changes nothing",
+  "pages/playground/composer.tsx": "its draft is kept",
+  "shell/sign-in-ways.tsx": "a password",
+  // To be moved to the hook.
+  "pages/admin/providers/bind-models.tsx": "",
+  "pages/admin/providers/connect-step.tsx": "",
+  "pages/admin/providers/edit-form.tsx": "",
+  "pages/models/edit/add-model-dialog.tsx": "",
+  "pages/models/edit/edit-panel.tsx": "",
+  "pages/models/edit/names-section.tsx": "",
+  "pages/models/prices/set-price-dialog.tsx": "",
+};
+
+test("every form of the page's source has its entry here, and none is without the hook unless nothing of it can be lost", async () => {
+  const named: string[] = [];
+  const raw: string[] = [];
+  for await (const path of new Bun.Glob("**/*.{ts,tsx}").scan(UI)) {
+    const source = await Bun.file(join(UI, path)).text();
+    if (path.endsWith(".tsx") && /<form\b/.test(source)) raw.push(path);
+    if (path === "form/use-form.ts") continue;
+    const uses = source.match(/\buseForm\(/g)?.length ?? 0;
+    const names = [...source.matchAll(/\buseForm\(\{\s*name: "([a-z-]+)"/g)].map(([, name]) => name ?? "");
+    expect([path, names.length]).toEqual([path, uses]);
+    named.push(...names);
+  }
+  expect(named.toSorted()).toEqual([...Object.keys(FORMS), ...NOTHING_TYPED].toSorted());
+  expect(raw.toSorted()).toEqual(Object.keys(OTHER_FORMS).toSorted());
+});
+
+const form = (page: Page, name: string) => page.locator(`form[data-form="${name}"]`);
+const question = (page: Page) => page.getByRole("alertdialog", { name: "Discard what you typed?" });
+
+/** What is typed stands, and nothing has been saved. */
+async function holds(page: Page, name: string, { field, typed }: FormEntry): Promise<void> {
+  expect([name, await form(page, name).getByLabel(field, { exact: false }).first().inputValue()]).toEqual([
+    name,
+    typed,
+  ]);
+}
+
+async function isAsked(page: Page, name: string, entry: FormEntry): Promise<void> {
+  await question(page).getByRole("button", { name: "Keep editing" }).click();
+  await question(page).waitFor({ state: "detached" });
+  await holds(page, name, entry);
+}
+
+async function drive(visitor: Visitor, site: Site, [name, entry]: [string, FormEntry]): Promise<void> {
+  const { page, context } = visitor;
+  const own = form(page, name);
+  await entry.open(page);
+  await own.waitFor();
+  // Nothing was typed: nothing is asked.
+  await page.keyboard.press("Escape");
+  await own.waitFor({ state: "detached" });
+  await entry.open(page);
+  await own.getByLabel(entry.field, { exact: false }).first().fill(entry.typed);
+
+  const address = page.url();
+  const ways = {
+    esc: () => page.keyboard.press("Escape"),
+    backdrop: () => page.mouse.click(3, 400),
+    close: () => page.getByRole("button", { name: "Close" }).last().click(),
+    back: () => page.evaluate(() => history.back()),
+  };
+  for (const leave of Object.values(ways)) {
+    await leave();
+    await isAsked(page, name, entry);
+    expect(page.url()).toBe(address);
+  }
+  const asked = visitor.leaving.asked;
+  visitor.leaving.answer = "stay";
+  await page.reload({ timeout: 500 }).catch(() => null);
+  expect([name, visitor.leaving.asked]).toEqual([name, asked + 1]);
+  visitor.leaving.answer = "leave";
+  await holds(page, name, entry);
+
+  await entry.fill?.(page);
+  const submit = page.getByRole("button", { name: entry.submit, exact: true }).last();
+  await context.clearCookies();
+  await submit.click();
+  const again = page.getByRole("dialog", { name: "Sign in again" });
+  await again.waitFor();
+  await page.evaluate(() => history.back());
+  await again.getByRole("textbox", { name: "Administrator password" }).fill(site.adminPassword);
+  await page.keyboard.press("Enter");
+  await again.waitFor({ state: "detached" });
+  expect([page.url(), await question(page).count()]).toEqual([address, 0]);
+  await holds(page, name, entry);
+
+  await site.crash();
+  await submit.click();
+  await own.getByText("The server does not respond.").waitFor();
+  await holds(page, name, entry);
+  await site.restart();
+  await submit.click();
+  await (entry.saved?.(page) ?? own.waitFor({ state: "detached" }));
+  expect(await question(page).count()).toBe(0);
+}
+
+describeInBrowser("every form", () => {
+  test("keeps what was typed through Esc, a press outside, another address, the session's end and a stopped server", async () => {
+    const site = await browser.newSite();
+    const visitor = await browser.newVisitor({ baseUrl: site.url });
+    await signInAsAdmin(visitor, site);
+    visitor.expect(/^request: \w+ .* answered 401$/);
+    visitor.expect(/^request: \w+ .* failed: net::ERR_/);
+    for (const [name, entry] of Object.entries(FORMS)) {
+      const startedAtMs = performance.now();
+      await openAtRest(visitor.page, "/usage");
+      await visitor.page.locator(`nav a[href="${entry.path}"]`).first().click();
+      await drive(visitor, site, [name, entry]);
+      console.log(name, Math.round(performance.now() - startedAtMs));
+    }
+  });
+});

@@ -1,0 +1,167 @@
+import { useMutation, type UseMutationOptions } from "@tanstack/react-query";
+import { type SubmitEvent, useId, useRef, useState } from "react";
+import { flushSync } from "react-dom";
+import { focusInvalid, toFieldError } from "../components/field-frame.tsx";
+import { findFault, type RequestTerms } from "./terms.ts";
+
+export interface FormOptions<Values extends object, Asked, Answered> {
+  /** Its name among all forms, such as `create-limit`; `tests/browser/forms.test.ts` has an entry for each. */
+  readonly name: string;
+  /** What stands in the fields until something is typed; fields that were not changed follow it. */
+  readonly begin: Values;
+  /** `createLimit`: what `useMutation` takes. */
+  readonly change: UseMutationOptions<Answered, Error, Asked>;
+  /** What to send; null when there is nothing to save. */
+  readonly toAsked: (values: Values) => Asked | null;
+  readonly onSaved: (answer: Answered, asked: Asked) => void;
+  /** In place of `onSaved` when there is nothing to save. */
+  readonly onUnchanged?: (() => void) | undefined;
+  /** `readTerms("LimitCreateRequest")`, the server's own; its keys are the paths that `field` is asked with. */
+  readonly terms?: RequestTerms | undefined;
+  /** What is wrong beyond the terms, by path; it is shown as the terms' faults are. */
+  readonly check?: ((values: Values) => { readonly [path: string]: string | undefined }) | undefined;
+}
+
+/** What a field takes: spread it, as `<TextField label="Name" {...form.field("name")} />`. */
+export interface FieldBinding<Value> {
+  readonly name: string;
+  readonly value: Value;
+  readonly onValueChange: (value: Value) => void;
+  readonly required: boolean;
+  readonly error: string | undefined;
+}
+
+export interface Form<Values extends object> {
+  readonly name: string;
+  /** Of the `<form>`, for a button that stands outside of it. */
+  readonly id: string;
+  readonly values: Values;
+  readonly set: (part: Partial<Values>) => void;
+  /** Back to what it began with. */
+  readonly reset: () => void;
+  readonly isTouched: () => boolean;
+  readonly isChanged: boolean;
+  readonly isPending: boolean;
+  /** Why the last try to save failed; null once something is changed. */
+  readonly failure: Error | null;
+  /** `path` is the field's name in the request, where it has another one there. */
+  readonly field: <Key extends keyof Values & string>(key: Key, path?: string) => FieldBinding<Values[Key]>;
+  /** What is wrong with a field, for what `field` does not fit. */
+  readonly findError: (key: keyof Values & string, path?: string) => string | undefined;
+  readonly onLeave: (key: string) => void;
+  readonly submit: (event: SubmitEvent<HTMLFormElement>) => void;
+}
+
+interface Typed<Values> {
+  readonly values: Values;
+  readonly keys: ReadonlySet<keyof Values>;
+}
+
+/**
+ * A form: what was typed, what is wrong with it by the server's own schema, and its way to the server. Draw it with
+ * `<FormDialog form={form}>`, or with `<Form form={form}>` and `<SubmitButton form={form}>`: what was typed then
+ * outlives Esc, a press outside, another address, a reload, an ended session and a server that is away, or is asked about
+ * first. Values are plain JSON. The first wrong field gets the focus at submit; the fields of a refusal get theirs; a second
+ * submit waits for the first.
+ */
+export function useForm<Values extends object, Asked, Answered>(
+  options: FormOptions<Values, Asked, Answered>,
+): Form<Values> {
+  const { name, begin, change, toAsked, onSaved, onUnchanged, terms = {}, check } = options;
+  const id = useId();
+  const [typed, setTyped] = useState<Typed<Values> | null>(null);
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [isAttempted, setAttempted] = useState(false);
+  const isSending = useRef(false);
+  // Told apart from the state, which is only as new as the last drawing: an address may change right after saving.
+  const isSettled = useRef(true);
+  const values = toValues(begin, typed);
+  const isChanged = JSON.stringify(values) !== JSON.stringify(begin);
+
+  const reset = () => {
+    isSettled.current = true;
+    setTyped(null);
+    setLeft(new Set());
+    setAttempted(false);
+    save.reset();
+  };
+  const save = useMutation({
+    ...change,
+    onSuccess: (answer: Answered, asked: Asked) => {
+      isSending.current = false;
+      isSettled.current = true;
+      onSaved(answer, asked);
+    },
+    onError: () => {
+      isSending.current = false;
+    },
+  });
+  const set = (part: Partial<Values>) => {
+    isSettled.current = false;
+    if (save.error !== null) save.reset();
+    setTyped((before) => {
+      const keys = new Set(before?.keys);
+      for (const key in part) keys.add(key);
+      return { values: { ...toValues(begin, before), ...part }, keys };
+    });
+  };
+  const faults = check?.(values) ?? {};
+  const findError = (key: keyof Values & string, path: string = key) => {
+    const refusal = toFieldError(save.error, path);
+    const isShown = isAttempted || (left.has(key) && typed?.keys.has(key) === true);
+    if (refusal !== undefined || !isShown) return refusal;
+    return (terms[path] && findFault(values[key], terms[path])) ?? faults[path];
+  };
+  return {
+    name,
+    id,
+    values,
+    set,
+    reset,
+    isTouched: () => {
+      const element = document.getElementById(id);
+      // A number that cannot be read is typed all the same, and is in no value.
+      return !isSettled.current && (isChanged || element?.querySelector("[aria-invalid=true]") !== null);
+    },
+    isChanged,
+    isPending: save.isPending,
+    failure: save.error,
+    findError,
+    field: (key, path = key) => ({
+      name: key,
+      value: values[key],
+      onValueChange: (value) => set(toPart<Values, typeof key>(key, value)),
+      required: terms[path]?.isRequired ?? false,
+      error: findError(key, path),
+    }),
+    onLeave: (key) => setLeft((before) => (before.has(key) ? before : new Set([...before, key]))),
+    submit: (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      if (isSending.current) return;
+      flushSync(() => setAttempted(true));
+      if (focusInvalid(event.currentTarget)) return;
+      const asked = toAsked(values);
+      if (asked === null) return onUnchanged?.();
+      isSending.current = true;
+      // Once what is shown has been asked for again, the fields follow it.
+      save.mutate(asked, { onSuccess: () => isSettled.current && setTyped(null) });
+    },
+  };
+}
+
+/** What was changed stays; all else follows what is known. */
+function toValues<Values extends object>(begin: Values, typed: Typed<Values> | null): Values {
+  const values = { ...begin };
+  for (const key of typed?.keys ?? []) if (typed !== null) values[key] = typed.values[key];
+  return values;
+}
+
+function toPart<Values extends object, Key extends keyof Values>(
+  key: Key,
+  value: Values[Key],
+): Partial<Values> {
+  const part: Partial<Values> = {};
+  part[key] = value;
+  return part;
+}
