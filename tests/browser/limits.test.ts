@@ -11,7 +11,7 @@ import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 import type { Visitor, VisitorOptions } from "./support/visitor.ts";
 import { checkNoShift } from "./support/vitals.ts";
-import { eventually } from "./support/waiting.ts";
+import { eventually, waitForFocus } from "./support/waiting.ts";
 
 const browser = useBrowser();
 
@@ -144,7 +144,9 @@ describeInBrowser("a limit", () => {
     const { page } = visitor;
     await page.getByRole("button", { name: "Make a limit" }).click();
     const button = form(page).getByRole("button", { name: "Make limit" });
-    expect(await button.isDisabled()).toBe(true);
+    await button.click();
+    await waitForFocus(form(page).getByRole("textbox", { name: "Amount" }));
+    await form(page).getByText("Fill in this field").first().waitFor();
     await form(page).getByRole("combobox", { name: "Holds for" }).click();
     await page.getByRole("option", { name: "One person or service" }).click();
     const person = form(page).getByRole("combobox", { name: "Person or service" });
@@ -159,6 +161,7 @@ describeInBrowser("a limit", () => {
     const name = form(page).getByRole("textbox", { name: "Name" });
     await name.fill("taken");
     await page.mouse.click(2, 2);
+    await page.getByRole("button", { name: "Keep editing" }).click();
     expect(await name.inputValue()).toBe("taken");
     await button.click();
     await form(page).getByRole("alert").getByText("limit_exists").waitFor();
