@@ -9,6 +9,7 @@ import { limitRoutes } from "#http/api/limits.ts";
 import { modelListRoutes } from "#http/api/model-list.ts";
 import { modelRoutes } from "#http/api/models.ts";
 import { noticeRoutes } from "#http/api/notices.ts";
+import { pricingPreviewRoutes } from "#http/reports/pricing-preview.ts";
 import { pricingRoutes } from "#http/api/pricing.ts";
 import { principalRoutes } from "#http/api/principals.ts";
 import { providerRoutes } from "#http/api/providers.ts";
@@ -119,6 +120,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
       .use(modelRoutes(guard, catalog))
       .use(resolveRoutes(guard, catalog))
       .use(pricingRoutes(feedGuard, catalog))
+      .use(pricingPreviewRoutes(feedGuard, deps))
       .use(catalogRoutes(feedGuard, catalog))
       .use(deploymentRoutes(guard, catalog))
       .use(principalRoutes(guard, deps.principals))

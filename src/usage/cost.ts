@@ -2,9 +2,12 @@ import {
   type Pico,
   type PriceSet,
   type Quantities,
+  type ReportQuantities,
+  type ReportUnit,
   byUnit,
   findUnitPrice,
   isReportUnit,
+  REPORT_UNITS,
   UNITS,
 } from "#kernel/units.ts";
 import type { ReportedUsage } from "./event.ts";
@@ -80,6 +83,26 @@ function priceInMillionths(disjoint: Quantities, prices: PriceSet): Cost {
   }
   const costPico = costPicoMicros === null ? null : (costPicoMicros + MICROS_PER_UNIT / 2n) / MICROS_PER_UNIT;
   return { costPico, unpriced };
+}
+
+export interface PricedTotals extends Pick<Cost, "costPico"> {
+  /** Units with a quantity above zero that have no price. */
+  readonly unpricedUnits: readonly ReportUnit[];
+}
+
+/** What totals of reports would cost at these prices, exactly. What reports count as input costs what input costs, cache writes too. */
+export function priceTotals(totals: ReportQuantities, prices: PriceSet): PricedTotals {
+  let costPicoMicros: bigint | null = null;
+  const unpricedUnits: ReportUnit[] = [];
+  for (const unit of REPORT_UNITS) {
+    const quantity = totals[unit];
+    if (quantity === undefined) continue;
+    const pricePico = findUnitPrice(prices, unit);
+    if (pricePico !== null) costPicoMicros = (costPicoMicros ?? 0n) + toMicros(quantity) * BigInt(pricePico);
+    else if (quantity > 0) unpricedUnits.push(unit);
+  }
+  const costPico = costPicoMicros === null ? null : (costPicoMicros + MICROS_PER_UNIT / 2n) / MICROS_PER_UNIT;
+  return { costPico, unpricedUnits };
 }
 
 /** By its decimal text, so that a reader who multiplies the same text gets the same cost. */

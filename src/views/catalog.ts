@@ -108,7 +108,7 @@ export function toDiscoveredModelsView(
 }
 
 /** Per million units; units without a price are left out. */
-function toPricingView(prices: PriceSet) {
+export function toPricingView(prices: PriceSet) {
   return byUnit(UNITS, (unit) => {
     const price = prices[unit] ?? null;
     return price === null ? undefined : toPricePerMillion(price);

@@ -398,6 +398,10 @@ test("what is made, changed or asked for is refused with each code of its own", 
     ["endpoint_not_supported", { path: "/admin/v1/resolve?model=poor" }],
   ]);
   await refuse("POST /admin/v1/pricing", [["invalid_pricing", { body: feed }]]);
+  await refuse("POST /admin/v1/pricing/preview", [
+    ["invalid_pricing", { body: { entries: feed.entries } }],
+    ["model_not_found", { body: { model: "gone", pricing: {} } }],
+  ]);
   const url = { base_url: upstream.baseUrl };
   const file = (ofProviders: object, models: object = {}) => ({
     body: { lockport_catalog: 1, providers: ofProviders, models },

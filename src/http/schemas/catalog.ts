@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { CAPABILITIES, ENDPOINTS, type Capability } from "#catalog/capability.ts";
 import { GUESS_SOURCES, MODEL_KINDS } from "#catalog/capability-guess.ts";
 import { ORIGINS } from "#catalog/model.ts";
-import { UNITS } from "#kernel/units.ts";
-import { Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
+import { REPORT_UNITS, UNITS } from "#kernel/units.ts";
+import { Cost, Count, fields, Id, Instant, nullable, oneOf, someOf, view } from "./shared.ts";
 
 /** Wire shapes of answers about providers, models and prices (specification, sections 2.3 to 2.6 and 2.9). */
 
@@ -115,6 +115,35 @@ export const PricingList = view("PricingList", {
       version: nullable(Type.String({ description: "Null for a price that was written with a model." })),
     }),
   ),
+});
+
+const Repriced = {
+  requests: Count,
+  cost: Cost,
+  cost_before: Cost,
+  cost_after: Cost,
+};
+/** The last 30 days at the prices of now and at those of the change. */
+export const PricePreview = view("PricePreview", {
+  since: Instant,
+  until: Instant,
+  names: Type.Array(
+    fields({
+      name: Type.String(),
+      kind: oneOf(["model", "relay"]),
+      target: nullable(Type.String()),
+      pricing_before: ModelPricing,
+      pricing_after: ModelPricing,
+      ...Repriced,
+      unpriced_before: Type.Array(oneOf(REPORT_UNITS)),
+      unpriced_after: Type.Array(oneOf(REPORT_UNITS)),
+      cache_writes_as_input: Type.Boolean({
+        description:
+          "Cache writes have a price of their own, before or after, and are counted here at the price of input, where reports keep them.",
+      }),
+    }),
+  ),
+  truncated: Type.Boolean({ description: "There are more names than are told." }),
 });
 
 const { base_url, verify_tls, has_custom_ca, timeout_connect, timeout_read, max_concurrency, enabled } =

@@ -142,6 +142,18 @@ export const PricingFeed = t.Object(
   closed("PricingFeed"),
 );
 
+/** Both refuse what the write itself refuses. */
+export const PricePreviewRequest = t.Object(
+  {
+    model: t.Optional(
+      t.String({ description: "With `pricing`: what `PATCH /admin/v1/models/{alias}` takes." }),
+    ),
+    pricing: t.Optional(Pricing),
+    entries: t.Optional(t.Array(FeedEntry, { description: "Alone: what `POST /admin/v1/pricing` takes." })),
+  },
+  closed("PricePreviewRequest"),
+);
+
 export const PrincipalCreateRequest = t.Object(
   { name: Name, kind: t.Optional(told(PRINCIPAL_KINDS)), role: t.Optional(told(ROLES)) },
   closed("PrincipalCreateRequest"),

@@ -1,0 +1,57 @@
+import { type PriceSet, UNITS, byUnit } from "#kernel/units.ts";
+import { planFeedLoad } from "./feed-plan.ts";
+import type { PricingDraft } from "./model-draft.ts";
+import { planModelUpdate } from "./model-plan.ts";
+import type { CatalogPicture, ResolvedModel } from "./snapshot.ts";
+import type { CatalogWrite } from "./store.ts";
+import { createWorkingCopy } from "./working-copy.ts";
+
+/** Prices that may be written: the complete set of a model, or entries of a feed. */
+export type PriceDraft =
+  | { readonly kind: "model"; readonly alias: string; readonly pricing: PricingDraft }
+  | { readonly kind: "feed"; readonly entries: readonly unknown[] };
+
+export interface PricePreview {
+  /** Models whose prices in force would change, those that inherit them included, by alias. */
+  readonly models: readonly { readonly before: ResolvedModel; readonly after: ResolvedModel }[];
+  /** Names whose own prices would change: requests of the relay are priced by exactly these. */
+  readonly names: readonly NamePreview[];
+}
+
+export interface NamePreview {
+  readonly name: string;
+  readonly before: PriceSet;
+  readonly after: PriceSet;
+}
+
+/** What a write of prices would change, by the rules of the write itself; nothing is changed. Throws what the write throws. */
+export function previewPrices(current: CatalogPicture, draft: PriceDraft): PricePreview {
+  const copy = createWorkingCopy(current);
+  copy.write(planWrites(current, draft));
+  const models = current.models.flatMap((before) => {
+    const after = copy.findModel(before.model.alias);
+    return after === null || isSame(before.prices, after.prices) ? [] : [{ before, after }];
+  });
+  const written = new Set(copy.listWrittenPrices().map(({ name }) => name));
+  const names = [...written].flatMap((name) => {
+    const preview = { name, before: toOwnPrices(current, name), after: toOwnPrices(copy, name) };
+    return isSame(preview.before, preview.after) ? [] : [preview];
+  });
+  return { models, names };
+}
+
+function planWrites(current: CatalogPicture, draft: PriceDraft): readonly CatalogWrite[] {
+  if (draft.kind === "model") {
+    return planModelUpdate(draft.alias, { pricing: draft.pricing }, null)(current).writes;
+  }
+  const feed = { version: "preview", entries: draft.entries };
+  return planFeedLoad(feed, { loadedAtUs: 0, actor: null })(current).writes;
+}
+
+function toOwnPrices(picture: CatalogPicture, name: string): PriceSet {
+  return byUnit(UNITS, (unit) => picture.findPrice(name, unit)?.pricePico ?? undefined);
+}
+
+function isSame(left: PriceSet, right: PriceSet): boolean {
+  return UNITS.every((unit) => (left[unit] ?? null) === (right[unit] ?? null));
+}

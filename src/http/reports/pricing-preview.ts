@@ -1,0 +1,110 @@
+import { Elysia } from "elysia";
+import type { Catalog } from "#catalog/catalog.ts";
+import { previewPrices, type PriceDraft } from "#catalog/price-preview.ts";
+import { json, route } from "#http/door/route.ts";
+import type { Guard } from "#http/door/guard.ts";
+import { toReportOptions, type Asking } from "./report.ts";
+import { PricePreview } from "#http/schemas/catalog.ts";
+import { INSTANT, MODEL, PRICING } from "#http/schemas/examples.ts";
+import { PricePreviewRequest } from "#http/schemas/requests.ts";
+import { type Clock, DAY_US } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { NO_FILTER, type ProviderIds } from "#stats/filter.ts";
+import type { StatsStore } from "#stats/store.ts";
+import { RELAY_PROVIDER } from "#usage/event.ts";
+import { type RepricedUse, toPricePreviewView } from "#views/price-preview.ts";
+
+export interface PricingPreviewDeps {
+  readonly catalog: Catalog;
+  readonly clock: Pick<Clock, "nowUs">;
+  readonly stats: Pick<StatsStore, "readSeries">;
+}
+
+const DAYS = 30;
+/** Each costs a question to the ledger. A price that more inherit is one of a large feed, whose difference the page shows by name. */
+const NAMES_MAX = 50;
+
+const NOT_RELAYED: ProviderIds = { include: null, exclude: [RELAY_PROVIDER] };
+const RELAYED: ProviderIds = { include: [RELAY_PROVIDER], exclude: [] };
+
+type Repriced = Omit<RepricedUse, "use">;
+
+/** What a change of prices would mean: who has them, and what the last 30 days would have cost. */
+export function pricingPreviewRoutes(guard: Guard, { catalog, clock, stats }: PricingPreviewDeps) {
+  const readUse = async ({ name, kind }: Repriced, nowUs: number, asking: Asking) => {
+    const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
+    const filter = { ...NO_FILTER, model: name };
+    const providers = kind === "relay" ? RELAYED : NOT_RELAYED;
+    const query = { window, filter, providers, principalId: null, bucket: "month", nowUs } as const;
+    return (await stats.readSeries(query, toReportOptions(asking))).buckets;
+  };
+  return new Elysia({ prefix: "/admin/v1", tags: ["Catalog"] }).use(guard).post(
+    "/pricing/preview",
+    async ({ body, request, caller }) => {
+      const preview = previewPrices(await catalog.snapshot(), toDraft(body));
+      const names = [
+        ...preview.models.map(({ before, after }): Repriced => ({
+          name: before.model.alias,
+          kind: "model",
+          target: before.model.route.kind === "name" ? before.bound.alias : null,
+          before: before.prices,
+          after: after.prices,
+        })),
+        ...preview.names.map(({ name, before, after }): Repriced => ({
+          name,
+          kind: "relay",
+          target: null,
+          before,
+          after,
+        })),
+      ];
+      const nowUs = clock.nowUs();
+      const told: RepricedUse[] = [];
+      for (const name of names.slice(0, NAMES_MAX)) {
+        const use = await readUse(name, nowUs, { request, caller });
+        // Hardly any name is one of the relay's as well.
+        if (name.kind === "model" || use.some(({ requests }) => requests > 0)) told.push({ ...name, use });
+      }
+      const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
+      return toPricePreviewView(told, { ...window, truncated: names.length > NAMES_MAX });
+    },
+    route({
+      access: "admin",
+      summary: "What a change of prices would mean; nothing is changed",
+      description:
+        "The names whose prices in force would change, those that inherit included, and what the requests of the last 30 days cost as recorded, at the prices of now and at the new ones. The same quantities at other prices, no forecast; a unit without a price is named, never counted as zero.",
+      body: PricePreviewRequest,
+      example: { model: MODEL.alias, pricing: { input_tokens: 5 } },
+      answer: json(200, PricePreview, {
+        since: INSTANT,
+        until: INSTANT,
+        names: [
+          {
+            name: MODEL.alias,
+            kind: "model",
+            target: null,
+            pricing_before: PRICING,
+            pricing_after: { input_tokens: 5 },
+            requests: 0,
+            cost: null,
+            cost_before: null,
+            cost_after: null,
+            unpriced_before: [],
+            unpriced_after: [],
+            cache_writes_as_input: false,
+          },
+        ],
+        truncated: false,
+      }),
+      errors: ["invalid_pricing", "model_not_found", "reports_busy"],
+    }),
+  );
+}
+
+function toDraft({ model, pricing, entries }: typeof PricePreviewRequest.static): PriceDraft {
+  if (entries !== undefined && model === undefined && pricing === undefined) return { kind: "feed", entries };
+  if (entries === undefined && model !== undefined && pricing !== undefined) {
+    return { kind: "model", alias: model, pricing };
+  }
+  throw new ProxyError("invalid_request", "Send model with pricing, or entries alone.", { param: "model" });
+}

@@ -1,0 +1,77 @@
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
+import {
+  DETAIL_UNITS,
+  findUnitPrice,
+  type Pico,
+  type PriceSet,
+  REPORT_UNITS,
+  toReportUnit,
+} from "#kernel/units.ts";
+import { toCost } from "#stats/series.ts";
+import type { SeriesFigures } from "#stats/store.ts";
+import { priceTotals } from "#usage/cost.ts";
+import { toPricingView } from "./catalog.ts";
+
+/** A name whose prices would change, and what was used under it. */
+export interface RepricedUse {
+  readonly name: string;
+  readonly kind: "model" | "relay";
+  readonly target: string | null;
+  readonly before: PriceSet;
+  readonly after: PriceSet;
+  readonly use: readonly SeriesFigures[];
+}
+
+interface PreviewNotes {
+  readonly sinceUs: InstantUs;
+  readonly untilUs: InstantUs;
+  readonly truncated: boolean;
+}
+
+/** The same quantities at the prices of before and after (docs/decisions.md). */
+export function toPricePreviewView(names: readonly RepricedUse[], notes: PreviewNotes) {
+  return {
+    since: formatInstant(notes.sinceUs),
+    until: formatInstant(notes.untilUs),
+    names: names.map(toNameView),
+    truncated: notes.truncated,
+  };
+}
+
+function toNameView({ name, kind, target, before, after, use }: RepricedUse) {
+  const was = priceUse(use, before);
+  const will = priceUse(use, after);
+  return {
+    name,
+    kind,
+    target,
+    pricing_before: toPricingView(before),
+    pricing_after: toPricingView(after),
+    requests: use.reduce((sum, { requests }) => sum + requests, 0),
+    cost: toCost(addCosts(use.map(({ costPico }) => costPico))),
+    cost_before: was.cost,
+    cost_after: will.cost,
+    unpriced_before: was.unpriced,
+    unpriced_after: will.unpriced,
+    cache_writes_as_input: hasDetailPrice(before) || hasDetailPrice(after),
+  };
+}
+
+function priceUse(use: readonly SeriesFigures[], prices: PriceSet) {
+  const parts = use.map(({ units }) => priceTotals(units, prices));
+  return {
+    cost: toCost(addCosts(parts.map(({ costPico }) => costPico))),
+    unpriced: REPORT_UNITS.filter((unit) => parts.some(({ unpricedUnits }) => unpricedUnits.includes(unit))),
+  };
+}
+
+/** Null when none of them is priced. */
+function addCosts(costs: readonly (Pico | null)[]): Pico | null {
+  return costs.reduce((sum, cost) => (cost === null ? sum : (sum ?? 0n) + cost), null);
+}
+
+function hasDetailPrice(prices: PriceSet): boolean {
+  return DETAIL_UNITS.some(
+    (unit) => findUnitPrice(prices, unit) !== findUnitPrice(prices, toReportUnit(unit)),
+  );
+}
