@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { INTERFACE_VERSION, PRODUCT_VERSION } from "#kernel/version.ts";
+import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
 import { refuseSecrets } from "#cli/input/argv.ts";
 import { EXIT, toFailure } from "#cli/screen/failure.ts";
 import { addGroupExamples } from "#cli/help/examples.ts";
@@ -156,7 +156,11 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     }
     refuseSecrets(args);
     if (isVersionAsJson(args)) {
-      writeJson(terminal, { version: PRODUCT_VERSION, interface_version: INTERFACE_VERSION });
+      writeJson(terminal, {
+        version: PRODUCT_VERSION,
+        commit: PRODUCT_COMMIT,
+        interface_version: INTERFACE_VERSION,
+      });
       return EXIT.ok;
     }
     refuseLeadingOption(program, args);
@@ -175,9 +179,9 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
   const program = new Command("lockport")
     .description("A self-hosted model-routing proxy.")
     .version(
-      `lockport ${PRODUCT_VERSION} (interface ${INTERFACE_VERSION})`,
+      `lockport ${PRODUCT_VERSION} (${PRODUCT_COMMIT === null ? "" : `commit ${PRODUCT_COMMIT}, `}interface ${INTERFACE_VERSION})`,
       "--version",
-      "print the version, and that of the interface",
+      "print the version, its commit, and the version of the interface",
     )
     .exitOverride()
     .configureOutput({

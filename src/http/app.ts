@@ -16,6 +16,7 @@ import { createOperation } from "#http/metrics/operation.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { Controllers } from "./controllers.ts";
 import type { AppDeps } from "./deps.ts";
 
@@ -98,7 +99,10 @@ export function createApp(deps: AppDeps): App {
     const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
     if (endpoint !== undefined) return await ingress.serve(endpoint, request, server);
     if (request.method === "GET" && url.pathname === "/healthz")
-      return closeUnread(request, withOwnHeaders(Response.json(operation.toHealth())));
+      return closeUnread(
+        request,
+        withOwnHeaders(Response.json(operation.toHealth(), { headers: VERSION_HEADER })),
+      );
     if (request.method === "GET" && url.pathname === "/metrics")
       return closeUnread(request, withOwnHeaders(operation.toMetrics()));
     const routable = url.href === request.url ? request : new Request(url.href, request);
@@ -129,6 +133,9 @@ export function createApp(deps: AppDeps): App {
     },
   };
 }
+
+/** Of `/healthz`, whose body is the interface's. */
+const VERSION_HEADER = { "x-proxy-version": PRODUCT_VERSION };
 
 /** Bun gives a bare path when the request had no Host (HTTP/1.0). Null for what is no path, as in CONNECT. */
 function parseUrl(text: string): URL | null {

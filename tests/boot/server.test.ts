@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
+import { PRODUCT_VERSION } from "#kernel/version.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startProcess } from "../support/process.ts";
@@ -14,7 +15,9 @@ afterEach(() => folder.remove());
 describe("the server in a process of others", () => {
   test("starts on a free port with a principal admin, answers, and is gone when it has stopped", async () => {
     const app = await startApp();
-    expect(await (await fetch(`${app.url}/healthz`)).json()).toEqual({ status: "ok" });
+    const health = await fetch(`${app.url}/healthz`);
+    expect(health.headers.get("x-proxy-version")).toBe(PRODUCT_VERSION);
+    expect(await health.json()).toEqual({ status: "ok" });
     const principals = await (await app.api("GET", "/admin/v1/principals")).json();
     expect(principals).toMatchObject({
       principals: [{ name: ADMIN_PRINCIPAL_NAME, role: "admin" }],

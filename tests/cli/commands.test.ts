@@ -246,7 +246,7 @@ describe("what every command has in common", () => {
     const { code, data } = await run("--version --json");
     expect({ code, view: JSON.parse(data) }).toEqual({
       code: 0,
-      view: { version: manifest.version, interface_version: "1.0.0" },
+      view: { version: manifest.version, commit: null, interface_version: "1.0.0" },
     });
   });
 
@@ -258,6 +258,20 @@ describe("what every command has in common", () => {
       messages: "",
     });
     expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test("--version names the commit that a build was given", async () => {
+    const main = join(import.meta.dir, "../../src/main.ts");
+    const define = `LOCKPORT_COMMIT="166cc01b8e03"`;
+    const { data } = await runProcess([
+      process.execPath,
+      "--no-env-file",
+      "--define",
+      define,
+      main,
+      "--version",
+    ]);
+    expect(data).toBe(`lockport ${manifest.version} (commit 166cc01b8e03, interface 1.0.0)\n`);
   });
 
   test("a typo is answered with what was probably meant, exit code 2 and nothing on stdout", async () => {

@@ -242,7 +242,7 @@ describe("the server's own figures", () => {
       Math.abs((findValue(families, "process_start_time_seconds") ?? 0) - Date.now() / 1000),
     ).toBeLessThan(60);
     expect(families.get("process_open_fds")?.samples[0]?.value ?? 1).toBeGreaterThan(0);
-    const labels = { version: manifest.version, interface_version: "1.0.0" };
+    const labels = { version: manifest.version, commit: "", interface_version: "1.0.0" };
     expect(findValue(families, "proxy_build_info", labels)).toBe(1);
   });
 

@@ -2,7 +2,7 @@ import type { Exchange } from "#forward/exchange.ts";
 import type { Refusals } from "#http/door/refusals.ts";
 import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
 import type { Limits } from "#limits/limit-gate.ts";
-import { INTERFACE_VERSION, PRODUCT_VERSION } from "#kernel/version.ts";
+import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
 import type { Notices } from "#notices/notices.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
@@ -93,8 +93,17 @@ function toUnitSamples({ labels, quantities }: UnitSeries<MetricLabels>): readon
 const BUILD_INFO: MetricFamily = {
   name: "proxy_build_info",
   kind: "gauge",
-  help: "1, labelled with the version of Lockport and that of its interface.",
-  samples: [{ labels: { version: PRODUCT_VERSION, interface_version: INTERFACE_VERSION }, value: 1 }],
+  help: "1, labelled with the version of Lockport, the commit of its executable, and the version of its interface.",
+  samples: [
+    {
+      labels: {
+        version: PRODUCT_VERSION,
+        commit: PRODUCT_COMMIT ?? "",
+        interface_version: INTERFACE_VERSION,
+      },
+      value: 1,
+    },
+  ],
 };
 
 function toExchangeFamilies(exchange: MetricsSources["exchange"]): readonly MetricFamily[] {

@@ -15,11 +15,18 @@ export interface TarHeader {
   readonly sizeBytes: number;
 }
 
-/** The header of a private regular file (mode 0600). `modifiedAtSeconds` counts from the Unix epoch. */
-export function encodeTarHeader({ name, sizeBytes }: TarHeader, modifiedAtSeconds: number): Buffer {
+/** Only its owner may read it. */
+const PRIVATE_MODE = 0o600;
+
+/** The header of a regular file. `modifiedAtSeconds` counts from the Unix epoch. */
+export function encodeTarHeader(
+  { name, sizeBytes }: TarHeader,
+  modifiedAtSeconds: number,
+  mode: number = PRIVATE_MODE,
+): Buffer {
   const block = Buffer.alloc(TAR_BLOCK_BYTES);
   block.write(name, NAME.at, NAME.length, "latin1");
-  block.write("0000600\0", 100, "latin1");
+  block.write(`${toOctal(mode, 7)}\0`, 100, "latin1");
   block.write("0000000\0", 108, "latin1");
   block.write("0000000\0", 116, "latin1");
   writeSize(block, sizeBytes);

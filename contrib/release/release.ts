@@ -1,0 +1,122 @@
+/**
+ * `npm run release` makes what is published of a version, in dist/release: an archive for each system, the bill of materials,
+ * the notes of the changelog, and SHA256SUMS of all. The same commit gives the same bytes. `-- --target linux-x64` makes one
+ * archive, `-- --outdir DIR` puts them elsewhere.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { buildExecutable, installRuntimes, TARGETS, type Target } from "../../build.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { makeBill } from "../build/bill.ts";
+import { findCommit, findCommittedAt } from "../build/commit.ts";
+import { toTarGz, toZip, type ArchivedFile } from "./archive.ts";
+import { findNotes, isUnreleased } from "./notes.ts";
+
+const root = join(import.meta.dir, "../..");
+
+export interface ReleaseOptions {
+  readonly outdir: string;
+  readonly targets: readonly Target[];
+  /** Makes the executable of a system, and returns its path. */
+  readonly build: (outfile: string, target: Target) => Promise<string>;
+  readonly modifiedAtSeconds: number;
+  readonly report: (line: string) => void;
+}
+
+/** What a release calls its files. Anything else in its folder is somebody's. */
+const RELEASE_FILE = /^(?:lockport-.+|NOTES\.md|SHA256SUMS)$/;
+
+/** Names of the files, in `outdir`, from which those of a former release go first. Throws when the changelog says nothing of the version. */
+export async function makeRelease(options: ReleaseOptions): Promise<readonly string[]> {
+  const { outdir, targets, build, modifiedAtSeconds, report } = options;
+  const name = `lockport-${manifest.version}`;
+  const notes = findNotes(readFileSync(join(root, "CHANGELOG.md"), "utf8"), manifest.version);
+  const { json, licenses } = makeBill(root);
+  mkdirSync(outdir, { recursive: true });
+  for (const file of readdirSync(outdir).filter((each) => RELEASE_FILE.test(each)))
+    rmSync(join(outdir, file));
+  writeFileSync(join(outdir, `${name}.cdx.json`), json);
+  writeFileSync(join(outdir, "NOTES.md"), `# Lockport ${manifest.version}\n\n${notes}\n`);
+  const texts: readonly ArchivedFile[] = [
+    { name: "LICENSE", bytes: readBytes(join(root, "LICENSE")) },
+    { name: "lockport.licenses.txt", bytes: new TextEncoder().encode(licenses) },
+    { name: "lockport.cdx.json", bytes: new TextEncoder().encode(json) },
+  ];
+  const folder = mkdtempSync(join(tmpdir(), "lockport-release-"));
+  try {
+    for (const target of targets) {
+      const startedAtMs = performance.now();
+      const isWindows = target.startsWith("windows");
+      const built = readBytes(await build(join(folder, "lockport"), target));
+      const executable = { name: isWindows ? "lockport.exe" : "lockport", bytes: built, isExecutable: true };
+      const contents = { folder: `${name}-${target}`, files: [executable, ...texts], modifiedAtSeconds };
+      const file = `${name}-${target}${isWindows ? ".zip" : ".tar.gz"}`;
+      const archive = isWindows ? toZip(contents) : toTarGz(contents);
+      writeFileSync(join(outdir, file), archive);
+      const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(0);
+      report(`${file}  ${toMegabytes(archive.length)} of ${toMegabytes(built.length)}, ${seconds} s`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const files = readdirSync(outdir)
+    .filter((file) => RELEASE_FILE.test(file))
+    .toSorted();
+  const sums = files.map((file) => `${sha256Hex(readBytes(join(outdir, file)))}  ${file}\n`);
+  writeFileSync(join(outdir, "SHA256SUMS"), sums.join(""));
+  return [...files, "SHA256SUMS"];
+}
+
+function readBytes(path: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(readFileSync(path));
+}
+
+function sha256Hex(bytes: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+}
+
+function toMegabytes(sizeBytes: number): string {
+  return `${(sizeBytes / 1e6).toFixed(1)} MB`;
+}
+
+if (import.meta.main) await main();
+
+async function main(): Promise<void> {
+  // Times in a zip are local ones.
+  process.env["TZ"] = "UTC";
+  const { values } = parseArgs({
+    options: {
+      target: { type: "string", multiple: true, default: Object.keys(TARGETS) },
+      outdir: { type: "string", default: join(root, "dist/release") },
+    },
+  });
+  const known: readonly string[] = Object.keys(TARGETS);
+  const unknown = values.target.find((target) => !known.includes(target));
+  if (unknown !== undefined) {
+    console.error(`unknown target ${unknown}: ${known.join(", ")}`);
+    process.exit(2);
+  }
+  const outdir = resolve(values.outdir);
+  // As build.ts: the names of the parts are hashes of paths as seen from here.
+  process.chdir(root);
+  const commit = findCommit(root);
+  installRuntimes();
+  console.log(`Lockport ${manifest.version}, commit ${commit ?? "unknown"}, to ${outdir}`);
+  const startedAtMs = performance.now();
+  const files = await makeRelease({
+    outdir,
+    targets: values.target.filter((target): target is Target => known.includes(target)),
+    build: (outfile, target) => buildExecutable(outfile, { target, commit }),
+    modifiedAtSeconds: findCommittedAt(root) ?? 0,
+    report: (line) => console.log(line),
+  });
+  console.log(
+    `${files.length} files in ${((performance.now() - startedAtMs) / 1000).toFixed(0)} s; SHA256SUMS names them.`,
+  );
+  if (commit === null || commit.endsWith("-dirty"))
+    console.log("Not to be published: the executables name no commit that others can build.");
+  if (isUnreleased(readFileSync(join(root, "CHANGELOG.md"), "utf8"), manifest.version))
+    console.log("Before it is published: CHANGELOG.md calls this version unreleased.");
+}
