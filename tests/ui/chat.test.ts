@@ -67,15 +67,16 @@ describe("an answer of a model", () => {
       { kind: "text", text: "Grüße" },
       { kind: "text", text: "!" },
     ]);
+    const { requests } = await fetchRequests({ model: "org/chat" }, {});
+    expect(requests).toHaveLength(1);
     expect(ending).toEqual({
       status: 200,
       provider: "acme",
       upstreamName: "modèle/1",
+      requestId: requests[0]?.id ?? null,
       usage: { input_tokens: 6, output_tokens: 2, cached_input_tokens: 4 },
       finishReason: "stop",
     });
-    const { requests } = await fetchRequests({ model: "org/chat" }, {});
-    expect(requests).toHaveLength(1);
     expect(requests[0]).toMatchObject({ principal: "admin", key_id: null, outcome: "ok" });
   });
 

@@ -40,6 +40,8 @@ export interface ChatHead {
   readonly provider: string | null;
   /** The name that the alias resolved to. */
   readonly upstreamName: string | null;
+  /** The id of its row in the request log, where it gets one. */
+  readonly requestId: string | null;
 }
 
 export interface ChatEnding extends ChatHead {
@@ -63,6 +65,7 @@ export async function streamChat(request: ChatRequest): Promise<ChatEnding> {
     status: response.status,
     provider: response.headers.get("x-proxy-provider"),
     upstreamName: readUpstreamName(response.headers),
+    requestId: response.headers.get("x-proxy-request-id"),
   };
   onHead?.(head);
   if (!response.ok) throw await toRefusal(response);

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useMemo, useRef, useState } from "react";
+import { useMemo, useRef } from "react";
 import { UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import { listedModelsQuery } from "../api/models.ts";
 import { useMe } from "../api/session.ts";
@@ -15,20 +15,23 @@ import { SetupLink } from "../setup/setup-link.tsx";
 import { formatMoney } from "../text/format.ts";
 import { Composer } from "./playground/composer.tsx";
 import { Conversation } from "./playground/conversation.tsx";
+import { useDraft } from "./playground/draft.ts";
 import { type ModelChoice, ModelField, toModelChoices } from "./playground/model-field.tsx";
-import { SETTINGS_DEFAULT, SettingsCard } from "./playground/settings-card.tsx";
+import { SettingsCard } from "./playground/settings-card.tsx";
 import { useChat } from "./playground/use-chat.ts";
 
 const route = getRouteApi("/shell/playground");
 
 /** A model asked from the page, over the same route as any client's. What is written here is kept nowhere. */
 export function PlaygroundPage() {
-  const { model: wanted } = route.useSearch();
+  const [draft, setDraft] = useDraft(useMe().name ?? "");
+  const { settings } = draft;
+  const search = route.useSearch();
   const navigate = route.useNavigate();
   const models = useQuery(listedModelsQuery({ includeHidden: true, includePricing: true }));
   const choices = useMemo(() => toModelChoices(models.data ?? []), [models.data]);
+  const wanted = search.model ?? choices.find(({ alias }) => alias === draft.model)?.alias;
   const choice = findChoice(choices, wanted);
-  const [settings, setSettings] = useState(SETTINGS_DEFAULT);
   const settingsArea = useRef<HTMLDivElement>(null);
   const composer = useRef<HTMLTextAreaElement>(null);
   const chat = useChat();
@@ -40,12 +43,12 @@ export function PlaygroundPage() {
     settings,
     stream: settings.stream && choice.canStream,
   };
-  const send = (question: string) => {
+  const send = () => {
     // A number that cannot be read would be left out in silence.
-    if (settingsArea.current !== null && focusInvalid(settingsArea.current)) return false;
-    if (!canAsk || asked === false) return false;
-    chat.ask({ ...asked, question });
-    return true;
+    if (settingsArea.current !== null && focusInvalid(settingsArea.current)) return;
+    if (!canAsk || asked === false) return;
+    chat.ask({ ...asked, question: draft.text });
+    setDraft({ text: "" });
   };
 
   const clear = () => {
@@ -75,15 +78,16 @@ export function PlaygroundPage() {
             <SettingsCard
               areaRef={settingsArea}
               settings={settings}
-              onChange={setSettings}
+              onChange={(next) => setDraft({ settings: next })}
               canStream={choice?.canStream ?? true}
               model={
                 <ModelField
                   choices={choices}
                   value={choice}
-                  onValueChange={({ alias }) =>
-                    void navigate({ search: { model: alias }, replace: true, resetScroll: false })
-                  }
+                  onValueChange={({ alias }) => {
+                    setDraft({ model: alias });
+                    void navigate({ search: { model: alias }, replace: true, resetScroll: false });
+                  }}
                   busy={models.isPending}
                   // The price of most models takes two lines; they are there before it comes.
                   hint={
@@ -113,7 +117,14 @@ export function PlaygroundPage() {
                 }
               />
             )}
-            <Composer areaRef={composer} running={chat.running} onSend={send} onStop={chat.stop} />
+            <Composer
+              areaRef={composer}
+              text={draft.text}
+              onTextChange={(text) => setDraft({ text })}
+              running={chat.running}
+              onSend={send}
+              onStop={chat.stop}
+            />
           </div>
         </div>
       )}

@@ -1,26 +1,25 @@
-import { useEffect, useState, type KeyboardEvent, type RefObject, type SubmitEvent } from "react";
+import { useEffect, type KeyboardEvent, type RefObject, type SubmitEvent } from "react";
 import { Button } from "../../components/button.tsx";
 import { Kbd } from "../../components/help.tsx";
 import { TextField } from "../../components/text-field.tsx";
 
 export interface ComposerProps {
+  readonly text: string;
+  readonly onTextChange: (text: string) => void;
   readonly running: boolean;
-  /** False: it was not sent, and the text stays. */
-  readonly onSend: (text: string) => boolean;
+  readonly onSend: () => void;
   readonly onStop: () => void;
   readonly areaRef: RefObject<HTMLTextAreaElement | null>;
 }
 
 /** Where one writes. Ctrl or Cmd with Enter sends, Esc stops what is coming. */
-export function Composer({ running, onSend, onStop, areaRef: area }: ComposerProps) {
-  const [text, setText] = useState("");
+export function Composer({ text, onTextChange, running, onSend, onStop, areaRef: area }: ComposerProps) {
   useEffect(() => {
     // The stop button had it, and is gone.
     if (!running && document.activeElement === document.body) area.current?.focus({ preventScroll: true });
   }, [running, area]);
   const send = () => {
-    if (running || text.trim() === "") return;
-    if (onSend(text)) setText("");
+    if (!running && text.trim() !== "") onSend();
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -47,7 +46,7 @@ export function Composer({ running, onSend, onStop, areaRef: area }: ComposerPro
         placeholder="Write a message"
         areaRef={area}
         value={text}
-        onValueChange={setText}
+        onValueChange={onTextChange}
         onKeyDown={onKeyDown}
       />
       <div className="flex flex-wrap items-center justify-between gap-2">

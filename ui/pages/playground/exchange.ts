@@ -20,15 +20,10 @@ export interface Exchange {
   readonly failure: Error | null;
   readonly firstByteMs: number | null;
   readonly durationMs: number | null;
-  /**
-   * The newest row of the request log before this one was sent; null when there was none, undefined while that is not known.
-   */
-  readonly rowBefore: string | null | undefined;
 }
 
 export type ExchangeEvent =
   | { readonly kind: "asked"; readonly id: number; readonly model: string; readonly question: string }
-  | { readonly kind: "sent"; readonly id: number; readonly rowBefore: string | null | undefined }
   | { readonly kind: "begun"; readonly id: number; readonly head: ChatHead; readonly firstByteMs: number }
   | { readonly kind: "told"; readonly id: number; readonly deltas: readonly ChatDelta[] }
   | { readonly kind: "ended"; readonly id: number; readonly ending: ChatEnding; readonly durationMs: number }
@@ -88,14 +83,12 @@ function toExchange({ id, model, question }: Asked): Exchange {
     failure: null,
     firstByteMs: null,
     durationMs: null,
-    rowBefore: undefined,
   };
 }
 
 type Progress = Exclude<ExchangeEvent, { kind: "asked" | "dropped" | "cleared" }>;
 
 function toNext(exchange: Exchange, event: Progress): Exchange {
-  if (event.kind === "sent") return { ...exchange, rowBefore: event.rowBefore };
   if (event.kind === "begun") return { ...exchange, head: event.head, firstByteMs: event.firstByteMs };
   if (event.kind === "told") {
     return {

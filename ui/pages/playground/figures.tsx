@@ -9,7 +9,7 @@ import { OutcomeBadge } from "../../components/outcome.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
 import { Units } from "../../components/units.tsx";
 import type { Exchange } from "./exchange.ts";
-import { isLogged, PLAYGROUND_TAG, requestRowQuery } from "./request-row.ts";
+import { isFindable, isLogged, PLAYGROUND_TAG, requestRowQuery } from "./request-row.ts";
 
 /**
  * Who answered, what it took and what it cost: what the page saw at once, then what the request log says, which is what is
@@ -21,7 +21,7 @@ export function Figures({ exchange }: { readonly exchange: Exchange }) {
   const row = found.data ?? null;
   const { head, ending } = exchange;
   const finishReason = ending?.finishReason ?? "stop";
-  const isLooking = isLogged(exchange) && found.isPending;
+  const isLooking = isFindable(exchange) && found.isPending;
   const provider = row?.provider ?? head?.provider ?? null;
   const upstreamName = row?.upstream_name ?? head?.upstreamName ?? null;
   return (

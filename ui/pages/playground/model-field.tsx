@@ -1,5 +1,5 @@
 import { Combobox } from "@base-ui/react/combobox";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { ListedModel, ModelPricing } from "../../api/models.ts";
 import { CAPABILITY_LABEL } from "../../components/capability.tsx";
 import { Badge } from "../../components/chip.tsx";
@@ -23,11 +23,20 @@ export interface ModelFieldProps {
 /** The alias to ask. All are listed; one that cannot chat says why, and cannot be chosen. */
 export function ModelField({ choices, value, onValueChange, busy, hint, error }: ModelFieldProps) {
   const ids = useFieldIds({ hint, error });
+  // Typed before the list came: the model that is chosen for want of another would take its place.
+  const [isTypedEarly, setTypedEarly] = useState(false);
   return (
     <Combobox.Root<ModelChoice>
       items={choices}
-      value={value}
-      onValueChange={(choice) => choice !== null && onValueChange(choice)}
+      value={isTypedEarly ? null : value}
+      onValueChange={(choice) => {
+        if (choice === null) return;
+        setTypedEarly(false);
+        onValueChange(choice);
+      }}
+      onInputValueChange={(text, { reason }) => {
+        if (busy && reason === "input-change") setTypedEarly(text !== "");
+      }}
       itemToStringLabel={({ alias }) => alias}
       isItemEqualToValue={(item, other) => item.alias === other.alias}
       limit={OPTIONS_SHOWN_MAX}
@@ -44,6 +53,7 @@ export function ModelField({ choices, value, onValueChange, busy, hint, error }:
             aria-describedby={ids.describedBy}
             aria-busy={busy || undefined}
             onFocus={(event) => event.currentTarget.select()}
+            onBlur={() => setTypedEarly(false)}
             className={classNames(CONTROL_CLASS, TEXT_CLASS.plain, "h-8 truncate pr-8")}
           />
           <Combobox.Trigger

@@ -3,9 +3,8 @@ import { useEffect, useReducer, useRef } from "react";
 import { streamChat, type ChatMessage } from "../../api/chat.ts";
 import type { ChatDelta } from "../../api/chat-reader.ts";
 import { isAbort } from "../../api/failure.ts";
-import { useMe } from "../../api/session.ts";
 import { isRunning, reduceExchanges, toMessages, type Exchange } from "./exchange.ts";
-import { findNewestRow, PLAYGROUND_TAG } from "./request-row.ts";
+import { PLAYGROUND_TAG } from "./request-row.ts";
 import { type Settings, toSentSettings } from "./settings-card.tsx";
 
 export interface Question {
@@ -32,7 +31,6 @@ interface Sending extends Question {
 }
 
 export function useChat(): Chat {
-  const principal = useMe().name ?? "";
   const [exchanges, tell] = useReducer(reduceExchanges, []);
   const stopping = useRef<AbortController>(null);
   const asked = useRef(0);
@@ -46,11 +44,9 @@ export function useChat(): Chat {
       stopping.current = controller;
       const { signal } = controller;
       const batch = createFrameBatch<ChatDelta>((deltas) => tell({ kind: "told", id, deltas }));
-      let startedAtMs = performance.now();
+      const startedAtMs = performance.now();
       const toElapsedMs = () => performance.now() - startedAtMs;
       try {
-        tell({ kind: "sent", id, rowBefore: await findNewestRow({ principal, model }, signal) });
-        startedAtMs = performance.now();
         const ending = await streamChat({
           model,
           messages,
