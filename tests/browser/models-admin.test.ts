@@ -82,7 +82,8 @@ describeInBrowser("the models of an administrator", () => {
   test("writes a changed price in place: of a binding with all its others, of a name alone", async () => {
     await addModel({ alias: "ab-own", pricing: { input_tokens: 2, output_tokens: 8 } });
     await call("POST", "/models", { alias: "ab-name", target: "ab-own" });
-    const { page } = await visit("/models?q=ab-");
+    const visitor = await visit("/models?q=ab-");
+    const { page } = visitor;
     await edit(page, page.getByRole("button", { name: /^Cached input tokens of ab-own/ }));
     await page.keyboard.type("0.5");
     expect(await patchOf(page, () => page.keyboard.press("Enter"))).toEqual({
@@ -111,9 +112,30 @@ describeInBrowser("the models of an administrator", () => {
     await page.keyboard.press("Escape");
     await changed.waitFor();
     expect((await findModel("ab-name")).pricing.output_tokens).toBe(9);
-    // Emptied, a name inherits again.
+    // Going elsewhere saves what can be read; the rest stays with what is wrong beside it, and asks before it is lost.
     await edit(page, changed);
-    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.type("much");
+    await page.getByRole("heading", { level: 1 }).click();
+    await page.getByText("Enter a number such as 0.25").waitFor();
+    await page.getByRole("link", { name: "My keys" }).click();
+    await page.getByRole("button", { name: "Keep editing" }).click();
+    const field = page.getByRole("textbox", { name: /^Output tokens of ab-name/ });
+    expect(await field.inputValue()).toBe("much");
+    visitor.expect(/^request: PATCH .* answered 400$/);
+    await field.fill("0.12345678");
+    await page.keyboard.press("Enter");
+    await page.getByText("(invalid_pricing)").waitFor();
+    expect([await field.inputValue(), (await findModel("ab-name")).pricing.output_tokens]).toEqual([
+      "0.12345678",
+      9,
+    ]);
+    await field.fill("7");
+    expect(await patchOf(page, () => page.getByRole("heading", { level: 1 }).click())).toEqual({
+      pricing: { output_tokens: 7 },
+    });
+    const saved = page.getByRole("button", { name: "Output tokens of ab-name: $7.00, own. Change" });
+    // Emptied, a name inherits again.
+    await edit(page, saved);
     await page.keyboard.press("Delete");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Output tokens of ab-name: $8.00, inherited. Change" }).waitFor();

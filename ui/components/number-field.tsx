@@ -1,4 +1,4 @@
-import { type KeyboardEventHandler, type ReactNode, useState } from "react";
+import { type FocusEventHandler, type KeyboardEventHandler, type ReactNode, useState } from "react";
 import { classNames } from "./class-names.ts";
 import { FieldFrame, type FieldLook, toControlClass, toInputProps, useFieldIds } from "./field-frame.tsx";
 
@@ -16,6 +16,9 @@ export interface NumberFieldProps extends FieldLook {
   readonly placeholder?: string | undefined;
   readonly size?: "sm" | "md" | undefined;
   readonly autoFocus?: boolean | undefined;
+  /** What is typed then replaces the number. */
+  readonly selectsOnFocus?: boolean | undefined;
+  readonly onBlur?: FocusEventHandler<HTMLInputElement> | undefined;
   readonly onKeyDown?: KeyboardEventHandler<HTMLInputElement> | undefined;
 }
 
@@ -43,6 +46,8 @@ export function NumberField(props: NumberFieldProps): ReactNode {
           value={shown}
           autoFocus={props.autoFocus}
           onKeyDown={props.onKeyDown}
+          onBlur={props.onBlur}
+          onFocus={props.selectsOnFocus === true ? ({ currentTarget }) => currentTarget.select() : undefined}
           aria-labelledby={ids.label}
           onChange={(event) => {
             setText(event.target.value);

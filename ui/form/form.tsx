@@ -1,10 +1,9 @@
-import { type ReactNode, use, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Button } from "../components/button.tsx";
 import { classNames } from "../components/class-names.ts";
-import { ConfirmDialog } from "../components/confirm-dialog.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
 import { focusInvalid } from "../components/field-frame.tsx";
-import { addForm, SurfaceContext } from "./unsaved.ts";
+import { useDiscardQuestion } from "./discard-question.tsx";
 import type { Form as FormState } from "./use-form.ts";
 
 export interface FormProps<Values extends object> {
@@ -16,33 +15,11 @@ export interface FormProps<Values extends object> {
 /** The fields of a form, with why it could not be saved beneath; asks before they are discarded. Enter submits. */
 export function Form<Values extends object>({ form, className, children }: FormProps<Values>): ReactNode {
   const { id, name, failure } = form;
-  const surfaces = use(SurfaceContext);
-  const [question, setQuestion] = useState<Question | null>(null);
+  const question = useDiscardQuestion({ isTouched: form.isTouched, discard: form.reset });
   const current = useRef(form);
   useEffect(() => {
     current.current = form;
   });
-  useEffect(() => {
-    let asked: Question | null = null;
-    const remove = addForm({
-      surfaces,
-      isTouched: () => current.current.isTouched(),
-      discard: () => current.current.reset(),
-      ask: () => {
-        asked ??= toQuestion(() => {
-          asked = null;
-          setQuestion(null);
-        });
-        setQuestion(asked);
-        return asked.answered;
-      },
-    });
-    return () => {
-      remove();
-      // It was saved meanwhile, or is gone: nothing holds back what waits for an answer.
-      asked?.answer(true);
-    };
-  }, [surfaces]);
   useEffect(() => {
     const ended = new AbortController();
     const leave = ({ target }: FocusEvent) => {
@@ -67,37 +44,9 @@ export function Form<Values extends object>({ form, className, children }: FormP
         {children}
         {failure !== null && <ErrorNotice failure={failure} />}
       </form>
-      {/* Beside the form: what is submitted within would come by here as well. */}
-      {question !== null && (
-        <ConfirmDialog
-          open
-          onOpenChange={(open) => !open && question.answer(false)}
-          title="Discard what you typed?"
-          body="It has not been saved."
-          cancelLabel="Keep editing"
-          confirmLabel="Discard"
-          danger
-          onConfirm={() => question.answer(true)}
-        />
-      )}
+      {question}
     </>
   );
-}
-
-interface Question {
-  readonly answered: Promise<boolean>;
-  readonly answer: (isDiscarded: boolean) => void;
-}
-
-function toQuestion(onAnswered: () => void): Question {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  return {
-    answered: promise,
-    answer: (isDiscarded) => {
-      onAnswered();
-      resolve(isDiscarded);
-    },
-  };
 }
 
 export interface SubmitButtonProps<Values extends object> {

@@ -24,11 +24,6 @@ import { toEditableRows, type EditableRow } from "./model-row.ts";
 import { ResolveBox } from "./resolve/resolve-box.tsx";
 import { ModelsHead } from "./sections.tsx";
 
-interface Editing {
-  readonly alias: string;
-  readonly unit: Unit;
-}
-
 /** Every model with its route; prices and listing are changed in place, everything else in a panel. */
 export function AdminModels({ search, onChange }: ModelsProps) {
   const models = useQuery(modelsQuery());
@@ -38,17 +33,9 @@ export function AdminModels({ search, onChange }: ModelsProps) {
   const summary = useQuery(teamSummaryQuery({ since }));
   const failed = [models, providers, pricing].find(({ error }) => error !== null);
   const [adding, setAdding] = useState<Partial<ModelForm> | null>(null);
-  const [editing, setEditing] = useState<Editing | null>(null);
   const { failure, savePrice, hide } = useInlineChanges();
   const toPrice = useCallback(
-    (row: EditableRow, unit: Unit) => (
-      <PriceCell
-        row={row}
-        unit={unit}
-        onEdit={(next) => setEditing(next === null ? null : { alias: row.model.alias, unit: next })}
-        onSave={savePrice}
-      />
-    ),
+    (row: EditableRow, unit: Unit) => <PriceCell row={row} unit={unit} onSave={savePrice} />,
     [savePrice],
   );
   const more = useMemo(() => toEditColumns(hide), [hide]);
@@ -57,18 +44,11 @@ export function AdminModels({ search, onChange }: ModelsProps) {
   const allProviders = providers.data?.rows ?? NONE;
   const entries = pricing.data?.entries;
   const usage = summary.data?.usage;
-  const allRows = useMemo(
+  const rows = useMemo(
     () => toEditableRows({ models: allModels, providers: allProviders, entries, usage }),
     [allModels, allProviders, entries, usage],
   );
-  const rows = useMemo(
-    () =>
-      editing === null
-        ? allRows
-        : allRows.map((row) => (row.model.alias === editing.alias ? { ...row, editing: editing.unit } : row)),
-    [allRows, editing],
-  );
-  const open = allRows.find(({ model }) => model.alias === search.open);
+  const open = rows.find(({ model }) => model.alias === search.open);
   const isPending = models.isPending || pricing.isPending;
   return (
     <>
@@ -85,12 +65,7 @@ export function AdminModels({ search, onChange }: ModelsProps) {
           <ErrorNotice failure={failed.error} onRetry={() => void failed.refetch()} />
         </div>
       )}
-      <ResolveBox
-        search={search}
-        rows={allRows}
-        onChange={onChange}
-        onAdd={(alias) => setAdding({ alias })}
-      />
+      <ResolveBox search={search} rows={rows} onChange={onChange} onAdd={(alias) => setAdding({ alias })} />
       <ModelList
         rows={isPending || models.data === undefined ? undefined : rows}
         total={models.data?.total ?? null}

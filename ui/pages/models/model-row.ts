@@ -29,8 +29,6 @@ export interface EditableRow extends ModelRow<Model> {
   readonly isProviderDisabled: boolean;
   /** Units that requests under this name used lately. */
   readonly used: ReadonlySet<Unit>;
-  /** The price that is being written in the table. */
-  readonly editing: Unit | null;
 }
 
 export interface RowSources {
@@ -55,7 +53,6 @@ export function toEditableRows({ models, providers, entries, usage }: RowSources
     own: own === null ? null : (own.get(model.alias) ?? NO_OWN),
     used: used.get(model.alias) ?? NO_UNITS,
     isProviderDisabled: disabled.has(model.provider),
-    editing: null,
   }));
 }
 

@@ -1,9 +1,12 @@
 import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
+import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
+import { ApiFailure } from "../../../api/failure.ts";
 import { Absent } from "../../../components/empty.tsx";
 import { Icon } from "../../../components/icon.tsx";
 import { Unpriced } from "../../../components/cost.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
+import { useDiscardQuestion } from "../../../form/discard-question.tsx";
 import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
 import type { EditableRow } from "../model-row.ts";
 import { toPriceFields, toPriceState, type PriceState } from "../../../catalog/price-set.ts";
@@ -11,19 +14,20 @@ import { toPriceFields, toPriceState, type PriceState } from "../../../catalog/p
 export interface PriceCellProps {
   readonly row: EditableRow;
   readonly unit: Unit;
-  /** Null ends the editing. */
-  readonly onEdit: (unit: Unit | null) => void;
-  /** Null takes the price away: a name then inherits it again. */
-  readonly onSave: (row: EditableRow, unit: Unit, price: number | null) => void;
+  /** Null takes the price away: a name then inherits it again. Fulfilled when the list shows it. */
+  readonly onSave: (row: EditableRow, unit: Unit, price: number | null) => Promise<unknown>;
 }
 
-/** A price: own, inherited, unpriced, or absent where the model does not use the unit. A press makes it a field; Enter saves, Esc leaves. */
-export function PriceCell({ row, unit, onEdit, onSave }: PriceCellProps) {
-  const { model, own, used, editing } = row;
+/**
+ * A price: own, inherited, unpriced, or absent where the model does not use the unit. A press makes it a field; Enter and going
+ * elsewhere save, Esc leaves it as it was.
+ */
+export function PriceCell({ row, unit, onSave }: PriceCellProps) {
+  const { model, own, used } = row;
+  const [isEditing, setEditing] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   // Only what the keyboard ended gives the focus back: a press elsewhere has put it there.
   const isReturning = useRef(false);
-  const isEditing = editing === unit;
   useEffect(() => {
     if (isEditing || !isReturning.current) return;
     isReturning.current = false;
@@ -38,7 +42,7 @@ export function PriceCell({ row, unit, onEdit, onSave }: PriceCellProps) {
         begin={toPriceFields(model, own)[unit] ?? null}
         onEnd={(byKey) => {
           isReturning.current = byKey;
-          onEdit(null);
+          setEditing(false);
         }}
         onSave={(price) => onSave(row, unit, price)}
       />
@@ -50,7 +54,7 @@ export function PriceCell({ row, unit, onEdit, onSave }: PriceCellProps) {
       ref={button}
       type="button"
       aria-label={`${UNIT_TABLE[unit].label} of ${model.alias}: ${toWords(state)}. Change`}
-      onClick={() => onEdit(unit)}
+      onClick={() => setEditing(true)}
       className="-mx-1.5 inline-flex min-h-6 max-w-full items-center rounded px-1.5 hover:bg-accent-soft focus-visible:outline-offset-0"
     >
       <PriceText state={state} row={row} />
@@ -99,13 +103,27 @@ interface PriceEditorProps {
   readonly unit: Unit;
   readonly begin: number | null;
   readonly onEnd: (byKey: boolean) => void;
-  readonly onSave: (price: number | null) => void;
+  readonly onSave: (price: number | null) => Promise<unknown>;
 }
 
+/** What cannot be read, and what is refused, stays with its error until it is right or left by Esc. */
 function PriceEditor({ row, unit, begin, onEnd, onSave }: PriceEditorProps) {
   const [price, setPrice] = useState(begin);
+  const field = useRef<HTMLDivElement>(null);
+  const save = useMutation({ mutationFn: onSave });
+  const isUnreadable = () => field.current?.querySelector("[aria-invalid=true]") !== null;
+  const question = useDiscardQuestion({
+    isTouched: () => !save.isPending && (price !== begin || isUnreadable()),
+    discard: () => onEnd(false),
+  });
+  const commit = (byKey: boolean) => {
+    // What was refused is not sent again but on purpose.
+    if (save.isPending || (save.error === null ? isUnreadable() : !byKey)) return;
+    if (price === begin) onEnd(byKey);
+    else save.mutate(price, { onSuccess: () => onEnd(byKey) });
+  };
   return (
-    <div onBlur={() => onEnd(false)} className="text-left whitespace-normal">
+    <div ref={field} className="text-left whitespace-normal">
       <NumberField
         label={`${UNIT_TABLE[unit].label} of ${row.model.alias}, in dollars per million`}
         labelHidden
@@ -113,15 +131,22 @@ function PriceEditor({ row, unit, begin, onEnd, onSave }: PriceEditorProps) {
         prefix="$"
         min={0}
         autoFocus
+        selectsOnFocus
         hint={row.model.target === null ? "Enter saves; empty is unpriced" : "Enter saves; empty inherits"}
         value={price}
-        onValueChange={setPrice}
+        error={save.error === null ? undefined : toSentence(save.error)}
+        onValueChange={(next) => {
+          setPrice(next);
+          if (save.error !== null) save.reset();
+        }}
+        onBlur={({ currentTarget }) => {
+          // The window lost the focus, and the field did not: it may be half typed.
+          if (document.activeElement !== currentTarget) commit(false);
+        }}
         onKeyDown={(event) => {
           if (event.key === "Enter") {
             event.preventDefault();
-            if (event.currentTarget.getAttribute("aria-invalid") === "true") return;
-            if (price !== begin) onSave(price);
-            onEnd(true);
+            commit(true);
           } else if (event.key === "Escape") {
             event.preventDefault();
             event.stopPropagation();
@@ -129,6 +154,11 @@ function PriceEditor({ row, unit, begin, onEnd, onSave }: PriceEditorProps) {
           }
         }}
       />
+      {question}
     </div>
   );
+}
+
+function toSentence(failure: Error): string {
+  return failure instanceof ApiFailure ? `${failure.message} (${failure.code})` : failure.message;
 }

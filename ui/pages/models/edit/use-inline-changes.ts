@@ -7,9 +7,10 @@ import type { EditableRow } from "../model-row.ts";
 import { toOwnPrices, toPriceFields, toPricing } from "../../../catalog/price-set.ts";
 
 export interface InlineChanges {
-  /** The error of the last change; null when it was saved. */
+  /** The error of the last change of what is listed; null when it was saved. */
   readonly failure: Error | null;
-  readonly savePrice: (row: EditableRow, unit: Unit, price: number | null) => void;
+  /** Fulfilled when the list shows the price; its error stands beside the cell. */
+  readonly savePrice: (row: EditableRow, unit: Unit, price: number | null) => Promise<unknown>;
   readonly hide: (row: EditableRow, hidden: boolean) => void;
 }
 
@@ -22,24 +23,25 @@ interface InlineChange {
 export function useInlineChanges(): InlineChanges {
   const client = useQueryClient();
   const { notify } = useToast();
-  const update = useMutation({
+  const options = {
     mutationFn: ({ alias, toPatch }: InlineChange) => updateModel.run({ alias, patch: toPatch() }),
     // A write of prices is the whole set: the next one has to begin with what this one left.
     scope: { id: "catalog" },
-    onSuccess: ({ alias }) => notify({ title: `${alias} saved`, tone: "good" }),
+    onSuccess: ({ alias }: { readonly alias: string }) => notify({ title: `${alias} saved`, tone: "good" }),
     onSettled: () => updateModel.refresh(client),
-  });
-  const { mutate } = update;
+  };
+  const { mutateAsync: price } = useMutation(options);
+  const { mutate, error } = useMutation(options);
   const savePrice = useCallback(
-    ({ model }: EditableRow, unit: Unit, price: number | null) =>
-      mutate({ alias: model.alias, toPatch: () => toPricePatch(client, model, { [unit]: price }) }),
-    [client, mutate],
+    ({ model }: EditableRow, unit: Unit, next: number | null) =>
+      price({ alias: model.alias, toPatch: () => toPricePatch(client, model, { [unit]: next }) }),
+    [client, price],
   );
   const hide = useCallback(
     ({ model }: EditableRow, hidden: boolean) => mutate({ alias: model.alias, toPatch: () => ({ hidden }) }),
     [mutate],
   );
-  return { failure: update.error, savePrice, hide };
+  return { failure: error, savePrice, hide };
 }
 
 /** One price beside the others as they are known when it is sent. Throws when they are not. */
