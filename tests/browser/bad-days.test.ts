@@ -62,7 +62,7 @@ describeInBrowser("a server that is killed", () => {
   beforeEach(startOwn);
 
   test("is told of over what one was reading; once it is back the live tail goes on by itself", async () => {
-    const visitor = await visit("/requests?live=1&model=fast&range=24h");
+    const visitor = await visit("/requests?model=fast&range=24h");
     const { page } = visitor;
     await rows(page).first().waitFor();
     const before = await rows(page).count();
@@ -82,7 +82,7 @@ describeInBrowser("a server that is killed", () => {
     await page.getByText(OFFLINE).waitFor({ state: "detached" });
     await ask();
     await eventually(async () => expect(await rows(page).count()).toBe(before + 1));
-    expect(new URL(page.url()).search).toBe("?live=1&model=fast&range=24h");
+    expect(new URL(page.url()).search).toBe("?model=fast&range=24h");
     expect(loads).toBe(0);
   });
 

@@ -163,7 +163,7 @@ describeInBrowser("a session that ends while a dialog is open", () => {
   });
 
   test("leads to the page for signing in where the part that asks for it cannot be had", async () => {
-    const visitor = await visit("/requests?outcome=failed&live=1");
+    const visitor = await visit("/requests?outcome=failed");
     const { page } = visitor;
     visitor.expect(/^request: GET .*sign-in-again.* failed/);
     await page.route("**/assets/sign-in-again-*.js", (route) => route.abort());
@@ -173,7 +173,7 @@ describeInBrowser("a session that ends while a dialog is open", () => {
     await page.getByRole("textbox", { name: "Administrator password" }).fill(site.adminPassword);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
-    expect(new URL(page.url()).search).toBe("?outcome=failed&live=1");
+    expect(new URL(page.url()).search).toBe("?outcome=failed");
   });
 });
 

@@ -151,7 +151,6 @@ const SURFACES: readonly (readonly [
     (page) => button(page, "How to call smart"),
     (page) => page.getByRole("dialog", { name: "How to call smart" }),
   ],
-  ["/requests", (page) => page.locator("[data-row-open='2']"), (page) => page.getByRole("dialog").first()],
   [
     "/keys",
     (page) => button(page, "Create a key"),

@@ -199,8 +199,8 @@ describeInBrowser("a member's day", () => {
     await page.getByRole("button", { name: "Done" }).click();
 
     const tail = await context.newPage();
-    await tail.goto("/requests?live=1&client=member-day&range=1h");
-    await tail.getByText("Live: updates every 2 seconds").waitFor();
+    await tail.goto("/requests?client=member-day&range=1h");
+    await tail.getByText("Updated just now").waitFor();
     await rest(tail);
     expect(await rows(tail).count()).toBe(0);
     expect((await ask(key)).status).toBe(200);

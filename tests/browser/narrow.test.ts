@@ -21,7 +21,7 @@ const SURFACES: readonly (readonly [path: string, open: (page: Page) => Promise<
   ["/", (page) => press(page, "Open the menu")],
   ["/", (page) => press(page, /^Account:/)],
   ["/requests", (page) => page.locator("[data-row-open='1']").press("Enter")],
-  ["/requests?live=1", (page) => page.getByRole("combobox", { name: "Add a filter" }).press("ArrowDown")],
+  ["/requests", (page) => page.getByRole("combobox", { name: "Add a filter" }).press("ArrowDown")],
   ["/models", (page) => press(page, "How to call smart")],
   ["/keys", (page) => press(page, "Create a key")],
   ["/providers", (page) => press(page, "Add provider")],

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { Locator, Page } from "playwright-core";
+import type { BrowserContext, Locator, Page, Request } from "playwright-core";
 import { callApi } from "../support/installation.ts";
 import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
@@ -100,6 +100,16 @@ async function urlHas(page: Page, check: (url: URL) => boolean): Promise<void> {
   await page.waitForURL(check);
 }
 
+/** As long as another page takes for so many looks. */
+async function passLooks(context: BrowserContext, looks: number): Promise<void> {
+  const witness = await context.newPage();
+  await witness.goto("/requests");
+  for (let passed = 0; passed < looks; passed += 1) {
+    await witness.waitForResponse((response) => /after=[^&]/.test(response.url()));
+  }
+  await witness.close();
+}
+
 describeInBrowser("the requests page", () => {
   beforeEach(startLab);
 
@@ -126,7 +136,7 @@ describeInBrowser("the requests page", () => {
     await ask(model);
     await ask(model);
     const { page } = await visit(`/requests?model=${model}`);
-    const first = rows(page).first().getByRole("button");
+    const first = rows(page).first().getByRole("link");
     await first.focus();
     await page.keyboard.press("Enter");
     const panel = page.getByRole("dialog", { name: model });
@@ -160,6 +170,63 @@ describeInBrowser("the requests page", () => {
     await panel.waitFor({ state: "detached" });
     await urlHas(page, (url) => !url.searchParams.has("open"));
     await page.locator("[data-row-open='1']:focus").waitFor();
+  });
+
+  test("leaves the list in use beside an open request: a press shows another, arrows step, and a tab of its own shows the same", async () => {
+    const model = await addModel();
+    for (let made = 0; made < 3; made += 1) await ask(model);
+    const { page, context } = await visit(`/requests?model=${model}`);
+    await rows(page).nth(2).waitFor();
+    const history = await page.evaluate(() => window.history.length);
+    await rows(page).nth(0).click();
+    const panel = page.getByRole("dialog", { name: model });
+    await panel.getByText("1 of 3").waitFor();
+    // Nothing of the page is covered or kept from being used.
+    const [edge, beside] = await Promise.all([table(page).boundingBox(), panel.boundingBox()]);
+    expect((edge?.x ?? 0) + (edge?.width ?? 0)).toBeLessThanOrEqual(beside?.x ?? 0);
+    expect(await panel.getAttribute("aria-modal")).toBe("false");
+    await rows(page).nth(1).click();
+    await panel.getByText("2 of 3").waitFor();
+    await rows(page).nth(1).getByRole("link").focus();
+    await page.keyboard.press("ArrowDown");
+    await panel.getByText("3 of 3").waitFor();
+    await page.keyboard.press("k");
+    await panel.getByText("2 of 3").waitFor();
+    await page.locator("[data-row-open='1']:focus").waitFor();
+    // One step back leads to the list, however many were looked at.
+    expect(await page.evaluate(() => window.history.length)).toBe(history + 1);
+
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    await urlHas(page, (url) => !url.searchParams.has("open"));
+    for (const target of [rows(page).nth(1).getByRole("link"), rows(page).nth(1).locator("td").first()]) {
+      const [tab] = await Promise.all([context.waitForEvent("page"), target.click({ button: "middle" })]);
+      await tab.getByRole("dialog", { name: model }).getByText("2 of 3").waitFor();
+      await tab.close();
+      expect(parameter(page, "open")).toBeNull();
+    }
+  });
+
+  test("shows the columns that this browser chose, and as many as fit until it has", async () => {
+    const model = await addModel();
+    await ask(model, { "x-proxy-tags": "app:columns" });
+    const { page } = await visit(`/requests?model=${model}`);
+    await rows(page).first().waitFor();
+    const headers = () => table(page).getByRole("columnheader").allTextContents();
+    const fitting = await headers();
+    expect(fitting).not.toContain("Tags");
+    await page.getByRole("button", { name: "Columns" }).click();
+    const choice = page.getByRole("dialog", { name: "Columns" });
+    await choice.getByRole("checkbox", { name: "Tags" }).click();
+    await choice.getByRole("checkbox", { name: "Outcome" }).click();
+    await rows(page).first().getByText("app:columns").waitFor();
+    await checkAccessibility(page);
+    await page.reload();
+    await rows(page).first().getByText("app:columns").waitFor();
+    expect(await headers()).toEqual([...fitting.filter((name) => name !== "Outcome"), "Tags"]);
+    await page.getByRole("button", { name: "Columns" }).click();
+    await choice.getByRole("button", { name: "As many as fit" }).click();
+    await eventually(async () => expect(await headers()).toEqual(fitting));
   });
 
   test("filters by what an open request says, and copies the request without its content", async () => {
@@ -197,94 +264,114 @@ describeInBrowser("the requests page", () => {
     await page.getByRole("dialog").getByText("This request is not in this view").waitFor();
   });
 
-  test("follows the log live with its filters, says how many came, and rests while a row is open", async () => {
+  test("follows the log by itself, with its filters; rows, total and bars agree, and a look weighs 2 kB at most", async () => {
     const model = await addModel();
     const other = await addModel();
     await ask(model);
-    const { page, context } = await visit(`/requests?model=${model}&range=1h`);
-    await page.getByRole("button", { name: "Live" }).click();
-    await urlHas(page, (url) => url.searchParams.get("live") === "1");
-    await page.getByText("Live: updates every 2 seconds").waitFor();
+    const { page, context } = await visit(`/requests?model=${model}`);
+    await page.getByText("Updated just now").waitFor();
     await showsRows(page, 1);
+    const pages: string[] = [];
+    const looks: Request[] = [];
+    page.on("requestfinished", (request) => {
+      if (/after=[^&]/.test(request.url())) looks.push(request);
+      else if (request.url().includes("/stats/")) pages.push(request.url());
+    });
+    await eventually(() => expect(looks.length).toBeGreaterThan(1));
+    for (const look of looks.splice(0)) {
+      const sizes = await look.sizes();
+      expect(Object.values(sizes).reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(2048);
+    }
     await ask(other);
     await ask(model);
-    await page
-      .getByRole("status")
-      .filter({ hasText: /^1 new request$/ })
-      .waitFor();
     await showsRows(page, 2);
     expect(await rows(page).filter({ hasText: other }).count()).toBe(0);
-    expect(parameter(page, "model")).toBe(model);
+    expect(await place(page, /of \d/)).toBe("1–2 of 2 requests, newest first");
+    const chart = page.getByRole("figure", { name: "Requests by hour and outcome" });
+    await chart.getByRole("button", { name: "Table" }).click();
+    const counted = await chart.locator("tbody td:last-child").allTextContents();
+    expect(counted.reduce((sum, text) => sum + Number(text), 0)).toBe(2);
+    // Neither the page nor its bars were asked for again.
+    expect(pages).toEqual([]);
+    expect(parameter(page, "live")).toBeNull();
 
-    await rows(page).first().getByRole("button").focus();
-    await page.keyboard.press("Enter");
-    await page.getByRole("dialog").waitFor();
-    let asked = 0;
-    page.on("request", (request) => (asked += request.url().includes("/stats/requests?") ? 1 : 0));
+    await page.getByRole("button", { name: "Pause" }).click();
+    await urlHas(page, (url) => url.searchParams.get("live") === "0");
+    await page.getByText("Paused").waitFor();
+    const before = looks.length;
     await ask(model);
-    const witness = await context.newPage();
-    await witness.goto("/requests?live=1");
-    for (let polls = 0; polls < 3; polls += 1) {
-      await witness.waitForResponse((response) => response.url().includes("/stats/requests?"));
-    }
-    await witness.close();
-    expect(asked).toBe(0);
+    await passLooks(context, 3);
+    expect(looks.length).toBeLessThanOrEqual(before + 1);
     await page.bringToFront();
-    await page.keyboard.press("Escape");
+    await showsRows(page, 2);
+    await page.getByRole("button", { name: "Resume" }).click();
     await showsRows(page, 3);
-
-    await page.mouse.move(0, 0);
-    const box = await table(page).boundingBox();
-    if (box === null) throw new Error("the table has no place");
-    await page.mouse.move(box.x + 60, box.y + 60);
-    await page.getByText("paused while the pointer is over the table").waitFor();
   });
 
-  test("never shows a filter above rows or bars of before that are not dimmed, and a bar once it takes longer than 150 ms", async () => {
+  test("holds what is being read where it is, and tells how many came meanwhile; a press shows them", async () => {
     const model = await addModel();
     await ask(model);
-    const { page } = await visit("/requests?range=all");
-    await place(page, /^1–100 of/);
-    const arrival = Promise.withResolvers<void>();
-    await page.route(/\/stats\/(requests|series)\?/, async (route) => {
-      await arrival.promise;
-      await route.continue();
-    });
-    const frames = page.evaluate(
-      (text) =>
-        new Promise<{ dimmed: number; undimmed: number; bar: boolean }>((resolve) => {
-          const seen = { dimmed: 0, undimmed: 0, bar: false };
-          const look = () => {
-            const chips = document.querySelector("[aria-label='Active filters']");
-            if (chips?.textContent.includes(text) === true) {
-              const shown = [...document.querySelectorAll("main table, main figure")];
-              const isDim = (one: Element) => one.closest("[data-outdated]")?.checkVisibility() === true;
-              const opacities = [...document.querySelectorAll("[data-outdated]")].map(
-                (one) => getComputedStyle(one).opacity,
-              );
-              if (shown.every(isDim) && opacities.every((opacity) => opacity === "0.5")) seen.dimmed += 1;
-              else seen.undimmed += 1;
-              const bar = getComputedStyle(document.body, "::before");
-              seen.bar ||= bar.position === "fixed" && bar.animationDelay === "0.15s";
-            }
-            if (seen.dimmed + seen.undimmed >= 20) resolve(seen);
-            else requestAnimationFrame(look);
-          };
-          requestAnimationFrame(look);
-        }),
-      model,
-    );
-    await page.getByRole("combobox", { name: "Add a filter" }).fill(model);
-    await page.getByRole("option", { name: new RegExp(`^${model}`) }).click();
-    expect(await frames).toEqual({ dimmed: 20, undimmed: 0, bar: true });
-    arrival.resolve();
-    await showsRows(page, 1);
-    await page.locator("[data-outdated]").first().waitFor({ state: "detached" });
-    await page.unrouteAll({ behavior: "wait" });
+    const { page } = await visit(`/requests?model=${model}`);
+    await rows(page).first().click();
+    const panel = page.getByRole("dialog", { name: model });
+    await panel.getByText("1 of 1").waitFor();
+    await ask(model);
+    const pill = page.getByRole("button", { name: "1 new" });
+    await pill.waitFor();
+    expect(await rows(page).count()).toBe(1);
+    await panel.getByText("1 of 1").waitFor();
+    await pill.click();
+    await showsRows(page, 2);
+    await panel.getByText("2 of 2").waitFor();
+    await pill.waitFor({ state: "detached" });
+
+    // In a list that is scrolled, too.
+    await page.goto("/requests?range=all");
+    await rows(page).nth(10).waitFor();
+    await table(page).evaluate((region) => region.scrollTo({ top: 600 }));
+    await ask(model);
+    const first = await rows(page).first().getAttribute("data-index");
+    await pill.click();
+    await rows(page).first().filter({ hasText: model }).waitFor();
+    expect(Number(first)).toBeGreaterThan(0);
+    expect(await table(page).evaluate((region) => region.scrollTop)).toBe(0);
   });
 
-  test("takes a brushed stretch of the histogram as its window, and leaves the live tail", async () => {
-    const { page } = await visit("/requests?live=1");
+  test("stops looking in a tab that is not seen, and looks less often while the server refuses", async () => {
+    const model = await addModel();
+    const visitor = await visit(`/requests?model=${model}`);
+    const { page } = visitor;
+    await page.getByText("Updated just now").waitFor();
+    visitor.expect(/answered 503/);
+    const looks: number[] = [];
+    await page.route(/after=[^&]/, async (route) => {
+      looks.push(performance.now());
+      await route.fulfill({ status: 503, contentType: "application/json", body: "{}" });
+    });
+    await eventually(() => expect(looks.length).toBe(2));
+    const [first = 0, second = 0] = looks;
+    // Twice the time between two looks that are answered.
+    expect(second - first).toBeGreaterThan(3_500);
+    await page.getByText(/^No answer for \d+ s$/).waitFor();
+    await page.unrouteAll({ behavior: "wait" });
+    await page.evaluate(() => {
+      Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
+    let seen = 0;
+    page.on("request", (request) => (seen += request.url().includes("after=") ? 1 : 0));
+    await passLooks(visitor.context, 3);
+    expect(seen).toBe(0);
+    await page.bringToFront();
+    await page.evaluate(() => {
+      Object.defineProperty(document, "visibilityState", { value: "visible", configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
+    await eventually(() => expect(seen).toBeGreaterThan(0));
+  });
+
+  test("takes a brushed stretch of the histogram as its window, which gets nothing new; Live leads back", async () => {
+    const { page } = await visit("/requests");
     const chart = page.getByRole("application", { name: "Requests by hour and outcome" });
     await chart.waitFor();
     await chart.focus();
@@ -294,11 +381,11 @@ describeInBrowser("the requests page", () => {
     await urlHas(page, (url) => url.searchParams.has("since") && url.searchParams.has("until"));
     const [since, until] = [parameter(page, "since") ?? "", parameter(page, "until") ?? ""];
     expect(Date.parse(until) - Date.parse(since)).toBe(3 * 3_600_000);
-    expect(parameter(page, "live")).toBeNull();
-    await page.getByRole("button", { name: "Live", pressed: false }).waitFor();
     await place(page, /of \d/);
-    await page.goBack();
-    await urlHas(page, (url) => url.searchParams.get("live") === "1");
+    expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Live", exact: true }).click();
+    await urlHas(page, (url) => !url.searchParams.has("until"));
+    await page.getByRole("button", { name: "Pause" }).waitFor();
   });
 
   test("saves every row of its filters as CSV, formulas defused, under a name with the UTC window", async () => {
@@ -335,11 +422,11 @@ describeInBrowser("the requests page", () => {
     await place(page, /^1–500 of/);
     await table(page).locator("table[aria-rowcount='501']").waitFor();
     expect(await rows(page).count()).toBeLessThan(80);
-    await rows(page).first().getByRole("button").focus();
+    await rows(page).first().getByRole("link").focus();
     await page.keyboard.press("End");
     await table(page).locator("[data-row-open='499']:focus").waitFor();
     expect(await rows(page).count()).toBeLessThan(80);
-    await page.getByRole("button", { name: "Older" }).click();
+    await page.getByRole("button", { name: "Next", exact: true }).click();
     await place(page, /^501–/);
     await urlHas(page, (url) => url.searchParams.get("page") === "1");
   });
@@ -382,7 +469,7 @@ describeInBrowser("the requests page", () => {
     await tabThrough(page);
     await rows(page).first().click();
     await page.getByRole("dialog").waitFor();
-    await tabThrough(page, { within: "[role=dialog]" });
+    await tabThrough(page);
   });
 });
 

@@ -155,7 +155,7 @@ describeInBrowser("signing in", () => {
 
 describeInBrowser("a session that ends", () => {
   test("under one's hands leads to the sign-in, and back to the same place with the same filters", async () => {
-    const visitor = await visitAsAdmin("/requests?outcome=failed&range=24h&live=1");
+    const visitor = await visitAsAdmin("/requests?outcome=failed&range=24h");
     const { page } = visitor;
     expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
     visitor.expect(/^request: GET .* answered 401$/);
@@ -165,7 +165,7 @@ describeInBrowser("a session that ends", () => {
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor();
     const { pathname, searchParams } = new URL(page.url());
     expect(pathname).toBe("/requests");
-    expect(Object.fromEntries(searchParams)).toEqual({ outcome: "failed", range: "24h", live: "1" });
+    expect(Object.fromEntries(searchParams)).toEqual({ outcome: "failed", range: "24h" });
   });
 
   test("by signing out forgets everything: the back button shows nothing of it", async () => {

@@ -298,8 +298,8 @@ describe("the budget of the first load", () => {
     { path: "/assets/later.js", isFirstLoad: false, gzipBytes: 900_000 },
   ];
 
-  test("is 200,000 bytes by gzip, and what is loaded later does not count", () => {
-    expect(FIRST_LOAD_BYTES_MAX).toBe(200_000);
+  test("is 230,000 bytes by gzip, and what is loaded later does not count", () => {
+    expect(FIRST_LOAD_BYTES_MAX).toBe(230_000);
     expect(checkBudget(FILES)).toBe(151_000);
     expect(checkBudget(FILES, 151_000)).toBe(151_000);
   });
@@ -309,8 +309,8 @@ describe("the budget of the first load", () => {
     expect(failing).toThrow("the first load of the page is 151,000 bytes by gzip, and may be 150,999");
     expect(failing).toThrow(/150,000 {2}\/assets\/main\.js\n +1,000 {2}\/\n/);
     expect(failing).not.toThrow("later.js");
-    const large = [...FILES, { path: "/assets/styles.css", isFirstLoad: true, gzipBytes: 49_001 }];
-    expect(() => checkBudget(large)).toThrow("200,001 bytes by gzip, and may be 200,000");
+    const large = [...FILES, { path: "/assets/styles.css", isFirstLoad: true, gzipBytes: 79_001 }];
+    expect(() => checkBudget(large)).toThrow("230,001 bytes by gzip, and may be 230,000");
   });
 
   test("is reported for each file and in sum", async () => {
@@ -323,7 +323,7 @@ describe("the budget of the first load", () => {
       );
     }
     const total = checkBudget(toWeighed(encoded));
-    expect(report).toEndWith(`first load: ${total.toLocaleString("en-US")} bytes by gzip, of 200,000`);
+    expect(report).toEndWith(`first load: ${total.toLocaleString("en-US")} bytes by gzip, of 230,000`);
   });
 });
 

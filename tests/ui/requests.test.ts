@@ -7,7 +7,8 @@ import { toRequestUnits } from "#views/request-units.ts";
 import type { RequestRow } from "../../ui/api/reports.ts";
 import { isPartlyPriced, readCost } from "../../ui/pages/requests/cost-reading.ts";
 import { toOutcomeBars } from "../../ui/pages/requests/outcome-bars.ts";
-import { followTail, TAIL_PAGE_ROWS, TAIL_ROWS_MAX } from "../../ui/pages/requests/tail.ts";
+import type { LogView } from "../../ui/pages/requests/log-view.ts";
+import { addTail, followTail, type Look, type Tail, TAIL_ROWS_MAX } from "../../ui/pages/requests/tail.ts";
 
 type Metered = Parameters<typeof readCost>[0];
 
@@ -121,60 +122,78 @@ function at(ms: number): RequestRow {
   };
 }
 
-/** The newest page when the last request is number `last`. */
-function pageUpTo(last: number, rows: number = TAIL_PAGE_ROWS) {
-  const requests = Array.from({ length: rows }, (_, place) => at(last - place));
-  return { requests, total: last + 1 };
-}
+const BUCKET = {
+  start: "2026-09-21T14:00:00.000000Z",
+  requests: 10,
+  ok: 6,
+  cancelled: 1,
+  failed: 3,
+  unpriced_requests: 0,
+  cost: null,
+  units: {},
+};
+
+const view = (rows: readonly RequestRow[], total: number): LogView => ({
+  rows,
+  total,
+  bars: [{ ...BUCKET, start: "2026-09-21T13:00:00.000000Z" }, BUCKET],
+  barsFailure: null,
+  notes: null,
+  cursor: "c0",
+});
+const begin: Tail = { cursor: "c0", rows: [], freshIds: new Set() };
+const look = (requests: readonly RequestRow[], more: Partial<Look> = {}): Look => ({
+  requests,
+  total: requests.length,
+  cursor: "c1",
+  gap: false,
+  ...more,
+});
 
 describe("the live tail", () => {
-  test("announces nothing at first, and then what is new, once", () => {
-    const first = followTail(undefined, pageUpTo(99));
-    expect([first.freshIds.size, first.arrivals]).toEqual([0, 0]);
-    const second = followTail(first, pageUpTo(102));
-    expect([...second.freshIds].sort()).toEqual([at(100).id, at(101).id, at(102).id]);
-    expect(second.rows[0]?.id).toBe(at(102).id);
-    const third = followTail(second, pageUpTo(102));
-    expect(third.arrivals).toBe(second.arrivals);
-    expect(third.rows).toBe(second.rows);
+  const old = view([at(30), at(10)], 20);
+  const follow = (tail: Tail | null, found: Look) =>
+    followTail(tail ?? begin, found, { view: old, bucket: "hour" });
+
+  test("adds what is new to rows, total and bars alike, and nothing that the view has already", () => {
+    const failed = { ...at(40), outcome: "unreachable" as const };
+    const tail = follow(null, look([failed, at(30)]));
+    expect([...(tail?.freshIds ?? [])]).toEqual([at(40).id]);
+    const shown = addTail(old, tail, { rowsAPage: 100, bucket: "hour" });
+    expect(shown.rows.map(({ id }) => id)).toEqual([at(40).id, at(30).id, at(10).id]);
+    expect(shown.total).toBe(21);
+    expect(shown.bars?.map(({ requests, ok, failed: bad }) => [requests, ok, bad])).toEqual([
+      [10, 6, 3],
+      [11, 6, 4],
+    ]);
+    expect(follow(tail, look([], { cursor: "c2" }))).toEqual({ ...(tail ?? begin), cursor: "c2" });
   });
 
-  test("puts a long request, which is logged when it ends, where it began", () => {
-    const first = followTail(undefined, { requests: [at(30), at(10)], total: 2 });
-    const second = followTail(first, { requests: [at(30), at(20), at(10)], total: 3 });
-    expect(second.rows.map(({ id }) => id)).toEqual([at(30).id, at(20).id, at(10).id]);
+  test("puts a long request, which is logged when it ends, where it began, and cuts what is beyond the page", () => {
+    const tail = follow(null, look([at(20)]));
+    const ids = (rowsAPage: number) =>
+      addTail(old, tail, { rowsAPage, bucket: "hour" }).rows.map(({ id }) => id);
+    expect(ids(100)).toEqual([at(30).id, at(20).id, at(10).id]);
+    expect(ids(2)).toEqual([at(30).id, at(20).id]);
   });
 
-  test("keeps no more than its limit however long it runs, and no row twice", () => {
-    let tail = followTail(undefined, pageUpTo(99));
-    for (let last = 100; last < 5000; last += 60) tail = followTail(tail, pageUpTo(last));
-    expect(tail.rows).toHaveLength(TAIL_ROWS_MAX);
-    expect(new Set(tail.rows.map(({ id }) => id)).size).toBe(TAIL_ROWS_MAX);
-  });
-
-  test("begins anew when more came than one look shows, instead of hiding a gap", () => {
-    const first = followTail(undefined, pageUpTo(99));
-    const second = followTail(first, pageUpTo(1000));
-    expect(second.rows).toHaveLength(TAIL_PAGE_ROWS);
-    expect(second.rows.some(({ id }) => id === at(99).id)).toBe(false);
+  test("has the view read anew when something was missed, has no bar yet, or the tail grows long", () => {
+    expect(follow(null, look([], { gap: true }))).toBeNull();
+    expect(follow(null, look([at(40)], { total: 101 }))).toBeNull();
+    expect(follow(null, look([{ ...at(40), ts: "2026-09-21T15:00:00.000000Z" }]))).toBeNull();
+    let tail: Tail | null = begin;
+    for (let last = 100; last < 100 + TAIL_ROWS_MAX && tail !== null; last += 1) {
+      tail = follow(tail, look([at(last)]));
+    }
+    expect(tail?.rows).toHaveLength(TAIL_ROWS_MAX);
+    expect(follow(tail, look([at(9999)]))).toBeNull();
   });
 });
 
 describe("the histogram", () => {
-  const bucket = {
-    start: "2026-09-21T14:00:00.000000Z",
-    requests: 10,
-    ok: 6,
-    cancelled: 1,
-    failed: 3,
-    unpriced_requests: 0,
-    cost: null,
-    units: {},
-  };
-
   test("tells failures as one without a filter by outcome, and as what they are with one", () => {
     const labels = (outcome: Parameters<typeof toOutcomeBars>[1]) =>
-      toOutcomeBars([bucket], outcome).series.map(({ id, label }) => [id, label]);
+      toOutcomeBars([BUCKET], outcome).series.map(({ id, label }) => [id, label]);
     expect(labels(undefined)).toEqual([
       ["ok", "ok"],
       ["cancelled", "cancelled"],
@@ -182,6 +201,6 @@ describe("the histogram", () => {
     ]);
     expect(labels("unreachable")).toEqual([["unreachable", "unreachable"]]);
     expect(labels("failed").map(([, label]) => label)).toEqual(["cancelled", "failed"]);
-    expect(toOutcomeBars([bucket], undefined).buckets).toEqual([{ start: bucket.start, values: [6, 1, 3] }]);
+    expect(toOutcomeBars([BUCKET], undefined).buckets).toEqual([{ start: BUCKET.start, values: [6, 1, 3] }]);
   });
 });

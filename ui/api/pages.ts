@@ -1,9 +1,12 @@
+import type { LogOrder } from "../search/filters.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 
 /** What of a list is asked for; rows beyond `PAGE_LIMIT_MAX` take another page. */
 export interface PageQuery {
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
+  /** Of the request log alone. */
+  readonly order?: LogOrder | undefined;
 }
 
 /** Lists of admins are shown as a whole up to here; the longest that a server is made for have 10,000 rows. */

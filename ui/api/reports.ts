@@ -47,7 +47,11 @@ export type RefusedRequest = RecentRefusals["refusals"][number];
 export type ErrorsRow = ErrorsReport["breakdown"][number];
 
 export function teamSeriesQuery(query: SeriesQuery) {
-  return reportQuery([...KEYS.series, query], (signal) => api.stats.series.get(asking(signal, { ...query })));
+  return queryOptions({
+    queryKey: [...KEYS.series, query],
+    queryFn: ({ signal }) => fetchSeries(query, signal),
+    placeholderData: keepPreviousData,
+  });
 }
 
 export function teamSummaryQuery(query: ReportQuery) {
@@ -68,6 +72,23 @@ export function requestsQuery(query: ReportQuery, page: PageQuery = {}) {
 /** Fetches a page of the request log outside of the cache. */
 export async function fetchRequests(query: ReportQuery, page: PageQuery, signal?: AbortSignal) {
   return await unwrapReport(api.stats.requests.get(asking(signal, { ...query, ...page })));
+}
+
+/**
+ * Fetches what was recorded since a cursor was given, and the next one; an empty cursor means from now on. Nothing new is a small
+ * answer, which the server gives without reading the ledger.
+ */
+export async function fetchRecorded(
+  query: ReportQuery,
+  since: { readonly after: string; readonly limit: number },
+  signal?: AbortSignal,
+) {
+  return await unwrap(api.stats.requests.get(asking(signal, { ...query, ...since })));
+}
+
+/** Fetches a series outside of the cache. */
+export async function fetchSeries(query: SeriesQuery, signal?: AbortSignal) {
+  return await unwrapReport(api.stats.series.get(asking(signal, { ...query })));
 }
 
 /** What the filters can be set to within the window and the other filters, and how many requests have each value. */

@@ -53,16 +53,25 @@ export interface RovingRow {
   readonly handlers: {
     readonly onKeyDown?: (event: KeyboardEvent<HTMLElement>) => void;
     readonly onClick?: (event: MouseEvent<HTMLElement>) => void;
+    readonly onAuxClick?: (event: MouseEvent<HTMLElement>) => void;
+    readonly onMouseDown?: (event: MouseEvent<HTMLElement>) => void;
     readonly onFocus?: (event: FocusEvent<HTMLElement>) => void;
   };
 }
 
 /** Arrow keys between rows, one stop for Tab, and a press anywhere on a row that is not on a control of its own. */
 export function useRovingRow<Row>(props: TableBodyProps<Row>, focus: (index: number) => void): RovingRow {
-  const { entries, onRowActivate } = props;
+  const { entries, onRowActivate, rowHref } = props;
   const [current, setCurrent] = useState(0);
   const stop = Math.min(current, Math.max(0, entries.length - 1));
   if (onRowActivate === undefined) return { stop, handlers: {} };
+  /** A press that asks for a tab of its own; the link of a row is opened there by the browser. */
+  const openElsewhere = (event: MouseEvent) => {
+    const index = toPressedRow(event.target);
+    const entry = index === null ? undefined : entries[index];
+    if (entry === undefined || rowHref === undefined || isWithinLink(event.target)) return;
+    window.open(rowHref(entry.row), "_blank", "noopener");
+  };
   return {
     stop,
     handlers: {
@@ -78,8 +87,20 @@ export function useRovingRow<Row>(props: TableBodyProps<Row>, focus: (index: num
         const index = toPressedRow(event.target);
         const entry = index === null ? undefined : entries[index];
         if (index === null || entry === undefined) return;
+        if (rowHref !== undefined && (event.ctrlKey || event.metaKey || event.shiftKey)) {
+          openElsewhere(event);
+          return;
+        }
+        event.preventDefault();
         setCurrent(index);
         onRowActivate(entry.row);
+      },
+      onAuxClick: (event) => {
+        if (event.button === MIDDLE_BUTTON) openElsewhere(event);
+      },
+      onMouseDown: (event) => {
+        // Else the middle button begins to scroll, and is no press of a row.
+        if (event.button === MIDDLE_BUTTON && rowHref !== undefined) event.preventDefault();
       },
       // Also when a closed panel gives the focus back, to a row that may be another one by then.
       onFocus: (event) => {
@@ -88,6 +109,12 @@ export function useRovingRow<Row>(props: TableBodyProps<Row>, focus: (index: num
       },
     },
   };
+}
+
+const MIDDLE_BUTTON = 1;
+
+function isWithinLink(target: EventTarget): boolean {
+  return target instanceof Element && target.closest("a") !== null;
 }
 
 function toMove(key: string, from: number, count: number): number | null {

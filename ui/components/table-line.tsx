@@ -7,6 +7,8 @@ export interface LineContext<Row> {
   readonly columns: readonly DrawnColumn<Row>[];
   readonly onRowActivate: ((row: Row) => void) | undefined;
   readonly rowLabel: ((row: Row) => string) | undefined;
+  /** Makes rows links: the address that shows what a row opens, for a tab of its own. */
+  readonly rowHref?: ((row: Row) => string) | undefined;
   readonly activeRowId: string | null | undefined;
   /** Rows that have just come. */
   readonly freshRowIds: ReadonlySet<string> | undefined;
@@ -22,7 +24,7 @@ export interface TableLineProps<Row> extends LineContext<Row> {
   readonly measure?: Ref<HTMLTableRowElement> | undefined;
 }
 
-/** One row. When rows open, its header cell holds the button for keyboard and screen reader; the mouse may press anywhere. */
+/** One row. When rows open, its header cell holds the button or link for keyboard and screen reader; the mouse may press anywhere. */
 export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
   const {
     columns,
@@ -36,6 +38,7 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
   } = props;
   const headerId = (columns.find(({ rowHeader }) => rowHeader === true) ?? columns[0])?.id;
   const isActive = activeRowId === entry.id;
+  const opener = { ...props, isActive };
   return (
     <tr
       ref={measure}
@@ -61,9 +64,15 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
               column.align === "end" && "text-right",
             )}
           >
-            {column.cell(entry.row)}
-            {column.id === headerId && onRowActivate !== undefined && (
-              <OpenButton {...props} isActive={isActive} />
+            {column.id === headerId && props.rowHref !== undefined ? (
+              <OpenLink {...opener} href={props.rowHref(entry.row)}>
+                {column.cell(entry.row)}
+              </OpenLink>
+            ) : (
+              column.cell(entry.row)
+            )}
+            {column.id === headerId && onRowActivate !== undefined && props.rowHref === undefined && (
+              <OpenButton {...opener} />
             )}
           </Cell>
         );
@@ -72,22 +81,50 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
   );
 }
 
-/** The button that opens a row, for the focus to return to; null while the row is not drawn. */
+/** The button or link that opens a row, for the focus to return to; null while the row is not drawn. */
 export function findRowButton(rowId: string): HTMLElement | null {
   const button = document.querySelector(`[data-row-id="${CSS.escape(rowId)}"]`);
   return button instanceof HTMLElement ? button : null;
 }
 
-function OpenButton<Row>(props: TableLineProps<Row> & { readonly isActive: boolean }): ReactNode {
-  const { entry, index, isStop, rowLabel, isActive } = props;
+type OpenerProps<Row> = TableLineProps<Row> & { readonly isActive: boolean };
+
+function toOpenerProps<Row>({ entry, index, isStop, isActive }: OpenerProps<Row>) {
+  return {
+    "data-row-open": index,
+    "data-row-id": entry.id,
+    tabIndex: isStop ? 0 : -1,
+    "aria-current": isActive || undefined,
+  };
+}
+
+function toLabel<Row>({ entry, rowLabel }: OpenerProps<Row>): string {
+  return rowLabel?.(entry.row) ?? "Open details";
+}
+
+type OpenLinkProps<Row> = OpenerProps<Row> & { readonly href: string; readonly children: ReactNode };
+
+/** A link around the text of the cell: the browser's own menu and keys open it elsewhere; the row takes a plain press. */
+function OpenLink<Row>({ href, children, ...props }: OpenLinkProps<Row>): ReactNode {
+  return (
+    <a
+      {...toOpenerProps(props)}
+      href={href}
+      draggable={false}
+      className="block min-w-0 truncate text-inherit no-underline outline-hidden focus-visible:after:absolute focus-visible:after:inset-0 focus-visible:after:shadow-[inset_3px_0_0_var(--color-focus)]"
+    >
+      {children}
+      <span className="sr-only"> {toLabel(props)}</span>
+    </a>
+  );
+}
+
+function OpenButton<Row>(props: OpenerProps<Row>): ReactNode {
   return (
     <button
       type="button"
-      data-row-open={index}
-      data-row-id={entry.id}
-      tabIndex={isStop ? 0 : -1}
-      aria-label={rowLabel?.(entry.row) ?? "Open details"}
-      aria-current={isActive || undefined}
+      {...toOpenerProps(props)}
+      aria-label={toLabel(props)}
       // The ring is drawn around the row, in which other controls may follow, and a bar where the row begins; the mouse goes
       // through to the text below.
       className="pointer-events-none absolute inset-0 outline-hidden focus-visible:shadow-[inset_3px_0_0_var(--color-focus)]"

@@ -27,10 +27,14 @@ export interface DataTableProps<Row> {
   readonly sort?: TableSort | null | undefined;
   /** The rows are in the order of `sort` already: the server sorted them. */
   readonly isSorted?: boolean | undefined;
+  /** Takes the order that a header asks for: `sort` is then what is shown, and not only the first order. */
+  readonly onSort?: ((columnId: string) => void) | undefined;
   /** Opens a row, by a press on it or by Enter. */
   readonly onRowActivate?: ((row: Row) => void) | undefined;
   /** The name of the button that opens a row: `Open the request of 12:00:01`. */
   readonly rowLabel?: ((row: Row) => string) | undefined;
+  /** Makes rows links to this address; a plain press still opens the row by `onRowActivate`. Keep it in a memo. */
+  readonly rowHref?: ((row: Row) => string) | undefined;
   /** The row whose details are open. */
   readonly activeRowId?: string | null | undefined;
   /** Rows that have just come, by themselves: they are seen to come. */
@@ -99,6 +103,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
             skeletonRows={isLoading ? (props.skeletonRows ?? 8) : 0}
             onRowActivate={props.onRowActivate}
             rowLabel={props.rowLabel}
+            rowHref={props.rowHref}
             activeRowId={props.activeRowId}
             freshRowIds={props.freshRowIds}
           />
@@ -153,8 +158,9 @@ interface SortedRows<Row> {
 }
 
 function useSortedRows<Row>(props: DataTableProps<Row>): SortedRows<Row> {
-  const { columns, rows, getRowId, isSorted = false } = props;
-  const [sort, setSort] = useState<TableSort | null>(props.sort ?? null);
+  const { columns, rows, getRowId, isSorted = false, onSort } = props;
+  const [own, setOwn] = useState<TableSort | null>(props.sort ?? null);
+  const sort = onSort === undefined ? own : (props.sort ?? null);
   const definitions = useMemo(() => columns.map((column) => toDefinition(column)), [columns]);
   const data = useMemo(() => rows.map((row) => ({ id: getRowId(row), row })), [rows, getRowId]);
   // The same array for the same order: another one would have Table sort again at each drawing.
@@ -177,7 +183,7 @@ function useSortedRows<Row>(props: DataTableProps<Row>): SortedRows<Row> {
   return {
     sorted,
     sort,
-    toggleSort: (column) => setSort(toNextSort(column, sort)),
+    toggleSort: (column) => (onSort === undefined ? setOwn(toNextSort(column, sort)) : onSort(column.id)),
   };
 }
 

@@ -47,18 +47,18 @@ function useLines<Row>(
   props: TableBodyProps<Row>,
   { stop, measure }: { readonly stop: number; readonly measure: Ref<HTMLTableRowElement> },
 ): readonly ReactNode[] {
-  const { entries, columns, onRowActivate, rowLabel, activeRowId, freshRowIds } = props;
+  const { entries, columns, onRowActivate, rowLabel, rowHref, activeRowId, freshRowIds } = props;
   return useMemo(
     () =>
       entries.map((entry, index) => (
         <TableLine
           key={entry.id}
-          {...{ columns, onRowActivate, rowLabel, activeRowId, freshRowIds, entry, index, measure }}
+          {...{ columns, onRowActivate, rowLabel, rowHref, activeRowId, freshRowIds, entry, index, measure }}
           isStop={index === stop}
           isNumbered
         />
       )),
-    [entries, columns, onRowActivate, rowLabel, activeRowId, freshRowIds, stop, measure],
+    [entries, columns, onRowActivate, rowLabel, rowHref, activeRowId, freshRowIds, stop, measure],
   );
 }
 

@@ -22,6 +22,10 @@ export interface ReportQuery extends Filters {
   readonly until?: string | undefined;
 }
 
+/** What the request log is sorted by, sizes from the largest; newest first when the address does not say. */
+export const LOG_ORDERS = ["newest", "oldest", "cost", "duration"] as const;
+export type LogOrder = (typeof LOG_ORDERS)[number];
+
 /** An outcome, or all that are not `ok` at once. */
 export const OUTCOME_FILTERS = OUTCOMES.flatMap((outcome) =>
   outcome === "ok" ? [outcome, "failed" as const] : [outcome],

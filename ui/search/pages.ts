@@ -1,6 +1,6 @@
 import { CAPABILITIES, ENDPOINTS, type Capability, type Endpoint } from "#catalog/capability.ts";
 import { BREAKDOWNS, MEASURES, type Breakdown, type Measure } from "./breakdown.ts";
-import { readFilters, type Filters } from "./filters.ts";
+import { type Filters, LOG_ORDERS, type LogOrder, readFilters } from "./filters.ts";
 import { readCount, readText, readWord, type RawSearch } from "./query-string.ts";
 import { readWindow, type WindowSearch } from "./window.ts";
 
@@ -27,13 +27,19 @@ export type ErrorsSearch = ReportSearch & {
 };
 export type UsageSearch = WindowSearch & MeasureSearch;
 export type RequestsSearch = ReportSearch & {
-  readonly live?: "1" | undefined;
+  /** The log is followed unless it is `0`. */
+  readonly live?: "0" | undefined;
+  readonly order?: LogOrder | undefined;
   /** The id of the request whose details are open. */
   readonly open?: string | undefined;
   /** From 0. */
   readonly page?: number | undefined;
   readonly rows?: RowsAPage | undefined;
 };
+export function isDefaultOrder(order: LogOrder | undefined): boolean {
+  return order === undefined || order === "newest";
+}
+
 /** How many rows of the request log stand on a page; the middle one when the address does not say. */
 export const ROWS_A_PAGE = ["50", "100", "500"] as const;
 export type RowsAPage = (typeof ROWS_A_PAGE)[number];
@@ -96,7 +102,8 @@ export function readUsageSearch(search: RawSearch): UsageSearch {
 export function readRequestsSearch(search: RawSearch): RequestsSearch {
   return {
     ...readReportSearch(search),
-    live: readWord(search, "live", ["1"]),
+    live: readWord(search, "live", ["0"]),
+    order: readWord(search, "order", LOG_ORDERS),
     open: readText(search, "open"),
     page: readCount(search, "page"),
     rows: readWord(search, "rows", ROWS_A_PAGE),

@@ -13,12 +13,13 @@ import { formatInstant } from "../../text/format.ts";
 import { isPartlyPriced } from "./cost-reading.ts";
 import type { Room } from "./use-room.ts";
 
-type RequestColumn = Column<RequestRow>;
+export type RequestColumn = Column<RequestRow>;
 
 const TIME: RequestColumn = {
   id: "time",
   header: "Time (UTC)",
   rowHeader: true,
+  sortValue: ({ ts }) => ts,
   width: "w-38",
   cell: ({ ts }) => <Time ts={ts} />,
 };
@@ -73,6 +74,7 @@ const COST: RequestColumn = {
   header: "Cost",
   align: "end",
   amount: ({ cost }) => cost,
+  sortValue: ({ cost }) => cost,
   width: "w-26",
   cell: (row) => <RowCost row={row} />,
 };
@@ -80,6 +82,7 @@ const DURATION: RequestColumn = {
   id: "duration",
   header: "Duration",
   align: "end",
+  sortValue: ({ duration_ms: durationMs }) => durationMs,
   width: "w-25",
   cell: ({ duration_ms: durationMs }) => <Duration durationMs={durationMs} />,
 };
@@ -97,6 +100,20 @@ const CLIENT: RequestColumn = {
   width: "w-36",
   cell: ({ client }) => (client === null ? <Absent /> : <span title={client}>{client}</span>),
 };
+const TAGS: RequestColumn = {
+  id: "tags",
+  header: "Tags",
+  width: "w-48",
+  cell: ({ tags }) =>
+    tags.length === 0 ? <Absent /> : <span title={tags.join("\n")}>{tags.join(" ")}</span>,
+};
+const ID: RequestColumn = {
+  id: "id",
+  header: "Id",
+  headerTitle: "Request id (x-proxy-request-id)",
+  width: "w-80",
+  cell: ({ id }) => <code className="font-mono text-xs">{id}</code>,
+};
 /** All that matters, in two lines. */
 const CARD: RequestColumn = {
   id: "request",
@@ -104,6 +121,22 @@ const CARD: RequestColumn = {
   wrap: true,
   cell: (row) => <Summary row={row} />,
 };
+
+/** In the order of the table; the first one opens a row and is always there. */
+export const ALL_COLUMNS: readonly RequestColumn[] = [
+  TIME,
+  CALLER,
+  MODEL,
+  PROVIDER,
+  OUTCOME,
+  TOKENS,
+  COST,
+  DURATION,
+  FIRST_BYTE,
+  CLIENT,
+  TAGS,
+  ID,
+];
 
 /** What is shown, by how much place there is; everything else stands in the panel of a request. */
 export const COLUMNS: { readonly [room in Room]: readonly RequestColumn[] } = {

@@ -1,69 +1,70 @@
 import { useQuery, queryOptions } from "@tanstack/react-query";
-import type { KeyboardEvent } from "react";
 import { type RequestRow, fetchRequests } from "../../api/reports.ts";
 import { Button, IconButton } from "../../components/button.tsx";
 import { CopyButton } from "../../components/copy.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { SidePanel } from "../../components/panel.tsx";
+import { BesidePanel } from "../../components/beside-panel.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
 import { findRowButton } from "../../components/table-line.tsx";
 import type { Report } from "../../search/report.ts";
 import { formatCount } from "../../text/format.ts";
-import { useLatest } from "../../reports/use-latest.ts";
 import { CostCard } from "./cost-card.tsx";
 import { Facts } from "./facts.tsx";
-import type { RequestList } from "./use-request-rows.ts";
+import type { Log } from "./use-log.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { KEYS } from "../../api/keys.ts";
 
 export interface DetailPanelProps {
-  /** Null: none is open. */
-  readonly id: string | null;
-  readonly list: RequestList;
+  readonly id: string;
+  readonly log: Log;
   readonly report: Report;
   readonly onMove: (id: string) => void;
   readonly onClose: () => void;
+  readonly takesFocus: boolean;
 }
 
-/** All that is known of one request. Keys step to the ones beside it; closing gives the focus to the row that was shown last. */
-export function DetailPanel({ id, list, report, onMove, onClose }: DetailPanelProps) {
-  // While it fades out, and for the focus afterwards.
-  const shownId = useLatest(id);
-  const index = list.rows.findIndex((row) => row.id === shownId);
-  const listed = list.rows[index];
-  const isKnown = listed !== undefined || list.isBusy;
-  const found = useQuery({ ...requestQuery(shownId ?? ""), enabled: id !== null && !isKnown });
+/** All that is known of one request, beside the log. Keys step to the next ones; closing gives the focus to the row shown last. */
+export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: DetailPanelProps) {
+  const index = log.rows.findIndex((row) => row.id === id);
+  const listed = log.rows[index];
+  const isKnown = listed !== undefined || log.isBusy;
+  const found = useQuery({ ...requestQuery(id), enabled: !isKnown });
   const row = listed ?? found.data ?? null;
 
-  const newer = index > 0 ? list.rows[index - 1] : undefined;
-  const older = index >= 0 ? list.rows[index + 1] : undefined;
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const isOlder = event.key === "j" || event.key === "ArrowRight";
-    const isNewer = event.key === "k" || event.key === "ArrowLeft";
-    const next = isOlder ? older : isNewer ? newer : undefined;
-    if (next === undefined) return;
-    event.preventDefault();
+  const previous = index > 0 ? log.rows[index - 1] : undefined;
+  const following = index >= 0 ? log.rows[index + 1] : undefined;
+  const onPageKey = ({ key, target }: KeyboardEvent): boolean => {
+    // A chart has its own use for arrows.
+    const isArrow = target instanceof Element && target.closest("[role=application]") === null;
+    // With the focus nowhere, as after a press on a row, arrows step as they do in the table.
+    const isAlong = target === document.body;
+    const isNext = key === "j" || (isArrow && key === "ArrowRight") || (isAlong && key === "ArrowDown");
+    const isPrevious = key === "k" || (isArrow && key === "ArrowLeft") || (isAlong && key === "ArrowUp");
+    const next = isNext ? following : isPrevious ? previous : undefined;
+    if (next === undefined) return false;
     onMove(next.id);
+    // The focus stays in the table, on the row that is shown.
+    if (target instanceof HTMLElement && target.matches("[data-row-open]")) findRowButton(next.id)?.focus();
+    return true;
   };
 
   return (
-    <SidePanel
-      open={id !== null}
-      onOpenChange={(open) => !open && onClose()}
+    <BesidePanel
+      onClose={onClose}
+      takesFocus={takesFocus}
       title={row === null ? "Request" : (row.model ?? row.endpoint)}
       description={
         <span role="status" className="text-xs">
           {index < 0
             ? "Not in this list"
-            : `${formatCount(list.offset + index + 1)} of ${formatCount(list.total ?? list.rows.length)}, newest first`}
+            : `${formatCount(log.offset + index + 1)} of ${formatCount(log.total ?? log.rows.length)}`}
         </span>
       }
       actions={
         <>
-          <Step label="Newer request (k)" icon="chevron-up" to={newer} onMove={onMove} />
-          <Step label="Older request (j)" icon="chevron-down" to={older} onMove={onMove} />
+          <Step label="Previous request (k)" icon="chevron-up" to={previous} onMove={onMove} />
+          <Step label="Next request (j)" icon="chevron-down" to={following} onMove={onMove} />
         </>
       }
       footer={
@@ -74,14 +75,14 @@ export function DetailPanel({ id, list, report, onMove, onClose }: DetailPanelPr
           </>
         )
       }
-      toFinalFocus={() => (shownId === null ? null : findRowButton(shownId))}
-      onKeyDown={onKeyDown}
+      toFinalFocus={() => findRowButton(id)}
+      onPageKey={onPageKey}
     >
       {row !== null ? (
         <Detail row={row} report={report} />
       ) : found.error !== null ? (
         <ErrorNotice failure={found.error} onRetry={() => void found.refetch()} />
-      ) : list.isBusy || found.isPending ? (
+      ) : log.isBusy || found.isPending ? (
         <div aria-busy>
           <SkeletonText lines={12} />
         </div>
@@ -93,7 +94,7 @@ export function DetailPanel({ id, list, report, onMove, onClose }: DetailPanelPr
           action={<Button onClick={onClose}>Show the list</Button>}
         />
       )}
-    </SidePanel>
+    </BesidePanel>
   );
 }
 
