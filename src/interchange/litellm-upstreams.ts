@@ -22,6 +22,20 @@ export function findObstacle(word: string): string | null {
   return OBSTACLES.get(word) ?? null;
 }
 
+/** The word of the provider whose usual address is at this base URL's host; null for any other, and for this machine. */
+export function findWordOfAddress(baseUrl: string): string | null {
+  const { host, hostname } = new URL(baseUrl);
+  if (AZURE_HOST_PATTERN.test(hostname)) return "azure";
+  if (hostname === "localhost" || hostname === "127.0.0.1") return null;
+  const found = [...UPSTREAMS].find(
+    ([, upstream]) => upstream.baseUrl !== null && new URL(upstream.baseUrl).host === host,
+  );
+  return found?.[0] ?? null;
+}
+
+/** An Azure OpenAI resource, and a Foundry one. */
+const AZURE_HOST_PATTERN = /\.(?:openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/;
+
 /** The word that LiteLLM finds by itself for a well-known name without one; null for any other. */
 export function inferUpstreamWord(model: string): string | null {
   if (/^(?:gpt-|chatgpt-|o[134](?:-|$)|text-embedding-|ft:gpt-)/.test(model)) return "openai";

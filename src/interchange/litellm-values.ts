@@ -2,6 +2,7 @@ import { parsePricePerUnit } from "#catalog/feed.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
 import { findEntry, toText } from "./fields.ts";
+import { UNIT_OF_FIELD } from "./price-map.ts";
 import type { Note, Source, SourceMap } from "./source.ts";
 
 /** Variables of a process, as far as a config refers to them. */
@@ -59,17 +60,8 @@ export function readFlag(source: Source | undefined): boolean | undefined {
   return ["false", "no", "off"].includes(word) ? false : undefined;
 }
 
-/** LiteLLM's price fields that have a unit here. */
-const PRICE_FIELDS: ReadonlyMap<string, Unit> = new Map([
-  ["input_cost_per_token", "input_tokens"],
-  ["output_cost_per_token", "output_tokens"],
-  ["cache_read_input_token_cost", "cached_input_tokens"],
-  ["cache_creation_input_token_cost", "cache_write_tokens"],
-  ["cache_creation_input_token_cost_above_1hr", "cache_write_1h_tokens"],
-]);
-
 export function isPriceField(field: string): boolean {
-  return PRICE_FIELDS.has(field);
+  return Object.hasOwn(UNIT_OF_FIELD, field);
 }
 
 /** Prices per million by unit. */
@@ -81,7 +73,7 @@ export function readLitellmPrices(
   { name, notes }: { readonly name: string; readonly notes: ImportNote[] },
 ): Prices | null {
   const prices: { [unit in Unit]?: number } = {};
-  for (const [field, unit] of PRICE_FIELDS) {
+  for (const [field, unit] of Object.entries(UNIT_OF_FIELD)) {
     const entry = maps.map((map) => findEntry(map, field)).find((each) => each !== undefined);
     if (entry === undefined) continue;
     try {

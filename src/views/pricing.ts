@@ -1,4 +1,5 @@
 import type { FeedLoad } from "#catalog/feed-plan.ts";
+import type { ListPrices } from "#catalog/list-prices.ts";
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import { toPricePerMillion, toPricePerUnit } from "#kernel/units.ts";
@@ -25,6 +26,20 @@ export function toPricingListView({ feed, prices }: Pick<CatalogSnapshot, "feed"
             version: feedVersion,
           },
     ),
+  };
+}
+
+export function toListPricesView({ version, source, sourceUrl, asOf, entries }: ListPrices) {
+  return {
+    version,
+    source,
+    source_url: sourceUrl,
+    as_of: asOf,
+    entries: entries.map(({ name, unit, pricePico }) => ({
+      model: name,
+      unit,
+      price_per_million: toPricePerMillion(pricePico),
+    })),
   };
 }
 

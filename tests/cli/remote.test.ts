@@ -24,7 +24,7 @@ const LINES = [
   "provider remove up",
   "provider discover up",
   "model list",
-  "model hide gpt",
+  "model set gpt --hidden",
   "model remove gpt",
   "model resolve gpt",
   "pricing show",

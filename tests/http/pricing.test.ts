@@ -353,3 +353,25 @@ test("a renamed model is charged the same prices under its new name, and its eve
     await upstream.stop();
   }
 });
+
+test("list prices are offered to admins alone, load as they are, and change nothing by being read", async () => {
+  const before = await inspect();
+  const response = await call(harness, "GET", `${PRICING}/list`);
+  const list = await response.json();
+  expect([response.status, await inspect()]).toEqual([200, before]);
+  expect(list).toMatchObject({
+    version: `list prices ${list.as_of}`,
+    source: expect.stringContaining("LiteLLM"),
+    source_url: expect.stringMatching(/^https:/),
+  });
+  expect((await load({ version: list.version, entries: list.entries })).status).toBe(200);
+  expect((await inspect()).entries).toHaveLength(list.entries.length + before.entries.length);
+  const { key } = await createCaller(harness, "ada");
+  await expectError(
+    await call(harness, "GET", `${PRICING}/list`, { headers: { authorization: `Bearer ${key}` } }),
+    {
+      status: 403,
+      code: "admin_required",
+    },
+  );
+});

@@ -78,7 +78,7 @@ export function addDiscoverCommand(provider: Command, terminal: Terminal): void 
             found.filter((row) => !wanted.includes(row)),
             "were not bound",
           );
-          writeUnpriced(terminal, made, options);
+          await writeUnpriced(terminal, api, { models: made, options });
         }
         const failed = rows.filter(({ failure }) => failure !== null).length;
         if (failed > 0) throw new CommandError("failure", `${failed} of ${rows.length} could not be bound.`);

@@ -10,16 +10,13 @@ import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { checkTyped } from "#cli/screen/failure.ts";
 import { collectNumbers } from "#cli/input/input.ts";
-import { writeDone, writeFields, writeList } from "#cli/screen/output.ts";
+import { writeDone, writeFields } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { ask, given, toPathPart, type Client } from "#cli/installation/client.ts";
-import { listModels } from "#cli/installation/lists.ts";
+import { addModelListCommands } from "./model-list.ts";
+import { addModelSetCommand } from "./model-set.ts";
 import { addRemoveCommand, confirmRemoval, type RemoveOptions } from "./removal.ts";
 import { describeModel } from "./removal-facts.ts";
-
-interface ListOptions extends InstallationOptions {
-  readonly provider?: string;
-}
 
 interface AliasOptions extends InstallationOptions {
   readonly price?: { readonly [unit: string]: number };
@@ -41,17 +38,7 @@ interface ResolveOptions extends InstallationOptions {
 export function addModelCommands(program: Command, terminal: Terminal): void {
   const model = program.command("model").description("the catalog of public aliases");
 
-  const list = addCommand(model, "list", "list models")
-    .option("--provider <name>", "only this provider's")
-    .action((options: ListOptions) =>
-      withInstallation(terminal, options, async ({ api }) =>
-        writeList(terminal, options, {
-          views: await listModels(api, { provider: options.provider }),
-          columns: ["alias", "provider", "upstream_name", "target", "capabilities", "pricing", "hidden"],
-        }),
-      ),
-    );
-  addExamples(list, ["lockport model list", "lockport model list --provider openai --json"]);
+  addModelListCommands(model, terminal);
 
   const add = addNameOptions(
     addCommand(
@@ -97,20 +84,7 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
   });
   addExamples(alias, ["lockport model alias default fast"]);
 
-  for (const hidden of [true, false]) {
-    const verb = hidden ? "hide" : "show";
-    const effect = hidden
-      ? "keep it off the public list; it still serves"
-      : "put it on the public list again";
-    const command = addCommand(model, `${verb} <alias>`, effect).action(
-      (name: string, options: InstallationOptions) =>
-        withInstallation(terminal, options, async ({ api }) => {
-          const view = await ask(toModel(api, name).patch({ hidden }));
-          writeDone(terminal, options, { view, sentence: `${name} is ${hidden ? "hidden" : "shown"}` });
-        }),
-    );
-    addExamples(command, [`lockport model ${verb} fast`]);
-  }
+  addModelSetCommand(model, terminal);
 
   const rename = addCommand(
     model,

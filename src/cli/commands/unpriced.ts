@@ -2,19 +2,25 @@ import type { Capability } from "#catalog/capability.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { toCounted } from "#kernel/text.ts";
 import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
-import { given } from "#cli/installation/client.ts";
+import { ask, given, type Client } from "#cli/installation/client.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
 interface Priced {
+  readonly upstream_name: string;
+  /** Null for a model that routes by itself. */
+  readonly target: string | null;
   readonly alias: string;
   readonly capabilities: readonly Capability[];
   readonly pricing: { readonly [unit in Unit]?: number };
 }
 
 /** What every answer of such a model uses: the rest may stay unused. */
-export function findUnpricedUnits({ capabilities, pricing }: Priced): readonly Unit[] {
+function findUnpricedUnits({
+  capabilities,
+  pricing,
+}: Pick<Priced, "capabilities" | "pricing">): readonly Unit[] {
   const units: readonly Unit[] = ["input_tokens", "output_tokens"];
   return units.filter((unit) => {
     const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
@@ -24,24 +30,44 @@ export function findUnpricedUnits({ capabilities, pricing }: Priced): readonly U
 
 const NAMES_SHOWN_MAX = 5;
 
-/** Which of these models have no price, and the command that gives them one; nothing when all have. */
-export function writeUnpriced(
+export interface UnpricedOptions {
+  readonly models: readonly Priced[];
+  readonly options: InstallationOptions;
+}
+
+/** Which of these models have no price, and the commands that give them one; nothing when all have. */
+export async function writeUnpriced(
   terminal: Terminal,
-  models: readonly Priced[],
-  { url, dataDir }: InstallationOptions,
-): void {
+  api: Client,
+  { models, options }: UnpricedOptions,
+): Promise<void> {
   const unpriced = models.flatMap((model) => {
-    const units = findUnpricedUnits(model);
-    return units.length === 0 ? [] : [{ alias: model.alias, units }];
+    const units = model.target === null ? findUnpricedUnits(model) : [];
+    return units.length === 0 ? [] : [{ ...model, units }];
   });
-  const [first] = unpriced;
-  if (first === undefined) return;
+  if (unpriced.length === 0) return;
   const names = unpriced.slice(0, NAMES_SHOWN_MAX).map(({ alias }) => toPrintable(alias));
   const more = unpriced.length > names.length ? ` and ${unpriced.length - names.length} more` : "";
-  const where = url === undefined ? [] : ["--url", url];
-  const prices = first.units.flatMap((unit) => ["--price", `${unit}=USD`]);
-  const command = formatCommand(["model", "set", first.alias, ...prices, ...where], given({ dataDir }));
-  terminal.writeMessage(
-    `${toCounted(unpriced.length, "model")} without a price (${names.join(", ")}${more}): usage is recorded as unpriced. To set one, per million: ${command}\n`,
-  );
+  const lines = [
+    `${toCounted(unpriced.length, "model")} without a price (${names.join(", ")}${more}): usage is recorded as unpriced.`,
+  ];
+  const { as_of: asOf, entries } = await ask(api.admin.v1.pricing.list.get());
+  const listed = new Set(entries.map(({ model, unit }) => `${unit} ${model}`));
+  const isListed = ({ units, upstream_name: name }: (typeof unpriced)[number]) =>
+    units.some((unit) => listed.has(`${unit} ${name}`));
+  const listedCount = unpriced.filter(isListed).length;
+  if (listedCount > 0) {
+    const command = toCommand(["pricing", "load", "--list-prices"], options);
+    lines.push(`Public list prices of ${asOf} have ${listedCount} of them: ${command}`);
+  }
+  const first = unpriced.find((model) => !isListed(model));
+  if (first !== undefined) {
+    const prices = first.units.flatMap((unit) => ["--price", `${unit}=USD`]);
+    lines.push(`To set one, per million: ${toCommand(["model", "set", first.alias, ...prices], options)}`);
+  }
+  terminal.writeMessage(lines.map((line) => `${line}\n`).join(""));
+}
+
+function toCommand(words: readonly string[], { url, dataDir }: InstallationOptions): string {
+  return formatCommand([...words, ...(url === undefined ? [] : ["--url", url])], given({ dataDir }));
 }

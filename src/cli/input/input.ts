@@ -45,6 +45,12 @@ export function collectNumbers(
   return { ...before, [key]: number };
 }
 
+/** `unit=price`, or `unit=none`, which is null. */
+export function collectPrices(text: string): { [unit: string]: number | null } {
+  const [[unit, value] = ["", ""]] = Object.entries(collectPairs(text));
+  return value.trim() === "none" ? { [unit]: null } : collectNumbers(text);
+}
+
 export function collectTexts(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }

@@ -1,4 +1,7 @@
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { toQuoted } from "#kernel/printable.ts";
+import { ALIAS_LENGTH_MAX } from "#kernel/text.ts";
+import { suggest } from "#cli/screen/suggest.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { ask, type Client } from "./client.ts";
 import { requireNamed } from "./named.ts";
@@ -18,6 +21,21 @@ export async function listModels(api: Client, { provider }: { readonly provider?
     const { models: rows, total } = await ask(api.admin.v1.models.get({ query: { provider, ...page } }));
     return { rows, total };
   });
+}
+
+/** Throws a `CommandError` when no model has the alias. */
+export async function getModel(api: Client, alias: string) {
+  const models = await listModels(api);
+  const found = models.find((model) => model.alias === alias);
+  if (found !== undefined) return found;
+  const nearest = suggest(
+    alias,
+    models.map((model) => model.alias),
+  );
+  throw new CommandError(
+    "failure",
+    `There is no model ${toQuoted(alias, ALIAS_LENGTH_MAX)}. (model_not_found, model)${nearest}`,
+  );
 }
 
 export async function listPrincipals(api: Client) {

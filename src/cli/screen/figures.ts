@@ -1,3 +1,5 @@
+import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
+
 const COUNT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });
 const DECIMALS_MIN = 2;
 const DECIMALS_MAX = 6;
@@ -17,6 +19,16 @@ export function toAmount(cost: number | null): string {
     maximumFractionDigits: cost < 1 ? DECIMALS_MAX : DECIMALS_MIN,
   });
   return `$${figure}`;
+}
+
+/** `$2.50`, a price per million, exact; one that a unit has not got is a word. */
+export function toPrice(pricePerMillion: number | undefined, unit: Unit): string {
+  if (pricePerMillion !== undefined) {
+    const digits = { minimumFractionDigits: DECIMALS_MIN, maximumFractionDigits: DECIMALS_MAX };
+    return `$${pricePerMillion.toLocaleString("en-US", digits)}`;
+  }
+  const { detailOf } = UNIT_TABLE[unit];
+  return detailOf === null ? "unpriced" : `as ${detailOf}`;
 }
 
 /** `340 ms`, `2.4 s`, `3 min 20 s`. */

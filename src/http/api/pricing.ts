@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
 import { json, route } from "#http/door/route.ts";
-import { PricingList, PricingLoad } from "#http/schemas/catalog.ts";
+import { ListPricing, PricingList, PricingLoad } from "#http/schemas/catalog.ts";
 import { INSTANT, MODEL } from "#http/schemas/examples.ts";
 import type { Catalog } from "#catalog/catalog.ts";
 import { toActor, type Guard } from "#http/door/guard.ts";
-import { toFeedLoadView, toPricingListView } from "#views/pricing.ts";
+import { toFeedLoadView, toListPricesView, toPricingListView } from "#views/pricing.ts";
 import { PricingFeed } from "#http/schemas/requests.ts";
 
 const FEED_VERSION = "2026-03";
@@ -26,6 +26,27 @@ export function pricingRoutes(guard: Guard, catalog: Catalog) {
         },
         answer: json(200, PricingLoad, { version: FEED_VERSION, loaded_at: INSTANT, entries: 1 }),
         errors: ["invalid_pricing"],
+      }),
+    )
+    .get(
+      "/pricing/list",
+      async () => {
+        // Read once somebody asks: most processes never do.
+        const { readListPrices } = await import("#catalog/list-prices.ts");
+        return toListPricesView(readListPrices());
+      },
+      route({
+        access: "admin",
+        summary: "Public list prices, of the day that it says",
+        description:
+          "A feed that is offered: nothing of it applies until it is sent to `POST /admin/v1/pricing`.",
+        answer: json(200, ListPricing, {
+          version: "list prices 2026-11-12",
+          source: "LiteLLM 1.109.1, model_prices_and_context_window.json",
+          source_url: "https://pypi.org/project/litellm/1.109.1/",
+          as_of: "2026-11-12",
+          entries: [{ model: MODEL.upstream_name, unit: "input_tokens", price_per_million: 1.25 }],
+        }),
       }),
     )
     .get(

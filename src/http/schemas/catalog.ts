@@ -146,6 +146,16 @@ export const PricePreview = view("PricePreview", {
   truncated: Type.Boolean({ description: "There are more names than are told." }),
 });
 
+export const ListPricing = view("ListPricing", {
+  version: Type.String({ description: "What these prices are loaded as." }),
+  source: Type.String(),
+  source_url: Type.String(),
+  as_of: Type.String({ format: "date", description: "The day on which the source was published." }),
+  entries: Type.Array(
+    fields({ model: Type.String(), unit: oneOf(UNITS), price_per_million: Type.Number({ minimum: 0 }) }),
+  ),
+});
+
 const { base_url, verify_tls, has_custom_ca, timeout_connect, timeout_read, max_concurrency, enabled } =
   providerFields;
 const CHANGED_PROVIDER = {

@@ -3,7 +3,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import { isJsonObject } from "#usage/json.ts";
 import { toIso } from "../../../search/window.ts";
 import { formatInstant } from "../../../text/format.ts";
-import { createPriceMapReader, isPriceMap, type SkippedPrice } from "./price-map.ts";
+import { createPriceMapReader, isPriceMap, type SkippedPrice } from "#interchange/price-map.ts";
 
 /** Something in a feed that the server would refuse; its own rule says so, here as there. */
 export interface FeedProblem {

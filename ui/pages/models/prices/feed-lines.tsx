@@ -5,7 +5,7 @@ import { LateVirtualBody } from "../../../components/late-virtual-body.tsx";
 import { DataTable } from "../../../components/table.tsx";
 import { formatChange, formatMoneyExact } from "../../../text/format.ts";
 import type { FeedDiff, FeedLine, LineKind } from "./feed-diff.ts";
-import type { SkippedPrice } from "./price-map.ts";
+import type { SkippedPrice } from "#interchange/price-map.ts";
 
 export interface FeedLinesProps {
   readonly shown: LineKind | "skipped";

@@ -2,7 +2,9 @@ import type { FeedEntry } from "#catalog/feed.ts";
 import { createEntryParser } from "#catalog/feed.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { Unit } from "#kernel/units.ts";
-import { isJsonObject, type JsonObject } from "#usage/json.ts";
+
+/** A parsed JSON object. */
+export type JsonObject = { readonly [field: string]: unknown };
 
 /** A model of a price map that gives no price, or one of its prices that cannot be kept. */
 export interface SkippedPrice {
@@ -18,8 +20,8 @@ export interface PriceMapReading {
   readonly partialCount: number;
 }
 
-/** Every price in it is one of a single unit. */
-const UNIT_OF_FIELD: Readonly<Record<string, Unit>> = {
+/** LiteLLM's price fields that have a unit here; every price in them is one of a single unit. */
+export const UNIT_OF_FIELD: Readonly<Record<string, Unit>> = {
   input_cost_per_token: "input_tokens",
   output_cost_per_token: "output_tokens",
   cache_read_input_token_cost: "cached_input_tokens",
@@ -90,4 +92,8 @@ function hasMorePrices(spec: JsonObject): boolean {
     ([field, value]) =>
       /cost/.test(field) && !Object.hasOwn(UNIT_OF_FIELD, field) && typeof value === "number" && value > 0,
   );
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,127 @@
+import type { Command } from "commander";
+import { toPrintable } from "#kernel/printable.ts";
+import { UNIT_TABLE, UNITS, type Unit } from "#kernel/units.ts";
+import { addCommand } from "#cli/input/options.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { ask, type Client } from "#cli/installation/client.ts";
+import { getModel, listModels } from "#cli/installation/lists.ts";
+import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
+import { toPrice } from "#cli/screen/figures.ts";
+import { writeJson } from "#cli/screen/output.ts";
+import { createStyle } from "#cli/screen/style.ts";
+import { toTable } from "#cli/screen/table.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import { writeUnpriced } from "./unpriced.ts";
+
+interface ListOptions extends InstallationOptions {
+  readonly provider?: string;
+}
+
+type ModelView = Awaited<ReturnType<typeof getModel>>;
+
+/** `model list` and `model show`: what callers may name, where it leads and what it costs. */
+export function addModelListCommands(model: Command, terminal: Terminal): void {
+  const list = addCommand(model, "list", "list models, with their prices per million")
+    .option("--provider <name>", "only this provider's")
+    .action((options: ListOptions) =>
+      withInstallation(terminal, options, async ({ api }) => {
+        const models = await listModels(api, { provider: options.provider });
+        if (options.json === true) writeJson(terminal, models);
+        else writeModels(terminal, models);
+        if (options.json !== true) await writeUnpriced(terminal, api, { models, options });
+      }),
+    );
+  addExamples(list, ["lockport model list", "lockport model list --provider openai --json"]);
+
+  const show = addCommand(
+    model,
+    "show <alias>",
+    "show one model, and where each of its prices comes from",
+  ).action((alias: string, options: InstallationOptions) =>
+    withInstallation(terminal, options, async ({ api }) => {
+      const view = await getModel(api, alias);
+      if (options.json === true) {
+        writeJson(terminal, view);
+        return;
+      }
+      const entries = await listPrices(api);
+      const rows = UNITS.filter((unit) => isShown(view, unit)).map((unit) => [
+        unit,
+        toPrice(view.pricing[unit], unit),
+        toPrintable(view.pricing[unit] === undefined ? "" : describeOrigin(view, unit, entries)),
+      ]);
+      terminal.writeData(toTable(["alias", toPrintable(view.alias), ""], [...toFacts(view), ...rows]));
+      await writeUnpriced(terminal, api, { models: [view], options });
+    }),
+  );
+  addExamples(show, ["lockport model show fast", "lockport model show fast --json"]);
+}
+
+type Kept = Awaited<ReturnType<typeof listPrices>>[number];
+
+async function listPrices(api: Client) {
+  return (await ask(api.admin.v1.pricing.get())).entries;
+}
+
+/** The first of its own, its target's and its upstream name's, as the lookup goes. */
+function describeOrigin(view: ModelView, unit: Unit, entries: readonly Kept[]): string {
+  const names = [view.alias, ...(view.target === null ? [] : [view.target]), view.upstream_name];
+  for (const name of names) {
+    const kept = entries.find((entry) => entry.model === name && entry.unit === unit);
+    if (kept === undefined) continue;
+    const source = kept.version === null ? "set with the model" : `loaded as ${kept.version}`;
+    return name === view.alias ? source : `${source}, by the name ${name}`;
+  }
+  return "";
+}
+
+/** What has a price, and what its requests use besides: a cache write without a price costs what input costs. */
+function isShown({ pricing, capabilities }: ModelView, unit: Unit): boolean {
+  const usedBy: readonly string[] = UNIT_TABLE[unit].usedBy;
+  const isUsed = capabilities.some((capability) => usedBy.includes(capability));
+  return pricing[unit] !== undefined || (isUsed && UNIT_TABLE[unit].detailOf === null);
+}
+
+function toFacts(view: ModelView): readonly (readonly string[])[] {
+  return [
+    ...(view.target === null ? [] : [["target", toPrintable(view.target), ""]]),
+    ["provider", view.provider, ""],
+    ["upstream name", toPrintable(view.upstream_name), ""],
+    ["capabilities", view.capabilities.join(", ") || "none", ""],
+    ["hidden", view.hidden ? "yes, and it serves" : "no", ""],
+  ];
+}
+
+/** Units that have a column whatever the models; the others have one when a model has a price for them. */
+const USUAL_UNITS: readonly Unit[] = ["input_tokens", "cached_input_tokens", "output_tokens"];
+
+function writeModels(terminal: Terminal, models: readonly ModelView[]): void {
+  const units = UNITS.filter(
+    (unit) => USUAL_UNITS.includes(unit) || models.some(({ pricing }) => pricing[unit] !== undefined),
+  );
+  const style = createStyle(terminal.env, terminal.screens.data);
+  const heading = [
+    "ALIAS",
+    "LEADS TO",
+    "CAPABILITIES",
+    ...units.map((unit) => UNIT_TABLE[unit].heading.toUpperCase()),
+    "PRICES",
+  ];
+  const rows = models.map((model) => [
+    toPrintable(model.hidden ? `${model.alias} (hidden)` : model.alias),
+    toPrintable(model.target === null ? `${model.provider}: ${model.upstream_name}` : `-> ${model.target}`),
+    model.capabilities.join(","),
+    ...units.map((unit) => (model.pricing[unit] === undefined ? "-" : toPrice(model.pricing[unit], unit))),
+    toPriceWord(model),
+  ]);
+  const right = new Set(units.map((_, index) => index + FIRST_PRICE_COLUMN));
+  terminal.writeData(toTable(heading, rows, { right, styleHeading: style.bold }));
+}
+
+const FIRST_PRICE_COLUMN = 3;
+
+function toPriceWord({ pricing, pricing_inherited: isInherited, target }: ModelView): string {
+  if (Object.keys(pricing).length === 0) return "unpriced";
+  if (!isInherited) return "own";
+  return target === null ? "by upstream name" : "inherited";
+}

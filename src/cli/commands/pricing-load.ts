@@ -1,0 +1,179 @@
+import { Option, type Command } from "commander";
+import { createSystemClock } from "#kernel/clock.ts";
+import { toPrintable } from "#kernel/printable.ts";
+import { toCounted } from "#kernel/text.ts";
+import { UNITS, type Unit } from "#kernel/units.ts";
+import { readTextInput } from "#cli/input/input.ts";
+import { addCommand } from "#cli/input/options.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { ask, given, type Client, type Installation } from "#cli/installation/client.ts";
+import { listModels, listProviders } from "#cli/installation/lists.ts";
+import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { writeDone, writeJson, writeList } from "#cli/screen/output.ts";
+import { withProgress } from "#cli/screen/progress.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import {
+  parsePriceText,
+  readFeed,
+  readList,
+  readMap,
+  type NamesInUse,
+  type PriceList,
+} from "./price-source.ts";
+import { findMissing } from "./pricing-missing.ts";
+import { writeUnpriced } from "./unpriced.ts";
+
+interface LoadOptions extends InstallationOptions {
+  readonly listPrices?: true;
+  readonly all?: true;
+  readonly replace?: true;
+  readonly dryRun?: true;
+}
+
+export function addPricingLoadCommand(pricing: Command, terminal: Terminal): void {
+  const load = addCommand(pricing, "load [file]", "load prices: a feed, LiteLLM's price map, or list prices")
+    .addOption(new Option("--list-prices", "public list prices, of the day that it says; no file then"))
+    .option("--all", "of a price map or the list prices all names, not only those in use here")
+    .option("--replace", "of these also over prices that were set in another way")
+    .option("--dry-run", "show what would change, and change nothing")
+    .action(async (file: string | undefined, options: LoadOptions) => {
+      if ((file === undefined) === (options.listPrices === undefined)) {
+        throw new CommandError("usage", "Name either a file (- for stdin) or --list-prices.");
+      }
+      const text = file === undefined ? null : parsePriceText(await readTextInput(terminal, file));
+      await withInstallation(terminal, options, async (installation) => {
+        const { api } = installation;
+        if (text?.kind === "feed") {
+          refuseForFeed(options);
+          if (options.dryRun === true) {
+            await loadList(terminal, api, { list: readFeed(text.feed), options });
+            return;
+          }
+          const view = await withProgress(terminal, "loading prices", () =>
+            ask(api.admin.v1.pricing.post(given(text.feed))),
+          );
+          writeLoaded(terminal, options, view);
+          return;
+        }
+        const inUse = options.all === true ? null : await findNamesInUse(installation);
+        const list =
+          text === null ? await readList(api, inUse) : readMap(text.map, inUse, createSystemClock().nowUs());
+        await loadList(terminal, api, { list, options });
+      });
+    });
+  load.addHelpText(
+    "after",
+    `
+A feed is JSON (- reads it from stdin), and is loaded whole or not at all:
+  {"version": "2026-03", "entries": [
+    {"model": "gpt-5", "unit": "input_tokens", "price_per_million": 1.25},
+    {"model": "gpt-5", "unit": "output_tokens", "price_per_million": 10}]}
+Units:
+  ${UNITS.join("\n  ")}
+LiteLLM's map is its model_prices_and_context_window.json. Of it, and of the
+list prices, only names in use here are loaded, and prices that were set with a
+model or by another feed stay. What is not named stays in any case.`,
+  );
+  addExamples(load, [
+    "lockport pricing load --list-prices --dry-run",
+    "lockport pricing load prices.json",
+    "lockport pricing load model_prices_and_context_window.json --dry-run",
+  ]);
+}
+
+/** A feed says by itself what it names and what it replaces. */
+function refuseForFeed({ all, replace }: LoadOptions): void {
+  const flag = all === true ? "--all" : replace === true ? "--replace" : null;
+  if (flag === null) return;
+  throw new CommandError(
+    "usage",
+    `${flag} is for a price map and for --list-prices: a feed sets what it names.`,
+  );
+}
+
+async function findNamesInUse(installation: Installation): Promise<NamesInUse> {
+  const { api } = installation;
+  const baseUrls = new Map((await listProviders(api)).map(({ name, base_url: url }) => [name, url]));
+  const models = (await listModels(api)).map((model) => ({
+    alias: model.alias,
+    upstreamName: model.upstream_name,
+    baseUrl: model.target === null ? (baseUrls.get(model.provider) ?? null) : null,
+  }));
+  const { views } = await findMissing(installation);
+  const kept = await ask(api.admin.v1.pricing.get());
+  return { models, others: [...views, ...kept.entries].map(({ model }) => model) };
+}
+
+interface PriceRow {
+  readonly model: string;
+  readonly unit: Unit;
+  readonly now: number | null;
+  readonly new: number;
+}
+
+interface ListCall {
+  readonly list: PriceList;
+  readonly options: LoadOptions;
+}
+
+async function loadList(terminal: Terminal, api: Client, { list, options }: ListCall): Promise<void> {
+  const { entries } = await ask(api.admin.v1.pricing.get());
+  const kept = new Map(entries.map((entry) => [`${entry.unit} ${entry.model}`, entry]));
+  const rows: PriceRow[] = [];
+  let stayCount = 0;
+  for (const { model, unit, price_per_million: price } of list.entries) {
+    const there = kept.get(`${unit} ${model}`);
+    if (there?.price_per_million === price) continue;
+    if (there === undefined || options.replace === true || list.isEarlier(there.version))
+      rows.push({ model, unit, now: there?.price_per_million ?? null, new: price });
+    else stayCount += 1;
+  }
+  const feed = {
+    version: list.version,
+    entries: rows.map((row) => ({ model: row.model, unit: row.unit, price_per_million: row.new })),
+  };
+  const tell = () => {
+    if (options.json === true) return;
+    for (const note of list.entries.length === 0 ? [] : list.notes)
+      terminal.writeMessage(`${toPrintable(note)}\n`);
+    if (stayCount > 0) {
+      terminal.writeMessage(
+        `${toCounted(stayCount, "price")} set in another way ${stayCount === 1 ? "stays" : "stay"} as ${stayCount === 1 ? "it is" : "they are"}; --replace takes them too.\n`,
+      );
+    }
+  };
+  if (rows.length === 0 || options.dryRun === true) {
+    if (options.json === true) writeJson(terminal, { version: list.version, changes: rows });
+    else if (rows.length > 0) {
+      writeList(terminal, options, {
+        views: rows,
+        columns: ["model", "unit", "now", "new"],
+        figures: ["now", "new"],
+      });
+    }
+    tell();
+    if (options.json !== true) terminal.writeMessage(toEnd(rows.length, list));
+    return;
+  }
+  const view = await withProgress(terminal, "loading prices", () => ask(api.admin.v1.pricing.post(feed)));
+  writeLoaded(terminal, options, view);
+  tell();
+  if (options.json !== true) await writeUnpriced(terminal, api, { models: await listModels(api), options });
+}
+
+function toEnd(count: number, { entries, version }: PriceList): string {
+  if (count > 0) return `${toCounted(count, "price")} to load, version ${version}; nothing was changed\n`;
+  return entries.length === 0
+    ? "it has no price for a name that is in use here; --all loads every name\n"
+    : "nothing to change\n";
+}
+
+function writeLoaded(
+  terminal: Terminal,
+  options: InstallationOptions,
+  view: { readonly entries: number; readonly version: string },
+): void {
+  const sentence = `loaded ${toCounted(view.entries, "price")}, version ${view.version}`;
+  writeDone(terminal, options, { view, sentence });
+}

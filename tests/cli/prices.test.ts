@@ -1,0 +1,260 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { startApp } from "../support/app.ts";
+import { makeEmptyInstallation } from "../support/empty-installation.ts";
+import { makeFolder } from "../support/folder.ts";
+import { waysTo } from "./both-ways.ts";
+import { runLocal, type CliInput } from "./terminal.ts";
+
+let folder: ReturnType<typeof makeFolder>;
+beforeEach(async () => {
+  folder = makeFolder();
+  await makeEmptyInstallation(join(folder.path, "data"));
+});
+afterEach(() => folder.remove());
+
+const run = (line: string, input?: CliInput) => runLocal(join(folder.path, "data"), line.split(" "), input);
+const done = async (line: string, input?: CliInput) => {
+  const { code, data, messages } = await run(line, input);
+  expect({ line, code, messages }).toMatchObject({ code: 0 });
+  return { data, messages };
+};
+const prices = async (): Promise<{ [alias: string]: unknown }> =>
+  Object.fromEntries(
+    JSON.parse((await done("model list --json")).data).map((model: { alias: string; pricing: unknown }) => [
+      model.alias,
+      model.pricing,
+    ]),
+  );
+const addProvider = (name: string, baseUrl: string) =>
+  done(`provider add ${name} --base-url ${baseUrl} --no-api-key`);
+const rows = (data: string) =>
+  data
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(/ {2,}/));
+
+describe("model set", () => {
+  test("changes what is said and nothing else, shows what it was and is, and is the same through --url", async () => {
+    const app = await startApp();
+    for (const [index, { run: there }] of waysTo(app).entries()) {
+      const [name, other, alias] = [`up${index}`, `other${index}`, `fast${index}`];
+      for (const provider of [name, other])
+        await there(`provider add ${provider} --base-url http://127.0.0.1:9/v1 --no-api-key`);
+      await there(
+        `model add ${alias} --provider ${name} --upstream-name u --price input_tokens=2.5 --price output_tokens=10`,
+      );
+      const set = async (options: string) => {
+        const { code, data, messages } = await there(`model set ${alias} ${options}`);
+        expect({ options, code, data }).toEqual({ options, code: 0, data: "" });
+        return messages;
+      };
+      expect(await set("--price input_tokens=3 --price cached_input_tokens=0.075")).toBe(
+        `model ${alias}: input_tokens $2.50 -> $3.00, cached_input_tokens unpriced -> $0.075\n`,
+      );
+      expect(await set("--price cached_input_tokens=none --price cache_write_1h_tokens=4")).toBe(
+        `model ${alias}: cached_input_tokens $0.075 -> unpriced, cache_write_1h_tokens as input_tokens -> $4.00\n`,
+      );
+      expect(await set(`--provider ${other} --upstream-name v --capability chat --hidden`)).toBe(
+        `model ${alias}: provider ${name} -> ${other}, upstream name u -> v, capabilities chat,chat_stream -> chat, hidden no -> yes\n`,
+      );
+      expect(await set("--no-hidden")).toBe(`model ${alias}: hidden yes -> no\n`);
+      expect(await set("--price input_tokens=3")).toBe(`model ${alias}: is so already\n`);
+      const list = JSON.parse((await there("model list --json")).data);
+      expect(list.find((model: { alias: string }) => model.alias === alias)).toMatchObject({
+        provider: other,
+        upstream_name: "v",
+        capabilities: ["chat"],
+        pricing: { input_tokens: 3, output_tokens: 10, cache_write_1h_tokens: 4 },
+        hidden: false,
+      });
+    }
+    await app.stop();
+  });
+
+  test("of a name for another model overrides only what is said, and takes the rest from its target again", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done(
+      "model add fast --provider up --upstream-name u --price input_tokens=1 --price output_tokens=2",
+    );
+    await done("model add slow --provider up --upstream-name v --price input_tokens=5");
+    await done("model alias best fast");
+    expect((await done("model set best --price output_tokens=9")).messages).toBe(
+      "model best: output_tokens $2.00 -> $9.00\n",
+    );
+    await done("model set fast --price input_tokens=1.5");
+    expect((await prices())["best"]).toEqual({ input_tokens: 1.5, output_tokens: 9 });
+    await done("model set best --price output_tokens=none");
+    expect((await done("model set best --target slow")).messages).toBe(
+      "model best: target fast -> slow, upstream name u -> v, input_tokens $1.50 -> $5.00, output_tokens $2.00 -> unpriced\n",
+    );
+    expect(await run("model set best --provider up")).toMatchObject({ code: 1 });
+    await done("model set best --no-target --provider up --upstream-name w --price input_tokens=7");
+    expect((await prices())["best"]).toEqual({ input_tokens: 7 });
+  });
+
+  test("says which model was probably meant, and refuses what says nothing or cannot be", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done("model add gpt-4o --provider up --upstream-name u");
+    const typo = await run("model set gpt4o --hidden");
+    expect(typo).toMatchObject({ code: 1, data: "" });
+    expect(typo.messages).toContain("There is no model “gpt4o”".replace(/[“”]/g, '"'));
+    expect(typo.messages).toContain("(Did you mean gpt-4o?)");
+    expect((await run("model show gpt-4")).messages).toContain("(Did you mean gpt-4o?)");
+    for (const wrong of [
+      "",
+      " --price input=1",
+      " --price input_tokens=free",
+      " --price input_tokens=-1",
+      " --no-target",
+      " --target a --provider up",
+      " --capability embedding",
+    ]) {
+      const refused = await run(`model set gpt-4o${wrong}`);
+      expect({ wrong, code: refused.code, data: refused.data }).toEqual({ wrong, code: 2, data: "" });
+    }
+  });
+});
+
+describe("model list and model show", () => {
+  test("write prices per million, where they come from, and what has none", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done(
+      "model add fast --provider up --upstream-name u --price input_tokens=0.15 --price output_tokens=12.5",
+    );
+    await done("model add plain --provider up --upstream-name p --hidden");
+    await done("model alias best fast");
+    const feed = { version: "f1", entries: [{ model: "p", unit: "output_tokens", price_per_million: 3 }] };
+    await done("pricing load -", { stdin: JSON.stringify(feed) });
+    const list = await done("model list");
+    expect(rows(list.data)).toEqual([
+      ["ALIAS", "LEADS TO", "CAPABILITIES", "INPUT", "OUTPUT", "CACHED", "PRICES"],
+      ["best", "-> fast", "chat,chat_stream", "$0.15", "$12.50", "-", "inherited"],
+      ["fast", "up: u", "chat,chat_stream", "$0.15", "$12.50", "-", "own"],
+      ["plain (hidden)", "up: p", "chat,chat_stream", "-", "$3.00", "-", "by upstream name"],
+    ]);
+    expect(list.messages).toContain("1 model without a price (plain)");
+    expect(list.messages).toContain("model set plain --price 'input_tokens=USD'\n");
+    expect(list.messages).not.toContain("--list-prices");
+    expect(rows((await done("model show plain")).data)).toEqual([
+      ["alias", "plain"],
+      ["provider", "up"],
+      ["upstream name", "p"],
+      ["capabilities", "chat, chat_stream"],
+      ["hidden", "yes, and it serves"],
+      ["input_tokens", "unpriced"],
+      ["output_tokens", "$3.00", "loaded as f1, by the name p"],
+      ["cached_input_tokens", "unpriced"],
+    ]);
+    expect(rows((await done("model show best")).data)).toContainEqual([
+      "output_tokens",
+      "$12.50",
+      "set with the model, by the name fast",
+    ]);
+  });
+});
+
+const MAP = {
+  sample_spec: { input_cost_per_token: 0 },
+  "gpt-x": {
+    litellm_provider: "openai",
+    input_cost_per_token: 1e-6,
+    output_cost_per_token: 4e-6,
+    cache_read_input_token_cost: 1e-7,
+    cache_creation_input_token_cost: 1.25e-6,
+    cache_creation_input_token_cost_above_1hr: 2e-6,
+    input_cost_per_token_above_200k_tokens: 2e-6,
+  },
+  "groq/llama-x": { litellm_provider: "groq", input_cost_per_token: 5e-7, output_cost_per_token: 8e-7 },
+  "llama-x": { litellm_provider: "vertex_ai", input_cost_per_token: 9e-6 },
+  "unused-model": { litellm_provider: "openai", input_cost_per_token: 3e-6 },
+};
+
+describe("pricing load", () => {
+  test("of LiteLLM's public map loads cached and cache-write prices too, of the names in use alone, and shows them first with --dry-run", async () => {
+    await addProvider("openai", "https://api.openai.com/v1");
+    await addProvider("groq", "https://api.groq.com/openai/v1");
+    await done("model add gpt-x --provider openai --upstream-name gpt-x");
+    await done("model add l --provider groq --upstream-name llama-x");
+    const stdin = JSON.stringify(MAP);
+    const dry = await done("pricing load - --dry-run", { stdin });
+    expect(await prices()).toEqual({ "gpt-x": {}, l: {} });
+    expect(rows(dry.data)).toEqual([
+      ["MODEL", "UNIT", "NOW", "NEW"],
+      ["gpt-x", "input_tokens", "-", "1"],
+      ["gpt-x", "output_tokens", "-", "4"],
+      ["gpt-x", "cached_input_tokens", "-", "0.1"],
+      ["gpt-x", "cache_write_tokens", "-", "1.25"],
+      ["gpt-x", "cache_write_1h_tokens", "-", "2"],
+      ["llama-x", "input_tokens", "-", "0.5"],
+      ["llama-x", "output_tokens", "-", "0.8"],
+    ]);
+    expect(dry.messages).toContain("7 prices to load, version litellm 20");
+    await done("pricing load -", { stdin });
+    const cached = { cached_input_tokens: 0.1, cache_write_tokens: 1.25, cache_write_1h_tokens: 2 };
+    expect(await prices()).toEqual({
+      "gpt-x": { input_tokens: 1, output_tokens: 4, ...cached },
+      l: { input_tokens: 0.5, output_tokens: 0.8 },
+    });
+    expect((await done("pricing load -", { stdin })).messages).toContain("nothing to change\n");
+    expect((await done("pricing load - --all --dry-run", { stdin })).data).toContain("unused-model");
+  });
+
+  test("of a price map or list prices leaves what was set in another way, and an alias that stands for another model", async () => {
+    await addProvider("vllm", "http://127.0.0.1:9/v1");
+    await done("model add gpt-x --provider vllm --upstream-name my-own");
+    await done("model add real --provider vllm --upstream-name gpt-x");
+    await done("model add llama-x --provider vllm --upstream-name llama-x --price input_tokens=7");
+    const stdin = JSON.stringify(MAP);
+    const loaded = await done("pricing load -", { stdin });
+    expect(loaded.messages).toContain("1 price set in another way stays as it is; --replace takes them too.");
+    expect(await prices()).toMatchObject({
+      "gpt-x": {},
+      real: { input_tokens: 1, output_tokens: 4 },
+      "llama-x": { input_tokens: 7 },
+    });
+    await done("pricing load - --replace", { stdin });
+    expect(await prices()).toMatchObject({ "gpt-x": {}, "llama-x": { input_tokens: 9 } });
+  });
+
+  test("--list-prices offers dated public prices: nothing of them applies before, and their source and day are told", async () => {
+    await addProvider("openai", "https://api.openai.com/v1");
+    await done("model add fast --provider openai --upstream-name gpt-5-mini");
+    await done("model add mine --provider openai --upstream-name my-own");
+    expect(await prices()).toEqual({ fast: {}, mine: {} });
+    const listed = await done("model list");
+    expect(listed.messages).toMatch(
+      /Public list prices of \d{4}-\d\d-\d\d have 1 of them: .*pricing load --list-prices\n/,
+    );
+    const dry = await done("pricing load --list-prices --dry-run");
+    expect(dry.messages).toMatch(/^List prices of (\d{4}-\d\d-\d\d), from LiteLLM /);
+    expect(await prices()).toEqual({ fast: {}, mine: {} });
+    const loaded = await done("pricing load --list-prices");
+    expect(loaded.messages).toMatch(/^loaded 3 prices, version list prices \d{4}-\d\d-\d\d\n/);
+    expect(loaded.messages).toContain("1 model without a price (mine)");
+    expect((await prices())["fast"]).toEqual({
+      input_tokens: expect.any(Number),
+      output_tokens: expect.any(Number),
+      cached_input_tokens: expect.any(Number),
+    });
+    for (const wrong of ["pricing load", "pricing load x.json --list-prices", "pricing load - --all"])
+      expect({ wrong, code: (await run(wrong, { stdin: '{"version":"1","entries":[]}' })).code }).toEqual({
+        wrong,
+        code: 2,
+      });
+  });
+
+  test("of a feed with --dry-run shows what would change and changes nothing", async () => {
+    await addProvider("up", "http://127.0.0.1:9/v1");
+    await done("model add fast --provider up --upstream-name u --price input_tokens=2");
+    const entry = { model: "fast", unit: "input_tokens", price_per_million: 3 };
+    const stdin = JSON.stringify({ version: "f", entries: [entry] });
+    expect(rows((await done("pricing load - --dry-run", { stdin })).data)).toEqual([
+      ["MODEL", "UNIT", "NOW", "NEW"],
+      ["fast", "input_tokens", "2", "3"],
+    ]);
+    expect((await prices())["fast"]).toEqual({ input_tokens: 2 });
+    const bad = JSON.stringify({ version: "f", entries: [{ ...entry, unit: "x" }] });
+    expect((await run("pricing load - --dry-run", { stdin: bad })).messages).toContain("(invalid_pricing");
+  });
+});
