@@ -37,7 +37,8 @@ const rows = (data: string) =>
 describe("model set", () => {
   test("changes what is said and nothing else, shows what it was and is, and is the same through --url", async () => {
     const app = await startApp();
-    for (const [index, { run: there }] of waysTo(app).entries()) {
+    for (const [index, way] of waysTo(app).entries()) {
+      const there = (line: string) => way.run(line);
       const [name, other, alias] = [`up${index}`, `other${index}`, `fast${index}`];
       for (const provider of [name, other])
         await there(`provider add ${provider} --base-url http://127.0.0.1:9/v1 --no-api-key`);
@@ -98,7 +99,7 @@ describe("model set", () => {
     await done("model add gpt-4o --provider up --upstream-name u");
     const typo = await run("model set gpt4o --hidden");
     expect(typo).toMatchObject({ code: 1, data: "" });
-    expect(typo.messages).toContain("There is no model “gpt4o”".replace(/[“”]/g, '"'));
+    expect(typo.messages).toContain("There is no model `gpt4o`.");
     expect(typo.messages).toContain("(Did you mean gpt-4o?)");
     expect((await run("model show gpt-4")).messages).toContain("(Did you mean gpt-4o?)");
     for (const wrong of [

@@ -146,7 +146,7 @@ describe("a name that does not exist is answered with the one that was probably 
       ["provider discover opneai", "openai"],
       ["provider remove opnai", "openai"],
       ["model add x --provider opnai --upstream-name x", "openai"],
-      ["model hide gpt4o", "gpt-4o"],
+      ["model set gpt4o --hidden", "gpt-4o"],
       ["model remove gpt4o", "gpt-4o"],
       ["model resolve gpt4o", "gpt-4o"],
       ["model alias x gpt4o", "gpt-4o"],
@@ -184,7 +184,7 @@ describe("the server that commands work on", () => {
     expect((await remote(`model list --data-dir ${world.app.dataDir}`, { env: nowhere })).code).toBe(0);
     expect(await remote("health")).toMatchObject({ code: 0, data: "ok\n" });
     expect((await remote("snippet curl --model m")).data).toContain(world.app.url);
-    expect((await remote("complete -- model hide ")).data).toBe("");
+    expect((await remote("complete -- model show ")).data).toBe("");
     // What works on a data folder alone is told nothing else by it.
     expect((await beside("limit check", { env: nowhere })).code).toBe(0);
   });

@@ -93,11 +93,11 @@ function toFacts(view: ModelView): readonly (readonly string[])[] {
 }
 
 /** Units that have a column whatever the models; the others have one when a model has a price for them. */
-const USUAL_UNITS: readonly Unit[] = ["input_tokens", "cached_input_tokens", "output_tokens"];
+const USUAL_UNITS: ReadonlySet<Unit> = new Set(["input_tokens", "cached_input_tokens", "output_tokens"]);
 
 function writeModels(terminal: Terminal, models: readonly ModelView[]): void {
   const units = UNITS.filter(
-    (unit) => USUAL_UNITS.includes(unit) || models.some(({ pricing }) => pricing[unit] !== undefined),
+    (unit) => USUAL_UNITS.has(unit) || models.some(({ pricing }) => pricing[unit] !== undefined),
   );
   const style = createStyle(terminal.env, terminal.screens.data);
   const heading = [
