@@ -44,6 +44,7 @@ Options that many commands have:
 | 0 | Done. |
 | 1 | It failed; the message says why. |
 | 2 | The command, an option or an argument is not right. |
+| 3 | \`apply --dry-run --exit-code\`: there is something to change. |
 | 69 | The server cannot be reached, or something else answers there. |
 | 77 | A file may not be read, or the API key is missing or refused. |
 | 78 | A setting is wrong; the message names it. |

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
 import { refuseSecrets } from "#cli/input/argv.ts";
-import { EXIT, toFailure } from "#cli/screen/failure.ts";
+import { ChangesFound, EXIT, toFailure } from "#cli/screen/failure.ts";
 import { addGroupExamples } from "#cli/help/examples.ts";
 import { toHelpLine, COLUMNS_MAX, foldHelp, formatRootHelp, listOptions } from "#cli/help/help.ts";
 import { holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/input/option-rules.ts";
@@ -187,7 +187,8 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
     .configureOutput({
       writeOut: (text) => terminal.writeData(foldHelp(text)),
       writeErr: (text) => terminal.writeMessage(foldHelp(text)),
-      outputError: (text) => terminal.writeMessage(toPrintableMessage(text).replace(/^error:/, prefix)),
+      outputError: (text) =>
+        terminal.writeMessage(toPrintableMessage(addWayOut(text)).replace(/^error:/, prefix)),
       getOutHelpWidth: () => COLUMNS_MAX,
       getErrHelpWidth: () => COLUMNS_MAX,
       getOutHasColors: () => isColoured(env, screens.data),
@@ -224,9 +225,16 @@ function isVersionAsJson(args: readonly string[]): boolean {
 function report(error: unknown, terminal: Terminal): number {
   // commander has written its own message: help and version end with 0, everything else is a usage error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof ChangesFound) return EXIT.changes;
   const { kind, sentence } = toFailure(error);
   terminal.writeMessage(`${toPrefix(terminal)} ${toPrintableMessage(sentence)}\n`);
   return EXIT[kind];
+}
+
+/** A command that is near to none: where all of them are. */
+function addWayOut(text: string): string {
+  if (!text.includes("unknown command") || text.includes("(Did you mean")) return text;
+  return text.replace(/\n$/, "\n(lockport --help lists the commands.)\n");
 }
 
 /** Before every message of a failure. */

@@ -62,7 +62,7 @@ describe("lockport apply", () => {
     const text = await fill("one");
     writeFileSync(path, text);
     const refused = await runIn("two", `apply ${path}`);
-    expect(refused).toMatchObject({ code: 1 });
+    expect(refused).toMatchObject({ code: 2 });
     expect(refused.messages).toContain("lockport: 6 changes to make. Nothing was changed: add --yes.");
     expect(refused.data.split("\n")[0]).toBe(
       "+  provider  idle   http://10.0.0.2/v1; no API key; endpoints: chat=http://10.0.0.2/c; enabled: false",
@@ -84,6 +84,26 @@ describe("lockport apply", () => {
       data: "",
       messages: "nothing to change\n",
     });
+  });
+
+  test("with --dry-run --exit-code ends with 3 where something would change and 0 where nothing would, and changes nothing", async () => {
+    const text = await fill("one");
+    writeFileSync(path, text);
+    const dry = await runIn("two", `apply ${path} --dry-run`);
+    expect(dry).toMatchObject({ code: 0 });
+    expect(await runIn("two", `apply ${path} --dry-run --exit-code`)).toEqual({ ...dry, code: 3 });
+    const json = await runIn("two", `apply ${path} --dry-run --exit-code --json`);
+    expect([json.code, JSON.parse(json.data).changes.length]).toEqual([3, 6]);
+    expect(JSON.parse((await runIn("two", "provider list --json")).data)).toEqual([]);
+    expect(await runIn("one", `apply ${path} --dry-run --exit-code`)).toEqual({
+      code: 0,
+      data: "",
+      messages: "nothing to change\n",
+    });
+    // No failure has the code of a difference.
+    writeFileSync(path, "providers: 1\n");
+    expect((await runIn("two", `apply ${path} --dry-run --exit-code`)).code).toBe(1);
+    expect((await runIn("two", `apply ${path} --exit-code --yes`)).code).toBe(2);
   });
 
   test("asks on a terminal, and does nothing but for a yes", async () => {

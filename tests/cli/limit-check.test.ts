@@ -1,15 +1,19 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { startWorld, type World } from "../limits/world.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { createClockAt, startWorld, type World } from "../limits/world.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal } from "./terminal.ts";
 
 let folder: ReturnType<typeof makeFolder>;
 let world: World;
+let clock: Clock;
 beforeEach(async () => {
   folder = makeFolder();
-  world = await startWorld({ dataDir: join(folder.path, "data") });
+  // Noon: no window of a day, a week or a month ends while a test runs.
+  clock = createClockAt("2026-03-11T12:00:00Z");
+  world = await startWorld({ dataDir: join(folder.path, "data"), clock });
 });
 afterEach(async () => {
   await world.stop();
@@ -18,6 +22,7 @@ afterEach(async () => {
 
 const check = (isAsked: boolean, ...options: readonly string[]) =>
   runLocal(world.app.dataDir, ["limit", "check", ...options], {
+    clock,
     env: isAsked ? { LOCKPORT_API_KEY: world.app.adminKey } : {},
   });
 

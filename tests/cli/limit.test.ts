@@ -1,14 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { COST, outcomeOf, startWorld, type Person, type World } from "../limits/world.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { COST, createClockAt, outcomeOf, startWorld, type Person, type World } from "../limits/world.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
 let folder: ReturnType<typeof makeFolder>;
 let world: World;
 let ada: Person;
+let clock: Clock;
 beforeEach(async () => {
   folder = makeFolder();
-  world = await startWorld({ dataDir: `${folder.path}/data` });
+  // Noon: no window of a day, a week or a month ends while a test runs.
+  clock = createClockAt("2026-03-11T12:00:00Z");
+  world = await startWorld({ dataDir: `${folder.path}/data`, clock });
   ada = await world.person("ada");
 });
 afterEach(async () => {
@@ -17,7 +21,7 @@ afterEach(async () => {
 });
 
 const run = (line: string | readonly string[], input?: CliInput) =>
-  runLocal(world.app.dataDir, typeof line === "string" ? line.split(" ") : line, input);
+  runLocal(world.app.dataDir, typeof line === "string" ? line.split(" ") : line, { ...input, clock });
 const done = async (line: string) => {
   const { code, data, messages } = await run(line);
   expect({ line, code, messages }).toEqual({ line, code: 0, messages });

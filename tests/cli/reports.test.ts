@@ -118,6 +118,39 @@ describe("usage", () => {
     expect(await names("client")).toEqual([["tests/1", 4]]);
   });
 
+  test("by key and by day it is the same usage: what failed is left out, and keys are told by their ends", async () => {
+    const { usage: keys, total } = await eachJson("usage --by key");
+    const byModel = (await eachJson("usage")).total;
+    expect(total).toEqual(byModel);
+    const listed = JSON.parse((await installation.ways[0]!.run("key list --json")).data);
+    const idOf = (name: string) => listed.find(({ principal }: any) => principal === name).id;
+    // The one of ada costs less, and has more requests.
+    expect(keys.map((row: any) => [row.key, row.requests, row.cost])).toEqual(
+      [
+        [listed.find(({ label }: any) => label === "tests").id, 1, 0.004],
+        [idOf("ada"), 3, 0.0041],
+      ].toSorted((left: any, right: any) => right[2] - left[2]),
+    );
+    for (const { data } of await eachWay("usage --by key")) {
+      expect(data).toMatch(/^KEY +REQUESTS /);
+      expect(data).toMatch(/\n…\w{4} ada +3 +0 /);
+      expect(data).toMatch(/\n…\w{4} admin tests +1 +0 /);
+    }
+    const { usage: days, since } = await eachJson("usage --by day");
+    expect(since).toMatch(/T00:00:00\.000000Z$/);
+    expect(days.map((row: any) => row.requests).reduce((sum: number, count: number) => sum + count)).toBe(4);
+    for (const { day } of days) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/);
+    expect((await eachJson("usage --by day --model priced --principal ada")).total).toMatchObject({
+      requests: 1,
+      cost: 0.004,
+    });
+    expect((await eachJson("usage --by key --until 1h")).usage).toEqual([]);
+    // A key that reads reports and not keys: it sees ids.
+    const key = (await installation.ways[0]!.run("key create --principal ada")).data.trim();
+    const seen = await installation.ways[1]!.run("usage --by key", { env: { LOCKPORT_API_KEY: key } });
+    expect(seen).toMatchObject({ code: 0, data: expect.stringContaining(idOf("ada")) });
+  });
+
   test("takes every filter, and a window in ISO 8601 or as how long ago", async () => {
     const requests = async (flags: string) => (await eachJson(`usage ${flags}`)).total.requests;
     expect(await requests("--principal ada --model priced")).toBe(1);
@@ -126,11 +159,11 @@ describe("usage", () => {
     expect(await requests("--client tests --provider up --since 1h")).toBe(4);
     expect(await requests("--until 1h")).toBe(0);
     expect(await requests("--since 2000-01-01 --until 2000-02-01")).toBe(0);
-    for (const run of await eachWay("usage --since yesterday"))
+    for (const run of await eachWay("usage --since yestreday"))
       expect(run).toMatchObject({
         code: 2,
         data: "",
-        messages: expect.stringContaining("2026-01-31T08:00:00Z, or how long ago: 90s"),
+        messages: expect.stringContaining("(Did you mean yesterday?)"),
       });
   });
 

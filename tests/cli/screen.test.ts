@@ -265,6 +265,8 @@ describe("admin login-link", () => {
 
   test("fails for nobody and asks for an address that only the server knows", async () => {
     expect((await run("admin login-link --name nobody")).messages).toContain("(principal_not_found");
+    await run("principal create nobody");
+    expect((await run("admin login-link --principal nobdy")).messages).toContain("(Did you mean nobody?)");
     expect(await run("admin login-link", { PROXY_PORT: "0" })).toMatchObject({ code: 2, data: "" });
     expect(await run("admin login-link --server http://h/path")).toMatchObject({ code: 2, data: "" });
   });

@@ -171,6 +171,9 @@ describe("the command tree", () => {
       expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
       expect(messages).toContain(hint);
     }
+    expect((await run("key rm x")).messages).toBe(
+      "lockport: unknown command 'rm'\n(lockport --help lists the commands.)\n",
+    );
     expect(existsSync(dataDir)).toBe(false);
   });
 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../support/folder.ts";
+import { createClockAt } from "../limits/world.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
 let folder: ReturnType<typeof makeFolder>;
@@ -43,7 +44,7 @@ describe("a value that an option does not know", () => {
       ["model add b --provider up --upstream-name b --price foo=1", "input_tokens, output_tokens"],
       ["provider set up --endpoint foo=http://127.0.0.1:9/chat", "chat, completions, embeddings"],
       ["requests tail --outcome foo", "ok, upstream_error, unreachable, cancelled, failed"],
-      ["usage --by foo", "model, principal, provider"],
+      ["usage --by foo", "model, principal, key, provider"],
       ["snippet curl --use foo", "chat, stream, embeddings"],
       ["complete powershell", "bash, zsh, fish"],
     ] as const)
@@ -75,8 +76,13 @@ describe("a value that an option does not know", () => {
 describe("an instant, a tag and a number", () => {
   test("that is none is exit code 2 and says which forms there are", async () => {
     for (const option of ["--since", "--until"])
-      for (const text of ["yesterday", "7", "2026-02-30"])
-        await refuses(["usage", option, text], "2026-01-31T08:00:00Z", "how long ago: 90s, 15m, 12h, 7d");
+      for (const text of ["tomorrow", "7", "2026-02-30"])
+        await refuses(
+          ["usage", option, text],
+          "2026-01-31T08:00:00Z",
+          "how long ago: 90s, 15m, 12h, 7d",
+          "last-month",
+        );
     for (const text of ["app", "app=wiki", ":wiki", "a:b:c"])
       await refuses(["usage", "--tag", text], "key:value, such as app:wiki");
     await refuses(`requests tail ${"--tag a:b ".repeat(5).trim()}`, "At most 4 tags");
@@ -94,6 +100,36 @@ describe("an instant, a tag and a number", () => {
       "model add b --provider up --upstream-name b --price input_tokens=cheap",
       "--price: What stands behind the equals sign must be a number.",
     );
+  });
+
+  test("a word is when that day, week or month of the UTC calendar begins", async () => {
+    // A Wednesday.
+    const clock = createClockAt("2026-03-11T12:00:00Z");
+    const since = async (line: string) => {
+      const { code, data, messages } = await run(`usage --json ${line}`, { clock });
+      expect({ line, code, messages }).toEqual({ line, code: 0, messages: "" });
+      const { since: from, until } = JSON.parse(data);
+      return until === null ? from : [from, until];
+    };
+    for (const [word, day] of [
+      ["today", "2026-03-11"],
+      ["yesterday", "2026-03-10"],
+      ["this-week", "2026-03-09"],
+      ["last-week", "2026-03-02"],
+      ["this-month", "2026-03-01"],
+      ["last-month", "2026-02-01"],
+    ])
+      expect(await since(`--since ${word}`)).toBe(`${day}T00:00:00.000000Z`);
+    expect(await since("--since last-month --until this-month")).toEqual([
+      "2026-02-01T00:00:00.000000Z",
+      "2026-03-01T00:00:00.000000Z",
+    ]);
+    expect(await since("--by day")).toBe("2026-02-10T00:00:00.000000Z");
+    expect(await since("--by day --until today")).toEqual([
+      "2026-02-09T00:00:00.000000Z",
+      "2026-03-11T00:00:00.000000Z",
+    ]);
+    await refuses("usage --since yesterday --until yesterday", "is when that begins");
   });
 
   test("a window that ends before it begins is exit code 2", async () => {
@@ -117,7 +153,7 @@ test("what can be judged here is refused before a server is asked, with exit cod
     ["model rename gpt x!", "(invalid_name, alias)"],
     [`key create --principal ada --label ${"x".repeat(121)}`, "(invalid_label, label)"],
     [`relay-token create --label ${"x".repeat(121)}`, "(invalid_label, label)"],
-    ["usage --since yesterday", ""],
+    ["usage --since tomorrow", ""],
     ["principal create x --role root", ""],
   ] as const)
     await refuses(

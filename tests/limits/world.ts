@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { Clock } from "#kernel/clock.ts";
+import { createSystemClock, type Clock } from "#kernel/clock.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { startUpstream, type ScriptedUpstream, type UpstreamCall } from "../support/upstream.ts";
 
@@ -26,6 +26,13 @@ export function createSetClock(start: string): SetClock {
       wallUs = Date.parse(instant) * 1000;
     },
   };
+}
+
+/** The machine's clock, set to this instant at its making: it goes on as a wall clock does. */
+export function createClockAt(start: string): Clock {
+  const machine = createSystemClock();
+  const offsetUs = Date.parse(start) * 1000 - machine.nowUs();
+  return { nowUs: () => machine.nowUs() + offsetUs, monotonicMs: () => machine.monotonicMs() };
 }
 
 export interface World {

@@ -17,6 +17,7 @@ import { confirm, findCaFile, findTextFile, readTextInput, SECRET_BYTES_MAX } fr
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
+import { ChangesFound, CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
@@ -24,6 +25,7 @@ interface ApplyOptions extends InstallationOptions {
   readonly dryRun?: true;
   readonly yes?: true;
   readonly prune?: true;
+  readonly exitCode?: true;
 }
 
 export function addApplyCommand(program: Command, terminal: Terminal): void {
@@ -31,7 +33,10 @@ export function addApplyCommand(program: Command, terminal: Terminal): void {
     .option("--dry-run", "show the difference, and change nothing")
     .option("--yes", "do not ask")
     .option("--prune", "remove what the file does not have")
+    .option("--exit-code", "with --dry-run: end with 3 when there is something to change, with 0 when not")
     .action(async (path: string, options: ApplyOptions) => {
+      if (options.exitCode === true && options.dryRun !== true)
+        throw new CommandError("usage", "--exit-code goes with --dry-run.");
       const parsed = parseCatalog(await readTextInput(terminal, path));
       if (parsed.kind === "refused") throw refuseFile(path, parsed.problems);
       const { sent, sources } = await withSecrets(parsed.file, {
@@ -61,6 +66,7 @@ export function addApplyCommand(program: Command, terminal: Terminal): void {
           : await applyCatalog(terminal, api, { file: sent, isDryRun: false, option });
         if (options.json === true) writeJson(terminal, { ...outcome, notes });
         else writeEnd(terminal, outcome);
+        if (options.exitCode === true && told.changes.length > 0) throw new ChangesFound();
       });
     });
   command.addHelpText(
@@ -73,6 +79,7 @@ stays.`,
   );
   addExamples(command, [
     "lockport apply catalog.yaml --dry-run",
+    "lockport apply catalog.yaml --dry-run --exit-code",
     "lockport apply catalog.yaml --yes --prune",
     "lockport apply catalog.yaml --url https://models.example.org",
   ]);

@@ -111,7 +111,7 @@ function writeLimits(terminal: Terminal, limits: readonly LimitView[]): void {
     action: describeAction(limit),
   }));
   const columns = ["name", "for", "limit", "used", "left", "starts_anew", "action"] as const;
-  writeList(terminal, {}, { views, columns, figures: ["used", "left"] });
+  writeList(terminal, {}, { views, columns, figures: ["used", "left"], spare: ["starts_anew"] });
   if (limits.some((limit) => limit.unpriced_requests > 0))
     terminal.writeMessage("* and requests without a price, which cost nobody knows what\n");
 }

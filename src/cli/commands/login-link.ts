@@ -7,6 +7,8 @@ import type { LocalServices } from "#boot/local.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand, formerOption, readOrigin } from "#cli/input/options.ts";
 import { withLocal, type LocalOptions, findOrigin, findServingOrigin } from "#cli/installation/open.ts";
+import { createLocalInstallation } from "#cli/installation/installation-local.ts";
+import { getPrincipal } from "#cli/installation/lists.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { writeJson } from "#cli/screen/output.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
@@ -39,8 +41,12 @@ export function addLoginLinkCommand(admin: Command, terminal: Terminal): void {
             "No server is known to run from this folder, and PROXY_PORT is 0: say where it is with --server ORIGIN.",
           );
         }
+        const { principal: name } = options;
+        // Refused here with the nearest name; `admin` is made at the server's first start, which may be still to come.
+        if (name !== ADMIN_PRINCIPAL_NAME)
+          await getPrincipal(createLocalInstallation(local, terminal.clock).api, name);
         const services = await local.forWriting();
-        const principal = await findPrincipal(services, options.principal);
+        const principal = await findPrincipal(services, name);
         const { url, expiresAt } = await makeLoginLink(services.loginLinks, principal, origin);
         if (options.json === true) {
           writeJson(terminal, { url, principal: principal.name, expires_at: expiresAt });
@@ -73,7 +79,6 @@ export async function makeLoginLink(
   return { url: `${origin}/#login=${token}`, expiresAt: formatInstant(expiresAtUs) };
 }
 
-/** `admin` is made at the server's first start, which may be still to come. */
 async function findPrincipal({ principals }: LocalServices, name: string): Promise<Principal> {
   const principal =
     name === ADMIN_PRINCIPAL_NAME ? await principals.ensureAdmin() : await principals.getByName(name);

@@ -35,6 +35,7 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
       writeList(terminal, options, {
         views,
         columns: ["name", "kind", "role", "enabled", "created_at", "id"],
+        spare: ["id", "created_at"],
       });
     }),
   );

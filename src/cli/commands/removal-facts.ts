@@ -97,7 +97,9 @@ export async function describePrincipal(
     ...tokens.map(({ token_suffix: suffix, label }) => toName("relay token", suffix, label)),
   ];
   const owned =
-    secrets.length === 0 ? "has no keys" : `has ${toShortList(secrets)}, which stop working at once`;
+    secrets.length === 0
+      ? "has no keys"
+      : `has ${toShortList(secrets)}, which ${secrets.length === 1 ? "stops" : "stop"} working at once`;
   return {
     facts: `The ${role} ${name} ${owned}. ${cost} What was used stays under the name.${limits}`,
     question: "Delete it with its keys and sessions?",

@@ -79,5 +79,9 @@ export function listSecrets<Suffix extends string>(
     "expires_at",
     "enabled",
   ] as const;
-  writeList(terminal, options, { views: rows, columns });
+  writeList(terminal, options, {
+    views: rows,
+    columns,
+    spare: ["created_at", "enabled", "expires_at", suffix, "last_used_at"],
+  });
 }

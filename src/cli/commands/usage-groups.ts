@@ -3,8 +3,8 @@ import type { Client } from "#cli/installation/client.ts";
 import { picoToNumber, REPORT_UNITS, type Pico } from "#kernel/units.ts";
 import { compareCodeUnits } from "#kernel/text.ts";
 
-/** What usage can be summed up by: the word on the command line, and the field that says it in each row. */
-export const DIMENSIONS = {
+/** What rows of the summary can be summed up by: the word on the command line, and the field that says it in each row. */
+const SUMMARY_FIELDS = {
   model: "model",
   principal: "principal",
   provider: "provider",
@@ -13,16 +13,19 @@ export const DIMENSIONS = {
   client: "client",
   endpoint: "endpoint",
 } as const;
-export type Dimension = keyof typeof DIMENSIONS;
-export const DIMENSION_WORDS = [
+export type SummaryDimension = keyof typeof SUMMARY_FIELDS;
+export const DIMENSIONS = [
   "model",
   "principal",
+  "key",
   "provider",
   "tag",
   "app",
   "client",
   "endpoint",
+  "day",
 ] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
 
 /** Former words, which still work. */
 export const FORMER_WORDS: { readonly [former: string]: string } = { person: "principal" };
@@ -46,7 +49,7 @@ export interface UsageGroup extends Sums {
 }
 
 /** Summary rows put together, the most expensive first. By tag a request counts under each of its tags. */
-export function groupUsage(rows: readonly UsageRow[], by: Dimension): readonly UsageGroup[] {
+export function groupUsage(rows: readonly UsageRow[], by: SummaryDimension): readonly UsageGroup[] {
   const groups = new Map<string | null, UsageRow[]>();
   for (const row of rows) {
     for (const name of toNames(row, by)) {
@@ -90,8 +93,8 @@ export function sumUsage(rows: readonly Sums[]): Sums {
   };
 }
 
-function toNames(row: UsageRow, by: Dimension): readonly (string | null)[] {
-  if (by !== "tag") return [row[DIMENSIONS[by]]];
+function toNames(row: UsageRow, by: SummaryDimension): readonly (string | null)[] {
+  if (by !== "tag") return [row[SUMMARY_FIELDS[by]]];
   return row.tags.length === 0 ? [null] : row.tags;
 }
 

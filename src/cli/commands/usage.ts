@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { DAY_US, formatInstant, type InstantUs } from "#kernel/clock.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 import { REPORT_UNITS, type ReportUnit, UNIT_TABLE } from "#kernel/units.ts";
-import { parseInstant } from "#kernel/instant.ts";
 import { choiceOption } from "#cli/input/choice.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
@@ -10,14 +9,11 @@ import { toAmount, toCount, toMoment } from "#cli/screen/figures.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import { readReport, type ReportQuery } from "#cli/installation/report.ts";
-import { writeJson } from "#cli/screen/output.ts";
+import { writeJson, writeTable } from "#cli/screen/output.ts";
 import { toPrintable } from "#kernel/printable.ts";
-import { createStyle } from "#cli/screen/style.ts";
-import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import {
   DIMENSIONS,
-  DIMENSION_WORDS,
   FORMER_WORDS,
   groupUsage,
   sumUsage,
@@ -25,6 +21,7 @@ import {
   type Sums,
   type UsageGroup,
 } from "./usage-groups.ts";
+import { readKeyNames, readSeriesGroups, toMonths } from "./usage-series.ts";
 
 const DAYS_DEFAULT = 30;
 
@@ -35,30 +32,29 @@ interface UsageOptions extends FilterOptions {
 export function addUsageCommand(program: Command, terminal: Terminal): void {
   const command = addFilterOptions(
     addCommand(program, "usage", "sum up what was used and what it cost").addOption(
-      choiceOption("--by <dimension>", "one row for each of these", DIMENSION_WORDS, FORMER_WORDS).default(
+      choiceOption("--by <dimension>", "one row for each of these", DIMENSIONS, FORMER_WORDS).default(
         "model",
       ),
     ),
     { outcomes: false },
   ).action((options: UsageOptions) => {
     const { clock } = terminal;
-    const query = toQuery(options, clock, DAYS_DEFAULT);
+    const { by } = options;
+    const query = toQuery(options, clock, { days: DAYS_DEFAULT, areWhole: by === "day" });
     return withInstallation(terminal, options, async (installation) => {
-      const { summary } = installation.api.stats;
-      const { body, notices } = await readReport(installation, () => summary.get({ query: { ...query } }));
-      const rows = body.usage;
-      const counts = await countRequests(installation, { query, nowUs: clock.nowUs() });
-      const groups = groupUsage(rows, options.by);
-      const total = { ...sumUsage(rows), unpriced_requests: counts.unpriced };
+      const nowUs = clock.nowUs();
+      const counts = await countRequests(installation, { query, nowUs });
+      const { groups, sums, notices } = await readGroups(installation, by, { query, nowUs });
+      const total = { ...sums, unpriced_requests: counts.unpriced };
       for (const notice of notices) terminal.writeMessage(`${notice}\n`);
       if (options.json === true) {
-        const field = DIMENSIONS[options.by];
-        const views = groups.map(({ name, ...sums }) => ({ [field]: name, ...sums }));
+        const views = groups.map(({ name, ...figures }) => ({ [by]: name, ...figures }));
         const { since = null, until = null } = query;
-        writeJson(terminal, { by: field, since, until, usage: views, total });
+        writeJson(terminal, { by, since, until, usage: views, total });
         return;
       }
-      writeUsage(terminal, options.by, { groups, total });
+      const toName = by === "key" ? await readKeyNames(installation) : (name: string) => name;
+      writeUsage(terminal, { by, groups, total, toName });
       if (groups.length === 0) terminal.writeMessage(toNothing(counts.all));
       terminal.writeMessage(toFooter(query, counts.unpriced));
     });
@@ -67,12 +63,15 @@ export function addUsageCommand(program: Command, terminal: Terminal): void {
     "after",
     `
 Answered and cancelled requests that name a model; failed ones cost nothing and are left out.
-Without --since it is the last ${DAYS_DEFAULT} days, or those before --until. By tag a request counts under each of its tags.
+Without --since it is the last ${DAYS_DEFAULT} days, or those before --until. By tag a request counts under each of its tags;
+by key and by day relayed calls that name no model count too, and days are those of UTC.
 With --url any API key does: what the team used is for all of it to see.`,
   );
   addExamples(command, [
     "lockport usage",
     "lockport usage --by principal --since 2026-03-01 --until 2026-04-01",
+    "lockport usage --by day --since this-month",
+    "lockport usage --by key --since last-month --until this-month",
     "lockport usage --by tag --since 7d --provider openai --json",
   ]);
 }
@@ -89,46 +88,55 @@ interface RequestCounts {
   readonly unpriced: number;
 }
 
-/** What is counted lies between these, and every month of a series is a bucket, of which it has a limited number. */
-const EARLIEST_US = 0;
-const LATEST_AHEAD_US = DAY_US;
+interface Asked {
+  readonly query: Window & ReportQuery;
+  readonly nowUs: InstantUs;
+}
 
-/** Months are the fewest buckets that a series comes in. */
-async function countRequests(
-  installation: Installation,
-  { query, nowUs }: { readonly query: Window & ReportQuery; readonly nowUs: InstantUs },
-): Promise<RequestCounts> {
-  const [sinceUs, untilUs] = [query.since, query.until].map((text) => parseInstant(text ?? ""));
-  const asked = {
-    ...query,
-    bucket: "month",
-    since: formatInstant(Math.max(sinceUs ?? EARLIEST_US, EARLIEST_US)),
-    ...(typeof untilUs === "number" && {
-      until: formatInstant(Math.min(untilUs, nowUs + LATEST_AHEAD_US)),
-    }),
-  };
-  const { body } = await readReport(installation, () => installation.api.stats.series.get({ query: asked }));
+async function countRequests(installation: Installation, { query, nowUs }: Asked): Promise<RequestCounts> {
+  const { body } = await readReport(installation, () =>
+    installation.api.stats.series.get({ query: toMonths(query, nowUs) }),
+  );
   const sum = (field: "requests" | "unpriced_requests") =>
     body.series.reduce((total, bucket) => total + bucket[field], 0);
   return { all: sum("requests"), unpriced: sum("unpriced_requests") };
 }
 
+async function readGroups(installation: Installation, by: Dimension, asked: Asked) {
+  const { query } = asked;
+  if (by === "day" || by === "key") {
+    const { groups, notices } = await readSeriesGroups(installation, by, asked);
+    return { groups, sums: sumUsage(groups), notices };
+  }
+  const { body, notices } = await readReport(installation, () =>
+    installation.api.stats.summary.get({ query: { ...query } }),
+  );
+  return { groups: groupUsage(body.usage, by), sums: sumUsage(body.usage), notices };
+}
+
 const COLUMNS = ["requests", "cancelled", ...REPORT_UNITS.map(toHeading), "cost"];
 
-function writeUsage(
-  terminal: Terminal,
-  by: Dimension,
-  { groups, total }: { readonly groups: readonly UsageGroup[]; readonly total: Sums },
-): void {
-  const rows = groups.map((group) => [toPrintable(group.name ?? toNoName(by)), ...toCells(group)]);
-  const style = createStyle(terminal.env, terminal.screens.data);
-  terminal.writeData(
-    toTable(
-      [by.toUpperCase(), ...COLUMNS.map((column) => column.toUpperCase())],
-      [...rows, ["total", ...toCells(total)]],
-      { right: new Set(COLUMNS.map((_, index) => index + 1)), styleHeading: style.bold },
-    ),
-  );
+/** What a narrow screen leaves out, the first of these first. */
+const SPARE = ["audio s", "cancelled", "cached"];
+
+interface UsageTable {
+  readonly by: Dimension;
+  readonly groups: readonly UsageGroup[];
+  readonly total: Sums;
+  readonly toName: (name: string) => string;
+}
+
+function writeUsage(terminal: Terminal, { by, groups, total, toName }: UsageTable): void {
+  const rows = groups.map(({ name, ...sums }) => [
+    toPrintable(name === null ? toNoName(by) : toName(name)),
+    ...toCells(sums),
+  ]);
+  writeTable(terminal, {
+    heading: [by, ...COLUMNS].map((column) => column.toUpperCase()),
+    rows: [...rows, ["total", ...toCells(total)]],
+    right: new Set(COLUMNS.map((_, index) => index + 1)),
+    spare: SPARE.map((column) => COLUMNS.indexOf(column) + 1),
+  });
 }
 
 function toCells({ requests, cancelled, cost, units }: Sums): string[] {
@@ -142,6 +150,7 @@ function toHeading(unit: ReportUnit): string {
 }
 
 function toNoName(by: Dimension): string {
+  if (by === "key") return "(no key)";
   return by === "tag" ? "(untagged)" : "(none)";
 }
 

@@ -1,8 +1,9 @@
 import { InvalidArgumentError, type Command } from "commander";
-import { DAY_US, formatInstant, type Clock } from "#kernel/clock.ts";
+import { DAY_US, formatInstant, type Clock, type InstantUs } from "#kernel/clock.ts";
 import { FILTER_TAGS_MAX, isTagPair, OUTCOME_FILTERS } from "#stats/filter.ts";
 import { parseInstant } from "#kernel/instant.ts";
 import { choiceOption } from "./choice.ts";
+import { INSTANT_FORMS, readInstant, toBeginning, toInstantText, YEAR_0_US } from "./instant.ts";
 import { formerOption } from "./options.ts";
 import type { InstallationOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
@@ -25,11 +26,7 @@ export interface FilterOptions extends InstallationOptions {
 
 export function addFilterOptions(command: Command, { outcomes }: { readonly outcomes: boolean }): Command {
   command
-    .option(
-      "--since <instant>",
-      "ISO 8601 in UTC, or how long ago: 90s, 15m, 12h, 7d (inclusive)",
-      readInstant,
-    )
+    .option("--since <instant>", `${INSTANT_FORMS} (inclusive)`, readInstant)
     .option("--until <instant>", "the same (exclusive)", readInstant)
     .option("--principal <name>", "one principal's")
     .addOption(formerOption("--person <name>", "principal"))
@@ -43,16 +40,26 @@ export function addFilterOptions(command: Command, { outcomes }: { readonly outc
     : command;
 }
 
+/** The window of a report that has no `--since`. */
+export interface DefaultWindow {
+  readonly days: number;
+  /** Whole days of the UTC calendar, of which the last is the present one. */
+  readonly areWhole?: boolean;
+}
+
 /**
- * The query of a report. Without `--since` it begins `days` before its end; without `days` it has no beginning. Throws a
+ * The query of a report. Without `--since` it begins some days before its end; without these it has no beginning. Throws a
  * `CommandError` for a window that ends before it begins.
  */
-export function toQuery(options: FilterOptions, clock: Clock, days?: number) {
+export function toQuery(options: FilterOptions, clock: Clock, fallback?: DefaultWindow) {
   const nowUs = clock.nowUs();
   const until = toInstantText(options.until, nowUs);
-  const since = toInstantText(options.since, nowUs) ?? toStart(until, { nowUs, days });
+  const since = toInstantText(options.since, nowUs) ?? toStart(toUs(until, nowUs), fallback);
   if (toUs(since, 0) >= toUs(until, Number.POSITIVE_INFINITY)) {
-    throw new CommandError("usage", "--since has to be before --until: there is no time between them.");
+    throw new CommandError(
+      "usage",
+      "--since has to be before --until: there is no time between them. A word such as last-month is when that begins.",
+    );
   }
   return {
     since,
@@ -67,16 +74,6 @@ export function toQuery(options: FilterOptions, clock: Clock, days?: number) {
   };
 }
 
-const SECONDS_PER: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400 };
-const AGO = /^(?<count>[0-9]{1,6})(?<unit>[smhd])$/;
-
-function readInstant(text: string): string {
-  if (AGO.test(text) || parseInstant(text.trim()) !== null) return text;
-  throw new InvalidArgumentError(
-    "It must be a date or a time in UTC, such as 2026-01-31 or 2026-01-31T08:00:00Z, or how long ago: 90s, 15m, 12h, 7d.",
-  );
-}
-
 function collectTags(text: string, before: readonly string[] = []): readonly string[] {
   if (!isTagPair(text)) {
     throw new InvalidArgumentError(
@@ -89,25 +86,12 @@ function collectTags(text: string, before: readonly string[] = []): readonly str
   return [...before, text];
 }
 
-/** The first instant that can be written. */
-const YEAR_0_US = -62_167_219_200_000_000;
-
-function toInstantText(text: string | undefined, nowUs: number): string | undefined {
-  const { count, unit } = AGO.exec(text ?? "")?.groups ?? {};
-  const seconds = SECONDS_PER[unit ?? ""];
-  if (count === undefined || seconds === undefined) return text?.trim();
-  const atUs = nowUs - Number(count) * seconds * 1_000_000;
-  if (atUs >= YEAR_0_US) return formatInstant(atUs);
-  throw new CommandError("usage", `${text} ago is before the year 0: leave it out for everything there is.`);
-}
-
-function toStart(
-  until: string | undefined,
-  { nowUs, days }: { readonly nowUs: number; readonly days: number | undefined },
-): string | undefined {
-  return days === undefined
-    ? undefined
-    : formatInstant(Math.max(toUs(until, nowUs) - days * DAY_US, YEAR_0_US));
+function toStart(endUs: InstantUs, fallback: DefaultWindow | undefined): string | undefined {
+  if (fallback === undefined) return undefined;
+  const { days, areWhole = false } = fallback;
+  // An end at midnight belongs to the day before it.
+  const startUs = areWhole ? toBeginning(endUs - 1, "day", 1 - days) : endUs - days * DAY_US;
+  return formatInstant(Math.max(startUs, YEAR_0_US));
 }
 
 function toUs(text: string | undefined, absent: number): number {

@@ -7,12 +7,14 @@ export const EXIT = {
   ok: 0,
   failure: 1,
   usage: 2,
+  /** `apply --dry-run --exit-code`, and only it: what was asked for has been done. */
+  changes: 3,
   unreachable: 69,
   permission: 77,
   configuration: 78,
 } as const;
 
-export type FailureKind = Exclude<keyof typeof EXIT, "ok">;
+export type FailureKind = Exclude<keyof typeof EXIT, "ok" | "changes">;
 
 /**
  * Why a command ends without having done its work, beside what the domain refuses and what `SetupError` says of this
@@ -26,6 +28,11 @@ export class CommandError extends Error {
     super(message);
     this.kind = kind;
   }
+}
+
+/** Ends a command that has said all there is, with the exit code `changes`. */
+export class ChangesFound extends Error {
+  override readonly name = "ChangesFound";
 }
 
 /** What an error envelope of the interface refuses with, in a sentence that has its code. */

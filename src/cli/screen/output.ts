@@ -1,7 +1,8 @@
 import { createStyle } from "./style.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { toPrintableLines } from "./printable.ts";
-import { toTable } from "./table.ts";
+import { toMoment } from "./figures.ts";
+import { fitTable, toTable, type FittedTable, type Table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface OutputOptions {
@@ -38,6 +39,8 @@ export interface List<Row> {
   readonly columns: readonly (keyof Row & string)[];
   /** Columns of figures. */
   readonly figures?: readonly (keyof Row & string)[];
+  /** Columns that a narrow screen leaves out, the first of these first. */
+  readonly spare?: readonly (keyof Row & string)[];
 }
 
 /** Views as JSON or as a table with these columns. */
@@ -50,18 +53,41 @@ export function writeList<Row extends object>(
     writeJson(terminal, list.views);
     return;
   }
-  const style = createStyle(terminal.env, terminal.screens.data);
-  const figures = new Set<string>(list.figures);
-  terminal.writeData(
-    toTable(
-      list.columns.map((column) => column.toUpperCase().replaceAll("_", " ")),
-      list.views.map((view) => list.columns.map((column) => toCell(view[column]))),
-      {
-        right: new Set(list.columns.flatMap((column, index) => (figures.has(column) ? [index] : []))),
-        styleHeading: style.bold,
-      },
+  const isScreen = terminal.columns !== null;
+  const toIndices = (columns: readonly (keyof Row & string)[] = []) =>
+    columns.map((column) => list.columns.indexOf(column)).filter((index) => index !== -1);
+  writeTable(terminal, {
+    heading: list.columns.map((column) => column.toUpperCase().replaceAll("_", " ")),
+    rows: list.views.map((view) =>
+      list.columns.map((column) => toCell(isScreen ? toReadable(view[column]) : view[column])),
     ),
+    right: new Set(toIndices(list.figures)),
+    spare: toIndices(list.spare),
+  });
+}
+
+/** A table that fits the screen, where stdout is one; what had no room is told on stderr. */
+export function writeTable(terminal: Terminal, table: Table): void {
+  const { columns, env, screens } = terminal;
+  const fitted: FittedTable = columns === null ? { ...table, leftOut: [] } : fitTable(table, columns);
+  const { heading, rows, right, leftOut } = fitted;
+  terminal.writeData(toTable(heading, rows, { right, styleHeading: createStyle(env, screens.data).bold }));
+  writeLeftOut(terminal, leftOut);
+}
+
+/** Says which columns of a table had no room. */
+export function writeLeftOut(terminal: Terminal, headings: readonly string[]): void {
+  if (headings.length === 0) return;
+  terminal.writeMessage(
+    `Not shown on a screen this narrow: ${headings.join(", ").toLowerCase()}. --json has all.\n`,
   );
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+/** An instant to the second, as people read it; anything else as it is. */
+function toReadable(value: unknown): unknown {
+  return typeof value === "string" && INSTANT.test(value) ? toMoment(value) : value;
 }
 
 /** One view as lines `field: value`, or as JSON. */
