@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DAY_US, createSystemClock } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
+import { NO_FILTER } from "#stats/filter.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
@@ -111,27 +112,18 @@ export async function sustain(
   };
 }
 
-const FILTER = {
-  principal: null,
-  keyId: null,
-  model: null,
-  clientPrefix: null,
-  tags: [],
-  outcomes: null,
-} as const;
-
 /** One question after the other, each kind in its turn, as a dashboard of many people would. */
 async function askOn(stats: StatsStore, times: Map<string, number[]>, signal: AbortSignal): Promise<void> {
   const nowUs = Date.now() * 1000;
   const toQuery = (days: number, filter: Partial<StatsQuery["filter"]> = {}): StatsQuery => ({
     window: { sinceUs: nowUs - days * DAY_US, untilUs: null },
-    filter: { ...FILTER, ...filter },
+    filter: { ...NO_FILTER, ...filter },
     providers: { include: null, exclude: [] },
     principalId: null,
   });
   const context = { nowUs, providerNames: new Map<string, string>() };
   const page = { limit: 100, offset: 0 };
-  const client = { clientPrefix: "OpenAI/" };
+  const client = { clientPrefixes: ["OpenAI/"] };
   const kinds: readonly (readonly [string, () => Promise<unknown>])[] = [
     ["series, hour, 41 days", () => stats.readSeries({ ...toQuery(40), bucket: "hour", nowUs })],
     [

@@ -2,6 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { type Outcome, OUTCOMES, RELAY_PROVIDER } from "#usage/event.ts";
 import { normaliseTag } from "#usage/tags.ts";
+import { parseRowFilter, type RowFilter } from "./row-filter.ts";
 
 /** `since` inclusive, `until` exclusive; null is open. `since` ≥ `until` is an empty window. */
 export interface Window {
@@ -9,18 +10,32 @@ export interface Window {
   readonly untilUs: InstantUs | null;
 }
 
-/** The filters of specification section 4.4; null or empty matches everything. */
+/**
+ * The filters of specification section 4.4, and those of single requests (docs/decisions.md). Each matches any of its
+ * values, and all of them have to match; null matches everything.
+ */
 export interface UsageFilter {
-  readonly principal: string | null;
-  readonly keyId: string | null;
-  readonly provider: string | null;
-  readonly model: string | null;
-  /** A literal prefix of the stored User-Agent. */
-  readonly clientPrefix: string | null;
+  readonly principals: Values;
+  readonly keyIds: Values;
+  readonly providers: Values;
+  readonly models: Values;
+  /** Literal prefixes of the stored User-Agent. */
+  readonly clientPrefixes: Values;
   /** Normalised `key:value` pairs, four at most; all must match. */
   readonly tags: readonly string[];
-  /** Any of these; null is all. */
   readonly outcomes: readonly Outcome[] | null;
+  readonly errorKinds: Values;
+  readonly statuses: readonly StatusRange[] | null;
+  /** What only the rows of single requests tell. */
+  readonly rows: RowFilter | null;
+}
+
+type Values = readonly string[] | null;
+
+/** `[from, to)`: one status code, or a class of them. */
+export interface StatusRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** What a provider filter means in the ledger: the catalog decides which ids a name stands for. */
@@ -30,16 +45,21 @@ export interface ProviderIds {
 }
 
 /** Matches everything of any provider. */
-export const NO_FILTER: Omit<UsageFilter, "provider"> = {
-  principal: null,
-  keyId: null,
-  model: null,
-  clientPrefix: null,
+export const NO_FILTER: Omit<UsageFilter, "providers"> = {
+  principals: null,
+  keyIds: null,
+  models: null,
+  clientPrefixes: null,
   tags: [],
   outcomes: null,
+  errorKinds: null,
+  statuses: null,
+  rows: null,
 };
 export const EVERY_PROVIDER: ProviderIds = { include: null, exclude: [] };
 
+/** Values of one filter in one query. */
+export const FILTER_VALUES_MAX = 20;
 /** Filter tags in one query (specification, section 8). */
 export const FILTER_TAGS_MAX = 4;
 /** What the outcome filter takes: one outcome, or everything that is not `ok`. */
@@ -48,44 +68,53 @@ export const OUTCOME_FILTERS = [...OUTCOMES, "failed"] as const;
 export const DELETED_PROVIDER = "(deleted)";
 
 /**
- * The filters of specification section 4.4 from a query string. An empty one is ignored. Throws `invalid_outcome`, and
- * `invalid_request` with `param` `tag` for a fifth tag.
+ * The filters of a query string; empty values are ignored. Throws `invalid_outcome`, and `invalid_request` with `param` for
+ * a fifth tag, for more than `FILTER_VALUES_MAX` values of one filter, and for a status, an amount or a duration that is none.
  */
 export function parseUsageFilter(query: URLSearchParams): UsageFilter {
   return {
-    principal: findText(query, "principal"),
-    keyId: findText(query, "key"),
-    provider: findText(query, "provider"),
-    model: findText(query, "model"),
-    clientPrefix: findText(query, "client"),
+    principals: parseValues(query, "principal"),
+    keyIds: parseValues(query, "key"),
+    providers: parseValues(query, "provider"),
+    models: parseValues(query, "model"),
+    clientPrefixes: parseValues(query, "client"),
     tags: parseTags(query),
     outcomes: parseOutcomes(query),
+    errorKinds: parseValues(query, "error_kind"),
+    statuses: parseValues(query, "status")?.map(toStatusRange) ?? null,
+    rows: parseRowFilter(query),
   };
 }
 
 /**
- * What a provider's name means in the ledger, which keeps internal ids: `providers` is every provider that exists. A name
+ * What names of providers mean in the ledger, which keeps internal ids: `providers` is every provider that exists. A name
  * that no provider has matches nothing.
  */
 export function toProviderIds(
-  providerName: string | null,
+  names: readonly string[] | null,
   providers: readonly { readonly id: string; readonly name: string }[],
 ): ProviderIds {
-  if (providerName === null) return EVERY_PROVIDER;
-  if (providerName === RELAY_PROVIDER) return { include: [RELAY_PROVIDER], exclude: [] };
-  if (providerName === DELETED_PROVIDER) {
-    return { include: null, exclude: [...providers.map(({ id }) => id), RELAY_PROVIDER] };
-  }
-  return { include: providers.filter(({ name }) => name === providerName).map(({ id }) => id), exclude: [] };
-}
-
-function findText(query: URLSearchParams, param: string): string | null {
-  return query.get(param) || null;
+  if (names === null) return EVERY_PROVIDER;
+  const named = [
+    ...providers.filter(({ name }) => names.includes(name)).map(({ id }) => id),
+    ...(names.includes(RELAY_PROVIDER) ? [RELAY_PROVIDER] : []),
+  ];
+  if (!names.includes(DELETED_PROVIDER)) return { include: named, exclude: [] };
+  const living = [...providers.map(({ id }) => id), RELAY_PROVIDER];
+  return { include: null, exclude: living.filter((id) => !named.includes(id)) };
 }
 
 /** A pair that is none is no error of the interface's, but matches nothing. */
 export function isTagPair(text: string): boolean {
   return normaliseTag(text) !== null;
+}
+
+function parseValues(query: URLSearchParams, param: string): Values {
+  const values = [...new Set(query.getAll(param).filter((value) => value !== ""))];
+  if (values.length > FILTER_VALUES_MAX) {
+    throw new ProxyError("invalid_request", `${param} takes at most ${FILTER_VALUES_MAX} values.`, { param });
+  }
+  return values.length === 0 ? null : values;
 }
 
 function parseTags(query: URLSearchParams): readonly string[] {
@@ -100,14 +129,27 @@ function parseTags(query: URLSearchParams): readonly string[] {
 }
 
 function parseOutcomes(query: URLSearchParams): readonly Outcome[] | null {
-  const text = findText(query, "outcome");
-  if (text === null) return null;
-  if (text === "failed") return OUTCOMES.filter((outcome) => outcome !== "ok");
-  const outcome = OUTCOMES.find((known) => known === text);
-  if (outcome === undefined) {
+  const values = parseValues(query, "outcome");
+  if (values === null) return null;
+  const known: readonly string[] = OUTCOME_FILTERS;
+  if (!values.every((value) => known.includes(value))) {
     throw new ProxyError("invalid_outcome", `outcome must be one of ${OUTCOMES.join(", ")} or failed.`, {
       param: "outcome",
     });
   }
-  return [outcome];
+  const isFailed = values.includes("failed");
+  return OUTCOMES.filter((outcome) => values.includes(outcome) || (isFailed && outcome !== "ok"));
+}
+
+const STATUS_PATTERN = /^([1-9])(\d\d|xx)$/;
+
+function toStatusRange(text: string): StatusRange {
+  const [, hundreds, rest] = STATUS_PATTERN.exec(text) ?? [];
+  if (rest === undefined) {
+    throw new ProxyError("invalid_request", "status must be a status code such as 429, or 4xx or 5xx.", {
+      param: "status",
+    });
+  }
+  const from = Number(hundreds) * 100;
+  return rest === "xx" ? { from, to: from + 100 } : { from: Number(text), to: Number(text) + 1 };
 }

@@ -4,6 +4,7 @@ import type { PriceSet, Pico, ReportQuantities, ReportUnit } from "#kernel/units
 import type { Outcome, ReportedUsage } from "#usage/event.ts";
 import type { Bucket } from "./bucket.ts";
 import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
+import type { LogOrder } from "./log-order.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
 
 /** A row of the request log: metadata and numbers as stored, never content. */
@@ -34,7 +35,7 @@ export interface RequestLogRow {
 
 export interface StatsQuery {
   readonly window: Window;
-  readonly filter: Omit<UsageFilter, "provider">;
+  readonly filter: Omit<UsageFilter, "providers">;
   /** `include: null` is every provider but the excluded ones: `(deleted)` excludes all that exist and the relay. */
   readonly providers: ProviderIds;
   /** Only what this principal used, whatever it was called; null is every principal. */
@@ -140,6 +141,8 @@ export interface RecordedRows extends Paged<RequestLogRow> {
 }
 
 export interface RequestListOptions extends ReportOptions {
+  /** `newest` when absent. */
+  readonly order?: LogOrder;
   /** False for a page whose total is not shown: it is then 0, and nothing is counted for it. */
   readonly isTotalWanted?: boolean;
 }
@@ -150,7 +153,10 @@ export interface RequestListOptions extends ReportOptions {
  * at than a named limit) and `reports_busy` (too many questions wait, or this one has waited too long). An aborted one rejects with the signal's reason.
  */
 export interface StatsStore {
-  /** Newest first, with the exact total. A page may be longer than those of the interface. */
+  /**
+   * With the exact total. A page may be longer than those of the interface. Throws `range_too_large` where an order by size or
+   * a filter on single requests would look at too many rows.
+   */
   listRequests(
     query: StatsQuery,
     page: Page,

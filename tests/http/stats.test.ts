@@ -348,6 +348,65 @@ describe("GET /stats/series by group", () => {
   });
 });
 
+describe("filters of several values and of single requests", () => {
+  const totalOf = async (query: string) => (await team.read(`/stats/requests?limit=1&${query}`)).total;
+
+  test("match any value of one filter and all filters together, in every report alike", async () => {
+    const both = await totalOf("client=100&client=sdk");
+    expect(both).toBe((await totalOf("client=100")) + (await totalOf("client=sdk")));
+    const filter = "principal=alice&principal=bob&model=slow&model=fast&provider=up&provider=(deleted)";
+    const requests = used.length - 3;
+    expect(await totalOf(filter)).toBe(requests);
+    expect(await totalOf(`${filter}&client=nobody`)).toBe(0);
+    const sum = (rows: any[]) => rows.reduce((total, row) => total + row.requests, 0);
+    expect(sum((await team.read(`/stats/series?${filter}`)).series)).toBe(requests);
+    expect(sum((await team.read(`/stats/errors?${filter}`)).breakdown)).toBe(requests);
+    expect((await team.read("/stats/requests/facets?model=slow&model=fast")).models).toEqual([
+      "fast",
+      "slow",
+    ]);
+  });
+
+  test("find what failed in one way, what cost or lasted so much and what was unpriced, also as CSV", async () => {
+    const { requests } = await team.read("/stats/requests?outcome=failed");
+    for (const { error_kind: kind, status_code: status } of requests) {
+      const same = requests.filter((one: any) => one.error_kind === kind && one.status_code === status);
+      const query = `outcome=failed&status=${status}${kind === null ? "" : `&error_kind=${kind}`}`;
+      expect(await totalOf(query)).toBe(same.length);
+    }
+    expect(await totalOf("unpriced=true")).toBe(1);
+    expect(await totalOf("min_duration_ms=120000&max_duration_ms=120000")).toBe(1);
+    const costly = await totalOf("min_cost=0.000012");
+    expect(costly).toBeGreaterThan(0);
+    expect(await totalOf("min_cost=0.000012000001")).toBe(0);
+    const csv = await team.get("/stats/requests?min_cost=0.000012", {
+      ...bearer(team.alice),
+      accept: "text/csv",
+    });
+    expect((await csv.text()).trimEnd().split("\r\n")).toHaveLength(costly + 1);
+    const [{ requests: unpriced }] = (await team.read("/stats/series?unpriced=true&bucket=month")).series;
+    expect(unpriced).toBe(1);
+  });
+
+  test("order the log, and refuse an order where it cannot be given", async () => {
+    const at = async (query: string) =>
+      (await team.read(`/stats/requests?${query}`)).requests.map(({ ts }: any) => ts);
+    const newest = await at("");
+    expect(await at("order=oldest")).toEqual(newest.toReversed());
+    expect((await at("order=duration"))[0]).toBe("2026-03-10T11:00:00.000000Z");
+    const csv = { ...bearer(team.alice), accept: "text/csv" };
+    for (const [query, headers] of [
+      ["order=size", bearer(team.alice)],
+      ["order=cost&after=", bearer(team.alice)],
+      ["order=cost", csv],
+    ] as const) {
+      const refused = await team.get(`/stats/requests?${query}`, headers);
+      await expectError(refused, { status: 400, code: "invalid_request", param: "order" });
+    }
+    expect((await team.get("/stats/requests?order=cost&limit=2", csv)).status).toBe(200);
+  });
+});
+
 describe("GET /stats/summary", () => {
   test("has a row per principal, provider, model, endpoint, client and tags, in that order", async () => {
     const { usage } = await team.read("/stats/summary");

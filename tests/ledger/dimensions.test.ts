@@ -136,12 +136,12 @@ function toMeasures(usages: readonly RandomUsage[]) {
 
 const ONE_DIMENSION: readonly Partial<Omit<StatsQuery, "window">>[] = [
   { principalId: "id-of-alice" },
-  { filter: { ...EVERYTHING.filter, principal: "bob" } },
-  { principalId: "id-of-alice", filter: { ...EVERYTHING.filter, principal: "bob" } },
-  { filter: { ...EVERYTHING.filter, keyId: "key-1" } },
-  { filter: { ...EVERYTHING.filter, model: "fast", outcomes: ["ok", "cancelled"] } },
-  { filter: { ...EVERYTHING.filter, clientPrefix: "curl" } },
-  { filter: { ...EVERYTHING.filter, clientPrefix: "日", outcomes: ["unreachable"] } },
+  { filter: { ...EVERYTHING.filter, principals: ["bob"] } },
+  { principalId: "id-of-alice", filter: { ...EVERYTHING.filter, principals: ["bob"] } },
+  { filter: { ...EVERYTHING.filter, keyIds: ["key-1", "key-2"] } },
+  { filter: { ...EVERYTHING.filter, models: ["fast"], outcomes: ["ok", "cancelled"] } },
+  { filter: { ...EVERYTHING.filter, clientPrefixes: ["curl", "curl/8", "日"] } },
+  { filter: { ...EVERYTHING.filter, clientPrefixes: ["日"], outcomes: ["unreachable"] } },
   { filter: { ...EVERYTHING.filter, tags: ["env:prod"] } },
   { providers: { include: ["provider-1", "provider-2"], exclude: [] } },
   { providers: { include: null, exclude: ["provider-1"] } },
@@ -245,12 +245,12 @@ describe("the totals of a dimension", () => {
     expect(
       ledger.reader.query("SELECT kind, value, first_day FROM dimension WHERE kind = 'client'").all(),
     ).toEqual([{ kind: "client", value: "busy", first_day: FIRST_DAY + 1 }]);
-    for (const [clientPrefix, total] of [
+    for (const [prefix, total] of [
       ["b", 13],
       ["rare", 5],
       ["", 18],
     ] as const) {
-      const query = { ...EVERYTHING, filter: { ...EVERYTHING.filter, clientPrefix } };
+      const query = { ...EVERYTHING, filter: { ...EVERYTHING.filter, clientPrefixes: [prefix] } };
       const { buckets } = readSeries(ledger.reader, { ...query, bucket: "day", nowUs: NOW_US });
       expect(buckets.reduce((sum, { requests }) => sum + requests, 0)).toBe(total);
     }

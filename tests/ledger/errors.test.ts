@@ -194,7 +194,7 @@ describe("the report on errors", () => {
       { client: "c", error_kind: "kind_c", requests: 2 },
     ]);
     expect(JSON.parse(decode(readErrors(reader, query, 3))).breakdown).toHaveLength(3);
-    const filter = { ...EVERYTHING.filter, clientPrefix: "a" };
+    const filter = { ...EVERYTHING.filter, clientPrefixes: ["a"] };
     expect(JSON.parse(decode(readErrors(reader, { ...query, filter }, 2))).breakdown).toHaveLength(1);
     expect(reader.inTransaction).toBe(false);
     reader.close();

@@ -53,7 +53,7 @@ describe("what was recorded since a cursor", () => {
     const since = await opened.look(cursor);
     expect(since).toMatchObject({ rows: [3, 1], total: 2, hasGap: false });
     expect(await opened.look(since.cursor)).toEqual({ ...since, rows: [], total: 0 });
-    const others = await opened.look(cursor, { ...EVERYTHING.filter, model: "other" });
+    const others = await opened.look(cursor, { ...EVERYTHING.filter, models: ["other"] });
     expect(others).toEqual({ ...since, rows: [3], total: 1 });
     const windowed = await opened.look(cursor, EVERYTHING.filter, {
       sinceUs: NEW_YEAR_US,

@@ -3,10 +3,14 @@ import * as fc from "fast-check";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Database } from "bun:sqlite";
 import { compareCodeUnits } from "#kernel/text.ts";
+import { LOG_ORDERS, type LogOrder } from "#stats/log-order.ts";
 import type { StatsQuery } from "#stats/store.ts";
+import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
 import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
 import { scale } from "../support/scale.ts";
+import { CONTEXT } from "./reports.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {
   arbitraryQuery,
@@ -37,6 +41,16 @@ const instant = fc
   )
   .map(([days, micros]) => NEW_YEAR_US + days * DAY_US + micros);
 
+/** A ledger of one event, whose hour says that it has so many. */
+function copyWithHour(requests: number): Database {
+  const { reader, writer, databasePath } = write([{ subject: SUBJECT, ending: ENDING }]);
+  reader.close();
+  writer.close();
+  const database = new Database(databasePath);
+  database.run("UPDATE hour_total SET requests = ?", [requests]);
+  return database;
+}
+
 function matches(asked: StatsQuery, usage: RandomUsage): boolean {
   const { sinceUs, untilUs } = asked.window;
   const { arrivedAtUs } = usage.subject;
@@ -45,6 +59,25 @@ function matches(asked: StatsQuery, usage: RandomUsage): boolean {
     (untilUs === null || arrivedAtUs < untilUs) &&
     matchesFilter(asked, usage)
   );
+}
+
+const OPEN_ROWS = {
+  isUnpriced: false,
+  minCostPico: null,
+  maxCostPico: null,
+  minDurationUs: null,
+  maxDurationUs: null,
+};
+
+/** What has no cost comes last, and of equals the newest first. */
+function compareBy(order: LogOrder = "newest") {
+  const toSize = ({ ending }: RandomUsage): bigint => {
+    if (order === "cost") return ending.costPico ?? -1n;
+    return order === "duration" ? BigInt(ending.durationUs) : 0n;
+  };
+  const sign = order === "oldest" ? -1 : 1;
+  return (left: RandomUsage, right: RandomUsage) =>
+    Number(toSize(right) - toSize(left)) || sign * (right.subject.arrivedAtUs - left.subject.arrivedAtUs);
 }
 
 const NO_ROWS = { rows: [], total: 0, snapped: null, truncated: false };
@@ -57,14 +90,18 @@ const usages = fc.uniqueArray(arbitraryUsage, {
 });
 
 describe("the request log", () => {
-  test("is a page of exactly the matching events, newest first, with the exact total, for every filter and window", () => {
+  test("is a page of exactly the matching events in each order, with the exact total, for every filter and window", () => {
     fc.assert(
       fc.property(
         usages,
         fc.array(
           fc.tuple(
             arbitraryQuery(instant),
-            fc.record({ limit: fc.integer({ min: 1, max: 12 }), offset: fc.integer({ min: 0, max: 20 }) }),
+            fc.record({
+              limit: fc.integer({ min: 1, max: 12 }),
+              offset: fc.integer({ min: 0, max: 20 }),
+              order: fc.constantFrom(undefined, ...LOG_ORDERS),
+            }),
           ),
           { minLength: 12, maxLength: 12 },
         ),
@@ -78,9 +115,7 @@ describe("the request log", () => {
           });
           const kept = events.filter(({ subject }) => subject.arrivedAtUs >= pruneBeforeUs);
           for (const [asked, page] of questions) {
-            const expected = kept
-              .filter((usage) => matches(asked, usage))
-              .sort((left, right) => right.subject.arrivedAtUs - left.subject.arrivedAtUs);
+            const expected = kept.filter((usage) => matches(asked, usage)).sort(compareBy(page.order));
             const { rows, total, snapped } = listRequests(reader, asked, page);
             expect(snapped).toBeNull();
             expect({ asked, page, total, at: rows.map((row) => row.arrivedAtUs) }).toEqual({
@@ -152,12 +187,39 @@ describe("the request log", () => {
     writer.close();
   });
 
+  test("by size or under a filter on single requests is refused as range_too_large before it looks at too many rows, and only then", () => {
+    const database = copyWithHour(25_000_001);
+    const page = { limit: 1, offset: 0 };
+    const rows = { ...EVERYTHING.filter, rows: { ...OPEN_ROWS, minDurationUs: 1 } };
+    const refused = [
+      () => listRequests(database, { ...EVERYTHING, filter: rows }, page),
+      () => listRequests(database, EVERYTHING, { ...page, order: "cost" }),
+      () => listRequests(database, EVERYTHING, { ...page, order: "duration" }),
+      () => readFacets(database, { ...EVERYTHING, filter: rows, context: CONTEXT }),
+    ];
+    for (const ask of refused) {
+      expect(ask).toThrow(expect.objectContaining({ code: "range_too_large", param: "since" }));
+      expect(database.inTransaction).toBe(false);
+    }
+    const { total } = listRequests(database, EVERYTHING, { ...page, order: "oldest" });
+    expect(total).toBe(25_000_001);
+    const elsewhere = { sinceUs: SUBJECT.arrivedAtUs + 3_600_000_000, untilUs: null };
+    expect(listRequests(database, { ...EVERYTHING, window: elsewhere, filter: rows }, page)).toEqual(NO_ROWS);
+    database.close();
+  });
+
   test("a filter value full of SQL is only a value", () => {
     const { reader, writer } = write([{ subject: SUBJECT, ending: ENDING }]);
     const nasty = "x' OR 1=1; DROP TABLE event; --";
     const asked: StatsQuery = {
       ...EVERYTHING,
-      filter: { ...EVERYTHING.filter, principal: nasty, clientPrefix: nasty, tags: [nasty] },
+      filter: {
+        ...EVERYTHING.filter,
+        principals: [nasty],
+        clientPrefixes: [nasty],
+        tags: [nasty],
+        errorKinds: [nasty],
+      },
       providers: { include: [nasty, '"]'], exclude: [nasty] },
     };
     expect(listRequests(reader, asked, { limit: 10, offset: 0 })).toEqual(NO_ROWS);

@@ -13,7 +13,8 @@ import { toMeasureSources } from "#storage/sqlite/ledger/reports/measure-sources
 import { readTransaction } from "#storage/sqlite/ledger/reports/read-transaction.ts";
 import { resolveFilter } from "#storage/sqlite/ledger/reports/request-filter.ts";
 import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
-import { cutLedger } from "#storage/sqlite/ledger/reports/ledger-edges.ts";
+import { readEdges } from "#storage/sqlite/ledger/reports/ledger-edges.ts";
+import { cutWindow } from "#storage/ledger/windows/window-cut.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
@@ -98,7 +99,7 @@ function toExpected(
 ) {
   const window = snapped ?? query.window;
   const kept = all.filter(({ atUs, usage }) => within(window, atUs) && matchesFilter(query, usage));
-  const isHourOfRows = bucket === "hour" && !isByOutcome(query);
+  const isHourOfRows = isReadByRow(query, bucket);
   const firstUs = Math.min(...kept.map(({ atUs }) => atUs));
   const sinceUs = query.window.sinceUs ?? (isHourOfRows && snapped !== null ? snapped.sinceUs : firstUs);
   if (sinceUs === Number.POSITIVE_INFINITY) return [];
@@ -110,6 +111,10 @@ function toExpected(
     const inBucket = kept.filter(({ atUs }) => atUs >= start && atUs < (starts[index + 1] ?? endUs));
     return Object.assign({ startUs: start }, toSums(inBucket));
   });
+}
+
+function isReadByRow(query: StatsQuery, bucket: Bucket): boolean {
+  return query.filter.rows !== null || (bucket === "hour" && !isByOutcome(query));
 }
 
 function isByOutcome({ filter, providers, principalId }: StatsQuery): boolean {
@@ -231,7 +236,11 @@ describe("a series", () => {
     expect(ask(reader, EVERYTHING, "day").buckets).toEqual([]);
     const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 2 * DAY_US };
     for (const model of [null, "fast"]) {
-      const query = { ...EVERYTHING, window, filter: { ...EVERYTHING.filter, model } };
+      const query = {
+        ...EVERYTHING,
+        window,
+        filter: { ...EVERYTHING.filter, models: model === null ? null : [model] },
+      };
       expect(ask(reader, query, "hour").buckets).toHaveLength(48);
       expect(ask(reader, query, "day").buckets).toEqual([
         { startUs: NEW_YEAR_US, ...toSums([]) },
@@ -245,7 +254,10 @@ describe("a series", () => {
   test("that would begin with the first event too long ago is refused, not cut", () => {
     const { reader, writer } = write([usageAt(NEW_YEAR_US), usageAt(NOW_US)]);
     for (const model of [null, "fast"]) {
-      const query = { ...EVERYTHING, filter: { ...EVERYTHING.filter, model } };
+      const query = {
+        ...EVERYTHING,
+        filter: { ...EVERYTHING.filter, models: model === null ? null : [model] },
+      };
       expect(() => ask(reader, query, "hour")).toThrow("buckets");
       expect(ask(reader, query, "day").buckets).toHaveLength(103);
     }
@@ -273,7 +285,7 @@ describe("a series", () => {
       const { reader, writer } = write([other, ...usages], {
         pruneBeforeUs: NEW_YEAR_US + 12 * HOUR_US + HOUR_US / 4,
       });
-      const filter = { ...EVERYTHING.filter, model: "fast" };
+      const filter = { ...EVERYTHING.filter, models: ["fast"] };
       const window = { sinceUs, untilUs: NEW_YEAR_US + 15 * HOUR_US };
       const { buckets, snapped } = ask(reader, { ...EVERYTHING, window, filter }, "hour");
       reader.close();
@@ -303,7 +315,11 @@ describe("a series", () => {
     });
     const count = (untilUs: number, model: string | null, bucket: Bucket) => {
       const query = { ...EVERYTHING, window: { sinceUs: null, untilUs } };
-      const { buckets, snapped } = ask(reader, { ...query, filter: { ...query.filter, model } }, bucket);
+      const { buckets, snapped } = ask(
+        reader,
+        { ...query, filter: { ...query.filter, models: model === null ? null : [model] } },
+        bucket,
+      );
       return { counts: buckets.map(({ requests }) => requests), snapped };
     };
     const hour = { sinceUs: NEW_YEAR_US + 2 * HOUR_US, untilUs: NEW_YEAR_US + 3 * HOUR_US };
@@ -326,7 +342,11 @@ describe("a series", () => {
     });
     const window = { sinceUs: NEW_YEAR_US + 11 * HOUR_US, untilUs: NEW_YEAR_US + 4 * DAY_US };
     const count = (model: string | null, bucket: Bucket) => {
-      const query = { ...EVERYTHING, window, filter: { ...EVERYTHING.filter, model } };
+      const query = {
+        ...EVERYTHING,
+        window,
+        filter: { ...EVERYTHING.filter, models: model === null ? null : [model] },
+      };
       const { buckets, snapped } = ask(reader, query, bucket);
       return { counts: buckets.map(({ requests }) => requests), sinceUs: snapped?.sinceUs ?? null };
     };
@@ -373,7 +393,7 @@ describe("a window that was cut", () => {
           const all = toKept(usages, [], pruneBeforeUs);
           for (const [{ query }, into] of questions) {
             readTransaction(reader, () => {
-              const cut = cutLedger(reader, query.window, into);
+              const cut = cutWindow(readEdges(reader), query.window, into);
               const sources = toMeasureSources(reader, cut, resolveFilter(reader, query));
               const kept = all.filter(
                 ({ atUs, usage }) => within(cut.snapped ?? query.window, atUs) && matchesFilter(query, usage),
@@ -451,7 +471,7 @@ function expectOutward({
   pruneBeforeUs: number;
 }): void {
   const { sinceUs, untilUs } = query.window;
-  if (bucket === "hour" && !isByOutcome(query)) {
+  if (isReadByRow(query, bucket)) {
     // Not outward: hours that lost rows are left out.
     expect(sinceUs ?? 0).toBeLessThan(pruneBeforeUs);
     // At most the end that was asked for, which then leaves nothing.

@@ -5,6 +5,8 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import { createLog } from "#kernel/log.ts";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
+import { NO_FILTER } from "#stats/filter.ts";
+import type { RowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import {
   openForReading,
@@ -94,7 +96,7 @@ export class LineEncoder {
 
 export const EVERYTHING: StatsQuery = {
   window: { sinceUs: null, untilUs: null },
-  filter: { principal: null, keyId: null, model: null, clientPrefix: null, tags: [], outcomes: null },
+  filter: NO_FILTER,
   providers: { include: null, exclude: [] },
   principalId: null,
 };
@@ -232,20 +234,38 @@ export const arbitraryUsage: fc.Arbitrary<RandomUsage> = fc.record({
   ending: arbitraryEnding,
 });
 
+/** Null in every second case, else one value or two. */
+const someOf = (...values: readonly string[]) =>
+  fc.option(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 2 }), { freq: 1 });
+const seldom = <Value>(values: fc.Arbitrary<Value>) =>
+  fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: values });
+const CLIENT_ERRORS = { from: 400, to: 500 };
+
 export const arbitraryQuery = (instant: fc.Arbitrary<number>): fc.Arbitrary<StatsQuery> =>
   fc.record({
     window: fc.record({ sinceUs: fc.option(instant), untilUs: fc.option(instant) }),
     filter: fc.record({
-      principal: fc.option(fc.constantFrom("alice", "bob", "nobody"), { freq: 1 }),
-      keyId: fc.option(fc.constantFrom("key-1", "token-1"), { freq: 1 }),
-      model: fc.option(fc.constantFrom("fast", "slow", "FAST"), { freq: 1 }),
-      clientPrefix: fc.option(fc.constantFrom("curl", "curl/8", "100%", "1__", "%", "日", "CURL"), {
-        freq: 1,
-      }),
+      principals: someOf("alice", "bob", "nobody"),
+      keyIds: someOf("key-1", "token-1"),
+      models: someOf("fast", "slow", "FAST"),
+      clientPrefixes: someOf("curl", "curl/8", "100%", "1__", "%", "日", "CURL"),
       tags: fc.constantFrom([], [], ["app:checkout"], ["env:prod", "app:checkout"], ["no:such"]),
       outcomes: fc.constantFrom<readonly Outcome[] | null>(null, null, ["ok"], OUTCOMES.slice(1), [
         "cancelled",
       ]),
+      errorKinds: seldom(fc.constantFrom(["timeout"], ["rate_limit_error", "timeout"], ["none"])),
+      statuses: seldom(
+        fc.constantFrom([{ from: 429, to: 430 }], [CLIENT_ERRORS], [CLIENT_ERRORS, { from: 200, to: 201 }]),
+      ),
+      rows: seldom(
+        fc.record({
+          isUnpriced: fc.boolean(),
+          minCostPico: fc.option(fc.constantFrom(0n, 1n, 9_000_000_000n), { freq: 1 }),
+          maxCostPico: fc.option(fc.constantFrom(0n, 5_000_000_000n), { freq: 1 }),
+          minDurationUs: fc.option(fc.constantFrom(1, 1_000_000), { freq: 1 }),
+          maxDurationUs: fc.option(fc.constantFrom(0, 14_999_999, 119_999_999), { freq: 1 }),
+        }),
+      ),
     }),
     providers: fc.constantFrom(
       { include: null, exclude: [] },
@@ -264,15 +284,32 @@ export function matchesFilter(
 ): boolean {
   return (
     (principalId === null || subject.principalId === principalId) &&
-    (filter.principal === null || subject.principalName === filter.principal) &&
-    (filter.keyId === null || subject.keyId === filter.keyId) &&
-    (filter.model === null || subject.model === filter.model) &&
-    (filter.clientPrefix === null || (subject.client?.startsWith(filter.clientPrefix) ?? false)) &&
+    isAmong(filter.principals, subject.principalName) &&
+    isAmong(filter.keyIds, subject.keyId) &&
+    isAmong(filter.models, subject.model) &&
+    (filter.clientPrefixes?.some((prefix) => subject.client?.startsWith(prefix) ?? false) ?? true) &&
     filter.tags.every((tag) => subject.tags.includes(tag)) &&
     (filter.outcomes === null || filter.outcomes.includes(ending.outcome)) &&
     (providers.include === null || providers.include.includes(subject.providerId)) &&
-    !providers.exclude.includes(subject.providerId)
+    !providers.exclude.includes(subject.providerId) &&
+    isAmong(filter.errorKinds, ending.errorKind) &&
+    (filter.statuses?.some(({ from, to }) => ending.statusCode >= from && ending.statusCode < to) ?? true) &&
+    (filter.rows === null || isWithinBounds(filter.rows, ending))
   );
+}
+
+function isAmong(values: readonly string[] | null, value: string | null): boolean {
+  return values === null || (value !== null && values.includes(value));
+}
+
+function isWithinBounds(rows: RowFilter, { unpriced, costPico, durationUs }: UsageEnding): boolean {
+  const { minCostPico, maxCostPico, minDurationUs, maxDurationUs } = rows;
+  if (rows.isUnpriced && !unpriced) return false;
+  if (costPico === null && (minCostPico !== null || maxCostPico !== null)) return false;
+  const cost = costPico ?? 0n;
+  if (minCostPico !== null && cost < minCostPico) return false;
+  if (maxCostPico !== null && cost > maxCostPico) return false;
+  return durationUs >= (minDurationUs ?? 0) && durationUs <= (maxDurationUs ?? Number.POSITIVE_INFINITY);
 }
 
 export interface WriteOptions {

@@ -115,7 +115,8 @@ export async function startBench(): Promise<Bench> {
 /** The reader's functions without its thread. */
 function createDirectStats(database: Database): StatsStore {
   return {
-    listRequests: async (query, page) => listRequests(database, query, page),
+    listRequests: async (query, page, options) =>
+      listRequests(database, query, { ...page, order: options?.order }),
     listRecorded: () => Promise.reject(new Error("there is no writer")),
     readSeries: async (query) => readSeries(database, query),
     readGroupedSeries: async (query) => readGroupedSeries(database, query),

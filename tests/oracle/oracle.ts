@@ -33,18 +33,30 @@ export interface Question {
   readonly grouping: "own" | "admin" | "team";
   /** Whose usage alone; null is everybody's. */
   readonly principalId: string | null;
-  readonly principal: string | null;
-  readonly keyId: string | null;
-  readonly provider: string | null;
-  readonly model: string | null;
-  readonly clientPrefix: string | null;
+  /** Of several values any may match; none matches everything. */
+  readonly principals: readonly string[];
+  readonly keyIds: readonly string[];
+  readonly providers: readonly string[];
+  readonly models: readonly string[];
+  readonly clientPrefixes: readonly string[];
   readonly tags: readonly string[];
-  readonly outcomes: readonly Outcome[] | null;
+  readonly outcomes: readonly Outcome[];
+  readonly errorKinds: readonly string[];
+  /** As they are spelled: a code, or a class of them. */
+  readonly statuses: readonly string[];
+  readonly isUnpriced: boolean;
+  /** Bounds are inclusive; null is none. */
+  readonly minCostPico: bigint | null;
+  readonly maxCostPico: bigint | null;
+  readonly minDurationUs: number | null;
+  readonly maxDurationUs: number | null;
   readonly sinceUs: number | null;
   readonly untilUs: number | null;
   readonly bucket: BucketName;
   /** Null when the series is not cut into groups, or the report has none. */
   readonly groupBy: GroupQuestion | null;
+  /** Of the log; "refused" is none. */
+  readonly order: "newest" | "oldest" | "cost" | "duration" | "refused";
   readonly limit: number;
   readonly offset: number;
   /** Whether facets tell how many requests have each value. */
@@ -87,6 +99,7 @@ export function createOracle(world: World): Oracle {
     if (question.report === "summary") return { status: 200, body: toSummary(world, question, rows) };
     if (question.report === "missing") return { status: 200, body: toMissing(world, rows) };
     if (question.report === "facets") return { status: 200, body: toFacets(world, question, rows) };
+    if (question.order === "refused") return { status: 400, code: "invalid_request" };
     return { status: 200, body: toPage(world, question, rows) };
   };
 }
@@ -103,17 +116,37 @@ function toRows(events: readonly UsageEvent[]): Row[] {
 }
 
 function matches(world: World, question: Question, atUs: number, event: UsageEvent): boolean {
-  const { sinceUs, untilUs, provider, clientPrefix } = question;
+  const { sinceUs, untilUs } = question;
   if (sinceUs !== null && atUs < sinceUs) return false;
   if (untilUs !== null && atUs >= untilUs) return false;
   if (question.principalId !== null && event.principalId !== question.principalId) return false;
-  if (question.principal !== null && event.principalName !== question.principal) return false;
-  if (question.keyId !== null && event.keyId !== question.keyId) return false;
-  if (provider !== null && toProviderName(world, event) !== provider) return false;
-  if (question.model !== null && event.model !== question.model) return false;
-  if (clientPrefix !== null && event.client?.startsWith(clientPrefix) !== true) return false;
+  if (!isAnyOf(question.principals, (name) => event.principalName === name)) return false;
+  if (!isAnyOf(question.keyIds, (id) => event.keyId === id)) return false;
+  if (!isAnyOf(question.providers, (name) => toProviderName(world, event) === name)) return false;
+  if (!isAnyOf(question.models, (model) => event.model === model)) return false;
+  if (!isAnyOf(question.clientPrefixes, (prefix) => event.client?.startsWith(prefix) === true)) return false;
   if (!question.tags.every((tag) => event.tags.includes(tag))) return false;
-  return question.outcomes === null || question.outcomes.includes(event.outcome);
+  if (!isAnyOf(question.outcomes, (outcome) => event.outcome === outcome)) return false;
+  if (!isAnyOf(question.errorKinds, (kind) => event.errorKind === kind)) return false;
+  if (!isAnyOf(question.statuses, (status) => isStatus(event.statusCode, status))) return false;
+  return isWithinBounds(question, event);
+}
+
+function isAnyOf<Value>(values: readonly Value[], matchesOne: (value: Value) => boolean): boolean {
+  return values.length === 0 || values.some(matchesOne);
+}
+
+function isStatus(code: number, status: string): boolean {
+  return status.endsWith("xx") ? Math.floor(code / 100) === Number(status[0]) : code === Number(status);
+}
+
+function isWithinBounds(question: Question, { unpriced, costPico, durationUs }: UsageEvent): boolean {
+  const { isUnpriced, minCostPico, maxCostPico, minDurationUs, maxDurationUs } = question;
+  if (isUnpriced && !unpriced) return false;
+  if (minCostPico !== null && (costPico === null || costPico < minCostPico)) return false;
+  if (maxCostPico !== null && (costPico === null || costPico > maxCostPico)) return false;
+  if (minDurationUs !== null && durationUs < minDurationUs) return false;
+  return maxDurationUs === null || durationUs <= maxDurationUs;
 }
 
 function toProviderName(world: World, { providerId }: UsageEvent): string {
@@ -371,10 +404,20 @@ function toFacet(rows: readonly Row[], pick: (event: UsageEvent) => readonly (st
   };
 }
 
-function toPage(world: World, { limit, offset }: Question, all: readonly Row[]) {
+/** By size, what has none comes last, and of equals the newest first. */
+const LOG_ORDERS = {
+  newest: (left: Row, right: Row) => right.atUs - left.atUs,
+  oldest: (left: Row, right: Row) => left.atUs - right.atUs,
+  cost: (left: Row, right: Row) =>
+    Number((right.event.costPico ?? -1n) - (left.event.costPico ?? -1n)) || right.atUs - left.atUs,
+  duration: (left: Row, right: Row) =>
+    right.event.durationUs - left.event.durationUs || right.atUs - left.atUs,
+};
+
+function toPage(world: World, { limit, offset, order }: Question, all: readonly Row[]) {
   const rows = all.filter(({ atUs }) => atUs >= (world.rowsFromUs ?? 0));
   const requests = [...rows]
-    .sort((left, right) => right.atUs - left.atUs)
+    .sort(LOG_ORDERS[order === "refused" ? "newest" : order])
     .slice(offset, offset + limit)
     .map(({ atUs, event }) => {
       const { quantities = {} } = event.usage ?? {};

@@ -192,37 +192,107 @@ const COUNTS: readonly Spelled<boolean>[] = [
   { text: "true", meaning: false },
 ];
 
+/** Of requests themselves: one text each, with what it means. */
+interface Bounds {
+  readonly unpriced: Spelled<boolean> | null;
+  readonly min_cost: Spelled<bigint | null> | null;
+  readonly max_cost: Spelled<bigint | null> | null;
+  readonly min_duration_ms: Spelled<number | null> | null;
+  readonly max_duration_ms: Spelled<number | null> | null;
+}
+
+/** Each value with its text; an empty one means nothing. */
+type Several<Meaning> = readonly Spelled<Meaning | null>[];
+
 interface Filters {
-  readonly principal: Spelled<string | null> | null;
-  readonly key: Spelled<string | null> | null;
-  readonly provider: Spelled<string | null> | null;
-  readonly model: Spelled<string | null> | null;
-  readonly client: Spelled<string | null> | null;
-  readonly outcome: Spelled<readonly Outcome[] | null> | null;
+  readonly principal: Several<string>;
+  readonly key: Several<string>;
+  readonly provider: Several<string>;
+  readonly model: Several<string>;
+  readonly client: Several<string>;
+  readonly outcome: Several<readonly Outcome[]>;
+  readonly error_kind: Several<string>;
+  readonly status: Several<string>;
+  readonly bounds: Bounds;
   readonly tags: readonly Spelled<string>[];
 }
 
+/** Nothing, one value or several, and perhaps an empty one among them. */
+const anyOf = <Meaning>(values: readonly Spelled<Meaning>[], weight = 3): fc.Arbitrary<Several<Meaning>> =>
+  fc.oneof(
+    { weight: 6, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.constant([{ text: "", meaning: null }]) },
+    {
+      weight,
+      arbitrary: fc.array(
+        fc.constantFrom<Spelled<Meaning | null>>(...values, ...values, { text: "", meaning: null }),
+        {
+          minLength: 1,
+          maxLength: 3,
+        },
+      ),
+    },
+  );
+
+const toMeanings = <Meaning>(values: Several<Meaning>): readonly Meaning[] =>
+  values.flatMap(({ meaning }) => (meaning === null ? [] : [meaning]));
+
+/** Rare, since each of them leaves little. */
+const bound = <Meaning>(...values: readonly Spelled<Meaning>[]) =>
+  fc.oneof(
+    { weight: 12, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.constant({ text: "", meaning: null }) },
+    { weight: 2, arbitrary: fc.constantFrom(...values) },
+  );
+
+const COSTS: readonly Spelled<bigint>[] = [
+  { text: "0", meaning: 0n },
+  { text: "0.000000000001", meaning: 1n },
+  { text: "0.01", meaning: 10_000_000_000n },
+  { text: "12.5", meaning: 12_500_000_000_000n },
+];
+const MILLISECONDS: readonly Spelled<number>[] = [
+  { text: "0", meaning: 0 },
+  { text: "999.999", meaning: 999_999 },
+  { text: "1000", meaning: 1_000_000 },
+  { text: "59999.999", meaning: 59_999_999 },
+];
+const UNPRICED: Spelled<boolean> = { text: "true", meaning: true };
+
+const arbitraryBounds: fc.Arbitrary<Bounds> = fc.record({
+  unpriced: fc.oneof(
+    { weight: 8, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.constant({ text: "", meaning: false }) },
+    { weight: 1, arbitrary: fc.constant(UNPRICED) },
+  ),
+  min_cost: bound(...COSTS),
+  max_cost: bound(...COSTS),
+  min_duration_ms: bound(...MILLISECONDS),
+  max_duration_ms: bound(...MILLISECONDS),
+});
+
 const arbitraryFilters = (cast: Cast): fc.Arbitrary<Filters> =>
   fc.record({
-    principal: sometimes(fc.constantFrom(...["alice", "bob", "carol", "Alice", "nobody"].map(same))),
-    key: sometimes(fc.constantFrom(...[cast.aliceKeyId, "key-deleted", "token-of-bob", "none"].map(same))),
-    provider: sometimes(
-      fc.constantFrom(
-        ...["openai", "local", "(deleted)", "transparent:messages", "deleted-1", "none"].map(same),
-      ),
-    ),
-    model: sometimes(fc.constantFrom(...["fast", "Renamed", "renamed", "team/slow", "fas"].map(same))),
-    client: sometimes(
-      fc.constantFrom(
-        ...["curl", "curl/8.5", "C", "%", "100%", "100_", "1", "日", "🦊", ...CLIENTS].map(same),
-      ),
-    ),
-    outcome: sometimes(fc.constantFrom(...OUTCOMES)),
+    principal: anyOf(["alice", "bob", "carol", "Alice", "nobody"].map(same)),
+    key: anyOf([cast.aliceKeyId, "key-deleted", "token-of-bob", "none"].map(same)),
+    provider: anyOf(["openai", "local", "(deleted)", "transparent:messages", "deleted-1", "none"].map(same)),
+    model: anyOf(["fast", "Renamed", "renamed", "team/slow", "fas"].map(same)),
+    client: anyOf(["curl", "curl/8.5", "C", "%", "100%", "100_", "1", "日", "🦊", ...CLIENTS].map(same)),
+    outcome: anyOf(OUTCOMES),
+    error_kind: anyOf(["timeout", "rate_limit_error", "connection_error", "none"].map(same), 1),
+    status: anyOf(["200", "429", "4xx", "5xx", "302"].map(same), 1),
+    bounds: arbitraryBounds,
     tags: fc.oneof(
       { weight: 3, arbitrary: fc.constant([]) },
       { weight: 2, arbitrary: fc.array(fc.constantFrom(...TAGS), { maxLength: 4 }) },
     ),
   });
+
+const LOG_ORDERS: readonly Spelled<Question["order"]>[] = [
+  ...(["newest", "oldest", "cost", "duration"] as const).map(same),
+  { text: "", meaning: "newest" },
+  { text: "tokens", meaning: "refused" },
+];
 
 /** Any question to any report: what is meant, and its path and query as a client spells them. */
 export function arbitraryQuestion(cast: Cast, sceneUs: number): fc.Arbitrary<Question> {
@@ -238,6 +308,7 @@ export function arbitraryQuestion(cast: Cast, sceneUs: number): fc.Arbitrary<Que
       ),
       page,
       counts: sometimes(fc.constantFrom(...COUNTS), 4),
+      order: fc.option(fc.constantFrom(...LOG_ORDERS), { freq: 2 }),
       grouping,
     })
     .map((chosen) => toQuestion(cast, chosen));
@@ -251,6 +322,7 @@ interface Chosen {
   readonly bucket: Spelled<BucketName | null> | null;
   readonly page: { readonly limit: Spelled<number> | null; readonly offset: Spelled<number> | null };
   readonly counts: Spelled<boolean | null> | null;
+  readonly order: Spelled<Question["order"]> | null;
   readonly grouping: {
     readonly by: Spelled<GroupedBy | null> | null;
     readonly order: Spelled<GroupQuestion["order"] | null> | null;
@@ -260,31 +332,55 @@ interface Chosen {
 
 function toQuestion(
   cast: Cast,
-  { asked, filters: chosen, since, until, bucket, page: paged, counts, grouping: grouped }: Chosen,
+  {
+    asked,
+    filters: chosen,
+    since,
+    until,
+    bucket,
+    page: paged,
+    counts,
+    order: logOrder,
+    grouping: grouped,
+  }: Chosen,
 ): Question {
   const query = new URLSearchParams();
   const say = (name: string, value: { readonly text: string } | null) => {
     if (value !== null) query.append(name, value.text);
   };
   // All are said, also to reports that do not take them: those must not care.
-  const { principal, key, provider, model, client, outcome, tags } = chosen;
-  const spoken = { since, until, bucket, principal, key, provider, model, client, outcome, ...paged, counts };
-  const { by, order, top } = grouped;
-  for (const [name, value] of Object.entries({ ...spoken, group_by: by, order, top })) say(name, value);
-  for (const tag of tags) say("tag", tag);
+  const { bounds, tags, ...values } = chosen;
+  const { by, top } = grouped;
+  // The log and the groups of a series have a parameter of that name each.
+  const order = asked.report === "requests" ? logOrder : grouped.order;
+  const spoken = { since, until, bucket, ...bounds, ...paged, counts, group_by: by, order, top };
+  for (const [name, value] of Object.entries(spoken)) say(name, value);
+  for (const [name, several] of Object.entries({ ...values, tag: tags })) {
+    for (const value of several) say(name, value);
+  }
   const all = asked.filters === "all";
+  const { principal, key, provider, model, client, outcome, error_kind: errorKind, status } = values;
+  const valuesOf = <Meaning>(several: Several<Meaning>) => (all ? toMeanings(several) : []);
   return {
     path: `${asked.path}?${query.toString()}`,
     report: asked.report,
     grouping: asked.grouping,
     principalId: asked.own ? cast.bobId : null,
-    principal: asked.filters === "none" ? null : (principal?.meaning ?? null),
-    keyId: all ? (key?.meaning ?? null) : null,
-    provider: all ? (provider?.meaning ?? null) : null,
-    model: all ? (model?.meaning ?? null) : null,
-    clientPrefix: all ? (client?.meaning ?? null) : null,
+    principals: valuesOf(principal),
+    keyIds: valuesOf(key),
+    providers: valuesOf(provider),
+    models: valuesOf(model),
+    clientPrefixes: valuesOf(client),
     tags: all ? tags.map(({ meaning }) => meaning) : [],
-    outcomes: all ? (outcome?.meaning ?? null) : null,
+    outcomes: valuesOf(outcome).flat(),
+    errorKinds: valuesOf(errorKind),
+    statuses: valuesOf(status),
+    isUnpriced: all && bounds.unpriced?.meaning === true,
+    minCostPico: all ? (bounds.min_cost?.meaning ?? null) : null,
+    maxCostPico: all ? (bounds.max_cost?.meaning ?? null) : null,
+    minDurationUs: all ? (bounds.min_duration_ms?.meaning ?? null) : null,
+    maxDurationUs: all ? (bounds.max_duration_ms?.meaning ?? null) : null,
+    order: logOrder?.meaning ?? "newest",
     sinceUs: since?.meaning ?? null,
     untilUs: until?.meaning ?? null,
     bucket: bucket?.meaning ?? "day",

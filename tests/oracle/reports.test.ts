@@ -40,13 +40,21 @@ const EVERYTHING: Question = {
   report: "series",
   grouping: "team",
   principalId: null,
-  principal: null,
-  keyId: null,
-  provider: null,
-  model: null,
-  clientPrefix: null,
+  principals: [],
+  keyIds: [],
+  providers: [],
+  models: [],
+  clientPrefixes: [],
   tags: [],
-  outcomes: null,
+  outcomes: [],
+  errorKinds: [],
+  statuses: [],
+  isUnpriced: false,
+  minCostPico: null,
+  maxCostPico: null,
+  minDurationUs: null,
+  maxDurationUs: null,
+  order: "newest",
   sinceUs: null,
   untilUs: null,
   bucket: "day",
@@ -233,7 +241,7 @@ describe("every report, for any filter, window and bucket", () => {
       { ...everything, report: "facets", path: "/stats/requests/facets" },
       { ...everything, report: "facets", path: "/stats/requests/facets?counts=1", counts: true },
       { ...everything, report: "series", path: "/stats/series" },
-      { ...everything, report: "series", path: "/stats/series?client=c", clientPrefix: "c" },
+      { ...everything, report: "series", path: "/stats/series?client=c", clientPrefixes: ["c"] },
       {
         ...everything,
         report: "series",
@@ -264,14 +272,21 @@ function toCounted(world: World, question: Question, counted: Window): Question 
   };
 }
 
-/** No total has the hours of a filter but that by outcome, nor those of groups. Where nothing of it was removed, the header tells of whole days. */
+/**
+ * No total has the hours of a filter but that by outcome, nor those of groups, nor single requests. Where nothing of it was
+ * removed, the header tells of whole days.
+ */
 function isReadByRow({ events }: World, question: Question, counted: Window): boolean {
-  const { report, bucket, sinceUs, principalId, principal, keyId, provider, model, clientPrefix } = question;
+  const { report, bucket, sinceUs } = question;
   // No total tells in which unit something was unpriced.
   if (report === "missing") return true;
+  const { isUnpriced, minCostPico, maxCostPico, minDurationUs, maxDurationUs } = question;
+  const bounds = [minCostPico, maxCostPico, minDurationUs, maxDurationUs];
+  if (isUnpriced || bounds.some((bound) => bound !== null)) return true;
   if (bucket !== "hour" || (report !== "series" && report !== "errors")) return false;
   const isGrouped = question.groupBy !== null;
-  const values = [principalId, principal, keyId, provider, model, clientPrefix, ...question.tags];
-  if (!isGrouped && values.every((value) => value === null)) return false;
+  const { principals, keyIds, providers, models, clientPrefixes, tags, errorKinds, statuses } = question;
+  const values = [principals, keyIds, providers, models, clientPrefixes, tags, errorKinds, statuses].flat();
+  if (!isGrouped && question.principalId === null && values.length === 0) return false;
   return sinceUs !== null || counted.sinceUs > Math.min(...events.map(({ arrivedAtUs }) => arrivedAtUs));
 }

@@ -80,7 +80,7 @@ export function adminReportRoutes(guard: Guard, deps: UsageReportDeps & RequestL
             },
           ],
         }),
-        errors: [...FILTER_ERRORS, "range_too_large"],
+        errors: FILTER_ERRORS,
       }),
     )
     .get(

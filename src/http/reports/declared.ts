@@ -7,8 +7,8 @@ import {
   GROUPS_MAX,
   type GroupField,
 } from "#stats/series-grouping.ts";
-import { FILTER_TAGS_MAX } from "#stats/filter.ts";
-import { OUTCOMES } from "#usage/event.ts";
+import { FILTER_TAGS_MAX, FILTER_VALUES_MAX, OUTCOME_FILTERS } from "#stats/filter.ts";
+import { LOG_ORDERS } from "#stats/log-order.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import { CLIENT, ID, MODEL, PAGE, SINCE, UNITS } from "#http/schemas/examples.ts";
 import { PAGE_QUERY } from "#http/door/paging.ts";
@@ -54,28 +54,42 @@ function toGroupQuery(groupFields: readonly GroupField[]): readonly QueryParam[]
   ];
 }
 
-const name = Type.String();
+const text = Type.String();
+const amount = Type.Number({ minimum: 0 });
+/** The parameter may be repeated: any of its values matches. */
+const anyOf = (value: TSchema) => Type.Array(value, { maxItems: FILTER_VALUES_MAX });
 export const FILTER_QUERY: readonly QueryParam[] = [
   ...WINDOW_QUERY,
-  { name: "principal", schema: name, description: "A principal's name." },
-  { name: "key", schema: name, description: "A key's id." },
+  { name: "principal", schema: anyOf(text), description: "A principal's name." },
+  { name: "key", schema: anyOf(text), description: "A key's id." },
   {
     name: "provider",
-    schema: name,
+    schema: anyOf(text),
     description: "A provider's name, `transparent:messages` or `(deleted)`.",
   },
-  { name: "model", schema: name, description: "As the caller named it." },
-  { name: "client", schema: name, description: "A prefix of the User-Agent." },
+  { name: "model", schema: anyOf(text), description: "As the caller named it." },
+  { name: "client", schema: anyOf(text), description: "A prefix of the User-Agent." },
   {
     name: "tag",
-    schema: Type.Array(Type.String(), { maxItems: FILTER_TAGS_MAX }),
+    schema: Type.Array(text, { maxItems: FILTER_TAGS_MAX }),
     description: "`key:value`; all must match.",
   },
   {
     name: "outcome",
-    schema: oneOf([...OUTCOMES, "failed"]),
+    schema: anyOf(oneOf(OUTCOME_FILTERS)),
     description: "`failed` is everything but `ok`.",
   },
+  { name: "error_kind", schema: anyOf(text), description: "Such as `timeout` or `rate_limit_error`." },
+  { name: "status", schema: anyOf(text), description: "A status code, or `4xx` or `5xx`." },
+  {
+    name: "unpriced",
+    schema: oneOf(["true"]),
+    description: "Only requests of which some unit was used without a price.",
+  },
+  { name: "min_cost", schema: amount, description: "Inclusive. A request without a cost never matches." },
+  { name: "max_cost", schema: amount, description: "Inclusive. A request without a cost never matches." },
+  { name: "min_duration_ms", schema: amount, description: "Inclusive." },
+  { name: "max_duration_ms", schema: amount, description: "Inclusive." },
 ];
 export const FILTERED_SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...FILTER_QUERY];
 
@@ -148,15 +162,23 @@ function toJson<Schema extends TSchema>(schema: Schema, example: unknown): Conte
   return { type: "application/json", schema, example };
 }
 
-export const FILTER_ERRORS = ["invalid_date", "invalid_outcome", "invalid_request", "reports_busy"] as const;
-export const BUCKET_ERRORS = ["invalid_bucket", "range_too_large"] as const;
+/** `range_too_large`: a filter on single requests leaves too many to look at. */
+export const FILTER_ERRORS = [
+  "invalid_date",
+  "invalid_outcome",
+  "invalid_request",
+  "range_too_large",
+  "reports_busy",
+] as const;
+/** Those of a series, whose window may also have too many buckets. */
+export const SERIES_ERRORS = [...FILTER_ERRORS, "invalid_bucket"] as const;
 
 /** The series of the whole team, without groups. */
 export const SERIES = {
   summary: "Everybody's usage over time",
   query: FILTERED_SERIES_QUERY,
   answer: reportAnswer(UsageSeries, SERIES_EXAMPLE),
-  errors: [...FILTER_ERRORS, ...BUCKET_ERRORS],
+  errors: SERIES_ERRORS,
 } as const;
 
 /** The query and the answer of a series that can be grouped by these fields. */
@@ -174,10 +196,16 @@ const AFTER_QUERY: QueryParam = {
     "Only what was recorded since this cursor was given, and with the answer the next `cursor`. Empty: from now on.",
 };
 
+const ORDER_QUERY: QueryParam = {
+  name: "order",
+  schema: Type.String({ enum: [...LOG_ORDERS], default: "newest" }),
+  description: "`cost` and `duration`: the largest first. Not with `after`, nor for the CSV of every row.",
+};
+
 /** The request log that the team and an admin read alike. */
 export const REQUEST_LOG = {
-  summary: "The request log, newest first: metadata, never content",
-  query: [...PAGE_QUERY, AFTER_QUERY, ...FILTER_QUERY],
+  summary: "The request log: metadata, never content",
+  query: [...PAGE_QUERY, ORDER_QUERY, AFTER_QUERY, ...FILTER_QUERY],
   answer: tableAnswer(RequestPage, { requests: [REQUEST_LOG_EXAMPLE], ...PAGE }),
   errors: FILTER_ERRORS,
 } as const;

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
 import { route } from "#http/door/route.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
-import { BUCKET_ERRORS, groupedSeries, SERIES_QUERY, tableAnswer, WINDOW_QUERY } from "./declared.ts";
+import { groupedSeries, SERIES_QUERY, tableAnswer, WINDOW_QUERY } from "./declared.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
 import { OwnUsage } from "#http/schemas/reports.ts";
@@ -51,7 +51,7 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
         access: "caller",
         summary: "One's own usage over time",
         ...groupedSeries(SERIES_QUERY, OWN_GROUP_FIELDS),
-        errors: ["invalid_request", "invalid_date", "reports_busy", ...BUCKET_ERRORS],
+        errors: ["invalid_request", "invalid_date", "reports_busy", "invalid_bucket", "range_too_large"],
       }),
     );
 }

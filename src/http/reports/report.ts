@@ -30,11 +30,11 @@ export function queryOf(request: Request): URLSearchParams {
 
 /** Every filter of specification section 4.4, and the window. Throws `invalid_outcome`, `invalid_date`, `invalid_request`. */
 export function parseTeamQuery(query: URLSearchParams, snapshot: CatalogSnapshot): StatsQuery {
-  const { provider, ...filter } = parseUsageFilter(query);
+  const { providers, ...filter } = parseUsageFilter(query);
   return {
     window: parseWindow(query),
     filter,
-    providers: toProviderIds(provider, snapshot.providers),
+    providers: toProviderIds(providers, snapshot.providers),
     principalId: null,
   };
 }

@@ -2,8 +2,10 @@ import type { Catalog } from "#catalog/catalog.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createDeadlines } from "#kernel/deadlines.ts";
+import { ProxyError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
 import { parsePage, type Paged } from "#kernel/page.ts";
+import { parseLogOrder } from "#stats/log-order.ts";
 import { toProviderName } from "#stats/grouping.ts";
 import type { ReportContext, ReportNotes, RequestLogRow, StatsStore } from "#stats/store.ts";
 import { negotiateFormat } from "./accept.ts";
@@ -30,7 +32,7 @@ export interface RequestLogDeps {
 }
 
 export interface RequestLog {
-  /** Throws `invalid_outcome`, `invalid_date` and `invalid_request`. */
+  /** Throws `invalid_outcome`, `invalid_date`, `invalid_request` and `range_too_large`. */
   answer(asking: Asking): Promise<Response>;
 }
 
@@ -54,11 +56,13 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
       const [limit, offset] = [query.get("limit"), query.get("offset")];
       const page = parsePage({ limit, offset });
       const after = query.get("after");
+      const order = parseLogOrder(query);
       const format = negotiateFormat(request.headers);
       const context = toReportContext(snapshot, clock.nowUs());
       const toHeaders = (notes: ReportNotes) => toReportHeaders({ notes, format, filename: FILENAME });
 
       if (after !== null) {
+        if (order !== "newest") throw toOrderRefusal("What is new comes newest first: leave out order.");
         const { rows, total, cursor, hasGap } = await stats.listRecorded(
           asked,
           { ...page, after },
@@ -68,6 +72,9 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
         return toJsonReport({ requests, ...pageView(page, total), cursor, gap: hasGap }, NO_NOTES);
       }
       if (format === "csv" && !limit && !offset) {
+        if (order !== "newest") {
+          throw toOrderRefusal("Every row as CSV comes newest first: leave out order, or ask for a page.");
+        }
         // Without this the whole log would be read, only to tell its length.
         if (request.method === "HEAD") return new Response(null, { headers: toHeaders(NO_NOTES) });
         const { body, notes } = await streamRequestCsv({
@@ -81,11 +88,10 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
         });
         return new Response(body, { headers: toHeaders(notes) });
       }
-      const report: Paged<RequestLogRow> & ReportNotes = await stats.listRequests(
-        asked,
-        page,
-        toReportOptions(asking),
-      );
+      const report: Paged<RequestLogRow> & ReportNotes = await stats.listRequests(asked, page, {
+        ...toReportOptions(asking),
+        order,
+      });
       const rows = await joinNames(report.rows, context, identity);
       const body =
         format === "csv"
@@ -94,6 +100,10 @@ export function createRequestLog({ catalog, identity, stats, clock, log }: Reque
       return new Response(body, { headers: toHeaders(report) });
     },
   };
+}
+
+function toOrderRefusal(message: string): ProxyError {
+  return new ProxyError("invalid_request", message, { param: "order" });
 }
 
 /** A provider that is gone is `(deleted)`, a key that is gone has no label. */

@@ -4,7 +4,6 @@ import { route, type QueryParam } from "#http/door/route.ts";
 import { CLIENT, ID, MODEL, TAGS, UNITS } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import {
-  BUCKET_ERRORS,
   FILTER_ERRORS,
   FILTER_QUERY,
   FILTERED_SERIES_QUERY,
@@ -12,6 +11,7 @@ import {
   REQUEST_LOG,
   reportAnswer,
   SERIES,
+  SERIES_ERRORS,
   tableAnswer,
 } from "./declared.ts";
 import type { StatsStore } from "#stats/store.ts";
@@ -172,7 +172,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         summary: "How requests ended",
         query: FILTERED_SERIES_QUERY,
         answer: reportAnswer(ErrorsReport, ERRORS_EXAMPLE),
-        errors: [...FILTER_ERRORS, ...BUCKET_ERRORS],
+        errors: SERIES_ERRORS,
       }),
     );
 }

@@ -4,6 +4,7 @@ import type { LogFields } from "#kernel/log.ts";
 import type { Page, Paged } from "#kernel/page.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import type { Limit } from "#limits/limit.ts";
+import type { LogOrder } from "#stats/log-order.ts";
 import type { RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
@@ -139,8 +140,14 @@ export type Asked<Kind extends QuestionKind> = {
 /** A question that is known to be of one kind. */
 export type AskedAs<Kind extends QuestionKind> = Asked<QuestionKind> & { readonly kind: Kind };
 
-/** A page, and whether the total is needed: without it, what lies beyond the page is not counted, and it is 0. */
-export type RequestPage = Page & { readonly isTotalWanted?: boolean | undefined };
+/**
+ * A page in an order (`newest` when absent), and whether the total is needed: without it, what lies beyond the page is not
+ * counted, and it is 0.
+ */
+export type RequestPage = Page & {
+  readonly isTotalWanted?: boolean | undefined;
+  readonly order?: LogOrder | undefined;
+};
 
 /** What goes to the reader Worker: one question at a time. */
 export type ReaderCommand =

@@ -15,7 +15,7 @@ export type Ask = <Kind extends QuestionKind>(
 export function createStats(ask: Ask, recorded: Pick<RecordedEvents, "since"> | null): StatsStore {
   return {
     listRequests(query, page, options) {
-      const wanted = { ...page, isTotalWanted: options?.isTotalWanted };
+      const wanted = { ...page, isTotalWanted: options?.isTotalWanted, order: options?.order };
       return ask<"listRequests">({ kind: "listRequests", question: { query, page: wanted } }, options);
     },
     async listRecorded(query, { after, limit, offset }, options) {

@@ -161,7 +161,15 @@ function cutRange(
   };
 }
 
-const NOTHING: WindowCut = { hours: [], months: [], sealedDays: [], openDays: [], raw: [], snapped: null };
+/** The cut of a window in which nothing was recorded. */
+export const NOTHING: WindowCut = {
+  hours: [],
+  months: [],
+  sealedDays: [],
+  openDays: [],
+  raw: [],
+  snapped: null,
+};
 
 interface Ends extends RawRange {
   readonly snapped: ReportNotes["snapped"];

@@ -13,15 +13,17 @@ import type { ResolvedFilter } from "./request-filter.ts";
  * What follows `event AS e` where `EVENT_MEASURES` are asked for, after `prepareEvents`: it leaves only what the filter
  * chooses, and `m` is the manner. CROSS JOIN keeps the clustered table outermost.
  */
-export const EVENT_JOINS = `CROSS JOIN chosen_manner AS m
-  ON m.id = e.manner AND substr((SELECT shapes FROM chosen_shapes), e.combination, 1) > x'00'`;
+export function toEventJoins({ rowCondition }: ResolvedFilter): string {
+  return `CROSS JOIN chosen_manner AS m ON m.id = e.manner
+    AND substr((SELECT shapes FROM chosen_shapes), e.combination, 1) > x'00' ${rowCondition ?? ""}`;
+}
 
 const IS_INCLUSIVE = "substr((SELECT shapes FROM chosen_shapes), e.combination, 1) = x'01'";
 
-/** Each measure of one row of `event`, spelled for `EVENT_JOINS`. */
+/** Each measure of one row of `event`, spelled for `toEventJoins`. */
 export const EVENT_MEASURES = toEventMeasures(IS_INCLUSIVE);
 
-/** The SQL of a measure of one row of `event`, by its column in the tables of totals; for `EVENT_JOINS`. */
+/** The SQL of a measure of one row of `event`, by its column in the tables of totals; for `toEventJoins`. */
 export function toEventMeasure(column: string): string {
   const sql = EVENT_MEASURES.get(column);
   if (sql === undefined) throw new Error(`events have no measure ${column}`);
@@ -30,7 +32,7 @@ export function toEventMeasure(column: string): string {
 
 /**
  * Whether a row of `event` has some of a report's unit without a price, its details included, and how much, as totals keep
- * it; for `EVENT_JOINS`.
+ * it; for `toEventJoins`.
  */
 export function toUnpricedMeasure(unit: ReportUnit): { readonly isUsed: string; readonly quantity: string } {
   const parts = UNITS.filter((part) => toReportUnit(part) === unit).map((part) => ({
@@ -42,7 +44,7 @@ export function toUnpricedMeasure(unit: ReportUnit): { readonly isUsed: string; 
   return { isUsed: `(${isUsed})`, quantity: parts.length === 1 ? toTotalSql(unit, IS_INCLUSIVE) : sum };
 }
 
-/** For `EVENT_JOINS` and `EVENT_MEASURES`, after `resolveFilter`. */
+/** For `toEventJoins` and `EVENT_MEASURES`, after `resolveFilter`. */
 export function prepareEvents(database: Database, filter: ResolvedFilter): void {
   saveManners(database, filter);
   saveShapes(database, filter);

@@ -8,7 +8,9 @@ import { readTransaction } from "./read-transaction.ts";
 import { orFolded, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
 import { readSeries } from "./series.ts";
-import { cutLedger } from "./ledger-edges.ts";
+import { cutFiltered } from "./row-window.ts";
+import { readEdges } from "./ledger-edges.ts";
+import { cutWindow } from "#storage/ledger/windows/window-cut.ts";
 
 type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
 
@@ -21,11 +23,13 @@ type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
 export function readErrors(database: Database, query: ErrorsQuery, sumsMax = SUMS_MAX): EncodedReport {
   const { context } = query;
   return readTransaction(database, () => {
-    const whole = cutLedger(database, query.window, "months").snapped;
+    // Of what is counted row by row the series tells the window.
+    const whole =
+      query.filter.rows === null ? cutWindow(readEdges(database), query.window, "months").snapped : null;
     const window = within(query.window, whole);
     const series = readSeries(database, { ...query, window, nowUs: context.nowUs });
     const filter = resolveFilter(database, query);
-    const cut = cutLedger(database, series.snapped ?? window, "months");
+    const cut = cutFiltered(database, { window: series.snapped ?? window, into: "months" }, filter);
     const sources = toMeasureSources(database, cut, filter);
     const read = () => encodeErrors(series, readErrorsParts(database, sources, sumsMax), context);
     const readFolded = () => ({

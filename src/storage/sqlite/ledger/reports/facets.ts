@@ -7,7 +7,7 @@ import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { readSealedCells } from "./sealed-cells.ts";
 import { resolveFilter } from "./request-filter.ts";
-import { cutLedger } from "./ledger-edges.ts";
+import { cutFiltered } from "./row-window.ts";
 
 /** Combinations that may be in memory; with more of them the database adds up. */
 const CELLS_MAX = 150_000;
@@ -21,7 +21,7 @@ type FacetsQuery = Parameters<StatsStore["readFacets"]>[0];
 export function readFacets(database: Database, query: FacetsQuery): Facets {
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
-    const cut = cutLedger(database, query.window, "months");
+    const cut = cutFiltered(database, { window: query.window, into: "months" }, filter);
     const sealed = readSealedCells(
       database,
       { cut, filter },

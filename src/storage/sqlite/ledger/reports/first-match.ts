@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { toFirstDay, toMonth } from "#storage/ledger/windows/calendar.ts";
+import { prepareEvents, toEventJoins } from "./chosen-events.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import type { RawRange, Span, WindowCut, WindowPart } from "#storage/ledger/windows/window-cut.ts";
 import { toParts } from "#storage/ledger/windows/window-cut.ts";
@@ -31,10 +32,13 @@ export function findFirstRow(
   { fromUs, toUs }: RawRange,
   filter: ResolvedFilter,
 ): InstantUs | null {
+  if (filter.rowCondition !== null) prepareEvents(database, filter);
+  const events =
+    filter.rowCondition === null
+      ? `event AS e WHERE id >= ? AND id < ? ${filter.eventCondition}`
+      : `event AS e ${toEventJoins(filter)} WHERE e.id >= ? AND e.id < ?`;
   const row = database
-    .query<{ id: number }, [number, number]>(
-      `SELECT id FROM event WHERE id >= ? AND id < ? ${filter.eventCondition} ORDER BY id LIMIT 1`,
-    )
+    .query<{ id: number }, [number, number]>(`SELECT e.id FROM ${events} ORDER BY e.id LIMIT 1`)
     .get(fromUs, toUs);
   return row?.id ?? null;
 }

@@ -1,8 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { HOUR_US } from "#kernel/clock.ts";
-import type { Window } from "#stats/filter.ts";
-import type { CutInto, LedgerEdges, WindowCut } from "#storage/ledger/windows/window-cut.ts";
-import { cutWindow } from "#storage/ledger/windows/window-cut.ts";
+import type { LedgerEdges } from "#storage/ledger/windows/window-cut.ts";
 
 interface EdgesRow {
   readonly first_hour: number | null;
@@ -31,9 +29,4 @@ export function readEdges(database: Database): LedgerEdges | null {
     prunedBeforeUs: row.pruned_before_us,
     rows: firstUs === null || lastUs === null ? null : { firstUs, lastUs },
   };
-}
-
-/** Cuts a window of this ledger. */
-export function cutLedger(database: Database, window: Window, into: CutInto): WindowCut {
-  return cutWindow(readEdges(database), window, into);
 }

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { ResolvedFilter } from "./request-filter.ts";
 import type { RawRange, Span, WindowCut } from "#storage/ledger/windows/window-cut.ts";
 
-import { EVENT_JOINS, EVENT_MEASURES, prepareEvents } from "./chosen-events.ts";
+import { EVENT_MEASURES, prepareEvents, toEventJoins } from "./chosen-events.ts";
 
 /**
  * A SELECT with `combination`, `result` and the measures of `day_total`, as they stand there: input normalised, audio in
@@ -38,7 +38,7 @@ export function toMeasureSources(
     ...cut.sealedDays.map(ofTable("sealed_day_total", "day", toSealedDayCondition(database, filter))),
     ...cut.openDays.map(ofTable("day_total", "day", filter.condition)),
     ...cut.raw.map((range: RawRange) => ({
-      sql: `SELECT e.combination, m.result, ${measures.join(", ")} FROM event AS e ${EVENT_JOINS}
+      sql: `SELECT e.combination, m.result, ${measures.join(", ")} FROM event AS e ${toEventJoins(filter)}
         WHERE e.id >= ? AND e.id < ?`,
       bindings: [range.fromUs, range.toUs],
     })),

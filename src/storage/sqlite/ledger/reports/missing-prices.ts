@@ -7,10 +7,10 @@ import { OTHER } from "#stats/grouping.ts";
 import { MISSING_PRICES_MAX, toUnpricedUses } from "#stats/missing-prices.ts";
 import type { MissingPrices, StatsStore } from "#stats/store.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
-import { EVENT_JOINS, prepareEvents, toUnpricedMeasure } from "./chosen-events.ts";
+import { prepareEvents, toEventJoins, toUnpricedMeasure } from "./chosen-events.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
-import { resolveFilter } from "./request-filter.ts";
+import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
 import { findRowWindow } from "./row-window.ts";
 import type { BucketRange } from "./series-sum.ts";
 import { saveRanges } from "./series-sums.ts";
@@ -45,10 +45,11 @@ export function readMissingPrices(
     saveNames(database, filter.combinations);
     const readUses = (limit: number) => {
       const { read } = createSumReader<UnpricedSum>(database, limit);
-      return toUnpricedUses(ranges.flatMap((_, place) => read(UNPRICED_SUMS, [place])).flatMap(toUses));
+      const sums = toUnpricedSums(filter);
+      return toUnpricedUses(ranges.flatMap((_, place) => read(sums, [place])).flatMap(toUses));
     };
     const readFolded = () => {
-      keepNames(database, Math.max(Math.min(Math.floor(sumsMax / ranges.length), NAMES_MAX), 1));
+      keepNames(database, filter, Math.max(Math.min(Math.floor(sumsMax / ranges.length), NAMES_MAX), 1));
       return { ...readUses(Number.POSITIVE_INFINITY), truncated: true };
     };
     const found = orFolded(() => readUses(sumsMax), readFolded);
@@ -109,11 +110,11 @@ function saveNames(database: Database, combinations: string): void {
 }
 
 /** Puts all names but the most used together, those of the relay apart. */
-function keepNames(database: Database, namesMax: number): void {
+function keepNames(database: Database, filter: ResolvedFilter, namesMax: number): void {
   database
     .query<unknown, [number, string]>(
       `WITH kept AS (SELECT n.name_id
-         FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${EVENT_JOINS}
+         FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${toEventJoins(filter)}
          CROSS JOIN priced_name AS n ON n.id = e.combination
          GROUP BY n.name_id ORDER BY count(*) DESC, n.name_id LIMIT ?)
        UPDATE priced_name SET name_id = -1 - relayed, model = ? WHERE name_id NOT IN kept`,
@@ -127,12 +128,12 @@ interface UnpricedSum {
   readonly [column: `${string}_requests` | `${string}_quantity` | `${string}_seen`]: number | null;
 }
 
-const UNPRICED_SUMS = `SELECT n.model, n.relayed, ${REPORT_UNITS.map((unit) => {
+const toUnpricedSums = (filter: ResolvedFilter) => `SELECT n.model, n.relayed, ${REPORT_UNITS.map((unit) => {
   const { isUsed, quantity } = toUnpricedMeasure(unit);
   return `sum(iif(${isUsed}, 1, 0)) AS ${unit}_requests, sum(iif(${isUsed}, ${quantity}, NULL)) AS ${unit}_quantity,
     max(iif(${isUsed}, e.id, NULL)) AS ${unit}_seen`;
 }).join(", ")}
-  FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${EVENT_JOINS}
+  FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${toEventJoins(filter)}
   CROSS JOIN priced_name AS n ON n.id = e.combination
   WHERE r.place = ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(unit).isUsed).join(" OR ")})
   GROUP BY n.name_id`;

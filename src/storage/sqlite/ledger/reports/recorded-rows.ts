@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
+import { matchesRowFilter } from "#stats/row-filter.ts";
 import type { AnswerOf, QuestionOf } from "#storage/ledger/threads/messages.ts";
 import { readTransaction } from "./read-transaction.ts";
-import { toRowCondition } from "./request-filter.ts";
+import { toConditionOfFew } from "./request-filter.ts";
 import { readRowsById } from "./request-rows.ts";
 
 /** The events with these ids that match, newest first, and how many they are; each is looked up, nothing else is read. */
@@ -10,14 +11,17 @@ export function listRecorded(
   { query, ids, page }: QuestionOf<"listRecorded">,
 ): AnswerOf<"listRecorded"> {
   return readTransaction(database, () => {
-    const { sql, bindings } = toRowCondition(query);
+    const { sql, bindings } = toConditionOfFew(query);
     const found = database
       .query<{ id: number }, (string | number)[]>(
         `SELECT id FROM event WHERE id IN (SELECT value FROM json_each(?)) ${sql} ORDER BY id DESC`,
       )
       .all(JSON.stringify(ids), ...bindings)
       .map(({ id }) => id);
-    const rows = readRowsById(database, found.slice(page.offset, page.offset + page.limit));
-    return { rows, total: found.length };
+    const toPage = <One>(all: readonly One[]) => all.slice(page.offset, page.offset + page.limit);
+    const { rows: bounds } = query.filter;
+    if (bounds === null) return { rows: readRowsById(database, toPage(found)), total: found.length };
+    const within = readRowsById(database, found).filter((row) => matchesRowFilter(row, bounds));
+    return { rows: toPage(within), total: within.length };
   });
 }

@@ -1,6 +1,13 @@
 import type { Database } from "bun:sqlite";
 import type { StatsQuery } from "#stats/store.ts";
 import type { DimensionKind } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
+import {
+  type Binding,
+  type Condition,
+  saveResults,
+  toResultCondition,
+  toRowCondition,
+} from "./ending-filter.ts";
 
 /** What a filter comes down to in the ledger. */
 export interface ResolvedFilter {
@@ -10,10 +17,15 @@ export interface ResolvedFilter {
   readonly eventCondition: string;
   /** The part of `condition` on the result alone. */
   readonly resultCondition: string;
+  /** SQL conditions on single rows, for `toEventJoins`, in the same form; null when totals can tell what matches. */
+  readonly rowCondition: string | null;
   /** The table of the combinations that match, with `id` and `shape`. */
   readonly combinations: "combination" | "chosen_combination";
+  /** True when nothing but the outcome of a result is restricted: what cells and the totals of values tell apart. */
+  readonly isByOutcome: boolean;
   /** True when only the outcome is restricted, so that the hour totals can tell. */
   readonly isByOutcomeOnly: boolean;
+  /** Tells all where `isByOutcome`. */
   readonly outcomes: readonly string[] | null;
   /** Set when one dimension is restricted, and at most the outcome beside it: what is asked of it. */
   readonly dimension: DimensionCondition | null;
@@ -26,26 +38,29 @@ export interface DimensionCondition {
   readonly bindings: readonly Binding[];
 }
 
-type Binding = string | number;
-
 /**
  * Resolves a filter on the combinations, of which there are thousands where there are millions of events. The ids stand in
  * temporary tables of this connection until the next call.
  */
 export function resolveFilter(database: Database, query: Omit<StatsQuery, "window">): ResolvedFilter {
-  const { outcomes } = query.filter;
+  const { outcomes, errorKinds, statuses, rows } = query.filter;
   const parts = toParts(query);
+  const results = toResultCondition(query.filter);
   if (parts.length > 0) saveCombinations(database, parts);
-  if (outcomes !== null) saveResults(database, outcomes);
-  const resultCondition = outcomes === null ? "" : "AND result IN (SELECT id FROM chosen_result)";
-  const mannerCondition = outcomes === null ? "" : "AND manner IN (SELECT id FROM chosen_manner_id)";
+  if (results !== null) saveResults(database, results);
+  const resultCondition = results === null ? "" : "AND result IN (SELECT id FROM chosen_result)";
+  const mannerCondition = results === null ? "" : "AND manner IN (SELECT id FROM chosen_manner_id)";
+  const rowCondition = rows === null ? null : toRowCondition(rows);
+  const isByOutcome = errorKinds === null && statuses === null && rows === null;
   if (parts.length === 0) {
     return {
       condition: resultCondition,
       eventCondition: mannerCondition,
       resultCondition,
+      rowCondition,
       combinations: "combination",
-      isByOutcomeOnly: true,
+      isByOutcome,
+      isByOutcomeOnly: isByOutcome,
       outcomes,
       dimension: null,
     };
@@ -55,40 +70,33 @@ export function resolveFilter(database: Database, query: Omit<StatsQuery, "windo
     condition: `${isChosen} ${resultCondition}`,
     eventCondition: `${mannerCondition} ${isChosen}`,
     resultCondition,
+    rowCondition,
     combinations: "chosen_combination",
+    isByOutcome,
     isByOutcomeOnly: false,
     outcomes,
-    dimension: toDimensionCondition(parts),
+    dimension: isByOutcome ? toDimensionCondition(parts) : null,
   };
 }
 
-/** A condition over the columns of `event`, beginning with AND or empty, that looks at the combination of each row. */
-export interface RowCondition {
-  readonly sql: string;
-  readonly bindings: readonly Binding[];
-}
-
-/** The filter for some rows that are read by their ids: the combinations, of which there may be millions, are not gone through. */
-export function toRowCondition(query: Omit<StatsQuery, "window">): RowCondition {
-  const { outcomes } = query.filter;
+/**
+ * The filter for some rows of `event` that are read by their ids, in the form of `eventCondition`: the combinations, of which
+ * there may be millions, are not gone through. `filter.rows` is no part of it.
+ */
+export function toConditionOfFew(query: Omit<StatsQuery, "window">): Condition {
   const parts = toParts(query);
   const isChosen = parts.map(({ ofCombination }) => ` AND ${ofCombination}`).join("");
+  const results = toResultCondition(query.filter);
   const sql = [
-    ...(parts.length === 0
-      ? []
-      : [`AND EXISTS (SELECT 1 FROM combination WHERE combination.id = event.combination${isChosen})`]),
-    ...(outcomes === null
-      ? []
-      : [
-          `AND (SELECT outcome FROM manner JOIN result ON result.id = manner.result WHERE manner.id = event.manner)
-             IN (SELECT value FROM json_each(?))`,
-        ]),
+    parts.length === 0
+      ? ""
+      : `AND EXISTS (SELECT 1 FROM combination WHERE combination.id = event.combination${isChosen})`,
+    results === null
+      ? ""
+      : `AND manner IN (SELECT manner.id FROM manner JOIN result ON result.id = manner.result WHERE ${results.sql})`,
   ];
   const bindings = parts.flatMap((part) => part.bindings);
-  return {
-    sql: sql.join(" "),
-    bindings: outcomes === null ? bindings : [...bindings, JSON.stringify(outcomes)],
-  };
+  return { sql: sql.join(" "), bindings: [...bindings, ...(results?.bindings ?? [])] };
 }
 
 /** A condition with the same bindings over the columns of `combination` and over `dimension.value`. */
@@ -107,7 +115,7 @@ function toParts({ filter, providers, principalId }: Omit<StatsQuery, "window">)
     toSql: (column: string) => string,
     ...bindings: Binding[]
   ) => parts.push({ kind, ofCombination: toSql(column), ofValue: toSql("value"), bindings });
-  const isEqual = (column: string) => `${column} = ?`;
+  const isAnyOf = (column: string) => `${column} IN (SELECT value FROM json_each(?))`;
   if (principalId !== null) {
     parts.push({
       kind: "principal",
@@ -116,20 +124,22 @@ function toParts({ filter, providers, principalId }: Omit<StatsQuery, "window">)
       bindings: [principalId],
     });
   }
-  if (filter.principal !== null) {
+  if (filter.principals !== null) {
     parts.push({
       kind: "principal",
-      ofCombination: "principal_name = ?",
-      ofValue: "value ->> 1 = ?",
-      bindings: [filter.principal],
+      ofCombination: isAnyOf("principal_name"),
+      ofValue: isAnyOf("value ->> 1"),
+      bindings: [JSON.stringify(filter.principals)],
     });
   }
-  if (filter.keyId !== null) add("key", "key_id", isEqual, filter.keyId);
-  if (filter.model !== null) add("model", "model", isEqual, filter.model);
-  if (filter.clientPrefix !== null) {
+  if (filter.keyIds !== null) add("key", "key_id", isAnyOf, JSON.stringify(filter.keyIds));
+  if (filter.models !== null) add("model", "model", isAnyOf, JSON.stringify(filter.models));
+  const prefixes = filter.clientPrefixes;
+  if (prefixes !== null) {
     // A literal prefix: LIKE would give % and _ a meaning, and fold case.
-    const isPrefixed = (column: string) => `substr(${column}, 1, length(?)) = ?`;
-    add("client", "client", isPrefixed, filter.clientPrefix, filter.clientPrefix);
+    const isPrefixed = (column: string) =>
+      `(${prefixes.map(() => `substr(${column}, 1, length(?)) = ?`).join(" OR ")})`;
+    add("client", "client", isPrefixed, ...prefixes.flatMap((prefix) => [prefix, prefix]));
   }
   for (const pair of filter.tags) {
     parts.push({
@@ -141,8 +151,7 @@ function toParts({ filter, providers, principalId }: Omit<StatsQuery, "window">)
     });
   }
   if (providers.include !== null) {
-    const isIncluded = (column: string) => `${column} IN (SELECT value FROM json_each(?))`;
-    add("provider", "provider_id", isIncluded, JSON.stringify(providers.include));
+    add("provider", "provider_id", isAnyOf, JSON.stringify(providers.include));
   }
   if (providers.exclude.length > 0) {
     const isLeft = (column: string) => `${column} NOT IN (SELECT value FROM json_each(?))`;
@@ -160,21 +169,6 @@ function saveCombinations(database: Database, parts: readonly Part[]): void {
        WHERE ${parts.map(({ ofCombination }) => ofCombination).join(" AND ")}`,
     )
     .run(...parts.flatMap(({ bindings }) => bindings));
-}
-
-function saveResults(database: Database, outcomes: readonly string[]): void {
-  for (const table of ["chosen_result", "chosen_manner_id"]) {
-    database.run(`CREATE TEMP TABLE IF NOT EXISTS ${table} (id INTEGER PRIMARY KEY)`);
-    database.run(`DELETE FROM ${table}`);
-  }
-  database
-    .query<unknown, [string]>(
-      "INSERT INTO chosen_result SELECT id FROM result WHERE outcome IN (SELECT value FROM json_each(?))",
-    )
-    .run(JSON.stringify(outcomes));
-  database.run(
-    "INSERT INTO chosen_manner_id SELECT id FROM manner WHERE result IN (SELECT id FROM chosen_result)",
-  );
 }
 
 /** A combination has several tags, so that two of them are not one dimension. */

@@ -1,8 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import type { Window } from "#stats/filter.ts";
-import { toDay } from "#storage/ledger/windows/calendar.ts";
-import { cutWindow, toRowsEnd, toRowsFrom } from "#storage/ledger/windows/window-cut.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { toDay, toHour } from "#storage/ledger/windows/calendar.ts";
+import type { CutInto, RawRange, WindowCut } from "#storage/ledger/windows/window-cut.ts";
+import { cutWindow, NOTHING, toRowsEnd, toRowsFrom } from "#storage/ledger/windows/window-cut.ts";
 import { findFirstMatch, findFirstRow } from "./first-match.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { readEdges } from "./ledger-edges.ts";
@@ -36,6 +38,13 @@ export function findRowWindow(database: Database, window: Window, filter: Resolv
     const isSnapped = sinceUs < rowsFromUs && rowsFromUs > firstUs && isWithin;
     return { startUs: isSnapped ? toStart(Math.max(completeFromUs, sinceUs)) : sinceUs, endUs, isSnapped };
   }
+  if (filter.rowCondition !== null) {
+    // What was removed may have matched: no total tells.
+    if (rowsFromUs > firstUs) return { startUs: toStart(completeFromUs), endUs, isSnapped: true };
+    const range = { fromUs: firstUs, toUs: Math.min(untilUs ?? endUs, endUs) };
+    const startUs = findFirstRow(database, range, filter);
+    return startUs === null ? null : { startUs, endUs, isSnapped: false };
+  }
   const matchUs = findFirstMatch(database, cutWindow(edges, window, "days"), filter);
   if (matchUs === null) return null;
   if (isBefore(database, { matchUs, completeFromUs }, filter)) {
@@ -50,6 +59,46 @@ export function findRowWindow(database: Database, window: Window, filter: Resolv
     filter,
   );
   return startUs === null ? null : { startUs, endUs, isSnapped: false };
+}
+
+/** Rows that one report may look at one by one: some seconds. */
+const ROWS_MAX = 25_000_000;
+
+/** Throws `range_too_large` for more than `ROWS_MAX` rows; tells by hours. */
+export function refuseTooManyRows(database: Database, { fromUs, toUs }: RawRange): void {
+  const row = database
+    .query<{ requests: number | null }, [number, number]>(
+      "SELECT sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?",
+    )
+    .get(toHour(fromUs), Math.ceil(toUs / HOUR_US));
+  if ((row?.requests ?? 0) > ROWS_MAX) {
+    throw new ProxyError(
+      "range_too_large",
+      `This is counted request by request, ${ROWS_MAX} at most: choose a later since, or a longer bucket or fewer filters.`,
+      { param: "since" },
+    );
+  }
+}
+
+/**
+ * Cuts a window of this ledger for a filter: one on single rows leaves nothing to totals. Throws `range_too_large` when those
+ * are too many.
+ */
+export function cutFiltered(
+  database: Database,
+  { window, into }: { readonly window: Window; readonly into: CutInto },
+  filter: ResolvedFilter,
+): WindowCut {
+  if (filter.rowCondition === null) return cutWindow(readEdges(database), window, into);
+  const rows = findRowWindow(database, window, filter);
+  if (rows === null) return NOTHING;
+  const { startUs } = rows;
+  const untilUs = window.untilUs ?? rows.endUs;
+  const range = { fromUs: startUs, toUs: Math.min(untilUs, rows.endUs) };
+  const snapped = rows.isSnapped ? { sinceUs: startUs, untilUs: Math.max(untilUs, startUs) } : null;
+  if (range.fromUs >= range.toUs) return { ...NOTHING, snapped };
+  refuseTooManyRows(database, range);
+  return { ...NOTHING, raw: [range], snapped };
 }
 
 /** Whether anything that matches arrived before the first complete hour; `matchUs` is as good as days can tell. */

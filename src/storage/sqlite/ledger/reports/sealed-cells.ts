@@ -30,13 +30,15 @@ export interface SealedCells {
 
 /**
  * What a window that was cut into months holds in the cells of sealed months and hours, which takes a tenth of the time that
- * their totals take. Null when there are more combinations than may be in memory: then all of it is read from totals.
+ * their totals take. Null when there are more combinations than may be in memory, and for a filter that cells cannot tell: then
+ * all of it is read from totals and rows.
  */
 export function readSealedCells(
   database: Database,
   { cut, filter }: { readonly cut: WindowCut; readonly filter: ResolvedFilter },
   { outcomes, measuresMax, combinationsMax, groupOf }: CellReading,
 ): SealedCells | null {
+  if (!filter.isByOutcome) return null;
   const cells = new CellSums(groupOf ?? findCombinations(database, filter), outcomes);
   const add = (table: "sealed_month" | "sealed_hour", { first, end }: Span): ReadonlySet<number> => {
     const period = table === "sealed_month" ? "month" : "hour";

@@ -16,12 +16,13 @@ interface SealedSums {
   readonly rest: readonly BucketRange[];
 }
 
-/** Adds up the whole hours in the ranges that are in `sealed_hour`. Grouped ones need `saveGroups` before. */
+/** Adds up the whole hours in the ranges that are in `sealed_hour`, if they can tell the filter. Grouped ones need `saveGroups` before. */
 export function sumSealedHours(
   database: Database,
   { ranges, filter }: { readonly ranges: readonly BucketRange[]; readonly filter: ResolvedFilter },
   { isGrouped, take }: Pick<SumReading, "isGrouped" | "take">,
 ): SealedSums {
+  if (!filter.isByOutcome) return { sums: [], rest: ranges };
   const query = database.query<HourRow, [number, number]>(
     "SELECT hour, cells FROM sealed_hour WHERE hour >= ? AND hour < ? ORDER BY hour",
   );

@@ -3,19 +3,25 @@ import { toProviderName } from "#stats/grouping.ts";
 import { chooseGroups, encodeGroupedSeries } from "#stats/series-groups.ts";
 import type { EncodedReport, StatsStore } from "#stats/store.ts";
 import { findLargestGroups } from "./group-fold.ts";
-import { findGroupValues, keepGroups, REST_GROUP, saveGroups, toGroupSql } from "./group-values.ts";
-import { cutLedger } from "./ledger-edges.ts";
+import {
+  findGroupValues,
+  type GroupSql,
+  keepGroups,
+  REST_GROUP,
+  saveGroups,
+  toGroupSql,
+} from "./group-values.ts";
 import { toMeasureSources } from "./measure-sources.ts";
 import { readTransaction } from "./read-transaction.ts";
 import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
 import type { Window } from "#stats/filter.ts";
 import { type ResolvedFilter, resolveFilter } from "./request-filter.ts";
-import { findRowWindow } from "./row-window.ts";
+import { cutFiltered, findRowWindow } from "./row-window.ts";
 import { findGroups } from "./sealed-hours.ts";
 import type { SeriesSum } from "./series-sum.ts";
 import { toSeriesFigures } from "./series-sums.ts";
 import type { Counted } from "./series.ts";
-import { countSeries, refuseTooManyBuckets, toBuckets, toSeries } from "./series.ts";
+import { countSeries, hasTotals, refuseTooManyBuckets, toBuckets, toSeries } from "./series.ts";
 
 type GroupedQuery = Parameters<StatsStore["readGroupedSeries"]>[0];
 
@@ -40,7 +46,11 @@ export function readGroupedSeries(
     const countLargest = () => {
       const sources = toMeasureSources(
         database,
-        cutLedger(database, toCountedWindow(database, query, filter), "months"),
+        cutFiltered(
+          database,
+          { window: toCountedWindow(database, query, { filter, groups }), into: "months" },
+          filter,
+        ),
         filter,
       );
       const groupOf = findGroups(database, filter, true);
@@ -77,13 +87,13 @@ export function readGroupedSeries(
   });
 }
 
-/** Hours are counted from the first one on of which all rows are left: what is before it makes no group large. */
+/** What is counted row by row begins with the first hour of which all rows are left: what is before it makes no group large. */
 function toCountedWindow(
   database: Database,
   { bucket, window }: Pick<GroupedQuery, "bucket" | "window">,
-  filter: ResolvedFilter,
+  { filter, groups }: { readonly filter: ResolvedFilter; readonly groups: GroupSql },
 ): Window {
-  const rows = bucket === "hour" ? findRowWindow(database, window, filter) : null;
+  const rows = hasTotals({ bucket }, { filter, groups }) ? null : findRowWindow(database, window, filter);
   if (rows === null) return window;
   return { sinceUs: rows.startUs, untilUs: Math.min(window.untilUs ?? rows.endUs, rows.endUs) };
 }

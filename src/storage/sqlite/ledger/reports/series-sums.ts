@@ -5,7 +5,7 @@ import { toReportQuantities, UNIT_COLUMNS } from "#kernel/units.ts";
 import type { SeriesBucket, SeriesFigures } from "#stats/store.ts";
 import type { SealedSource } from "./dimension-sums.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import { EVENT_JOINS, prepareEvents, toEventMeasure } from "./chosen-events.ts";
+import { prepareEvents, toEventJoins, toEventMeasure } from "./chosen-events.ts";
 import { sumSealedHours } from "./sealed-hours.ts";
 import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
@@ -55,7 +55,7 @@ function sumEvents(
   const toSql = (group: string, join: string, end: string) =>
     `SELECT r.bucket AS period, ${group} AS group_id, ${toSums(toEventMeasure, (outcome) => `m.${outcome}`)}
      FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at
-     ${EVENT_JOINS} ${join} ${end}`;
+     ${toEventJoins(filter)} ${join} ${end}`;
   if (!isGrouped) return read(toSql("0", "", "GROUP BY r.place"), []);
   const ofRange = toSql(
     "g.group_id",

@@ -1,10 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { DAY_US, HOUR_US, type InstantUs } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
 import type { BucketPlan } from "#stats/bucket.ts";
 import { planBuckets, toBucketIndex } from "#stats/bucket.ts";
 import type { ReportNotes, Series, SeriesBucket, StatsStore } from "#stats/store.ts";
-import { toFirstDay, toHour } from "#storage/ledger/windows/calendar.ts";
+import { toFirstDay } from "#storage/ledger/windows/calendar.ts";
 import type { SealedSource } from "./dimension-sums.ts";
 import { findDimensions, toGroupedSources, toSealedSources } from "./dimension-sums.ts";
 import { findFirstMatch } from "./first-match.ts";
@@ -14,19 +13,15 @@ import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";
 import type { BucketRange, SeriesSum, SumReading } from "./series-sum.ts";
 import { sumHours, sumRows, sumSealedSources, sumTotals, toSeriesBucket } from "./series-sums.ts";
-import { findRowWindow } from "./row-window.ts";
+import { cutFiltered, findRowWindow, refuseTooManyRows } from "./row-window.ts";
 import type { RawRange, Span } from "#storage/ledger/windows/window-cut.ts";
-import { cutLedger } from "./ledger-edges.ts";
-
-/** Rows that a series of hours may look at one by one: some seconds. */
-const SERIES_ROWS_MAX = 25_000_000;
 
 export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
 
 /**
  * The series of `StatsStore.readSeries`. By outcome alone it is read from the totals of hours. Any other filter is read from
  * those of days and months, or of its dimension where it has only one; by the hour it is read from the cells of
- * sealed hours, and row by row where there are none. Throws `range_too_large` before it reads.
+ * sealed hours, and row by row where there are none; one on single requests is read row by row. Throws `range_too_large` before it reads.
  */
 export function readSeries(database: Database, query: SeriesQuery): Series {
   refuseTooManyBuckets(query);
@@ -52,9 +47,16 @@ export interface SeriesCount extends Pick<SumReading, "read" | "take"> {
 
 /** The sums that a series is made of. Within one `readTransaction`. */
 export function countSeries(database: Database, query: SeriesQuery, count: SeriesCount): Counted {
-  // No total has the hours of a filter or of a group.
-  const hasTotals = query.bucket !== "hour" || (count.filter.isByOutcomeOnly && count.groups === null);
-  return hasTotals ? countInTotals(database, query, count) : countRows(database, query, count);
+  return hasTotals(query, count) ? countInTotals(database, query, count) : countRows(database, query, count);
+}
+
+/** No total has single requests, nor the hours of a filter or of a group. */
+export function hasTotals(
+  { bucket }: Pick<SeriesQuery, "bucket">,
+  { filter, groups }: Pick<SeriesCount, "filter" | "groups">,
+): boolean {
+  if (filter.rowCondition !== null) return false;
+  return bucket !== "hour" || (filter.isByOutcomeOnly && groups === null);
 }
 
 function countInTotals(
@@ -67,7 +69,7 @@ function countInTotals(
   const isByHour = groups === null && filter.isByOutcomeOnly;
   const toSources = findSealedSources(database, filter, groups);
   const into = isByHour ? "hours" : bucket === "month" && toSources === null ? "months" : "days";
-  const cut = cutLedger(database, window, into);
+  const cut = cutFiltered(database, { window, into }, filter);
   const startUs = window.sinceUs ?? findFirstMatch(database, cut, filter);
   if (startUs === null) return { snapped: cut.snapped };
   const plan = planFrom(query, startUs);
@@ -147,21 +149,6 @@ function toRowRanges({ starts, endUs }: BucketPlan, { fromUs, toUs }: RawRange):
       to: Math.min(starts[bucket + 1] ?? endUs, toUs),
     }))
     .filter(({ from, to }) => from < to);
-}
-
-function refuseTooManyRows(database: Database, { fromUs, toUs }: RawRange): void {
-  const row = database
-    .query<{ requests: number | null }, [number, number]>(
-      "SELECT sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?",
-    )
-    .get(toHour(fromUs), Math.ceil(toUs / HOUR_US));
-  if ((row?.requests ?? 0) > SERIES_ROWS_MAX) {
-    throw new ProxyError(
-      "range_too_large",
-      `Hours of one filter are counted request by request, ${SERIES_ROWS_MAX} at most: choose a later since or a longer bucket.`,
-      { param: "since" },
-    );
-  }
 }
 
 export interface Counted {

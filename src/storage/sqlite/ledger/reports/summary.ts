@@ -18,7 +18,7 @@ import { type CellReading, readSealedCells } from "./sealed-cells.ts";
 import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
 import { addSources } from "./streamed-cells.ts";
 import type { WindowCut } from "#storage/ledger/windows/window-cut.ts";
-import { cutLedger } from "./ledger-edges.ts";
+import { cutFiltered } from "./row-window.ts";
 
 type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
 
@@ -30,7 +30,7 @@ type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
 export function readSummary(database: Database, query: SummaryQuery, sumsMax = SUMS_MAX): EncodedReport {
   return readTransaction(database, () => {
     const filter = resolveFilter(database, query);
-    const cut = cutLedger(database, query.window, "months");
+    const cut = cutFiltered(database, { window: query.window, into: "months" }, filter);
     const whole = () => encodeSummary(readParts(database, { query, filter, cut }, sumsMax), query);
     const folded = () => ({
       ...encodeSummary(readFoldedParts(database, { filter, cut }, sumsMax), query),
