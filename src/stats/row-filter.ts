@@ -1,7 +1,7 @@
 import { ProxyError } from "#kernel/errors.ts";
-import type { Pico } from "#kernel/units.ts";
+import type { Pico, PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
-import type { RequestLogRow } from "./store.ts";
+import type { ReportedUsage } from "#usage/event.ts";
 
 /** Filters that no total can answer; each bound is inclusive, null is open. */
 export interface RowFilter {
@@ -33,9 +33,15 @@ export function parseRowFilter(query: URLSearchParams): RowFilter | null {
   return isOpen ? null : filter;
 }
 
+interface Row {
+  readonly costPico: Pico | null;
+  readonly durationUs: number;
+  readonly usage: ReportedUsage | null;
+  readonly prices: PriceSet;
+}
+
 /** Whether a row of the log is within the bounds. */
-export function matchesRowFilter(row: RequestLogRow, filter: RowFilter): boolean {
-  const { costPico, durationUs, usage, prices } = row;
+export function matchesRowFilter({ costPico, durationUs, usage, prices }: Row, filter: RowFilter): boolean {
   return (
     (filter.minCostPico === null || (costPico !== null && costPico >= filter.minCostPico)) &&
     (filter.maxCostPico === null || (costPico !== null && costPico <= filter.maxCostPico)) &&

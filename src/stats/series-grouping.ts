@@ -42,7 +42,7 @@ export function parseSeriesGrouping(
 ): SeriesGrouping | null {
   const text = query.get("group_by") || null;
   if (text === null) return null;
-  const by = toGroupBy(text, fields);
+  const by = parseGroupBy(text, fields);
   if (by === null) {
     throw new ProxyError("invalid_request", `group_by must be one of ${fields.join(", ")} or tag:<key>.`, {
       param: "group_by",
@@ -62,11 +62,15 @@ export function parseSeriesGrouping(
 const TAG_PREFIX = "tag:";
 
 /** The value of `group_by` in an address. */
-export function formatGroupBy(by: GroupBy): string {
-  return by.field === "tag" ? `${TAG_PREFIX}${by.tagKey}` : by.field;
+export function formatGroupBy(by: { readonly field: string } | Extract<GroupBy, { field: "tag" }>): string {
+  return "tagKey" in by ? `${TAG_PREFIX}${by.tagKey}` : by.field;
 }
 
-function toGroupBy(text: string, fields: readonly GroupField[]): GroupBy | null {
+/** One of the fields, or `tag:` and a tag's key; null for anything else. */
+export function parseGroupBy<Field extends string>(
+  text: string,
+  fields: readonly Field[],
+): { readonly field: Field } | Extract<GroupBy, { field: "tag" }> | null {
   const field = fields.find((known) => known === text);
   if (field !== undefined) return { field };
   if (!text.startsWith(TAG_PREFIX)) return null;

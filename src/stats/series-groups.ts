@@ -34,18 +34,33 @@ export function chooseGroups<Group extends GroupTotal>(
   { order, top }: SeriesGrouping,
   bucketCount: number,
 ): { readonly chosen: readonly Group[]; readonly rest: readonly Group[] } {
-  const measured = groups.map((group) => ({ group, size: toSize(group.figures, order) }));
-  measured.sort(
-    (left, right) => compareSizes(right.size, left.size) || compareEquals(left.group, right.group),
+  const sorted = groups.toSorted((left, right) =>
+    compareGroups(left, right, (figures) => toSize(figures, order)),
   );
-  const sorted = measured.map(({ group }) => group);
   const room = Math.max(Math.floor(GROUP_BUCKETS_MAX / Math.max(bucketCount, 1)), 1);
   const count = Math.min(top, room);
   return { chosen: sorted.slice(0, count), rest: sorted.slice(count) };
 }
 
+/**
+ * The larger first, and what has no size last; of equals those with more requests come first, then by value, by code unit, null
+ * first.
+ */
+export function compareGroups<Figures extends { readonly requests: number }>(
+  left: Ranked<Figures>,
+  right: Ranked<Figures>,
+  sizeOf: (figures: Figures) => Size,
+): number {
+  return compareSizes(sizeOf(right.figures), sizeOf(left.figures)) || compareEquals(left, right);
+}
+
+interface Ranked<Figures> {
+  readonly value: string | null;
+  readonly figures: Figures;
+}
+
 /** Money is compared as it is, never as the JSON number that it becomes. */
-type Size = bigint | number | null;
+export type Size = bigint | number | null;
 
 function toSize({ costPico, requests, units }: SeriesFigures, order: GroupOrder): Size {
   if (order === "cost") return costPico;
@@ -59,7 +74,10 @@ function compareSizes(left: Size, right: Size): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-function compareEquals(left: GroupTotal, right: GroupTotal): number {
+function compareEquals(
+  left: Ranked<{ readonly requests: number }>,
+  right: Ranked<{ readonly requests: number }>,
+): number {
   if (left.figures.requests !== right.figures.requests) return right.figures.requests - left.figures.requests;
   if (left.value === null || right.value === null) {
     return Number(left.value !== null) - Number(right.value !== null);

@@ -3,6 +3,7 @@ import type { Page, Paged } from "#kernel/page.ts";
 import type { PriceSet, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { Outcome, ReportedUsage } from "#usage/event.ts";
 import type { Bucket } from "./bucket.ts";
+import type { PercentileState, Ranking } from "./breakdown-query.ts";
 import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
 import type { LogOrder } from "./log-order.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
@@ -81,6 +82,38 @@ export interface SeriesBucket extends SeriesFigures {
 export interface Series extends ReportNotes {
   readonly bucket: Bucket;
   readonly buckets: readonly SeriesBucket[];
+}
+
+/** By nearest rank; null where there is nothing to rank, and where durations could not be read. */
+export interface Percentiles {
+  readonly p50: number | null;
+  readonly p95: number | null;
+}
+
+/** Percentiles are those of requests that ended `ok`, of first bytes only where they were streamed. */
+export interface BreakdownFigures extends SeriesFigures {
+  readonly pricedRequests: number;
+  /** Answered with success on an endpoint that tells usage, and without any. */
+  readonly unmeteredRequests: number;
+  /** The arrival of the newest request that ended `ok`. */
+  readonly lastOkUs: InstantUs | null;
+  readonly durationUs: Percentiles;
+  readonly firstByteUs: Percentiles;
+}
+
+export interface BreakdownRow {
+  /** Null for requests that have no value. */
+  readonly value: string | null;
+  readonly figures: BreakdownFigures;
+}
+
+/** `truncated` when there are more values than rows. */
+export interface Breakdown extends ReportNotes {
+  readonly rows: readonly BreakdownRow[];
+  readonly total: BreakdownFigures;
+  /** How many values there are. */
+  readonly rowCount: number;
+  readonly percentiles: PercentileState;
 }
 
 /**
@@ -194,6 +227,11 @@ export interface StatsStore {
     },
     options?: ReportOptions,
   ): Promise<EncodedReport>;
+  /** A row for each value of one dimension, the largest first. */
+  readBreakdown(
+    query: StatsQuery & Ranking & { readonly context: ReportContext },
+    options?: ReportOptions,
+  ): Promise<Breakdown>;
   readFacets(
     query: StatsQuery & { readonly context: ReportContext },
     options?: ReportOptions,

@@ -15,7 +15,12 @@ export type TransportError = (typeof TRANSPORT_ERRORS)[number];
 export const RELAY_PROVIDER = "transparent:messages";
 
 /** Where an answer tells its usage: one that tells none was not metered. Counting tokens uses none. */
-const METERED_ENDPOINTS: ReadonlySet<string> = new Set(["chat", "completions", "embeddings", "/v1/messages"]);
+export const METERED_ENDPOINTS: ReadonlySet<string> = new Set([
+  "chat",
+  "completions",
+  "embeddings",
+  "/v1/messages",
+]);
 
 /** Whether a request was answered with success and yet without the usage that belongs to it. */
 export function isUnmetered(

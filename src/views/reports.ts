@@ -1,8 +1,9 @@
 import type { SecretName } from "#identity/secret.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
+import { toCostPerRequest } from "#stats/breakdown.ts";
 import { toCost } from "#stats/series.ts";
-import type { Facets, RequestLogRow } from "#stats/store.ts";
+import type { Breakdown, BreakdownFigures, Facets, Percentiles, RequestLogRow } from "#stats/store.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */
@@ -86,4 +87,51 @@ export function toFacetsView(facets: Facets, { keyNames, includeCounts }: Facets
     truncated: facets.cut,
     ...(includeCounts && { counts: facets.counts }),
   };
+}
+
+/** What is shown of a breakdown beside its rows: how it was asked for, and the keys that exist, where its values are keys. */
+export interface BreakdownViewOptions {
+  readonly by: string;
+  readonly sort: string;
+  readonly keyNames: ReadonlyMap<string, SecretName> | null;
+}
+
+export function toBreakdownView(breakdown: Breakdown, { by, sort, keyNames }: BreakdownViewOptions) {
+  return {
+    by,
+    sort,
+    rows: breakdown.rows.map(({ value, figures }) => ({
+      value,
+      ...(keyNames !== null && {
+        label: keyNames.get(value ?? "")?.label ?? null,
+        key_suffix: keyNames.get(value ?? "")?.suffix ?? null,
+      }),
+      ...toBreakdownFigures(figures),
+    })),
+    total: toBreakdownFigures(breakdown.total),
+    row_count: breakdown.rowCount,
+    truncated: breakdown.truncated,
+    percentiles: breakdown.percentiles,
+  };
+}
+
+function toBreakdownFigures(figures: BreakdownFigures) {
+  return {
+    requests: figures.requests,
+    ok: figures.ok,
+    failed: figures.upstreamError + figures.unreachable,
+    cancelled: figures.cancelled,
+    unpriced: figures.unpricedRequests,
+    unmetered: figures.unmeteredRequests,
+    cost: toCost(figures.costPico),
+    cost_per_request: toCost(toCostPerRequest(figures)),
+    units: figures.units,
+    duration_ms: toMilliseconds(figures.durationUs),
+    time_to_first_byte_ms: toMilliseconds(figures.firstByteUs),
+    last_ok_at: figures.lastOkUs === null ? null : formatInstant(figures.lastOkUs),
+  };
+}
+
+function toMilliseconds({ p50, p95 }: Percentiles) {
+  return { p50: p50 === null ? null : p50 / 1000, p95: p95 === null ? null : p95 / 1000 };
 }

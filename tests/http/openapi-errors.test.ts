@@ -485,8 +485,8 @@ test("a report is refused for its window, its bucket and its filters", async () 
   const queries: { readonly [code in ErrorCode]?: string } = {
     invalid_date: "since=x",
     invalid_outcome: "outcome=x",
-    // The first for reports with filters, the second for a series that is grouped.
-    invalid_request: "tag=a:1&tag=b:2&tag=c:3&tag=d:4&tag=e:5&group_by=x",
+    // The first for reports with filters, the others for a series that is grouped and for a breakdown.
+    invalid_request: "tag=a:1&tag=b:2&tag=c:3&tag=d:4&tag=e:5&group_by=x&sort=x",
     invalid_bucket: "bucket=x",
     range_too_large: "bucket=hour&since=2020-01-01",
   };

@@ -181,6 +181,7 @@ describe("the document's examples, sent to a server", () => {
         ["/stats/summary", "usage"],
         ["/stats/series", "series"],
         ["/stats/errors", "breakdown"],
+        ["/stats/breakdown", "rows"],
         ["/stats/requests", "requests"],
         ["/stats/requests/facets", "keys"],
         ["/admin/v1/usage/summary", "usage"],

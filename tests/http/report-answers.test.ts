@@ -27,6 +27,7 @@ async function start(stats: Partial<StatsStore>) {
     readSeries: unasked,
     readGroupedSeries: unasked,
     readSummary: unasked,
+    readBreakdown: unasked,
     readFacets: unasked,
     readErrors: unasked,
     readMissingPrices: unasked,
@@ -56,6 +57,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
     readSeries: busy,
     readGroupedSeries: busy,
     readSummary: busy,
+    readBreakdown: busy,
     readFacets: busy,
     readErrors: busy,
     readMissingPrices: busy,
@@ -74,7 +76,7 @@ test("every report is asked for in its caller's name, and one that waits too lon
       await expectError(refused, { status: 503, code: "reports_busy" });
     }
   }
-  expect(reports.length).toBe(11);
+  expect(reports.length).toBe(13);
   expect(new Set(askers)).toEqual(new Set([harness.adminId]));
   expect(askers).toHaveLength(3 * reports.length);
 });
@@ -191,6 +193,7 @@ describe("a caller that hangs up", () => {
     ["/stats/errors", {}],
     ["/my/usage", {}],
     ["/my/usage/series", {}],
+    ["/stats/breakdown", {}],
     ["/admin/v1/usage/summary", {}],
     ["/admin/v1/usage/series", {}],
     ["/admin/v1/requests", {}],
@@ -211,6 +214,7 @@ describe("a caller that hangs up", () => {
       readSummary: (_query, options) => wait(options),
       readFacets: (_query, options) => wait(options),
       readErrors: (_query, options) => wait(options),
+      readBreakdown: (_query, options) => wait(options),
     });
     const caller = new AbortController();
     const answer = get(path, headers, { signal: caller.signal }).catch(() => undefined);

@@ -18,6 +18,7 @@ const REPORTS = [
   "/stats/requests",
   "/stats/requests/facets",
   "/stats/errors",
+  "/stats/breakdown",
 ] as const;
 
 let team: Team;

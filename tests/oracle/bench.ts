@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { StatsStore } from "#stats/store.ts";
+import { readBreakdown } from "#storage/sqlite/ledger/reports/breakdown.ts";
 import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
 import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
 import { readMissingPrices } from "#storage/sqlite/ledger/reports/missing-prices.ts";
@@ -50,6 +51,7 @@ export async function startBench(): Promise<Bench> {
       readSeries: (query, options) => current().readSeries(query, options),
       readGroupedSeries: (query, options) => current().readGroupedSeries(query, options),
       readSummary: (query, options) => current().readSummary(query, options),
+      readBreakdown: (query, options) => current().readBreakdown(query, options),
       readFacets: (query, options) => current().readFacets(query, options),
       readErrors: (query, options) => current().readErrors(query, options),
       readMissingPrices: (query, options) => current().readMissingPrices(query, options),
@@ -121,6 +123,7 @@ function createDirectStats(database: Database): StatsStore {
     readSeries: async (query) => readSeries(database, query),
     readGroupedSeries: async (query) => readGroupedSeries(database, query),
     readSummary: async (query) => readSummary(database, query),
+    readBreakdown: async (query) => readBreakdown(database, query),
     readFacets: async (query) => readFacets(database, query),
     readErrors: async (query) => readErrors(database, query),
     readMissingPrices: async (query) => readMissingPrices(database, query),

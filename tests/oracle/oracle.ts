@@ -28,7 +28,7 @@ export interface World {
 /** What is asked, as it is meant; `path` is how it is spelled. */
 export interface Question {
   readonly path: string;
-  readonly report: "series" | "summary" | "requests" | "facets" | "errors" | "missing";
+  readonly report: "series" | "summary" | "requests" | "facets" | "errors" | "missing" | "breakdown";
   /** How the rows of a summary are told apart. */
   readonly grouping: "own" | "admin" | "team";
   /** Whose usage alone; null is everybody's. */
@@ -55,6 +55,9 @@ export interface Question {
   readonly bucket: BucketName;
   /** Null when the series is not cut into groups, or the report has none. */
   readonly groupBy: GroupQuestion | null;
+  /** Of a breakdown. */
+  readonly by: GroupQuestion["by"] | "endpoint";
+  readonly sort: BreakdownSort;
   /** Of the log; "refused" is none. */
   readonly order: "newest" | "oldest" | "cost" | "duration" | "refused";
   readonly limit: number;
@@ -62,6 +65,19 @@ export interface Question {
   /** Whether facets tell how many requests have each value. */
   readonly counts: boolean;
 }
+
+export type BreakdownSort =
+  | "cost"
+  | "cost_per_request"
+  | "requests"
+  | "failed"
+  | "failed_share"
+  | "cancelled"
+  | "unpriced"
+  | "unmetered"
+  | "p50"
+  | "p95"
+  | "refused";
 
 export interface GroupQuestion {
   readonly by: "model" | "principal" | "provider" | "client" | "key" | `tag:${string}` | "refused";
@@ -80,6 +96,7 @@ interface Row {
 }
 
 const RELAY = "transparent:messages";
+const HOUR_US = 3_600_000_000;
 const UNIT_NAMES = ["input_tokens", "output_tokens", "cached_input_tokens", "audio_seconds"] as const;
 export type UnitName = (typeof UNIT_NAMES)[number];
 const FACET_VALUES_MAX = 500;
@@ -98,6 +115,7 @@ export function createOracle(world: World): Oracle {
     if (question.report === "errors") return toErrors(world, question, rows);
     if (question.report === "summary") return { status: 200, body: toSummary(world, question, rows) };
     if (question.report === "missing") return { status: 200, body: toMissing(world, rows) };
+    if (question.report === "breakdown") return toBreakdown(world, question, { rows, all });
     if (question.report === "facets") return { status: 200, body: toFacets(world, question, rows) };
     if (question.order === "refused") return { status: 400, code: "invalid_request" };
     return { status: 200, body: toPage(world, question, rows) };
@@ -217,7 +235,12 @@ function toFigures(rows: readonly Row[]) {
 }
 
 /** Null for an event without a model, a User-Agent, a key or the tag. */
-function toGroupValue(world: World, { by }: GroupQuestion, event: UsageEvent): string | null {
+function toGroupValue(
+  world: World,
+  { by }: { readonly by: Question["by"] },
+  event: UsageEvent,
+): string | null {
+  if (by === "endpoint") return event.endpoint;
   if (by === "model") return event.model;
   if (by === "principal") return event.principalName;
   if (by === "provider") return toProviderName(world, event);
@@ -402,6 +425,109 @@ function toFacet(rows: readonly Row[], pick: (event: UsageEvent) => readonly (st
     counts: shown.map(([, requests]) => requests),
     isCut: byUse.length > FACET_VALUES_MAX,
   };
+}
+
+const METERED = new Set(["chat", "completions", "embeddings", "/v1/messages"]);
+
+function toBreakdown(
+  world: World,
+  question: Question,
+  { rows, all }: { readonly rows: readonly Row[]; readonly all: readonly Row[] },
+): Answer {
+  const { by, sort, limit } = question;
+  if (by === "refused" || sort === "refused") return { status: 400, code: "invalid_request" };
+  const percentiles = isRemoved(world, question, all) ? "rows_removed" : "exact";
+  const toValues = (members: readonly Row[]) => toBreakdownFigures(members, percentiles === "exact");
+  const groups = [...Map.groupBy(rows, ({ event }) => toGroupValue(world, { by }, event))]
+    .map(([value, members]) => ({ value, members, figures: toValues(members) }))
+    .sort(
+      (left, right) =>
+        toBreakdownSize(right.figures, sort) - toBreakdownSize(left.figures, sort) ||
+        right.members.length - left.members.length ||
+        compareNull(left.value, right.value) ||
+        compare(left.value, right.value),
+    );
+  const named = (value: string | null) => {
+    const key = world.keys.get(value ?? "");
+    return by === "key" ? { label: key?.label ?? null, key_suffix: key?.suffix ?? null } : {};
+  };
+  const body = {
+    by,
+    sort,
+    rows: groups.slice(0, limit).map(({ value, figures }) => Object.assign({ value }, named(value), figures)),
+    total: toValues(rows),
+    row_count: groups.length,
+    truncated: groups.length > limit,
+    percentiles,
+  };
+  return { status: 200, body };
+}
+
+/** Whether rows of the window may have been removed; a filter on single requests leaves such a window out. */
+function isRemoved({ rowsFromUs }: World, question: Question, all: readonly Row[]): boolean {
+  if (rowsFromUs === undefined || hasBounds(question) || all.length === 0) return false;
+  const hours = all.map(({ atUs }) => Math.floor(atUs / HOUR_US));
+  const firstUs = Math.min(...hours) * HOUR_US;
+  const endUs = (Math.max(...hours) + 1) * HOUR_US;
+  const fromUs = Math.max(question.sinceUs ?? firstUs, firstUs);
+  if (fromUs >= Math.min(question.untilUs ?? endUs, endUs)) return false;
+  return rowsFromUs > firstUs && fromUs < Math.min(rowsFromUs, endUs);
+}
+
+/** Whether only rows can tell what is asked. */
+export function hasBounds(question: Question): boolean {
+  const { isUnpriced, minCostPico, maxCostPico, minDurationUs, maxDurationUs } = question;
+  return (
+    isUnpriced || [minCostPico, maxCostPico, minDurationUs, maxDurationUs].some((bound) => bound !== null)
+  );
+}
+
+function toBreakdownFigures(rows: readonly Row[], hasPercentiles: boolean) {
+  const ok = rows.filter(({ event }) => event.outcome === "ok");
+  const costs = rows.flatMap(({ event }) => event.costPico ?? []);
+  const costPico = costs.reduce((sum, cost) => sum + cost, 0n);
+  const count = BigInt(costs.length);
+  const toPercentiles = (values: readonly number[]) => ({
+    p50: hasPercentiles ? toNearestRank(values, 50) : null,
+    p95: hasPercentiles ? toNearestRank(values, 95) : null,
+  });
+  return {
+    requests: rows.length,
+    ok: ok.length,
+    failed: countOutcomes(rows, "upstream_error", "unreachable"),
+    cancelled: countOutcomes(rows, "cancelled"),
+    unpriced: rows.filter(({ event }) => event.unpriced).length,
+    unmetered: ok.filter(
+      ({ event }) =>
+        Math.floor(event.statusCode / 100) === 2 && event.usage === null && METERED.has(event.endpoint),
+    ).length,
+    cost: toCost(rows),
+    cost_per_request: costs.length === 0 ? null : picoToNumber((costPico + count / 2n) / count),
+    units: toUnits(rows),
+    duration_ms: toPercentiles(ok.map(({ event }) => event.durationUs)),
+    time_to_first_byte_ms: toPercentiles(
+      ok.flatMap(({ event }) => (event.streamed ? (event.timeToFirstByteUs ?? []) : [])),
+    ),
+    last_ok_at: ok.length === 0 ? null : formatInstant(Math.max(...ok.map(({ atUs }) => atUs))),
+  };
+}
+
+/** The smallest value that so many percent are not above; in milliseconds. */
+function toNearestRank(values: readonly number[], percent: number): number | null {
+  const sorted = [...values].sort((left, right) => left - right);
+  const found = sorted.find(
+    (value) => sorted.filter((one) => one <= value).length * 100 >= percent * sorted.length,
+  );
+  return found === undefined ? null : found / 1000;
+}
+
+function toBreakdownSize(
+  figures: ReturnType<typeof toBreakdownFigures>,
+  sort: Exclude<BreakdownSort, "refused">,
+): number {
+  if (sort === "p50" || sort === "p95") return figures.duration_ms[sort] ?? -1;
+  if (sort === "failed_share") return figures.failed / figures.requests;
+  return figures[sort] ?? -1;
 }
 
 /** By size, what has none comes last, and of equals the newest first. */

@@ -4,7 +4,7 @@ import type { Outcome } from "#usage/event.ts";
 import type { BucketName } from "./calendar.ts";
 import type { Cast } from "./events.ts";
 import { CLIENTS, DAY_US, DAYS } from "./events.ts";
-import type { GroupQuestion, Question } from "./oracle.ts";
+import type { BreakdownSort, GroupQuestion, Question } from "./oracle.ts";
 
 const HOUR_US = 3_600_000_000;
 const MINUTE_US = 60_000_000;
@@ -49,6 +49,9 @@ const REPORTS = [
     filters: "all",
     own: false,
   },
+  { path: "/stats/breakdown", report: "breakdown", grouping: "team", filters: "all", own: false },
+  { path: "/stats/breakdown", report: "breakdown", grouping: "team", filters: "all", own: false },
+  { path: "/my/usage/breakdown", report: "breakdown", grouping: "own", filters: "none", own: true },
   { path: "/my/usage", report: "summary", grouping: "own", filters: "none", own: true },
   { path: "/my/usage/series", report: "series", grouping: "own", filters: "none", own: true },
   {
@@ -288,6 +291,25 @@ const arbitraryFilters = (cast: Cast): fc.Arbitrary<Filters> =>
     ),
   });
 
+const BREAKDOWN_SORTS: readonly Spelled<BreakdownSort>[] = [
+  ...(
+    [
+      "cost",
+      "cost_per_request",
+      "requests",
+      "failed",
+      "failed_share",
+      "cancelled",
+      "unpriced",
+      "unmetered",
+      "p50",
+      "p95",
+    ] as const
+  ).map(same),
+  { text: "", meaning: "cost" },
+  { text: "tokens", meaning: "refused" },
+];
+
 const LOG_ORDERS: readonly Spelled<Question["order"]>[] = [
   ...(["newest", "oldest", "cost", "duration"] as const).map(same),
   { text: "", meaning: "newest" },
@@ -308,6 +330,12 @@ export function arbitraryQuestion(cast: Cast, sceneUs: number): fc.Arbitrary<Que
       ),
       page,
       counts: sometimes(fc.constantFrom(...COUNTS), 4),
+      by: fc.constantFrom<Spelled<Question["by"]>>(
+        same("endpoint"),
+        ...GROUPED_BY.slice(0, 10),
+        ...GROUPED_BY,
+      ),
+      sort: fc.option(fc.constantFrom(...BREAKDOWN_SORTS), { freq: 4 }),
       order: fc.option(fc.constantFrom(...LOG_ORDERS), { freq: 2 }),
       grouping,
     })
@@ -322,6 +350,8 @@ interface Chosen {
   readonly bucket: Spelled<BucketName | null> | null;
   readonly page: { readonly limit: Spelled<number> | null; readonly offset: Spelled<number> | null };
   readonly counts: Spelled<boolean | null> | null;
+  readonly by: Spelled<Question["by"]>;
+  readonly sort: Spelled<BreakdownSort> | null;
   readonly order: Spelled<Question["order"]> | null;
   readonly grouping: {
     readonly by: Spelled<GroupedBy | null> | null;
@@ -340,6 +370,8 @@ function toQuestion(
     bucket,
     page: paged,
     counts,
+    by: breakdownBy,
+    sort,
     order: logOrder,
     grouping: grouped,
   }: Chosen,
@@ -353,7 +385,19 @@ function toQuestion(
   const { by, top } = grouped;
   // The log and the groups of a series have a parameter of that name each.
   const order = asked.report === "requests" ? logOrder : grouped.order;
-  const spoken = { since, until, bucket, ...bounds, ...paged, counts, group_by: by, order, top };
+  const spoken = {
+    since,
+    until,
+    bucket,
+    ...bounds,
+    ...paged,
+    counts,
+    group_by: by,
+    order,
+    top,
+    by: breakdownBy,
+    sort,
+  };
   for (const [name, value] of Object.entries(spoken)) say(name, value);
   for (const [name, several] of Object.entries({ ...values, tag: tags })) {
     for (const value of several) say(name, value);
@@ -380,6 +424,8 @@ function toQuestion(
     maxCostPico: all ? (bounds.max_cost?.meaning ?? null) : null,
     minDurationUs: all ? (bounds.min_duration_ms?.meaning ?? null) : null,
     maxDurationUs: all ? (bounds.max_duration_ms?.meaning ?? null) : null,
+    by: asked.own && breakdownBy.meaning === "principal" ? "refused" : breakdownBy.meaning,
+    sort: sort?.meaning ?? "cost",
     order: logOrder?.meaning ?? "newest",
     sinceUs: since?.meaning ?? null,
     untilUs: until?.meaning ?? null,

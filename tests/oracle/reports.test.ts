@@ -7,7 +7,7 @@ import { startBench } from "./bench.ts";
 import { arbitraryEvent, DAY_US, DAYS, SCENES_US } from "./events.ts";
 import { writeLedger } from "./ledger.ts";
 import type { Question, World } from "./oracle.ts";
-import { createOracle } from "./oracle.ts";
+import { createOracle, hasBounds } from "./oracle.ts";
 import { arbitraryQuestion } from "./questions.ts";
 import { readSettings } from "./settings.ts";
 
@@ -54,6 +54,8 @@ const EVERYTHING: Question = {
   maxCostPico: null,
   minDurationUs: null,
   maxDurationUs: null,
+  by: "model",
+  sort: "cost",
   order: "newest",
   sinceUs: null,
   untilUs: null,
@@ -280,9 +282,7 @@ function isReadByRow({ events }: World, question: Question, counted: Window): bo
   const { report, bucket, sinceUs } = question;
   // No total tells in which unit something was unpriced.
   if (report === "missing") return true;
-  const { isUnpriced, minCostPico, maxCostPico, minDurationUs, maxDurationUs } = question;
-  const bounds = [minCostPico, maxCostPico, minDurationUs, maxDurationUs];
-  if (isUnpriced || bounds.some((bound) => bound !== null)) return true;
+  if (hasBounds(question)) return true;
   if (bucket !== "hour" || (report !== "series" && report !== "errors")) return false;
   const isGrouped = question.groupBy !== null;
   const { principals, keyIds, providers, models, clientPrefixes, tags, errorKinds, statuses } = question;

@@ -1,4 +1,7 @@
 import { Type, type TSchema } from "@sinclair/typebox";
+import { BREAKDOWN_SORTS, type BreakdownField } from "#stats/breakdown-query.ts";
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { Breakdown } from "#http/schemas/breakdown.ts";
 import { BUCKETS } from "#stats/bucket.ts";
 import {
   GROUP_BUCKETS_MAX,
@@ -10,7 +13,13 @@ import {
 import { FILTER_TAGS_MAX, FILTER_VALUES_MAX, OUTCOME_FILTERS } from "#stats/filter.ts";
 import { LOG_ORDERS } from "#stats/log-order.ts";
 import { oneOf } from "#http/schemas/shared.ts";
-import { CLIENT, ID, MODEL, PAGE, SINCE, UNITS } from "#http/schemas/examples.ts";
+import { PAGE, SINCE } from "#http/schemas/examples.ts";
+import {
+  BREAKDOWN_EXAMPLE,
+  GROUPED_SERIES_EXAMPLE,
+  REQUEST_LOG_EXAMPLE,
+  SERIES_EXAMPLE,
+} from "./examples.ts";
 import { PAGE_QUERY } from "#http/door/paging.ts";
 import type { Answer, Content, QueryParam } from "#http/door/route.ts";
 import { GroupedUsageSeries, RequestPage, UsageSeries } from "#http/schemas/reports.ts";
@@ -93,54 +102,6 @@ export const FILTER_QUERY: readonly QueryParam[] = [
 ];
 export const FILTERED_SERIES_QUERY: readonly QueryParam[] = [BUCKET_QUERY, ...FILTER_QUERY];
 
-const FIGURES_EXAMPLE = {
-  requests: 14,
-  ok: 12,
-  cancelled: 1,
-  failed: 1,
-  unpriced_requests: 0,
-  cost: 0.0048,
-  units: UNITS,
-};
-const SERIES_EXAMPLE = {
-  bucket: "day",
-  series: [{ start: "2026-03-11T00:00:00.000000Z", ...FIGURES_EXAMPLE }],
-};
-/** The answer to `group_by`. */
-const GROUPED_SERIES_EXAMPLE = {
-  ...SERIES_EXAMPLE,
-  group_by: "model",
-  order: "cost",
-  group_count: 1,
-  groups: [{ value: MODEL.alias, ...FIGURES_EXAMPLE, series: SERIES_EXAMPLE.series }],
-  other: null,
-};
-
-const REQUEST_LOG_EXAMPLE = {
-  id: ID.request,
-  ts: "2026-03-11T11:59:58.250000Z",
-  principal: "alice",
-  key_id: ID.aliceKey,
-  key_label: "laptop",
-  relay_token_id: null,
-  provider: MODEL.provider,
-  model: MODEL.alias,
-  upstream_name: MODEL.upstream_name,
-  endpoint: "chat",
-  client: CLIENT,
-  status_code: 200,
-  outcome: "ok",
-  error_kind: null,
-  cancelled: false,
-  streamed: true,
-  duration_ms: 1840.5,
-  time_to_first_byte_ms: 310.25,
-  cost: 0.0041,
-  units: UNITS,
-  unit_prices: MODEL.pricing,
-  tags: ["app:wiki"],
-};
-
 const NOTES = ["x-proxy-window", "x-proxy-truncated"] as const;
 
 /** A report that is JSON only. */
@@ -180,6 +141,32 @@ export const SERIES = {
   answer: reportAnswer(UsageSeries, SERIES_EXAMPLE),
   errors: SERIES_ERRORS,
 } as const;
+
+/** The query and the answer of a breakdown by one of these fields. */
+export function breakdown(query: readonly QueryParam[], breakdownFields: readonly BreakdownField[]) {
+  return {
+    query: [
+      {
+        name: "by",
+        schema: Type.String({ default: "model" }),
+        description: `One of ${breakdownFields.map((field) => `\`${field}\``).join(", ")}, or \`tag:\` and a tag's key.`,
+        example: "model",
+      },
+      {
+        name: "sort",
+        schema: Type.String({ enum: [...BREAKDOWN_SORTS], default: "cost" }),
+        description: "The largest first.",
+      },
+      {
+        name: "limit",
+        schema: Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX, default: PAGE_LIMIT_DEFAULT }),
+        description: "Rows of the answer.",
+      },
+      ...query,
+    ],
+    answer: reportAnswer(Breakdown, BREAKDOWN_EXAMPLE),
+  };
+}
 
 /** The query and the answer of a series that can be grouped by these fields. */
 export function groupedSeries(query: readonly QueryParam[], groupFields: readonly GroupField[]) {

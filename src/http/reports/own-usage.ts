@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
+import { OWN_BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { OWN_GROUP_FIELDS } from "#stats/series-grouping.ts";
 import { route } from "#http/door/route.ts";
 import { MODEL, UNITS } from "#http/schemas/examples.ts";
-import { groupedSeries, SERIES_QUERY, tableAnswer, WINDOW_QUERY } from "./declared.ts";
+import { breakdown, groupedSeries, SERIES_QUERY, tableAnswer, WINDOW_QUERY } from "./declared.ts";
 import type { Guard } from "#http/door/guard.ts";
 import { parseOwnQuery, queryOf } from "./report.ts";
 import { OwnUsage } from "#http/schemas/reports.ts";
@@ -37,6 +38,21 @@ export function myUsageRoutes(guard: Guard, deps: UsageReportDeps) {
           ],
         }),
         errors: ["invalid_date", "reports_busy"],
+      }),
+    )
+    .get(
+      "/usage/breakdown",
+      ({ request, caller }) =>
+        reports.breakdown(
+          { request, caller },
+          parseOwnQuery(queryOf(request), caller.principal.id),
+          OWN_BREAKDOWN_FIELDS,
+        ),
+      route({
+        access: "caller",
+        summary: "One's own usage by one dimension",
+        ...breakdown(WINDOW_QUERY, OWN_BREAKDOWN_FIELDS),
+        errors: ["invalid_date", "invalid_request", "reports_busy"],
       }),
     )
     .get(

@@ -1,9 +1,11 @@
 import { Elysia } from "elysia";
+import { BREAKDOWN_FIELDS } from "#stats/breakdown-query.ts";
 import { GROUP_FIELDS } from "#stats/series-grouping.ts";
 import { route, type QueryParam } from "#http/door/route.ts";
 import { CLIENT, ID, MODEL, TAGS, UNITS } from "#http/schemas/examples.ts";
 import { oneOf } from "#http/schemas/shared.ts";
 import {
+  breakdown,
   FILTER_ERRORS,
   FILTER_QUERY,
   FILTERED_SERIES_QUERY,
@@ -112,6 +114,21 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
           GROUP_FIELDS,
         ),
       route({ access: "caller", ...SERIES, ...groupedSeries(FILTERED_SERIES_QUERY, GROUP_FIELDS) }),
+    )
+    .get(
+      "/breakdown",
+      async ({ request, caller }) =>
+        reports.breakdown(
+          { request, caller },
+          parseTeamQuery(queryOf(request), await catalog.snapshot()),
+          BREAKDOWN_FIELDS,
+        ),
+      route({
+        access: "caller",
+        summary: "Everybody's usage by one dimension: cost, durations and how requests ended",
+        ...breakdown(FILTER_QUERY, BREAKDOWN_FIELDS),
+        errors: FILTER_ERRORS,
+      }),
     )
     .get(
       "/summary",

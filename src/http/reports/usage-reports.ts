@@ -13,21 +13,27 @@ import {
   toReportHeaders,
   toReportOptions,
 } from "./report.ts";
-import { parseSeriesGrouping, type GroupField } from "#stats/series-grouping.ts";
+import type { IdentityStore } from "#identity/store.ts";
+import { type BreakdownField, parseBreakdown } from "#stats/breakdown-query.ts";
+import { formatGroupBy, parseSeriesGrouping, type GroupField } from "#stats/series-grouping.ts";
+import { toBreakdownView } from "#views/reports.ts";
 import { toSeriesView } from "#stats/series.ts";
 
 export interface UsageReportDeps {
   readonly catalog: Catalog;
   readonly clock: Clock;
-  readonly stats: Pick<StatsStore, "readSeries" | "readGroupedSeries" | "readSummary">;
+  readonly identity: Pick<IdentityStore, "keys">;
+  readonly stats: Pick<StatsStore, "readSeries" | "readGroupedSeries" | "readSummary" | "readBreakdown">;
 }
 
-/** The two reports that a caller, the team and an admin each have of what they may see (specification, section 2.10). */
+/** The reports that a caller, the team and an admin each have of what they may see (specification, section 2.10). */
 export interface UsageReports {
   /** `UsageSeries`. Throws `invalid_bucket` and `range_too_large`. */
   series(asking: Asking, asked: StatsQuery): Promise<Response>;
   /** `GroupedUsageSeries`: the series, with its groups when the request asks for some of `fields`. Throws `invalid_request` for any other. */
   groupedSeries(asking: Asking, asked: StatsQuery, fields: readonly GroupField[]): Promise<Response>;
+  /** `Breakdown`. Throws `invalid_request` where it is not by one of `fields`, nor by a tag. */
+  breakdown(asking: Asking, asked: StatsQuery, fields: readonly BreakdownField[]): Promise<Response>;
   /** `{usage: [UsageSummaryRow]}`, or the same rows as CSV. */
   summary(
     asking: Asking,
@@ -36,7 +42,7 @@ export interface UsageReports {
   ): Promise<Response>;
 }
 
-export function createUsageReports({ catalog, clock, stats }: UsageReportDeps): UsageReports {
+export function createUsageReports({ catalog, clock, identity, stats }: UsageReportDeps): UsageReports {
   const series: UsageReports["series"] = async (asking, asked) => {
     const nowUs = clock.nowUs();
     const bucket = parseSeriesBucket(queryOf(asking.request), asked.window, nowUs);
@@ -56,6 +62,19 @@ export function createUsageReports({ catalog, clock, stats }: UsageReportDeps): 
         toReportOptions(asking),
       );
       return toEncodedResponse(report, toJsonHeaders(report));
+    },
+    async breakdown(asking, asked, fields) {
+      const breakdown = parseBreakdown(queryOf(asking.request), fields);
+      const context = toReportContext(await catalog.snapshot(), clock.nowUs());
+      const found = await stats.readBreakdown({ ...asked, ...breakdown, context }, toReportOptions(asking));
+      const { by, sort } = breakdown;
+      const isByKey = by.field === "key";
+      const keyNames = isByKey
+        ? await identity.keys.findNames(found.rows.flatMap(({ value }) => value ?? []))
+        : null;
+      const view = toBreakdownView(found, { by: formatGroupBy(by), sort, keyNames });
+      // The answer itself says what it leaves out.
+      return toJsonReport(view, { snapped: found.snapped, truncated: false });
     },
     async summary(asking, asked, { grouping, filename }) {
       const format = negotiateFormat(asking.request.headers);

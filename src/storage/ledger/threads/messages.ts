@@ -112,6 +112,7 @@ interface ReaderQuestions {
   readonly readSeries: ReportQuestion<"readSeries">;
   readonly readGroupedSeries: ReportQuestion<"readGroupedSeries">;
   readonly readSummary: ReportQuestion<"readSummary">;
+  readonly readBreakdown: ReportQuestion<"readBreakdown">;
   readonly readFacets: ReportQuestion<"readFacets">;
   readonly readErrors: ReportQuestion<"readErrors">;
   readonly readMissingPrices: ReportQuestion<"readMissingPrices">;

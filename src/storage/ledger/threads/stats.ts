@@ -34,6 +34,7 @@ export function createStats(ask: Ask, recorded: Pick<RecordedEvents, "since"> | 
     readGroupedSeries: (question, options) =>
       ask<"readGroupedSeries">({ kind: "readGroupedSeries", question }, options),
     readSummary: (question, options) => ask<"readSummary">({ kind: "readSummary", question }, options),
+    readBreakdown: (question, options) => ask<"readBreakdown">({ kind: "readBreakdown", question }, options),
     readFacets: (question, options) => ask<"readFacets">({ kind: "readFacets", question }, options),
     readErrors: (question, options) => ask<"readErrors">({ kind: "readErrors", question }, options),
     readMissingPrices: (question, options) =>

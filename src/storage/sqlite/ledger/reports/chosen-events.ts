@@ -1,6 +1,8 @@
 import type { Database } from "bun:sqlite";
-import type { ReportUnit } from "#kernel/units.ts";
+import type { Pico, ReportUnit } from "#kernel/units.ts";
 import { toReportUnit, UNITS } from "#kernel/units.ts";
+import type { RowFilter } from "#stats/row-filter.ts";
+import { splitCost } from "#storage/ledger/rows/sums.ts";
 import {
   toDisjointSql,
   toEventMeasures,
@@ -13,9 +15,25 @@ import type { ResolvedFilter } from "./request-filter.ts";
  * What follows `event AS e` where `EVENT_MEASURES` are asked for, after `prepareEvents`: it leaves only what the filter
  * chooses, and `m` is the manner. CROSS JOIN keeps the clustered table outermost.
  */
-export function toEventJoins({ rowCondition }: ResolvedFilter): string {
+export function toEventJoins({ rows }: ResolvedFilter): string {
   return `CROSS JOIN chosen_manner AS m ON m.id = e.manner
-    AND substr((SELECT shapes FROM chosen_shapes), e.combination, 1) > x'00' ${rowCondition ?? ""}`;
+    AND substr((SELECT shapes FROM chosen_shapes), e.combination, 1) > x'00' ${rows === null ? "" : toRowCondition(rows)}`;
+}
+
+/** The numbers stand in the text: they are whole, and made by the parser. */
+function toRowCondition(rows: RowFilter): string {
+  const { isUnpriced, minCostPico, maxCostPico, minDurationUs, maxDurationUs } = rows;
+  const toHalves = (pico: Pico) => {
+    const halves = splitCost(pico);
+    return `(${halves?.hi ?? 0}, ${halves?.lo ?? 0})`;
+  };
+  return [
+    minCostPico === null ? "" : `AND (e.cost_hi, e.cost_lo) >= ${toHalves(minCostPico)}`,
+    maxCostPico === null ? "" : `AND (e.cost_hi, e.cost_lo) <= ${toHalves(maxCostPico)}`,
+    minDurationUs === null ? "" : `AND e.duration_us >= ${minDurationUs}`,
+    maxDurationUs === null ? "" : `AND e.duration_us <= ${maxDurationUs}`,
+    isUnpriced ? `AND (${toEventMeasure("unpriced_requests")}) = 1` : "",
+  ].join(" ");
 }
 
 const IS_INCLUSIVE = "substr((SELECT shapes FROM chosen_shapes), e.combination, 1) = x'01'";
@@ -78,12 +96,12 @@ function saveManners(database: Database, { resultCondition }: ResolvedFilter): v
   database.run(
     `CREATE TEMP TABLE IF NOT EXISTS chosen_manner (
        id INTEGER PRIMARY KEY, result INTEGER, ok INTEGER, cancelled INTEGER, upstream_error INTEGER,
-       ${UNITS.map((unit) => `${unit} INTEGER`).join(", ")})`,
+       ${UNITS.map((unit) => `${unit} INTEGER`).join(", ")}, streamed INTEGER)`,
   );
   database.run("DELETE FROM chosen_manner");
   database.run(
     `INSERT INTO chosen_manner SELECT manner.id, result, outcome = 'ok', outcome = 'cancelled', outcome = 'upstream_error',
-       ${UNPRICED_UNITS.join(", ")}
+       ${UNPRICED_UNITS.join(", ")}, streamed
      FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set
      WHERE true ${resultCondition}`,
   );

@@ -1,9 +1,5 @@
 import type { Database } from "bun:sqlite";
-import type { Pico } from "#kernel/units.ts";
 import type { UsageFilter } from "#stats/filter.ts";
-import type { RowFilter } from "#stats/row-filter.ts";
-import { splitCost } from "#storage/ledger/rows/sums.ts";
-import { toEventMeasure } from "./chosen-events.ts";
 
 export type Binding = string | number;
 
@@ -40,22 +36,6 @@ export function toResultCondition({
     sql: conditions.map(({ sql }) => sql).join(" AND "),
     bindings: conditions.flatMap(({ bindings }) => bindings),
   };
-}
-
-/** For `toEventJoins`. The numbers stand in the text: they are whole, and made by the parser. */
-export function toRowCondition(rows: RowFilter): string {
-  const { isUnpriced, minCostPico, maxCostPico, minDurationUs, maxDurationUs } = rows;
-  const toHalves = (pico: Pico) => {
-    const halves = splitCost(pico);
-    return `(${halves?.hi ?? 0}, ${halves?.lo ?? 0})`;
-  };
-  return [
-    minCostPico === null ? "" : `AND (e.cost_hi, e.cost_lo) >= ${toHalves(minCostPico)}`,
-    maxCostPico === null ? "" : `AND (e.cost_hi, e.cost_lo) <= ${toHalves(maxCostPico)}`,
-    minDurationUs === null ? "" : `AND e.duration_us >= ${minDurationUs}`,
-    maxDurationUs === null ? "" : `AND e.duration_us <= ${maxDurationUs}`,
-    isUnpriced ? `AND (${toEventMeasure("unpriced_requests")}) = 1` : "",
-  ].join(" ");
 }
 
 /** As `chosen_result` and `chosen_manner_id` of this connection until the next call. */

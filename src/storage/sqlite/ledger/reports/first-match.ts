@@ -32,9 +32,9 @@ export function findFirstRow(
   { fromUs, toUs }: RawRange,
   filter: ResolvedFilter,
 ): InstantUs | null {
-  if (filter.rowCondition !== null) prepareEvents(database, filter);
+  if (filter.rows !== null) prepareEvents(database, filter);
   const events =
-    filter.rowCondition === null
+    filter.rows === null
       ? `event AS e WHERE id >= ? AND id < ? ${filter.eventCondition}`
       : `event AS e ${toEventJoins(filter)} WHERE e.id >= ? AND e.id < ?`;
   const row = database

@@ -18,14 +18,14 @@ export interface LargestGroups {
 export function findLargestGroups(
   database: Database,
   sources: readonly MeasureSource[],
-  { groupOf, grouping }: { readonly groupOf: Int32Array; readonly grouping: SeriesGrouping },
+  { groupOf, order, top }: { readonly groupOf: Int32Array } & Pick<SeriesGrouping, "order" | "top">,
 ): LargestGroups {
   const last = groupOf.reduce((most, group) => Math.max(most, group), 0);
   const requests = new Float64Array(last + 1);
   const sizes = new Float64Array(last + 1).fill(NO_SIZE);
   for (const { sql, bindings } of sources) {
     const rows = database
-      .query<Row, number[]>(`SELECT combination, requests, ${SIZES[grouping.order]} AS size FROM (${sql})`)
+      .query<Row, number[]>(`SELECT combination, requests, ${SIZES[order]} AS size FROM (${sql})`)
       .iterate(...bindings);
     for (const row of rows) {
       const group = groupOf[row.combination] ?? NO_SIZE;
@@ -37,7 +37,7 @@ export function findLargestGroups(
   const groups = [...requests.keys()].filter((group) => requests[group] !== 0);
   const bySize = (left: number, right: number) =>
     (sizes[right] ?? NO_SIZE) - (sizes[left] ?? NO_SIZE) || (requests[right] ?? 0) - (requests[left] ?? 0);
-  return { groups: groups.toSorted(bySize).slice(0, grouping.top), count: groups.length };
+  return { groups: groups.toSorted(bySize).slice(0, top), count: groups.length };
 }
 
 /** Without a number a group comes last. */

@@ -1,18 +1,23 @@
 import type { Database } from "bun:sqlite";
+import type { BreakdownBy } from "#stats/breakdown-query.ts";
 import type { GroupBy, GroupField } from "#stats/series-grouping.ts";
 import type { DimensionKind } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
 import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 
-/** What a series is grouped by, in SQL over `combination AS c` and `dimension AS d`; each takes `bindings`. */
-export interface GroupSql {
-  readonly kind: DimensionKind;
-  /** The value that reports show, of a combination and of a dimension of this kind; a provider's is its id. */
+/** The value that reports show, in SQL over `combination AS c`; takes `bindings`. A provider's is its id. */
+export interface ValueSql {
   readonly ofCombination: string;
+  readonly bindings: readonly string[];
+}
+
+/** What a series is grouped by, in SQL over `combination AS c` and `dimension AS d`; each takes `bindings`. */
+export interface GroupSql extends ValueSql {
+  readonly kind: DimensionKind;
+  /** The same value, of a dimension of this kind. */
   readonly ofDimension: string;
   /** The dimension that a combination counts in. */
   readonly dimensionOfCombination: string;
-  readonly bindings: readonly string[];
 }
 
 const OF_COMBINATION: { readonly [field in GroupField]: string } = {
@@ -26,6 +31,10 @@ const OF_COMBINATION: { readonly [field in GroupField]: string } = {
 /** An event has one value of each tag, so that the first pair with the key is the only one. */
 const TAG_OF_COMBINATION =
   "(SELECT value FROM json_each(c.tags) WHERE substr(value, 1, length(?1)) = ?1 LIMIT 1)";
+
+export function toValueSql(by: BreakdownBy): ValueSql {
+  return by.field === "endpoint" ? { ofCombination: "c.endpoint", bindings: [] } : toGroupSql(by);
+}
 
 export function toGroupSql(by: GroupBy): GroupSql {
   if (by.field === "tag") {
@@ -52,7 +61,7 @@ export function toGroupSql(by: GroupBy): GroupSql {
  */
 export function saveGroups(
   database: Database,
-  { ofCombination, bindings }: GroupSql,
+  { ofCombination, bindings }: ValueSql,
   { combinations }: ResolvedFilter,
 ): void {
   database.run(

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { AnswerOf, Asked, QuestionKind, QuestionOf } from "#storage/ledger/threads/messages.ts";
 import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
+import { readBreakdown } from "./breakdown.ts";
 import { readErrors } from "./errors.ts";
 import { readFacets } from "./facets.ts";
 import { loadLastUsed } from "./key-use.ts";
@@ -24,6 +25,7 @@ const ANSWERS: Answers = {
   readSeries,
   readGroupedSeries: (database, question) => readGroupedSeries(database, question),
   readSummary,
+  readBreakdown: (database, question) => readBreakdown(database, question),
   readFacets,
   readErrors,
   readMissingPrices: (database, question) => readMissingPrices(database, question),

@@ -1,13 +1,8 @@
 import type { Database } from "bun:sqlite";
+import type { RowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import type { DimensionKind } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
-import {
-  type Binding,
-  type Condition,
-  saveResults,
-  toResultCondition,
-  toRowCondition,
-} from "./ending-filter.ts";
+import { type Binding, type Condition, saveResults, toResultCondition } from "./ending-filter.ts";
 
 /** What a filter comes down to in the ledger. */
 export interface ResolvedFilter {
@@ -17,8 +12,8 @@ export interface ResolvedFilter {
   readonly eventCondition: string;
   /** The part of `condition` on the result alone. */
   readonly resultCondition: string;
-  /** SQL conditions on single rows, for `toEventJoins`, in the same form; null when totals can tell what matches. */
-  readonly rowCondition: string | null;
+  /** What only single rows tell, for `toEventJoins`; null when totals can tell what matches. */
+  readonly rows: RowFilter | null;
   /** The table of the combinations that match, with `id` and `shape`. */
   readonly combinations: "combination" | "chosen_combination";
   /** True when nothing but the outcome of a result is restricted: what cells and the totals of values tell apart. */
@@ -50,14 +45,13 @@ export function resolveFilter(database: Database, query: Omit<StatsQuery, "windo
   if (results !== null) saveResults(database, results);
   const resultCondition = results === null ? "" : "AND result IN (SELECT id FROM chosen_result)";
   const mannerCondition = results === null ? "" : "AND manner IN (SELECT id FROM chosen_manner_id)";
-  const rowCondition = rows === null ? null : toRowCondition(rows);
   const isByOutcome = errorKinds === null && statuses === null && rows === null;
   if (parts.length === 0) {
     return {
       condition: resultCondition,
       eventCondition: mannerCondition,
       resultCondition,
-      rowCondition,
+      rows,
       combinations: "combination",
       isByOutcome,
       isByOutcomeOnly: isByOutcome,
@@ -70,7 +64,7 @@ export function resolveFilter(database: Database, query: Omit<StatsQuery, "windo
     condition: `${isChosen} ${resultCondition}`,
     eventCondition: `${mannerCondition} ${isChosen}`,
     resultCondition,
-    rowCondition,
+    rows,
     combinations: "chosen_combination",
     isByOutcome,
     isByOutcomeOnly: false,

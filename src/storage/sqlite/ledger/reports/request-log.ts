@@ -37,7 +37,7 @@ interface Listing {
 function readOrdered(database: Database, filter: ResolvedFilter, listing: Listing): Paged<RequestLogRow> {
   const { window, page } = listing;
   const { order = "newest", isTotalWanted } = page;
-  if (filter.rowCondition !== null) return scanPage(database, filter, listing);
+  if (filter.rows !== null) return scanPage(database, filter, listing);
   if (order === "newest") return readPage(database, filter, listing);
   const readPart = (part: Page) =>
     readPage(database, filter, { window, page: { ...part, isTotalWanted: false } }).rows;

@@ -38,7 +38,7 @@ export function findRowWindow(database: Database, window: Window, filter: Resolv
     const isSnapped = sinceUs < rowsFromUs && rowsFromUs > firstUs && isWithin;
     return { startUs: isSnapped ? toStart(Math.max(completeFromUs, sinceUs)) : sinceUs, endUs, isSnapped };
   }
-  if (filter.rowCondition !== null) {
+  if (filter.rows !== null) {
     // What was removed may have matched: no total tells.
     if (rowsFromUs > firstUs) return { startUs: toStart(completeFromUs), endUs, isSnapped: true };
     const range = { fromUs: firstUs, toUs: Math.min(untilUs ?? endUs, endUs) };
@@ -64,14 +64,19 @@ export function findRowWindow(database: Database, window: Window, filter: Resolv
 /** Rows that one report may look at one by one: some seconds. */
 const ROWS_MAX = 25_000_000;
 
-/** Throws `range_too_large` for more than `ROWS_MAX` rows; tells by hours. */
-export function refuseTooManyRows(database: Database, { fromUs, toUs }: RawRange): void {
+/** How many requests arrived in the hours of a range, whatever a filter makes of them. */
+export function countInHours(database: Database, { fromUs, toUs }: RawRange): number {
   const row = database
     .query<{ requests: number | null }, [number, number]>(
       "SELECT sum(requests) AS requests FROM hour_total WHERE hour >= ? AND hour < ?",
     )
     .get(toHour(fromUs), Math.ceil(toUs / HOUR_US));
-  if ((row?.requests ?? 0) > ROWS_MAX) {
+  return row?.requests ?? 0;
+}
+
+/** Throws `range_too_large` for more than `ROWS_MAX` rows. */
+export function refuseTooManyRows(database: Database, range: RawRange): void {
+  if (countInHours(database, range) > ROWS_MAX) {
     throw new ProxyError(
       "range_too_large",
       `This is counted request by request, ${ROWS_MAX} at most: choose a later since, or a longer bucket or fewer filters.`,
@@ -89,7 +94,7 @@ export function cutFiltered(
   { window, into }: { readonly window: Window; readonly into: CutInto },
   filter: ResolvedFilter,
 ): WindowCut {
-  if (filter.rowCondition === null) return cutWindow(readEdges(database), window, into);
+  if (filter.rows === null) return cutWindow(readEdges(database), window, into);
   const rows = findRowWindow(database, window, filter);
   if (rows === null) return NOTHING;
   const { startUs } = rows;

@@ -54,7 +54,7 @@ export function readGroupedSeries(
         filter,
       );
       const groupOf = findGroups(database, filter, true);
-      const largest = findLargestGroups(database, sources, { groupOf, grouping });
+      const largest = findLargestGroups(database, sources, { groupOf, ...grouping });
       keepGroups(database, largest.groups);
       return { ...count(Number.POSITIVE_INFINITY), groupCount: largest.count };
     };

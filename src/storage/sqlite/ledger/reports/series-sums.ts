@@ -171,14 +171,18 @@ export function saveRanges(database: Database, ranges: readonly BucketRange[]): 
     .run(JSON.stringify(ranges.map(({ bucket, from, to }) => [bucket, from, to])));
 }
 
-/** The results that a filter lets through, with 1 in the column of their outcome. */
-function saveOutcomes(database: Database, { resultCondition }: ResolvedFilter): void {
+/**
+ * The results that a filter lets through, with 1 in the column of their outcome, and whether they are a success by their status
+ * as well: as `chosen_outcome` of this connection until the next call.
+ */
+export function saveOutcomes(database: Database, { resultCondition }: ResolvedFilter): void {
   database.run(
-    "CREATE TEMP TABLE IF NOT EXISTS chosen_outcome (id INTEGER PRIMARY KEY, ok INTEGER, cancelled INTEGER, upstream_error INTEGER)",
+    "CREATE TEMP TABLE IF NOT EXISTS chosen_outcome (id INTEGER PRIMARY KEY, ok INTEGER, cancelled INTEGER, upstream_error INTEGER, answered INTEGER)",
   );
   database.run("DELETE FROM chosen_outcome");
   database.run(
-    `INSERT INTO chosen_outcome SELECT result, outcome = 'ok', outcome = 'cancelled', outcome = 'upstream_error'
-     FROM (SELECT id AS result, outcome FROM result) WHERE true ${resultCondition}`,
+    `INSERT INTO chosen_outcome SELECT result, outcome = 'ok', outcome = 'cancelled', outcome = 'upstream_error',
+       outcome = 'ok' AND status_code >= 200 AND status_code < 300
+     FROM (SELECT id AS result, outcome, status_code FROM result) WHERE true ${resultCondition}`,
   );
 }

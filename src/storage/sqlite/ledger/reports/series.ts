@@ -55,7 +55,7 @@ export function hasTotals(
   { bucket }: Pick<SeriesQuery, "bucket">,
   { filter, groups }: Pick<SeriesCount, "filter" | "groups">,
 ): boolean {
-  if (filter.rowCondition !== null) return false;
+  if (filter.rows !== null) return false;
   return bucket !== "hour" || (filter.isByOutcomeOnly && groups === null);
 }
 

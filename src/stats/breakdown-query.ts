@@ -1,0 +1,61 @@
+import { ProxyError } from "#kernel/errors.ts";
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, parseWholeNumber } from "#kernel/page.ts";
+import { type GroupBy, GROUP_FIELDS, OWN_GROUP_FIELDS, parseGroupBy } from "./series-grouping.ts";
+
+/** What a breakdown has a row for each value of, beside the values of one tag. A request has one value of each, or none. */
+export const BREAKDOWN_FIELDS = [...GROUP_FIELDS, "endpoint"] as const;
+/** A caller's own usage is that of one principal. */
+export const OWN_BREAKDOWN_FIELDS = [...OWN_GROUP_FIELDS, "endpoint"] as const;
+export type BreakdownField = (typeof BREAKDOWN_FIELDS)[number];
+export type BreakdownBy = GroupBy | { readonly field: "endpoint" };
+
+/** The largest first; what has no such number comes last, and of equals the one with more requests first. */
+export const BREAKDOWN_SORTS = [
+  "cost",
+  "cost_per_request",
+  "requests",
+  "failed",
+  "failed_share",
+  "cancelled",
+  "unpriced",
+  "unmetered",
+  "p50",
+  "p95",
+] as const;
+export type BreakdownSort = (typeof BREAKDOWN_SORTS)[number];
+
+/** What is asked of a breakdown. */
+export interface Ranking {
+  readonly by: BreakdownBy;
+  readonly sort: BreakdownSort;
+  /** Rows of the answer. */
+  readonly limit: number;
+}
+
+/** Durations are read from rows: not when there are too many, nor when retention has removed some. */
+export const PERCENTILE_STATES = ["exact", "too_many_requests", "rows_removed"] as const;
+export type PercentileState = (typeof PERCENTILE_STATES)[number];
+
+/**
+ * The query parameters `by` (`model` when absent), `sort` and `limit`; a limit out of range falls back to its default, like that of a page. Throws
+ * `invalid_request` with `param` for a `by` that is neither one of `fields` nor `tag:` and a tag's key, and for
+ * an unknown `sort`.
+ */
+export function parseBreakdown(query: URLSearchParams, fields: readonly BreakdownField[]): Ranking {
+  const by = parseGroupBy(query.get("by") || "model", fields);
+  if (by === null) {
+    throw new ProxyError("invalid_request", `by must be one of ${fields.join(", ")} or tag:<key>.`, {
+      param: "by",
+    });
+  }
+  const wanted = query.get("sort") || "cost";
+  const sort = BREAKDOWN_SORTS.find((known) => known === wanted);
+  if (sort === undefined) {
+    throw new ProxyError("invalid_request", `sort must be one of ${BREAKDOWN_SORTS.join(", ")}.`, {
+      param: "sort",
+    });
+  }
+  const limit = parseWholeNumber(query.get("limit"));
+  const isInRange = limit !== null && limit >= 1 && limit <= PAGE_LIMIT_MAX;
+  return { by, sort, limit: isInRange ? limit : PAGE_LIMIT_DEFAULT };
+}
