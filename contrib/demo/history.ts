@@ -2,6 +2,7 @@ import type { Actor } from "#audit/event.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { MEMBERS, type Member } from "./cast.ts";
 import { FEEDS, LATE_MODEL, LATE_PROVIDER, LIVE_PROVIDER, MODELS, toProviders } from "./catalogue.ts";
+import { LIMITS } from "./limits.ts";
 import { DAY_US, HOUR_US, SECOND_US, type SimulatedTime } from "./simulated-time.ts";
 import type { Stage } from "./stage.ts";
 
@@ -22,7 +23,7 @@ export function planHistory(
   stage: Stage,
   { span, liveBaseUrl }: { readonly span: Span; readonly liveBaseUrl: string | null },
 ): void {
-  const happenings = [...toSetUp(liveBaseUrl), ...MEMBERS.flatMap(toArrival), ...CHANGES];
+  const happenings = [...toSetUp(liveBaseUrl), ...MEMBERS.flatMap(toArrival), ...CHANGES, ...toTerms(span)];
   let lastUs = span.fromUs;
   for (const { at, act } of happenings.toSorted((left, right) => left.at - right.at)) {
     // Nobody clicks twice in a second.
@@ -32,6 +33,8 @@ export function planHistory(
 }
 
 const CLICK_US = 7 * SECOND_US;
+/** Soon enough that a server tells of it by its webhook, which does so seven days before, and not of a key that is newer. */
+const KEY_LEFT_US = 7 * DAY_US - HOUR_US / 2;
 /** The last change lies at least this far back. */
 const QUIET_US = HOUR_US;
 
@@ -71,6 +74,20 @@ function toArrival(member: Member): readonly Happening[] {
 
 async function byAdmin({ installation }: Stage): Promise<Actor> {
   return { principalId: (await installation.principals.ensureAdmin()).id };
+}
+
+/** The team sets limits once it knows what it uses. */
+function toTerms({ untilUs }: Span): readonly Happening[] {
+  return [
+    ...LIMITS.map((draft) => ({
+      at: 0.57,
+      act: (stage: Stage) => stage.installation.createLimit(draft, grace(stage)),
+    })),
+    {
+      at: 0.58,
+      act: (stage) => stage.endKey("alan", "laptop", { atUs: untilUs + KEY_LEFT_US, actor: ada(stage) }),
+    },
+  ];
 }
 
 const CHANGES: readonly Happening[] = [

@@ -1,3 +1,4 @@
+import { type Actor, toAuditEntry } from "#audit/event.ts";
 import { parseConfig } from "#boot/settings/config.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
@@ -12,6 +13,7 @@ import { createSsoAccounts, type SsoAccounts } from "#identity/sso-account.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
+import { type LimitDraft, parseLimitDraft } from "#limits/limit-draft.ts";
 import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
@@ -23,6 +25,8 @@ export interface Installation {
   readonly principals: Principals;
   readonly keys: OwnedSecrets;
   readonly relayTokens: OwnedSecrets;
+  /** Nothing that is played obeys it: a server counts what is there. */
+  createLimit(draft: LimitDraft, actor: Actor): Promise<void>;
   readonly keyUse: KeyUse;
   /** People as single sign-on makes them. */
   readonly ssoAccounts: SsoAccounts;
@@ -65,6 +69,12 @@ export async function openInstallation(
       principals: createPrincipals(identity),
       keys: createKeys(identity),
       relayTokens: createOwnedSecrets("relayTokens", identity),
+      async createLimit(draft, actor) {
+        const id = ids.uuid();
+        const limit = { ...parseLimitDraft(draft), id, createdAtUs: clock.nowUs() };
+        const entry = toAuditEntry(actor, { action: "limit.create", targetKind: "limit", targetRef: id });
+        await database.limits.create(limit, entry);
+      },
       keyUse: createKeyUse(usage.keyUse, clock),
       ssoAccounts: createSsoAccounts({ ...identity, log }),
       accounts: new Accounts({

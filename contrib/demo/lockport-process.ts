@@ -16,13 +16,15 @@ export interface LockportProcess {
 export function startLockport({
   dataDir,
   port,
+  settings = {},
 }: {
   readonly dataDir: string;
   readonly port: string;
+  readonly settings?: Readonly<Record<string, string>>;
 }): LockportProcess {
   const child = Bun.spawn({
     cmd: [...LOCKPORT, "serve", "--port", port],
-    env: toEnvironment(dataDir),
+    env: { ...toEnvironment(dataDir), ...settings },
     stdout: "pipe",
     stderr: "inherit",
   });

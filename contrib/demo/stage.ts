@@ -1,4 +1,5 @@
 import type { Actor } from "#audit/event.ts";
+import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { Member } from "./cast.ts";
 import type { Installation } from "./installation.ts";
@@ -33,6 +34,12 @@ export interface Stage {
   /** The owner makes and deletes them, as on their own page. */
   createKey(name: string, label: string): Promise<void>;
   deleteKey(name: string, label: string): Promise<void>;
+  /** An admin gives a key an end. */
+  endKey(
+    name: string,
+    label: string,
+    given: { readonly atUs: InstantUs; readonly actor: Actor },
+  ): Promise<void>;
   createRelayToken(name: string, label: string): Promise<void>;
   deleteRelayToken(name: string, label: string): Promise<void>;
 }
@@ -85,6 +92,10 @@ export function createStage(installation: Installation): Stage {
       const found = find(name);
       const principalId = found.principal.id;
       await keys.delete({ id: take(found.keys, label).id, principalId }, { principalId });
+    },
+    async endKey(name, label, { atUs, actor }) {
+      const id = find(name).keys.find((each) => each.label === label)?.id ?? "";
+      await keys.update({ id }, { expiresAt: formatInstant(atUs), setter: "admin" }, actor);
     },
     async createRelayToken(name, label) {
       const found = find(name);

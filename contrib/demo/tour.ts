@@ -38,6 +38,18 @@ const models = await startModelServer({
   chatModels: LIVE_MODELS.chat,
   embeddingModels: LIVE_MODELS.embeddings,
 });
+// What a team would read in its chat, here below the rest.
+const told = Promise.withResolvers<void>();
+const webhook = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  async fetch(request) {
+    const { text }: { text: string } = JSON.parse(await request.text());
+    await told.promise;
+    console.log(`Notice: ${text}`);
+    return new Response();
+  },
+});
 try {
   console.log("Building the page …");
   writeBuiltPage(await buildPage());
@@ -47,7 +59,11 @@ try {
     seed: Number(values.seed),
     liveBaseUrl: models.baseUrl,
   });
-  const server = startLockport({ dataDir, port: values.port });
+  const server = startLockport({
+    dataDir,
+    port: values.port,
+    settings: { PROXY_NOTICE_URL: `http://127.0.0.1:${webhook.port}/` },
+  });
   try {
     const url = await Promise.race([server.url, ended]);
     if (url !== null) {
@@ -63,12 +79,14 @@ try {
           `Until Ctrl-C, or ${minutes} minutes.`,
         ].join("\n"),
       );
+      told.resolve();
       await Promise.race([ended, server.exited]);
     }
   } finally {
     await server.stop();
   }
 } finally {
+  await webhook.stop(true);
   await models.stop();
   rmSync(folder, { recursive: true, force: true });
 }

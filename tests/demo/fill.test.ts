@@ -14,6 +14,14 @@ const DAYS = 8;
 const HOUR_US = 3_600_000_000;
 const WAIT_MS_MAX = 60_000;
 
+interface Limit {
+  readonly name: string;
+  readonly measure: string;
+  readonly action: string;
+  readonly used: number;
+  readonly amount: number;
+}
+
 const folder = makeFolder();
 let filled: Filled;
 let app: TestApp;
@@ -161,6 +169,20 @@ describe("a filled folder", () => {
       expect(actions).toContain(action);
     const times = events.map((each: { ts: string }) => each.ts);
     expect(times).toEqual(times.toSorted().toReversed());
+  });
+
+  test("has limits of each measure with what was used of them, none of which it broke, and a key that ends soon", async () => {
+    const { limits } = await read("/admin/v1/limits");
+    expect(new Set(limits.map((each: Limit) => each.measure))).toEqual(
+      new Set(["cost", "requests", "tokens", "concurrent"]),
+    );
+    for (const { name, action, used, amount } of limits)
+      if (action === "refuse") expect({ name, isBroken: used > amount }).toEqual({ name, isBroken: false });
+    const everyone = limits.find((each: Limit) => each.name === "everyone: month");
+    expect(everyone.used).toBeGreaterThan(0);
+    const { keys } = await read("/admin/v1/keys?limit=100");
+    const ends = keys.flatMap((each: { expires_at?: string }) => each.expires_at ?? []);
+    expect(ends.map((end: string) => (Date.parse(end) * 1000 - UNTIL_US) / HOUR_US)).toEqual([167.5]);
   });
 
   test("lets an admin and a member in with the keys that it names, and no key stands in a file", async () => {
