@@ -147,13 +147,16 @@ describeInBrowser("a key of one's own", () => {
     expect(await page.locator("table b").count()).toBe(0);
   });
 
-  test("cannot get a label that is longer than the server takes", async () => {
+  test("is told of a label that is longer than the server takes, of which nothing is cut", async () => {
     const { page } = await open("/keys");
     await page.getByRole("button", { name: "Create a key" }).click();
     const field = page.getByRole("textbox", { name: "Label" });
     await field.fill("");
     await page.keyboard.insertText("x".repeat(200));
-    expect((await field.inputValue()).length).toBe(120);
+    expect((await field.inputValue()).length).toBe(200);
+    await page.keyboard.press("Enter");
+    await page.getByText("Use at most 120 characters; these are 200").waitFor();
+    await waitForFocus(field);
   });
 });
 

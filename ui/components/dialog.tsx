@@ -1,7 +1,7 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { type ReactNode, type RefObject, useInsertionEffect, useRef } from "react";
 import { SurfaceContext, useGuardedSurface } from "../form/unsaved.ts";
-import { Button } from "./button.tsx";
+import { Button, type ButtonLook } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import {
   BACKDROP_CLASS,
@@ -85,8 +85,12 @@ export function Dialog(props: DialogProps): ReactNode {
 }
 
 /** Asks the dialog or the panel around it to close, as Esc does. */
-export function CloseButton({ children }: { readonly children: string }): ReactNode {
-  return <Base.Close render={<Button />}>{children}</Base.Close>;
+export function CloseButton({ variant, children }: CloseButtonProps): ReactNode {
+  return <Base.Close render={<Button variant={variant} />}>{children}</Base.Close>;
+}
+
+interface CloseButtonProps extends Pick<ButtonLook, "variant"> {
+  readonly children: string;
 }
 
 const WIDTH = { sm: "max-w-md", md: "max-w-xl", lg: "max-w-3xl", xl: "max-w-5xl" } as const;

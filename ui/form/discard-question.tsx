@@ -1,5 +1,5 @@
 import { type ReactNode, use, useEffect, useRef, useState } from "react";
-import { ConfirmDialog } from "../components/confirm-dialog.tsx";
+import { ConfirmDialog, type ConfirmDialogProps } from "../components/confirm-dialog.tsx";
 import { addForm, type OpenForm, SurfaceContext } from "./unsaved.ts";
 
 interface Question {
@@ -7,11 +7,23 @@ interface Question {
   readonly answer: (isDiscarded: boolean) => void;
 }
 
+export interface Discardable extends Pick<OpenForm, "isTouched" | "discard"> {
+  /** The question; it is about a form when absent. */
+  readonly words?: typeof FORM_WORDS | undefined;
+}
+
+const FORM_WORDS: Pick<ConfirmDialogProps, "title" | "body" | "confirmLabel" | "cancelLabel"> = {
+  title: "Discard what you typed?",
+  body: "It has not been saved.",
+  confirmLabel: "Discard",
+  cancelLabel: "Keep editing",
+};
+
 /**
  * Asks before what was typed is discarded, for as long as the component is drawn. Returns the question: draw it beside what
  * it is about, since what is submitted in it comes by its parents as well.
  */
-export function useDiscardQuestion(typed: Pick<OpenForm, "isTouched" | "discard">): ReactNode {
+export function useDiscardQuestion(typed: Discardable): ReactNode {
   const surfaces = use(SurfaceContext);
   const [question, setQuestion] = useState<Question | null>(null);
   const current = useRef(typed);
@@ -44,10 +56,7 @@ export function useDiscardQuestion(typed: Pick<OpenForm, "isTouched" | "discard"
       <ConfirmDialog
         open
         onOpenChange={(open) => !open && question.answer(false)}
-        title="Discard what you typed?"
-        body="It has not been saved."
-        cancelLabel="Keep editing"
-        confirmLabel="Discard"
+        {...(typed.words ?? FORM_WORDS)}
         danger
         onConfirm={() => question.answer(true)}
       />

@@ -8,7 +8,7 @@ export interface OpenForm {
   readonly isTouched: () => boolean;
   /** Asks the person; true: discard it. */
   readonly ask: () => Promise<boolean>;
-  readonly discard: () => void;
+  readonly discard: () => unknown;
 }
 
 export interface Surface {

@@ -1,6 +1,5 @@
 import { useState } from "react";
-import { Button } from "../components/button.tsx";
-import { Dialog } from "../components/dialog.tsx";
+import { CloseButton, Dialog } from "../components/dialog.tsx";
 import { Snippets } from "../snippets/snippets.tsx";
 import { SecretReveal } from "./secret-reveal.tsx";
 import type { SecretKind } from "./secret-row.ts";
@@ -19,28 +18,33 @@ export interface RevealDialogProps {
 /** Shows a new secret once, in the snippets too, and asks before it is left uncopied. */
 export function RevealDialog({ secret, kind, title, onClose, toFinalFocus }: RevealDialogProps) {
   const [copied, setCopied] = useState(false);
-  const { close, question } = useUncopied(kind, copied, onClose);
   return (
-    <>
-      <Dialog
-        open
-        onOpenChange={(next) => !next && close()}
-        title={title}
-        size="lg"
-        keepOnOutsidePress
-        toFinalFocus={toFinalFocus}
-        footer={
-          <Button variant={copied ? "primary" : "secondary"} onClick={close}>
-            Done
-          </Button>
-        }
-      >
-        <div className="flex min-w-0 flex-col gap-4">
-          <SecretReveal secret={secret} label={kind.title} onCopied={() => setCopied(true)} />
-          <Snippets kind={kind.clients} secret={secret} onCopied={() => setCopied(true)} />
-        </div>
-      </Dialog>
+    <Dialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={title}
+      size="lg"
+      toFinalFocus={toFinalFocus}
+      footer={<CloseButton variant={copied ? "primary" : "secondary"}>Done</CloseButton>}
+    >
+      <Revealed secret={secret} kind={kind} copied={copied} onCopied={() => setCopied(true)} />
+    </Dialog>
+  );
+}
+
+interface RevealedProps extends Pick<RevealDialogProps, "secret" | "kind"> {
+  readonly copied: boolean;
+  readonly onCopied: () => void;
+}
+
+/** Within the dialog, which asks what stands in it before it closes. */
+function Revealed({ secret, kind, copied, onCopied }: RevealedProps) {
+  const question = useUncopied(kind, copied);
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      <SecretReveal secret={secret} label={kind.title} onCopied={onCopied} />
+      <Snippets kind={kind.clients} secret={secret} onCopied={onCopied} />
       {question}
-    </>
+    </div>
   );
 }

@@ -19,7 +19,7 @@ export interface RequestStepProps {
 /** The last step: what to paste, and the request that comes of it. */
 export function RequestStep({ newKey, alias }: RequestStepProps) {
   const [isCopied, setCopied] = useState(newKey === null);
-  const { question } = useUncopied(KEY, isCopied, () => undefined);
+  const question = useUncopied(KEY, isCopied);
   const { data: models } = useQuery(listedModelsQuery());
   const model = models?.find(({ id }) => id === alias);
   return (

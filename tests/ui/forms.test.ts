@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+import { isName, NAME_LENGTH_MAX } from "#kernel/text.ts";
+import { readTerms } from "../../ui/form/read-terms.ts" with { type: "macro" };
+import { findFault, REQUIRED } from "../../ui/form/terms.ts";
+import { findTermFaults } from "../../ui/secrets/term-fields.tsx";
+
+const PRINCIPAL = readTerms("PrincipalCreateRequest");
+const LIMIT = readTerms("LimitCreateRequest");
+const ROTATION = readTerms("AdminKeyRotateRequest");
+const OPTIONAL = { isRequired: false };
+
+describe("a field of a form", () => {
+  test("takes the names that the server takes, and no others", () => {
+    const names = [
+      "ada",
+      "a.b-c_d",
+      "0",
+      "Ada",
+      "a b",
+      "-a",
+      "ä",
+      "a".repeat(NAME_LENGTH_MAX),
+      "a".repeat(121),
+    ];
+    for (const name of names) {
+      expect([name, findFault(name, PRINCIPAL["name"] ?? OPTIONAL) === undefined]).toEqual([
+        name,
+        isName(name),
+      ]);
+    }
+  });
+
+  test("is asked for where the schema requires it, at any depth, and not elsewhere", () => {
+    expect(findFault(" ", PRINCIPAL["name"] ?? OPTIONAL)).toBe(REQUIRED);
+    expect(findFault(null, LIMIT["amount"] ?? OPTIONAL)).toBe(REQUIRED);
+    expect(findFault("", LIMIT["subject.model"] ?? { isRequired: true })).toBeUndefined();
+    expect(findFault("x".repeat(201), LIMIT["subject.model"] ?? OPTIONAL)).toBe(
+      "Use at most 200 characters; these are 201",
+    );
+  });
+
+  test("counts characters as the server does: one that takes two code units is one", () => {
+    const terms = { isRequired: false, maxLength: 2 };
+    expect([findFault("🙂🙂", terms), findFault("🙂🙂🙂", terms)]).toEqual([
+      undefined,
+      "Use at most 2 characters; these are 3",
+    ]);
+  });
+
+  test.each([
+    ["amount", 0, "Enter more than 0"],
+    ["amount", 0.5, undefined],
+    ["grace_seconds", -1, "Enter 0 or more"],
+    ["grace_seconds", 1.5, "Enter a whole number"],
+    ["grace_seconds", 604_801, "Enter 604800 or less"],
+    ["grace_seconds", 604_800, undefined],
+  ])("%s is held to the bounds of the schema: %p %p", (field, value, fault) => {
+    expect(findFault(value, { ...LIMIT, ...ROTATION }[field] ?? { isRequired: true })).toBe(fault);
+  });
+
+  test.each([
+    ["", undefined],
+    ["2126-01-31 12:00", undefined],
+    ["2126-01-31T12:00:00Z", undefined],
+    ["2020-01-31 12:00", "Enter a later date and time: this one has passed"],
+    ["next year", "Enter a date and time such as 2027-01-31 12:00"],
+  ])("an expiry of %p is %p", (expiry, fault) => {
+    expect(findTermFaults({ label: "", models: "", expiry })["expires_at"]).toBe(fault);
+  });
+});
