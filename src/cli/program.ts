@@ -4,6 +4,7 @@ import { refuseSecrets } from "#cli/input/argv.ts";
 import { ChangesFound, EXIT, toFailure } from "#cli/screen/failure.ts";
 import { addGroupExamples } from "#cli/help/examples.ts";
 import { toHelpLine, COLUMNS_MAX, foldHelp, formatRootHelp, listOptions } from "#cli/help/help.ts";
+import { addWaysOut } from "#cli/help/way-out.ts";
 import { holdOptions, refuseBlankArguments, refuseLeadingOption } from "#cli/input/option-rules.ts";
 import { createStyle, isColoured } from "#cli/screen/style.ts";
 import { writeJson } from "#cli/screen/output.ts";
@@ -187,8 +188,7 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
     .configureOutput({
       writeOut: (text) => terminal.writeData(foldHelp(text)),
       writeErr: (text) => terminal.writeMessage(foldHelp(text)),
-      outputError: (text) =>
-        terminal.writeMessage(toPrintableMessage(addWayOut(text)).replace(/^error:/, prefix)),
+      outputError: (text) => terminal.writeMessage(toPrintableMessage(text).replace(/^error:/, prefix)),
       getOutHelpWidth: () => COLUMNS_MAX,
       getErrHelpWidth: () => COLUMNS_MAX,
       getOutHasColors: () => isColoured(env, screens.data),
@@ -203,6 +203,7 @@ export async function createProgram(terminal: Terminal, firstWord = ""): Promise
   program.hook("preAction", (_program, command) => refuseBlankArguments(command));
   addGroupExamples(program);
   holdOptions(program);
+  addWaysOut(program);
   return program.configureHelp({ formatHelp: () => formatRootHelp(program, style) });
 }
 
@@ -229,12 +230,6 @@ function report(error: unknown, terminal: Terminal): number {
   const { kind, sentence } = toFailure(error);
   terminal.writeMessage(`${toPrefix(terminal)} ${toPrintableMessage(sentence)}\n`);
   return EXIT[kind];
-}
-
-/** A command that is near to none: where all of them are. */
-function addWayOut(text: string): string {
-  if (!text.includes("unknown command") || text.includes("(Did you mean")) return text;
-  return text.replace(/\n$/, "\n(lockport --help lists the commands.)\n");
 }
 
 /** Before every message of a failure. */

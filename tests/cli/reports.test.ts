@@ -151,6 +151,26 @@ describe("usage", () => {
     expect(seen).toMatchObject({ code: 0, data: expect.stringContaining(idOf("ada")) });
   });
 
+  test("without any tells of a filter whose name nothing has, and what was probably meant; one that is gone still filters", async () => {
+    for (const [flags, said] of [
+      ["--principal adda", "There is no principal of this name now.\n(Did you mean ada?)\n"],
+      ["--model pricd", "There is no model of this name now.\n(Did you mean priced?)\n"],
+      ["--provider somebody", "There is no provider of this name now.\n"],
+    ] as const)
+      for (const line of [`usage ${flags}`, `requests tail ${flags}`])
+        for (const { code, messages } of await eachWay(line)) {
+          expect({ line, code }).toEqual({ line, code: 0 });
+          expect(messages).toContain(`No requests in this window.\n${said}`);
+        }
+    for (const line of ["usage --principal ada --until 1h", "usage --principal ada"])
+      for (const { messages } of await eachWay(line)) expect(messages).not.toContain("There is no");
+    await installation.ways[0]!.run("principal delete ada --yes");
+    for (const { data, messages } of await eachWay("usage --principal ada")) {
+      expect(data).toMatch(/\ntotal +3 /);
+      expect(messages).not.toContain("There is no");
+    }
+  });
+
   test("takes every filter, and a window in ISO 8601 or as how long ago", async () => {
     const requests = async (flags: string) => (await eachJson(`usage ${flags}`)).total.requests;
     expect(await requests("--principal ada --model priced")).toBe(1);

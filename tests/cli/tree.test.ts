@@ -171,9 +171,18 @@ describe("the command tree", () => {
       expect({ line, code, data }).toEqual({ line, code: 2, data: "" });
       expect(messages).toContain(hint);
     }
-    expect((await run("key rm x")).messages).toBe(
-      "lockport: unknown command 'rm'\n(lockport --help lists the commands.)\n",
-    );
+    for (const [line, help] of [
+      ["frobnicate", "lockport --help lists the commands."],
+      ["key rm x", "lockport key --help lists the commands."],
+      ["key create", "lockport key create --help shows what it takes."],
+      ["key delete", "lockport key delete --help shows what it takes."],
+      ["key list --frobnicate", "lockport key list --help shows what it takes."],
+    ] as const) {
+      const { code, messages } = await run(line);
+      expect({ line, code }).toEqual({ line, code: 2 });
+      expect(messages).toEndWith(`\n(${help})\n`);
+      expect(messages).not.toContain("Did you mean");
+    }
     expect(existsSync(dataDir)).toBe(false);
   });
 });

@@ -50,10 +50,12 @@ export function createRequestWriter(
     if (!hasHeading) {
       hasHeading = true;
       terminal.writeData(`${style.bold(toText(COLUMNS.map(({ name }) => name)))}\n`);
-      writeLeftOut(
-        terminal,
-        COLUMNS.flatMap(({ name }, index) => (widths === null || widths.has(index) ? [] : [name])),
-      );
+      const leftOut = COLUMNS.filter((_, index) => widths !== null && !widths.has(index));
+      if (rows.length > 0)
+        writeLeftOut(
+          terminal,
+          leftOut.map(({ name }) => name),
+        );
     }
     for (const row of rows) {
       if (options.json === true) writeJsonLine(terminal, row);

@@ -4,6 +4,7 @@ import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation } from "#cli/installation/open.ts";
 import { addFilterOptions, toQuery, type FilterOptions } from "#cli/input/filters.ts";
+import { describeUnknownFilters } from "./filter-names.ts";
 import { followRequests, POLL_MS } from "./follow.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import type { ReadRequests } from "#cli/installation/log-tail.ts";
@@ -38,7 +39,9 @@ export function addRequestsCommands(program: Command, terminal: Terminal): void 
         const rows = options.lines === 0 ? [] : body.requests.toReversed();
         createRequestWriter(terminal, options)(rows);
         if (rows.length === 0 && options.lines > 0 && options.json !== true)
-          terminal.writeMessage("No requests in this window.\n");
+          terminal.writeMessage(
+            `No requests in this window.\n${await describeUnknownFilters(installation.api, options)}`,
+          );
       });
     }
     const end = terminal.watchEnd();

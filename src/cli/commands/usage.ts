@@ -12,6 +12,7 @@ import { readReport, type ReportQuery } from "#cli/installation/report.ts";
 import { writeJson, writeTable } from "#cli/screen/output.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
+import { describeUnknownFilters } from "./filter-names.ts";
 import {
   DIMENSIONS,
   FORMER_WORDS,
@@ -56,6 +57,7 @@ export function addUsageCommand(program: Command, terminal: Terminal): void {
       const toName = by === "key" ? await readKeyNames(installation) : (name: string) => name;
       writeUsage(terminal, { by, groups, total, toName });
       if (groups.length === 0) terminal.writeMessage(toNothing(counts.all));
+      if (counts.all === 0) terminal.writeMessage(await describeUnknownFilters(installation.api, options));
       terminal.writeMessage(toFooter(query, counts.unpriced));
     });
   });

@@ -55,7 +55,8 @@ const KINDS: { readonly [code: string]: Kind } = {
 export async function addNearest(api: Client, refusal: Refusal, question: Question): Promise<CommandError> {
   const kind = KINDS[refusal.code];
   const typed = kind === undefined ? null : findTyped(kind, question);
-  if (kind === undefined || typed === null) return refusal;
+  // A server that suggests by itself has said it.
+  if (kind === undefined || typed === null || refusal.message.includes("Did you mean")) return refusal;
   try {
     return new CommandError(refusal.kind, `${refusal.message}${suggestNamed(typed, await kind.list(api))}`);
   } catch {
