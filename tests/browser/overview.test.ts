@@ -74,6 +74,11 @@ describeInBrowser("the overview", () => {
     }
     const { page } = await visitReport(site, "/");
     expect(await tabThrough(page)).toContainEqual(expect.stringContaining("CSV"));
+    await page.setViewportSize({ width: 360, height: 740 });
+    // A card has its cost in sight.
+    const cards = page.getByRole("region", { name: "Usage by model" }).getByRole("rowheader");
+    await cards.first().getByText("$").waitFor();
+    await page.setViewportSize({ width: 1280, height: 860 });
   });
 
   test("asks for one report of the window and one of that before, and draws eight groups and the rest", async () => {
@@ -81,7 +86,7 @@ describeInBrowser("the overview", () => {
     const asked: URLSearchParams[] = [];
     visitor.page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());
-      const isReport = pathname === "/stats/series" || pathname === "/stats/summary";
+      const isReport = pathname === "/stats/series";
       // The list of steps of a new installation asks for all months.
       if (isReport && searchParams.get("bucket") !== "month") asked.push(searchParams);
     });
@@ -113,7 +118,7 @@ describeInBrowser("the overview", () => {
     await page.getByText("Per day, in UTC").waitFor();
   });
 
-  test("adds the filter of a series and of a row, and keeps what it counts and cuts by in the address", async () => {
+  test("narrows to a series or a row and then cuts by something else, in the order that was chosen, all in the address", async () => {
     const { page } = await visitReport(site, "/");
     const counted = page.getByRole("group", { name: "Measure" });
     await counted.getByRole("button", { name: "Requests" }).click();
@@ -128,17 +133,59 @@ describeInBrowser("the overview", () => {
     await legend.first().getByRole("button").click();
     await page.getByRole("list", { name: "Active filters" }).getByText(`person: ${name}`).waitFor();
 
-    await cut.getByRole("button", { name: "Model" }).click();
     const table = page.getByRole("region", { name: "Usage by model" });
-    await table.getByRole("rowheader").first().waitFor();
+    const sorted = table
+      .getByRole("columnheader", { name: "Failed" })
+      .and(page.locator("[aria-sort=descending]"));
+    await table.getByRole("button", { name: "Failed" }).click();
+    await sorted.waitFor();
+    await page.reload();
+    await sorted.waitFor();
     await rest(page);
-    const model = await table.getByRole("rowheader").first().innerText();
-    await table.getByRole("rowheader").first().getByRole("button").click();
+    const texts = await table.locator("tbody tr[data-index] td:nth-child(4)").allInnerTexts();
+    const shares = texts.map((text) => Number.parseFloat(text));
+    expect(shares).toEqual(shares.toSorted((left, right) => right - left));
+    // A press anywhere on a row is one on its link.
+    const model = await table.getByRole("rowheader").first().locator("[title]").innerText();
+    await table.locator("tbody tr").first().locator("td").nth(2).click();
     await page.getByRole("list", { name: "Active filters" }).getByText(`model: ${model}`).waitFor();
     await eventually(() => {
       const search = new URL(page.url()).searchParams;
-      expect([search.get("principal"), search.get("model"), search.get("by")]).toEqual([name, model, null]);
+      expect(["principal", "model", "by", "sort"].map((key) => search.get(key))).toEqual([
+        name,
+        model,
+        "principal",
+        "-failed",
+      ]);
     });
+  });
+
+  test("writes costs with their points under one another, and gives a name the same color in another window", async () => {
+    const { page } = await visitReport(site, "/?range=all");
+    await rest(page);
+    const table = page.getByRole("region", { name: "Usage by model" });
+    const points = await table.locator("tbody .cost-decimals").evaluateAll((parts) =>
+      parts.map((part) => ({
+        column: part.closest("td")?.cellIndex,
+        left: Math.round(part.getBoundingClientRect().left),
+      })),
+    );
+    const columns = Map.groupBy(points, ({ column }) => column);
+    expect(columns.size).toBe(2);
+    for (const places of columns.values()) expect(new Set(places.map(({ left }) => left)).size).toBe(1);
+
+    const before = await readColors(page);
+    const own = [...before.values()].filter(
+      (fill) => fill.startsWith("var(--color-series-") && !fill.includes("other"),
+    );
+    expect(own).toHaveLength(8);
+    expect(new Set(own).size).toBe(8);
+    await page.goto("/?range=24h");
+    await page.getByRole("application").first().waitFor();
+    await rest(page);
+    const shared = [...(await readColors(page))].filter(([name]) => before.has(name));
+    expect(shared.length).toBeGreaterThan(3);
+    for (const [name, fill] of shared) expect([name, before.get(name)]).toEqual([name, fill]);
   });
 
   test("saves what it shows: the CSV has the filters, and the window in UTC in its name", async () => {
@@ -271,6 +318,19 @@ async function ask(site: Site, model: string): Promise<void> {
   });
   expect(response.status).toBe(200);
   await response.arrayBuffer();
+}
+
+/** The fill of each name in the legend of the chart. */
+async function readColors(page: Page): Promise<ReadonlyMap<string, string>> {
+  const entries = await page
+    .getByRole("figure", { name: /^Cost by model/ })
+    .getByRole("listitem")
+    .evaluateAll((items) =>
+      items.map(
+        (item) => [item.textContent, item.querySelector("rect")?.getAttribute("fill") ?? ""] as const,
+      ),
+    );
+  return new Map(entries);
 }
 
 /** Midnight UTC so many days ago. */

@@ -158,11 +158,11 @@ describe("the stack", () => {
 
 describe("totals", () => {
   test("a cost that nobody knows stays unknown, and a unit that nobody reported is not 0", () => {
-    const { cost, units, unpricedRequests } = toTotals([
+    const { cost, units, unpriced_requests } = toTotals([
       bucket(1, { requests: 2, unpriced_requests: 2, units: { input_tokens: 4 } }),
       bucket(2, { requests: 1, unpriced_requests: 1, units: { input_tokens: 0 } }),
     ]);
-    expect({ cost, unpricedRequests }).toEqual({ cost: null, unpricedRequests: 3 });
+    expect({ cost, unpriced_requests }).toEqual({ cost: null, unpriced_requests: 3 });
     expect(units).toEqual({ input_tokens: 4 });
   });
 

@@ -21,7 +21,7 @@ export interface CalendarDrawingProps {
   readonly layout: CalendarLayout;
 }
 
-export const CALENDAR_SHADES: Shades = { colour: "var(--color-series-1)", from: 0.2, to: 1 };
+export const CALENDAR_SHADES: Shades = { colour: "var(--color-accent)", from: 0.2, to: 1 };
 
 /** A day as drawn: shaded by value, free of charge, unpriced, or quiet. */
 export type DayClass = number | "free" | "unpriced" | "quiet";

@@ -32,11 +32,11 @@ export function Sparkline({
       className="block shrink-0"
       {...(label === undefined ? { "aria-hidden": true } : { role: "img", "aria-label": label })}
     >
-      {hasArea ? <path d={areaPath} fill="var(--color-series-1)" fillOpacity={0.14} /> : null}
+      {hasArea ? <path d={areaPath} fill="var(--color-accent)" fillOpacity={0.14} /> : null}
       <path
         d={linePath}
         fill="none"
-        stroke="var(--color-series-1)"
+        stroke="var(--color-accent)"
         strokeWidth={LINE_WIDTH_PX}
         strokeLinejoin="round"
         strokeLinecap="round"

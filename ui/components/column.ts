@@ -1,6 +1,6 @@
 import { createElement, type ReactNode } from "react";
 import { formatCount, formatPercent } from "../text/format.ts";
-import { Cost } from "./cost.tsx";
+import { Cost, type CostProps } from "./cost.tsx";
 import { Instant } from "./instant.tsx";
 
 /** One column of a `DataTable`. */
@@ -58,26 +58,18 @@ export function shareColumn<Row>({ value, ...column }: FigureColumn<Row, number>
   return { ...column, align: "end", sortValue: value, cell: (row) => formatPercent(value(row)) };
 }
 
-interface CostFigures {
-  readonly cost: number | null;
-  /** Some units had no price. */
-  readonly unpriced?: boolean;
-  /** False: nothing was used, which needs no price. */
-  readonly used?: boolean;
-}
-
-/** A column of money, sorted by it, the decimal points under one another. */
-export function costColumn<Row>({ value, ...column }: FigureColumn<Row, CostFigures>): Column<Row> {
-  const amount = (row: Row) => value(row).cost;
+/** A column of money, sorted by it unless `sortValue` says otherwise, the decimal points under one another. */
+export function costColumn<Row>({
+  value,
+  ...column
+}: FigureColumn<Row, CostProps> & Pick<Column<Row>, "sortValue">): Column<Row> {
+  const amount = (row: Row) => value(row).value;
   return {
+    sortValue: amount,
     ...column,
     align: "end",
     amount,
-    sortValue: amount,
-    cell: (row) => {
-      const { cost, unpriced, used } = value(row);
-      return createElement(Cost, { value: cost, unpriced, used });
-    },
+    cell: (row) => createElement(Cost, value(row)),
   };
 }
 

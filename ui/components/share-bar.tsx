@@ -22,4 +22,4 @@ export function ShareBar({ share, widthPx, tone = "accent", className }: ShareBa
   );
 }
 
-const FILL = { accent: "fill-series-1", bad: "fill-upstream-error" } as const;
+const FILL = { accent: "fill-accent", bad: "fill-upstream-error" } as const;

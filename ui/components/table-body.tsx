@@ -69,8 +69,9 @@ export function useRovingRow<Row>(props: TableBodyProps<Row>, focus: (index: num
   const openElsewhere = (event: MouseEvent) => {
     const index = toPressedRow(event.target);
     const entry = index === null ? undefined : entries[index];
-    if (entry === undefined || rowHref === undefined || isWithinLink(event.target)) return;
-    window.open(rowHref(entry.row), "_blank", "noopener");
+    const href = entry === undefined ? null : (rowHref?.(entry.row) ?? null);
+    if (href === null || isWithinLink(event.target)) return;
+    window.open(href, "_blank", "noopener");
   };
   return {
     stop,
@@ -86,7 +87,7 @@ export function useRovingRow<Row>(props: TableBodyProps<Row>, focus: (index: num
       onClick: (event) => {
         const index = toPressedRow(event.target);
         const entry = index === null ? undefined : entries[index];
-        if (index === null || entry === undefined) return;
+        if (index === null || entry === undefined || rowHref?.(entry.row) === null) return;
         if (rowHref !== undefined && (event.ctrlKey || event.metaKey || event.shiftKey)) {
           openElsewhere(event);
           return;

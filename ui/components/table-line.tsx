@@ -7,8 +7,8 @@ export interface LineContext<Row> {
   readonly columns: readonly DrawnColumn<Row>[];
   readonly onRowActivate: ((row: Row) => void) | undefined;
   readonly rowLabel: ((row: Row) => string) | undefined;
-  /** Makes rows links: the address that shows what a row opens, for a tab of its own. */
-  readonly rowHref?: ((row: Row) => string) | undefined;
+  /** Makes rows links: the address that shows what a row opens, for a tab of its own; null for a row that opens nothing. */
+  readonly rowHref?: ((row: Row) => string | null) | undefined;
   readonly activeRowId: string | null | undefined;
   /** Rows that have just come. */
   readonly freshRowIds: ReadonlySet<string> | undefined;
@@ -39,6 +39,8 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
   const headerId = (columns.find(({ rowHeader }) => rowHeader === true) ?? columns[0])?.id;
   const isActive = activeRowId === entry.id;
   const opener = { ...props, isActive };
+  const href = props.rowHref?.(entry.row) ?? null;
+  const opens = onRowActivate !== undefined && (props.rowHref === undefined || href !== null);
   return (
     <tr
       ref={measure}
@@ -46,7 +48,7 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
       aria-rowindex={isNumbered ? index + 2 : undefined}
       className={classNames(
         "border-b border-line last:border-0",
-        onRowActivate !== undefined && LINK_ROW,
+        opens && LINK_ROW,
         isActive && "bg-accent-soft",
         freshRowIds?.has(entry.id) === true && "fresh-row",
       )}
@@ -64,16 +66,14 @@ export function TableLine<Row>(props: TableLineProps<Row>): ReactNode {
               column.align === "end" && "text-right",
             )}
           >
-            {column.id === headerId && props.rowHref !== undefined ? (
-              <OpenLink {...opener} href={props.rowHref(entry.row)}>
+            {column.id === headerId && href !== null ? (
+              <OpenLink {...opener} href={href}>
                 {column.cell(entry.row)}
               </OpenLink>
             ) : (
               column.cell(entry.row)
             )}
-            {column.id === headerId && onRowActivate !== undefined && props.rowHref === undefined && (
-              <OpenButton {...opener} />
-            )}
+            {column.id === headerId && opens && href === null && <OpenButton {...opener} />}
           </Cell>
         );
       })}

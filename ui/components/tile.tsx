@@ -12,6 +12,26 @@ export interface TileProps {
   readonly goodWhen?: "up" | "down" | "neutral" | undefined;
   readonly hint?: ReactNode;
   readonly busy?: boolean | undefined;
+  /** Takes the place of two where there are few columns. */
+  readonly isWide?: boolean | undefined;
+}
+
+/** The tiles of a window, side by side on one surface; the lines between them are what is seen of its ground. */
+export function TileStrip({
+  label,
+  children,
+}: {
+  readonly label: string;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <section
+      aria-label={label}
+      className="mb-4 grid grid-cols-2 gap-px overflow-clip rounded-card border border-line bg-line sm:grid-cols-4 xl:grid-cols-7"
+    >
+      {children}
+    </section>
+  );
 }
 
 /** One figure with its name and its change compared with the previous window; the same height while it loads. */
@@ -22,24 +42,25 @@ export function Tile({
   goodWhen = "neutral",
   hint,
   busy = false,
+  isWide = false,
 }: TileProps): ReactNode {
   return (
     <div
       role="group"
       aria-label={label}
       aria-busy={busy || undefined}
-      className="flex min-w-0 flex-col rounded-card border border-line bg-surface px-4 py-3"
+      className={classNames("flex min-w-0 flex-col bg-surface px-4 py-2.5", isWide && "max-xl:col-span-2")}
     >
       <span className="truncate text-xs font-medium text-ink-soft" title={label}>
         {label}
       </span>
       <span
         title={typeof value === "string" ? value : undefined}
-        className="mt-1 h-8 truncate text-xl leading-8 font-semibold tracking-tight text-ink sm:text-2xl sm:leading-8"
+        className="mt-0.5 h-7 truncate text-lg leading-7 font-semibold tracking-tight text-ink"
       >
-        {busy ? <Skeleton className="mt-0.5 h-7 w-24 max-w-full" /> : value}
+        {busy ? <Skeleton className="mt-1 h-5 w-20 max-w-full" /> : value}
       </span>
-      <span className="mt-0.5 flex min-h-5 flex-wrap items-center gap-x-2 text-xs text-ink-faint">
+      <span className="flex min-h-5 flex-wrap items-center gap-x-2 text-xs text-ink-faint">
         {busy ? <Skeleton className="h-3.5 w-16" /> : <Change change={change} goodWhen={goodWhen} />}
         {!busy && hint !== undefined && <span className="min-w-0">{hint}</span>}
       </span>
@@ -60,7 +81,7 @@ function Change({ change, goodWhen }: ChangeProps): ReactNode {
     <span
       title="Compared with the previous window"
       className={classNames(
-        "inline-flex items-center gap-1 font-medium",
+        "inline-flex items-center gap-1",
         direction === "neutral" || goodWhen === "neutral"
           ? "text-ink-soft"
           : isGood

@@ -59,13 +59,13 @@ function TeamReport({ report }: { readonly report: Report }) {
   const isOutdated = useOutdated(report.question, !totals.isComplete);
   return (
     <>
+      <CountedWindow notes={total.data?.notes} />
+      <ChartCard {...{ report, answer, by, tagged }} measure={show} />
       {(total.error === null || !isOutdated) && (
         <Outdated when={isOutdated}>
           <Tiles totals={totals} isCompared={previousQuery !== null} canPrice={role === "admin"} />
         </Outdated>
       )}
-      <CountedWindow notes={total.data?.notes} />
-      <ChartCard {...{ report, answer, by, tagged }} measure={show} />
       <BreakdownCard {...{ report, answer, by }} />
     </>
   );

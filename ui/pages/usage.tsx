@@ -55,16 +55,16 @@ export function UsagePage() {
       <div className="mb-4 flex">
         <WindowPicker report={report} />
       </div>
+      <CountedWindow notes={series.data?.notes} />
+      <SeriesCard report={report} asked={series} measure={show} />
       {(series.error === null || !isOutdated) && (
         <Outdated when={isOutdated}>
           <Tiles totals={totals} isCompared={previous !== null} canPrice={role === "admin"} />
         </Outdated>
       )}
-      <CountedWindow notes={series.data?.notes} />
       {limits.data !== undefined && limits.data.length > 0 && <LimitsCard limits={limits.data} />}
       {/* Not seen until it is known whether there are limits, which would push it down. */}
       <div className={isAsking(limits) ? "invisible" : undefined}>
-        <SeriesCard report={report} asked={series} measure={show} />
         <CalendarCard report={report} measure={show} />
         <ModelsCard report={report} />
       </div>

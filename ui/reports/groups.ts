@@ -24,6 +24,12 @@ export const NONE_ID = " none";
 
 const APP_KEY = "app";
 
+/** What narrows a page to a group and cuts that by something else; null where no filter says the group. */
+export function toGroupSearch({ patch }: Group, cut: Cut) {
+  if (patch === null) return null;
+  return { ...patch, by: cut.by === "model" ? ("principal" as const) : undefined, tagged: undefined };
+}
+
 /** How the report is asked for it. */
 export function toGroupBy(cut: Cut): string {
   const { by } = cut;

@@ -36,7 +36,7 @@ export function toMeasured({ requests, cost, units }: Figures, measure: Measure)
 }
 
 /** Input at the full rate, output and cache reads, which reports count apart (specification, section 2.10). */
-function countTokens(units: Units): number | null {
+export function countTokens(units: Units): number | null {
   return TOKEN_UNITS.map((unit) => units[unit]).reduce<number | null>(addKnown, null);
 }
 

@@ -7,6 +7,7 @@ import {
   type GroupedRow,
   type StackedSeries,
 } from "../charts/series.ts";
+import { toNameSlots } from "../charts/name-colors.ts";
 import type { Measure } from "../search/breakdown.ts";
 import type { Filters } from "../search/filters.ts";
 import { NONE_ID, toGroups, type Cut, type Group } from "./groups.ts";
@@ -43,13 +44,22 @@ export function toStack({ report, cut, measure, filters }: StackRequest): Stack 
       rows: toRows(group, measure),
     })),
   );
+  const slots = toNameSlots(
+    cut.tagKey === null || cut.by !== "tag" ? cut.by : `tag ${cut.tagKey}`,
+    drawn.map(({ id }) => id),
+  );
   const restLabel = toRestLabel(groups, drawn.length);
   return {
     bucket: report.bucket,
     measure,
     cut,
     groups,
-    series: series.map(({ id, label, kind }) => ({ id, kind, label: id === OTHER_ID ? restLabel : label })),
+    series: series.map(({ id, label, kind }) => ({
+      id,
+      kind,
+      label: id === OTHER_ID ? restLabel : label,
+      slot: slots.get(id),
+    })),
     buckets,
     totals: report.series,
   };

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { TOKEN_UNITS, UNIT_TABLE } from "#kernel/units.ts";
 import { Absent } from "../components/empty.tsx";
 import { Unpriced } from "../components/cost.tsx";
-import { Tile } from "../components/tile.tsx";
+import { Tile, TileStrip } from "../components/tile.tsx";
 import { formatCount, formatMoney, formatMoneyExact, formatPercent } from "../text/format.ts";
 import { formatTileCount, TileCount, toComparison } from "./tile-figures.tsx";
 import { toFailedShare, type Totals } from "./totals.ts";
@@ -22,18 +22,14 @@ export function Tiles({ totals, isCompared, canPrice }: TilesProps) {
   const busy = now === null;
   const compare = (of: (one: Totals) => number | null) => toComparison(totals, isCompared, of);
   return (
-    <section
-      aria-label="Sums of the window"
-      className="mb-4 grid grid-cols-2 gap-3 sm:grid-cols-4 min-[1400px]:grid-cols-8"
-    >
-      <div className="col-span-2 grid">
-        <Tile
-          label="Cost"
-          busy={busy}
-          value={now !== null && <Cost totals={now} />}
-          {...compare(({ cost }) => cost)}
-        />
-      </div>
+    <TileStrip label="Sums of the window">
+      <Tile
+        label="Cost"
+        isWide
+        busy={busy}
+        value={now !== null && <CostSum totals={now} />}
+        {...compare(({ cost }) => cost)}
+      />
       <Tile
         label="Requests"
         busy={busy}
@@ -50,9 +46,8 @@ export function Tiles({ totals, isCompared, canPrice }: TilesProps) {
       <Tile
         label="Unpriced"
         busy={busy}
-        value={now !== null && <UnpricedCount count={now.unpricedRequests} canPrice={canPrice} />}
-        goodWhen="down"
-        {...compare(({ unpricedRequests }) => unpricedRequests)}
+        value={now !== null && <UnpricedCount count={now.unpriced_requests} canPrice={canPrice} />}
+        {...compare(({ unpriced_requests }) => unpriced_requests)}
       />
       {TOKEN_UNITS.map((unit) => (
         <Tile
@@ -63,14 +58,14 @@ export function Tiles({ totals, isCompared, canPrice }: TilesProps) {
           {...compare(({ units }) => units[unit] ?? null)}
         />
       ))}
-    </section>
+    </TileStrip>
   );
 }
 
 /** Without the requests that have no price, of which the tile beside it tells; nothing used is no cost, and not unpriced. */
-function Cost({ totals: { cost, unpricedRequests } }: { readonly totals: Totals }) {
-  if (cost === null) return unpricedRequests > 0 ? <Unpriced /> : <Absent />;
-  const isPartial = unpricedRequests > 0;
+function CostSum({ totals: { cost, unpriced_requests } }: { readonly totals: Totals }) {
+  if (cost === null) return unpriced_requests > 0 ? <Unpriced /> : <Absent />;
+  const isPartial = unpriced_requests > 0;
   return (
     <span title={`${formatMoneyExact(cost)}${isPartial ? ", without the requests that have no price" : ""}`}>
       {formatMoney(cost)}

@@ -2,12 +2,12 @@ import { byUnit, REPORT_UNITS, type ReportQuantities } from "#kernel/units.ts";
 import type { UsageBucket, UsageSeries } from "../api/reports.ts";
 import { addKnown } from "./measure.ts";
 
-/** A whole series as one. */
+/** A whole series as one, with the names of the wire: what tells of it tells of a group as well. */
 export interface Totals {
   readonly requests: number;
   readonly cancelled: number;
   readonly failed: number;
-  readonly unpricedRequests: number;
+  readonly unpriced_requests: number;
   /** Null when nothing was priced. */
   readonly cost: number | null;
   /** A unit that nothing reported is absent. */
@@ -20,7 +20,7 @@ export function toTotals(series: readonly UsageBucket[]): Totals {
     requests: add(({ requests }) => requests),
     cancelled: add(({ cancelled }) => cancelled),
     failed: add(({ failed }) => failed),
-    unpricedRequests: add(({ unpriced_requests }) => unpriced_requests),
+    unpriced_requests: add(({ unpriced_requests }) => unpriced_requests),
     cost: series.reduce<number | null>((sum, { cost }) => addKnown(sum, cost), null),
     units: byUnit(
       REPORT_UNITS,
@@ -35,8 +35,13 @@ export function toSeriesTotals({ series }: Pick<UsageSeries, "series">): Totals 
 }
 
 /** The share of requests that failed; null without requests. */
-export function toFailedShare({ requests, failed }: Totals): number | null {
+export function toFailedShare({ requests, failed }: Pick<Totals, "requests" | "failed">): number | null {
   return requests === 0 ? null : failed / requests;
+}
+
+/** As `Cost` takes it. */
+export function toCost({ cost, unpriced_requests: unpriced }: Pick<Totals, "cost" | "unpriced_requests">) {
+  return { value: cost, unpriced: unpriced > 0, used: cost !== null || unpriced > 0 };
 }
 
 /** How much more `now` is than `before`, as a share of `before`. Null when there was none of it, of which no share can be told. */

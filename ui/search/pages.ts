@@ -2,6 +2,7 @@ import { CAPABILITIES, ENDPOINTS, type Capability, type Endpoint } from "#catalo
 import { BREAKDOWNS, MEASURES, type Breakdown, type Measure } from "./breakdown.ts";
 import { type Filters, LOG_ORDERS, type LogOrder, readFilters } from "./filters.ts";
 import { readCount, readText, readWord, type RawSearch } from "./query-string.ts";
+import { readSort, type SortSearch } from "./sort.ts";
 import { readWindow, type WindowSearch } from "./window.ts";
 
 /** What each page keeps in its address. Reading never fails: what a page does not know is left out. */
@@ -12,7 +13,8 @@ export type ReportSearch = WindowSearch & Filters;
 type MeasureSearch = { readonly show?: Measure | undefined };
 
 export type OverviewSearch = ReportSearch &
-  MeasureSearch & {
+  MeasureSearch &
+  SortSearch & {
     readonly by?: Breakdown | undefined;
     /** The tag whose values are told apart when the usage is cut by tag. */
     readonly tagged?: string | undefined;
@@ -25,7 +27,7 @@ export type ErrorsSearch = ReportSearch & {
   readonly ok?: "1" | undefined;
   readonly heat?: HeatMeasure | undefined;
 };
-export type UsageSearch = WindowSearch & MeasureSearch;
+export type UsageSearch = WindowSearch & MeasureSearch & SortSearch;
 export type RequestsSearch = ReportSearch & {
   /** The log is followed unless it is `0`. */
   readonly live?: "0" | undefined;
@@ -83,6 +85,7 @@ export function readOverviewSearch(search: RawSearch): OverviewSearch {
     by: readWord(search, "by", BREAKDOWNS),
     tagged: readText(search, "tagged"),
     show: readWord(search, "show", MEASURES),
+    ...readSort(search),
   };
 }
 
@@ -96,7 +99,7 @@ export function readErrorsSearch(search: RawSearch): ErrorsSearch {
 
 /** Without filters: what one used oneself is asked for by its window alone. */
 export function readUsageSearch(search: RawSearch): UsageSearch {
-  return { ...readWindow(search), show: readWord(search, "show", MEASURES) };
+  return { ...readWindow(search), show: readWord(search, "show", MEASURES), ...readSort(search) };
 }
 
 export function readRequestsSearch(search: RawSearch): RequestsSearch {

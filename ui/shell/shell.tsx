@@ -86,12 +86,7 @@ export function Shell() {
           </div>
         </header>
         <ConnectionBar />
-        <main
-          id="main"
-          ref={main}
-          tabIndex={-1}
-          className="mx-auto w-full max-w-[92rem] min-w-0 flex-1 p-4 outline-none sm:p-6"
-        >
+        <main id="main" ref={main} tabIndex={-1} className="w-full min-w-0 flex-1 p-4 outline-none sm:p-6">
           <ErrorBoundary key={me.name} resetKey={pathname}>
             <Outlet />
           </ErrorBoundary>

@@ -5,6 +5,7 @@ import { BREAKDOWN_LABELS, type Breakdown } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
 import { TableSkeleton } from "../../components/skeleton.tsx";
+import { useCompanions } from "./use-companions.ts";
 import type { StackAnswer } from "./use-stack.ts";
 
 const BreakdownTable = lazyPart(async () => (await import("./breakdown-table.tsx")).BreakdownTable);
@@ -18,6 +19,7 @@ export interface BreakdownCardProps {
 /** The figures behind the chart, and the way to take them along. */
 export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
   const { stack, isOutdated, failure } = answer;
+  const companions = useCompanions(report, stack);
   const csv = useCsvExport({ path: "/stats/summary", query: { ...report.query }, subject: "usage" });
   if (stack === null && failure !== null) return null;
   return (
@@ -38,7 +40,7 @@ export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
         {stack === null ? (
           <TableSkeleton rows={9} />
         ) : (
-          <BreakdownTable stack={stack} report={report} busy={isOutdated} />
+          <BreakdownTable {...{ stack, companions, report }} busy={isOutdated} />
         )}
       </Suspense>
     </Card>

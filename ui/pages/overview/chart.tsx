@@ -6,6 +6,7 @@ import { countFilters, NO_FILTERS } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { ALL_TIME, toChosenSearch } from "../../search/window.ts";
 import { MEASURE_FORMATS, MEASURE_LABELS } from "../../reports/measure.ts";
+import { toGroupSearch } from "../../reports/groups.ts";
 import type { Stack } from "../../reports/stack.ts";
 
 export interface ChartProps {
@@ -25,8 +26,9 @@ export function Chart({ stack, report }: ChartProps) {
       onBucket={narrow}
       onRange={narrow}
       onSeries={(id) => {
-        const patch = groups.find((group) => group.id === id)?.patch;
-        if (patch !== null && patch !== undefined) report.change(patch);
+        const group = groups.find((one) => one.id === id);
+        const search = group === undefined ? null : toGroupSearch(group, cut);
+        if (search !== null) report.change(search);
       }}
       {...(measure === "cost" && { unpriced: (index: number) => totals[index]?.unpriced_requests ?? 0 })}
       empty={<Nothing stack={stack} report={report} />}

@@ -64,7 +64,7 @@ export function RequestTable({
           getRowId={toId}
           sort={SORTS[order ?? "newest"]}
           isSorted
-          onSort={(columnId) => onOrder(toOrder(columnId, order))}
+          onSort={({ id }) => onOrder(toOrder(id, order))}
           body={VirtualBody}
           busy={log.isBusy}
           skeletonRows={SKELETON_ROWS}

@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<OwnUsageRow>[] = [
   costColumn({
     id: "cost",
     header: "Cost",
-    value: (row) => ({ cost: row.cost, used: hasUnpricedUnits(row) }),
+    value: (row) => ({ value: row.cost, used: hasUnpricedUnits(row) }),
   }),
 ];
 

@@ -87,7 +87,11 @@ const COLUMNS: readonly Column<Person>[] = [
     id: "cost",
     header: "Cost, 30 days",
     width: "w-30",
-    value: ({ cost, requests, isCostPartial }) => ({ cost, unpriced: isCostPartial, used: requests > 0 }),
+    value: ({ cost, requests, isCostPartial }) => ({
+      value: cost,
+      unpriced: isCostPartial,
+      used: requests > 0,
+    }),
   }),
   {
     id: "created",
