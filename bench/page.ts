@@ -20,8 +20,8 @@ import { startUpstream } from "../tests/support/upstream.ts";
 import { below, createTable, toFigure, type Goal } from "./table.ts";
 
 const LOOKS = 7;
-const PAINT_GOAL_MS = 1_000;
-const FIRST_LOAD_GOAL_KB = 200;
+const PAINT_GOAL_MS = 400;
+const FIRST_LOAD_GOAL_KB = 230;
 const ENCODINGS = ["gzip", "br"] as const;
 /** The tail looks every 2 s: so often in an hour. */
 const POLLS = "1800";

@@ -12,7 +12,6 @@ import { takeReturnPath } from "./shell/return-path.ts";
 import { RootFailure, RouteFailure } from "./shell/route-failure.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { importPart } from "./stale.ts";
-import { NotFoundPage } from "./pages/not-found.tsx";
 import {
   readAuditSearch,
   readListSearch,
@@ -35,7 +34,6 @@ export interface RouterContext {
 
 const root = createRootRouteWithContext<RouterContext>()({
   errorComponent: RootFailure,
-  notFoundComponent: NotFoundPage,
 });
 
 const signIn = createRoute({
@@ -178,6 +176,13 @@ const formerPrices = createRoute({
   },
 });
 
+/** Whatever no page has, inside the shell. */
+const unknown = createRoute({
+  getParentRoute: () => shell,
+  path: "$",
+  component: lazyRouteComponent(() => importPart(() => import("./pages/not-found.tsx")), "NotFoundPage"),
+});
+
 const routeTree = root.addChildren([
   signIn,
   shell.addChildren([
@@ -191,6 +196,7 @@ const routeTree = root.addChildren([
     relayTokens,
     formerCatalog,
     formerPrices,
+    unknown,
     admin.addChildren([setup, providers, people, limits, prices, audit]),
   ]),
 ]);

@@ -9,7 +9,7 @@ import { compileStyles } from "./styles.ts";
 
 const UI_FOLDER = join(import.meta.dir, "../../ui");
 /** What Overview draws by itself, whoever opens it: the files behind these count as the first load. */
-const FIRST_PARTS = ["pages/overview.tsx", "pages/overview/chart.tsx", "pages/overview/breakdown-table.tsx"];
+const FIRST_PARTS = ["pages/overview.tsx"];
 /** In development only. */
 const RELOAD_SCRIPT = join(UI_FOLDER, "reload-on-rebuild.ts");
 

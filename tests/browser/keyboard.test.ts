@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { startModelServer, type ModelServer } from "../../contrib/demo/model-server.ts";
+import { checkAccessibility } from "./support/axe.ts";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { copiedBy } from "./support/clipboard.ts";
 import { openAtRest } from "./support/rest.ts";
@@ -265,6 +266,49 @@ describeInBrowser("what opens above a page", () => {
       await page.waitForURL((url) => url.pathname === path);
       await page.locator("#main:focus").waitFor();
     }
+  });
+
+  test("by Ctrl K is a palette, from a field as well, which finds pages, names and actions, and nothing beside an open dialog", async () => {
+    const visitor = await browser.newVisitor({ baseUrl: filled.url });
+    await signInAsAdmin(visitor, filled);
+    const { page } = visitor;
+    await openAtRest(page, "/requests");
+    const palette = page.getByRole("dialog", { name: "Go to or do" });
+    const choose = async (text: string, option: string) => {
+      await page.keyboard.press("Control+k");
+      await palette.waitFor();
+      await page.keyboard.type(text);
+      await palette.getByRole("option", { name: option }).and(page.locator("[data-highlighted]")).waitFor();
+      await page.keyboard.press("Enter");
+      await palette.waitFor({ state: "detached" });
+    };
+    await page.keyboard.press("/");
+    await page.keyboard.press("Control+k");
+    await palette.getByRole("option", { name: "People & keys" }).waitFor();
+    await checkAccessibility(page);
+    await page.keyboard.type("no such thing");
+    await palette.getByText("No match").waitFor();
+    await page.keyboard.press("Escape");
+    await palette.waitFor({ state: "detached" });
+    expect(new URL(page.url()).pathname).toBe("/requests");
+    await choose("linus", "linus");
+    await page.waitForURL(({ pathname, searchParams }) => pathname === "/people" && searchParams.has("open"));
+    await page.getByRole("dialog", { name: "linus" }).waitFor();
+    // A panel keeps its keys to itself.
+    await page.keyboard.press("Control+k");
+    expect(await palette.count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog", { name: "linus" }).waitFor({ state: "detached" });
+    await choose("failed req", "Failed requests of the last 24 hours");
+    await page.waitForURL("**/requests?outcome=failed&range=24h");
+    await page.locator("#main:focus").waitFor();
+    await choose("Theme: Dark", "Theme: Dark");
+    await page.locator("html[data-theme=dark]").waitFor();
+    // And an address that no page has keeps the way to the others.
+    await page.goto("/no/such/page");
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Requests" }).click();
+    await page.waitForURL("**/requests");
   });
 
   test("g and a letter after another one is nothing, and neither is a letter with Control", async () => {

@@ -15,10 +15,10 @@ beforeEach(async () => {
   site = await browser.sharedSite(FIRST_START);
 });
 
-/** The chart of My usage is a file of its own, which comes after the page. */
-const CHART = "**/assets/series-chart-*.js";
-/** What that file draws, also without any request. */
-const CHART_TEXT = "You made no requests in this window.";
+/** The steps of a new installation are a file of their own, which comes after the page. */
+const STEPS = "**/assets/checklist-*.js";
+/** What that file draws. */
+const STEPS_TEXT = "Set up Lockport";
 const MESSAGES = "**/assets/toast-region-*.js";
 const THEME_MENU = "**/assets/theme-menu-*.js";
 const FILTER_LIST = "**/assets/filter-combobox-*.js";
@@ -44,19 +44,19 @@ describeInBrowser("a part of a page that cannot be loaded", () => {
   test("says so, leaves the page where it is, and comes when it is tried again", async () => {
     const visitor = await browser.sharedVisitor(site);
     const { page } = visitor;
-    await page.route(CHART, (route) => route.abort());
+    await page.route(STEPS, (route) => route.abort());
     let loads = 0;
     page.on("domcontentloaded", () => (loads += 1));
-    visitor.expect(/^request: GET .*series-chart.* failed/);
+    visitor.expect(/^request: GET .*checklist.* failed/);
     visitor.expect(/^console: .*This part of the page could not be loaded/s);
-    await page.goto("/usage");
+    await page.goto("/");
     await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
-    expect(await page.getByText(CHART_TEXT).count()).toBe(0);
+    expect(await page.getByText(STEPS_TEXT).count()).toBe(0);
     expect(await page.getByRole("main").count()).toBe(1);
-    await page.unroute(CHART);
+    await page.unroute(STEPS);
     await page.getByRole("button", { name: "Try again" }).click();
-    await page.getByText(CHART_TEXT).waitFor();
-    await page.getByRole("heading", { level: 1, name: "My usage" }).waitFor();
+    await page.getByText(STEPS_TEXT).first().waitFor();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     expect(loads).toBe(1);
   });
 });

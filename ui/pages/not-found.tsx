@@ -2,21 +2,19 @@ import { Link, useLocation } from "@tanstack/react-router";
 import { buttonClass } from "../components/button.tsx";
 import { EmptyState } from "../components/empty.tsx";
 
-/** An address that no page has. */
+/** An address that no page has; the way to the others stands beside it. */
 export function NotFoundPage() {
   const { pathname } = useLocation();
   return (
-    <main className="mx-auto max-w-2xl p-6">
-      <EmptyState
-        isPage
-        title="Page not found"
-        body={`There is no page at ${pathname}. Check the address.`}
-        action={
-          <Link to="/" className={buttonClass({ variant: "primary" })}>
-            Go to overview
-          </Link>
-        }
-      />
-    </main>
+    <EmptyState
+      isPage
+      title="Page not found"
+      body={`There is no page at ${pathname}. Check the address.`}
+      action={
+        <Link to="/" className={buttonClass({ variant: "primary" })}>
+          Go to overview
+        </Link>
+      }
+    />
   );
 }

@@ -5,6 +5,7 @@ import { KEYS } from "../api/keys.ts";
 import { type Me, useMe } from "../api/session.ts";
 import { IconButton } from "../components/button.tsx";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
+import { Icon } from "../components/icon.tsx";
 import { PartFailure } from "../components/on-demand.tsx";
 import { hasUnsaved, mayDiscard } from "../form/unsaved.ts";
 import { useOnDemand } from "../on-demand.ts";
@@ -14,10 +15,12 @@ import { ConnectionBar } from "./connection-bar.tsx";
 import { NavigationList } from "./navigation-list.tsx";
 import { pagesFor, titleOf } from "./navigation.ts";
 import type { Overlay } from "./overlays.tsx";
-import { useShortcuts } from "./shortcuts.ts";
+import { usePrefetchedPages } from "./prefetch.ts";
+import { PALETTE_KEY, useShortcuts } from "./shortcuts.ts";
 import type { SignInAgainProps } from "./sign-in-again.tsx";
 import { Wordmark } from "./wordmark.tsx";
 
+const loadPalette = async () => (await import("./palette.tsx")).Palette;
 const loadOverlays = async () => (await import("./overlays.tsx")).Overlays;
 
 /** What stands around every page: the way to the others, who is signed in, and whether the server answers. */
@@ -38,8 +41,16 @@ export function Shell() {
     setOverlay(next);
     want();
   };
+  const palette = useOnDemand(loadPalette);
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const showPalette = () => {
+    opener.current = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    setPaletteOpen(true);
+    palette.want();
+  };
   const showHelp = () => show("help");
-  useShortcuts(pages, showHelp);
+  useShortcuts(pages, { onHelp: showHelp, onPalette: showPalette });
+  usePrefetchedPages(pages);
   const { pathname } = useLocation();
   const main = useAnnouncedPage(pathname);
 
@@ -54,6 +65,9 @@ export function Shell() {
       <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex">
         <div className="px-4 py-4">
           <Wordmark />
+        </div>
+        <div className="px-2 pb-3">
+          <PaletteButton busy={palette.isWaiting} onClick={showPalette} />
         </div>
         <NavigationList role={me.role} />
         <div className="mt-auto flex items-center justify-between gap-1 border-t border-line p-2">
@@ -81,6 +95,7 @@ export function Shell() {
             <Wordmark />
           </div>
           <div className="flex items-center">
+            <IconButton label="Search" icon="search" busy={palette.isWaiting} onClick={showPalette} />
             <BarThemeMenu />
             <BarAccountMenu me={me} compact />
           </div>
@@ -101,9 +116,42 @@ export function Shell() {
           pages={pages}
         />
       )}
+      {palette.Part !== null && (
+        <palette.Part
+          open={isPaletteOpen}
+          onClose={() => setPaletteOpen(false)}
+          onHelp={showHelp}
+          toFinalFocus={() => opener.current}
+          isAdmin={me.role === "admin"}
+          pages={pages}
+        />
+      )}
       <PartFailure {...{ failure, want, dismiss }} />
+      <PartFailure {...palette} />
       {SignInAgain !== null && <SignInAgain me={me} />}
     </div>
+  );
+}
+
+interface PaletteButtonProps {
+  readonly busy: boolean;
+  readonly onClick: () => void;
+}
+
+/** Looks like the field that it opens. */
+function PaletteButton({ busy, onClick }: PaletteButtonProps) {
+  return (
+    <button
+      type="button"
+      aria-haspopup="dialog"
+      aria-busy={busy || undefined}
+      onClick={onClick}
+      className="flex h-8 w-full items-center gap-2.5 rounded-md border border-line bg-bg px-2 text-sm text-ink-soft hover:border-line-strong hover:text-ink"
+    >
+      <Icon name="search" />
+      <span className="flex-1 text-left">Search</span>
+      <kbd className="font-mono text-xs text-ink-faint">{PALETTE_KEY}</kbd>
+    </button>
   );
 }
 

@@ -11,16 +11,30 @@ const CLOSED = "[data-closed]";
 /** What keeps its keys to itself; a passing message is a dialog too, and is not modal. */
 const OVERLAYS = `:is([role=dialog],[role=alertdialog]):not([aria-modal=false],${CLOSED})`;
 
+export interface ShortcutDeeds {
+  readonly onHelp: () => void;
+  readonly onPalette: () => void;
+}
+
+/** How the keys of the palette are written here. */
+export const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K";
+
 /**
- * Keys that work on every page: `/` goes to the filter of the page (the element marked `data-filter`), `g` and a letter
+ * Keys that work on every page: ⌘K or Ctrl K opens the palette, `/` goes to the filter of the page (the element marked `data-filter`), `g` and a letter
  * open a page, `?` shows what there is. Typing in a field, and an open dialog, keep theirs.
  */
-export function useShortcuts(pages: readonly NavigationItem[], onHelp: () => void): void {
+export function useShortcuts(pages: readonly NavigationItem[], { onHelp, onPalette }: ShortcutDeeds): void {
   const navigate = useNavigate();
   const startedAt = useRef(-Infinity);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.defaultPrevented || event.altKey) return;
+      // Also from within a field, as everywhere; the browser's own search box gives way.
+      if (isPaletteKey(event) && document.querySelector(OVERLAYS) === null) {
+        event.preventDefault();
+        onPalette();
+      }
+      if (event.ctrlKey || event.metaKey) return;
       if (isTyping(event.target) || document.querySelector(OVERLAYS) !== null) return;
       const inSequence = event.timeStamp - startedAt.current < SEQUENCE_MS_MAX;
       startedAt.current = -Infinity;
@@ -45,13 +59,18 @@ export function useShortcuts(pages: readonly NavigationItem[], onHelp: () => voi
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
-  }, [navigate, pages, onHelp]);
+  }, [navigate, pages, onHelp, onPalette]);
 }
 
 /** What the help shows: the pages that this person has, then what works on each. */
 export function toShortcutGroups(pages: readonly NavigationItem[]): readonly ShortcutGroup[] {
   const goTo = pages.map(({ key, label }) => ({ keys: ["g", key], does: label }));
-  return [{ title: "Go to", shortcuts: goTo }, ...SHORTCUTS];
+  const search = { keys: [PALETTE_KEY], does: "Search pages, names and actions" };
+  return [{ title: "Go to", shortcuts: [search, ...goTo] }, ...SHORTCUTS];
+}
+
+function isPaletteKey({ key, ctrlKey, metaKey, shiftKey }: KeyboardEvent): boolean {
+  return key.toLowerCase() === "k" && ctrlKey !== metaKey && !shiftKey;
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -1,14 +1,11 @@
-import { Suspense } from "react";
 import { Card } from "../../components/card.tsx";
-import { lazyPart } from "../../lazy-part.tsx";
 import { BREAKDOWN_LABELS, type Breakdown } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
 import { TableSkeleton } from "../../components/skeleton.tsx";
 import { useCompanions } from "./use-companions.ts";
 import type { StackAnswer } from "./use-stack.ts";
-
-const BreakdownTable = lazyPart(async () => (await import("./breakdown-table.tsx")).BreakdownTable);
+import { BreakdownTable } from "./breakdown-table.tsx";
 
 export interface BreakdownCardProps {
   readonly report: Report;
@@ -36,13 +33,11 @@ export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
       }
     >
       <CsvFailure state={csv} className="px-4 pb-4" />
-      <Suspense fallback={<TableSkeleton rows={9} />}>
-        {stack === null ? (
-          <TableSkeleton rows={9} />
-        ) : (
-          <BreakdownTable {...{ stack, companions, report }} busy={isOutdated} />
-        )}
-      </Suspense>
+      {stack === null ? (
+        <TableSkeleton rows={9} />
+      ) : (
+        <BreakdownTable {...{ stack, companions, report }} busy={isOutdated} />
+      )}
     </Card>
   );
 }

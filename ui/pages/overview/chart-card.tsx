@@ -1,16 +1,13 @@
-import { Suspense } from "react";
 import { Card } from "../../components/card.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Outdated } from "../../components/outdated.tsx";
 import { Segmented } from "../../components/segmented.tsx";
 import { ChartSkeleton, Skeleton } from "../../components/skeleton.tsx";
-import { lazyPart } from "../../lazy-part.tsx";
 import { MEASURE_LABELS, MEASURE_OPTIONS } from "../../reports/measure.ts";
 import { type Breakdown, BREAKDOWN_LABELS, BREAKDOWNS, type Measure } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import type { StackAnswer } from "./use-stack.ts";
-
-const Chart = lazyPart(async () => (await import("./chart.tsx")).Chart);
+import { Chart } from "./chart.tsx";
 
 const BREAKDOWN_OPTIONS = BREAKDOWNS.map((by) => ({ value: by, label: BREAKDOWN_LABELS[by] }));
 export interface ChartCardProps {
@@ -58,9 +55,7 @@ export function ChartCard({ report, answer, by, tagged, measure }: ChartCardProp
       {failure !== null && <ErrorNotice failure={failure} onRetry={retry} />}
       {(stack !== null || failure === null) && (
         <Outdated when={isOutdated} className="min-h-[19.75rem]">
-          <Suspense fallback={<ChartSkeleton />}>
-            {stack === null ? <ChartSkeleton /> : <Chart stack={stack} report={report} />}
-          </Suspense>
+          {stack === null ? <ChartSkeleton /> : <Chart stack={stack} report={report} />}
         </Outdated>
       )}
     </Card>

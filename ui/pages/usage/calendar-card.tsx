@@ -1,17 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { utcMonday } from "d3-time";
-import { Suspense } from "react";
 import { mySeriesQuery } from "../../api/my.ts";
 import { Card } from "../../components/card.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Skeleton } from "../../components/skeleton.tsx";
-import { lazyPart } from "../../lazy-part.tsx";
 import type { Measure } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { toIso } from "../../search/window.ts";
 import { MEASURE_LABELS } from "../../reports/measure.ts";
-
-const DayCalendar = lazyPart(async () => (await import("./day-calendar.tsx")).DayCalendar);
+import { DayCalendar } from "./day-calendar.tsx";
 
 /** As many columns, the present week being the last. */
 const WEEKS = 53;
@@ -29,13 +26,11 @@ export function CalendarCard({ report, measure }: { readonly report: Report; rea
       {days.error !== null && <ErrorNotice failure={days.error} onRetry={() => void days.refetch()} />}
       {(days.data !== undefined || days.error === null) && (
         <div className="min-h-48">
-          <Suspense fallback={<CalendarSkeleton />}>
-            {days.data === undefined ? (
-              <CalendarSkeleton />
-            ) : (
-              <DayCalendar {...{ report, measure, since }} days={days.data.series} />
-            )}
-          </Suspense>
+          {days.data === undefined ? (
+            <CalendarSkeleton />
+          ) : (
+            <DayCalendar {...{ report, measure, since }} days={days.data.series} />
+          )}
         </div>
       )}
     </Card>

@@ -1,18 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Suspense } from "react";
 import { myUsageQuery } from "../../api/my.ts";
 import { buttonClass } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
-import { lazyPart } from "../../lazy-part.tsx";
 import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
 import { useOutdated } from "../../reports/use-outdated.ts";
 import { type Report, toRefresh } from "../../search/report.ts";
 import { TableSkeleton } from "../../components/skeleton.tsx";
-
-const ModelsTable = lazyPart(async () => (await import("./models-table.tsx")).ModelsTable);
+import { ModelsTable } from "./models-table.tsx";
 
 /** What one used by model and endpoint, in the same window. */
 export function ModelsCard({ report }: { readonly report: Report }) {
@@ -41,11 +38,7 @@ export function ModelsCard({ report }: { readonly report: Report }) {
       )}
       {error === null && data === undefined && <TableSkeleton rows={5} />}
       {data?.usage.length === 0 && <NoUsage />}
-      {data !== undefined && data.usage.length > 0 && (
-        <Suspense fallback={<TableSkeleton rows={5} />}>
-          <ModelsTable rows={data.usage} busy={isOutdated} />
-        </Suspense>
-      )}
+      {data !== undefined && data.usage.length > 0 && <ModelsTable rows={data.usage} busy={isOutdated} />}
     </Card>
   );
 }

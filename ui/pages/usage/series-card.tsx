@@ -1,17 +1,14 @@
-import { Suspense } from "react";
 import type { UsageSeries } from "../../api/reports.ts";
 import { Card } from "../../components/card.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Outdated } from "../../components/outdated.tsx";
 import { Segmented } from "../../components/segmented.tsx";
-import { lazyPart } from "../../lazy-part.tsx";
 import type { Measure } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { ChartSkeleton } from "../../components/skeleton.tsx";
 import { useOutdated } from "../../reports/use-outdated.ts";
 import { MEASURE_LABELS, MEASURE_OPTIONS } from "../../reports/measure.ts";
-
-const SeriesChart = lazyPart(async () => (await import("./series-chart.tsx")).SeriesChart);
+import { SeriesChart } from "./series-chart.tsx";
 
 export interface SeriesCardProps {
   readonly report: Report;
@@ -45,9 +42,7 @@ export function SeriesCard({ report, asked, measure }: SeriesCardProps) {
       {error !== null && <ErrorNotice failure={error} onRetry={() => void refetch()} />}
       {(data !== undefined || error === null) && (
         <Outdated when={isOutdated} className="min-h-[19.75rem]">
-          <Suspense fallback={<ChartSkeleton />}>
-            {data === undefined ? <ChartSkeleton /> : <SeriesChart {...{ report, measure }} answer={data} />}
-          </Suspense>
+          {data === undefined ? <ChartSkeleton /> : <SeriesChart {...{ report, measure }} answer={data} />}
         </Outdated>
       )}
     </Card>

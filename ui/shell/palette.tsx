@@ -1,0 +1,137 @@
+import { Autocomplete } from "@base-ui/react/autocomplete";
+import { Dialog } from "@base-ui/react/dialog";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { providersQuery } from "../api/catalog.ts";
+import { listedModelsQuery } from "../api/models.ts";
+import { myKeysQuery } from "../api/my.ts";
+import { keysQuery, principalsQuery } from "../api/people.ts";
+import { classNames } from "../components/class-names.ts";
+import { BACKDROP_CLASS, DIALOG_CLASS, giveFocusBack } from "../components/dialog-frame.ts";
+import { Icon } from "../components/icon.tsx";
+import { OPTION_CLASS } from "../components/popup.ts";
+import type { NavigationItem } from "./navigation.ts";
+import { type Command, type CommandGroup, type Deed, toCommandGroups } from "./palette-commands.ts";
+import { useTheme } from "./theme.ts";
+
+export interface PaletteProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly onHelp: () => void;
+  readonly toFinalFocus: () => HTMLElement | null;
+  readonly isAdmin: boolean;
+  readonly pages: readonly NavigationItem[];
+}
+
+/** Finds a page, a name or an action by some letters of it. */
+export function Palette({ open, onClose, toFinalFocus, ...props }: PaletteProps) {
+  const [hasGone, setHasGone] = useState(false);
+  return (
+    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className={BACKDROP_CLASS} />
+        <Dialog.Viewport className="fixed inset-0 z-30 flex justify-center overflow-hidden p-3 sm:pt-[12vh]">
+          <Dialog.Popup
+            aria-label="Go to or do"
+            // A page that was opened takes the focus itself.
+            finalFocus={() => (hasGone ? false : giveFocusBack(toFinalFocus()))}
+            className={classNames(DIALOG_CLASS, "mt-0 max-h-[min(28rem,100%)] max-w-xl overflow-hidden")}
+          >
+            <Commands {...props} onClose={onClose} onGo={setHasGone} />
+          </Dialog.Popup>
+        </Dialog.Viewport>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+interface CommandsProps extends Pick<PaletteProps, "onClose" | "onHelp" | "isAdmin" | "pages"> {
+  readonly onGo: (hasGone: boolean) => void;
+}
+
+function Commands({ pages, isAdmin, onClose, onHelp, onGo }: CommandsProps) {
+  const [typed, setTyped] = useState("");
+  const sources = useSources(isAdmin);
+  const groups = useMemo(
+    () => toCommandGroups({ ...sources, pages, isAdmin }, typed),
+    [sources, pages, isAdmin, typed],
+  );
+  const navigate = useNavigate();
+  const [, setTheme] = useTheme();
+  const act = (deed: Deed) => {
+    onGo(deed.kind === "go");
+    onClose();
+    if (deed.kind === "go") void navigate({ to: deed.to, search: deed.search });
+    else if (deed.kind === "theme") setTheme(deed.theme);
+    else if (deed.kind === "help") onHelp();
+    else globalThis.location.assign("/auth/logout");
+  };
+  return (
+    <Autocomplete.Root
+      inline
+      open
+      items={groups}
+      filter={null}
+      value={typed}
+      onValueChange={(next, { reason }) => {
+        if (reason !== "item-press") setTyped(next);
+      }}
+      itemToStringValue={({ label }) => label}
+      autoHighlight="always"
+      keepHighlight
+    >
+      <div className="flex items-center gap-2.5 border-b border-line px-4">
+        <Icon name="search" className="text-ink-faint" />
+        <Autocomplete.Input
+          aria-label="Page, model, person, key or action"
+          placeholder="Page, model, person, key or action"
+          spellCheck={false}
+          className="h-12 min-w-0 flex-1 bg-transparent text-ink outline-hidden"
+        />
+      </div>
+      <Autocomplete.Empty className="px-4 py-3 text-ink-soft empty:hidden">No match</Autocomplete.Empty>
+      <Autocomplete.List className="min-h-0 flex-1 overflow-y-auto overscroll-contain p-1 data-empty:p-0">
+        {(group: CommandGroup) => (
+          <Autocomplete.Group key={group.label} items={group.items} className="pb-1">
+            <Autocomplete.GroupLabel className="px-3 pt-2 pb-1 text-xs font-medium text-ink-faint">
+              {group.label}
+            </Autocomplete.GroupLabel>
+            <Autocomplete.Collection>
+              {(command: Command) => (
+                <Autocomplete.Item
+                  key={command.id}
+                  value={command}
+                  onClick={() => act(command.does)}
+                  className={classNames(OPTION_CLASS, "gap-2.5 px-3")}
+                >
+                  <Icon name={command.icon} className="text-ink-faint" />
+                  <span className="min-w-0 flex-1 truncate">{command.label}</span>
+                  <span className="shrink-0 text-xs text-ink-faint">{command.detail}</span>
+                </Autocomplete.Item>
+              )}
+            </Autocomplete.Collection>
+          </Autocomplete.Group>
+        )}
+      </Autocomplete.List>
+    </Autocomplete.Root>
+  );
+}
+
+/** What has a name. A list that cannot be had leaves its names out. */
+function useSources(isAdmin: boolean) {
+  const models = useQuery(listedModelsQuery({ includeHidden: isAdmin }));
+  const providers = useQuery({ ...providersQuery(), enabled: isAdmin });
+  const people = useQuery({ ...principalsQuery(), enabled: isAdmin });
+  const keys = useQuery({ ...keysQuery(), enabled: isAdmin });
+  const ownKeys = useQuery({ ...myKeysQuery(), enabled: !isAdmin });
+  return useMemo(
+    () => ({
+      models: models.data ?? [],
+      providers: providers.data?.rows ?? [],
+      people: people.data?.rows ?? [],
+      keys: keys.data?.rows ?? ownKeys.data?.rows ?? [],
+    }),
+    [models.data, providers.data, people.data, keys.data, ownKeys.data],
+  );
+}
