@@ -118,7 +118,7 @@ describeInBrowser("a session that was ended", () => {
     const other = await context.newPage();
     await other.goto("/models?q=fast");
     await other.getByRole("button", { name: "Change fast", exact: true }).waitFor();
-    expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
+    expect((await site.cli("principal", "revoke-sessions", "admin", "--yes")).code).toBe(0);
     for (const tab of [page, other]) {
       await tab.reload();
       await tab.getByText("You will return to the page you were on.").waitFor();

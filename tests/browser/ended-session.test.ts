@@ -26,7 +26,7 @@ async function visit(path: string): Promise<Visitor> {
 }
 
 async function endSessions(name = "admin"): Promise<void> {
-  expect((await site.cli("principal", "revoke-sessions", name)).code).toBe(0);
+  expect((await site.cli("principal", "revoke-sessions", name, "--yes")).code).toBe(0);
 }
 
 /** What is asked for in vain. */

@@ -64,7 +64,7 @@ describeInBrowser("the models that were chosen of a provider", () => {
     const { page } = visitor;
     const refused: string[] = [];
     page.on("request", (request) => request.method() === "POST" && refused.push(request.url()));
-    expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
+    expect((await site.cli("principal", "revoke-sessions", "admin", "--yes")).code).toBe(0);
     visitor.expect(/^request: \w+ .* answered 401$/);
     await page.getByRole("button", { name: "Add 3 models" }).click();
     await again(page).waitFor();
@@ -95,7 +95,7 @@ describeInBrowser("what was refused because the session had ended", () => {
     const { page } = visitor;
     await openAtRest(page, "/keys");
     await page.getByRole("button", { name: "Create a key" }).click();
-    expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
+    expect((await site.cli("principal", "revoke-sessions", "admin", "--yes")).code).toBe(0);
     visitor.expect(/^request: \w+ .* answered 401$/);
     await page.getByRole("button", { name: "Create key" }).click();
     await again(page).waitFor();

@@ -157,7 +157,7 @@ describeInBrowser("a session that ends", () => {
   test("under one's hands leads to the sign-in, and back to the same place with the same filters", async () => {
     const visitor = await visitAsAdmin("/requests?outcome=failed&range=24h");
     const { page } = visitor;
-    expect((await site.cli("principal", "revoke-sessions", "admin")).code).toBe(0);
+    expect((await site.cli("principal", "revoke-sessions", "admin", "--yes")).code).toBe(0);
     visitor.expect(/^request: GET .* answered 401$/);
     await passwordField(page).waitFor();
     await page.getByText("You will return to the page you were on.").waitFor();

@@ -22,10 +22,19 @@ export function Form<Values extends object>({ form, className, children }: FormP
   });
   useEffect(() => {
     const ended = new AbortController();
+    const { signal } = ended;
+    let isPressed = false;
     const leave = ({ target }: FocusEvent) => {
-      if (target instanceof HTMLElement) current.current.onLeave(target.getAttribute("name") ?? "");
+      const key = target instanceof HTMLElement ? target.getAttribute("name") : null;
+      if (key === null) return;
+      const tell = () => current.current.onLeave(key);
+      // What appears between the press and the release of a button moves it away from under the pointer, which then presses nothing.
+      if (isPressed) document.addEventListener("pointerup", () => setTimeout(tell), { once: true, signal });
+      else tell();
     };
-    document.getElementById(id)?.addEventListener("focusout", leave, { signal: ended.signal });
+    document.addEventListener("pointerdown", () => (isPressed = true), { capture: true, signal });
+    document.addEventListener("pointerup", () => (isPressed = false), { capture: true, signal });
+    document.getElementById(id)?.addEventListener("focusout", leave, { signal });
     return () => ended.abort();
   }, [id]);
   useEffect(() => {
