@@ -14,6 +14,8 @@ export interface LitellmAlias {
 export interface LitellmConfig {
   /** In the order of the file; several may have one name. */
   readonly deployments: readonly LitellmDeployment[];
+  /** Those that cannot be carried over. */
+  readonly left: readonly { readonly name: string; readonly line: number }[];
   readonly aliases: readonly LitellmAlias[];
   /** What cannot be carried over, and what has to be known of what is. */
   readonly notes: readonly ImportNote[];
@@ -50,16 +52,18 @@ export function parseLitellmConfig(text: string, variables: Variables): ParsedLi
     notes,
   };
   const deployments: LitellmDeployment[] = [];
+  const left: { readonly name: string; readonly line: number }[] = [];
   const problems: Problem[] = [];
   for (const entry of list.value.values) {
     const read = entry.kind === "map" ? readDeployment(entry, context) : WRONG_ENTRY;
     if (read.kind === "wrong") problems.push({ line: entry.line, sentence: read.sentence });
     if (read.kind === "read") deployments.push(read.deployment);
+    if (read.kind === "left") left.push(read);
   }
   if (problems.length > 0) return { kind: "refused", problems };
   const aliases = readAliases(root);
   listSettings(root, notes);
-  return { kind: "read", config: { deployments, aliases, notes } };
+  return { kind: "read", config: { deployments, left, aliases, notes } };
 }
 
 const WRONG_ENTRY = {

@@ -3,6 +3,7 @@ import { parseAlias, isUpstreamName } from "#catalog/model-draft.ts";
 import { parseApiKey, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { findEntry } from "./fields.ts";
+import { readCloud } from "./litellm-clouds.ts";
 import {
   findUpstream,
   readApiKey,
@@ -13,7 +14,6 @@ import {
   type FoundUpstream,
 } from "./litellm-address.ts";
 import {
-  isPriceField,
   readAmount,
   readFlag,
   readLitellmPrices,
@@ -21,6 +21,7 @@ import {
   type Prices,
   type Referred,
 } from "./litellm-values.ts";
+import { listUnread } from "./litellm-unread.ts";
 import type { SourceMap } from "./source.ts";
 
 /** An entry of `model_list` that can be carried over. */
@@ -29,6 +30,8 @@ export interface LitellmDeployment {
   readonly name: string;
   readonly upstreamName: string;
   readonly baseUrl: string;
+  /** URLs of endpoints that are not below the base URL; null when all are. */
+  readonly endpoints: { readonly [endpoint: string]: string } | null;
   /** Null for a server that is called without one. */
   readonly apiKey: Referred | null;
   readonly capabilities: readonly Capability[];
@@ -41,7 +44,7 @@ export interface LitellmDeployment {
 export type ReadDeployment =
   | { readonly kind: "read"; readonly deployment: LitellmDeployment }
   /** A note says why. */
-  | { readonly kind: "left" }
+  | { readonly kind: "left"; readonly name: string; readonly line: number }
   /** It has not the shape of an entry. */
   | { readonly kind: "wrong"; readonly sentence: string };
 
@@ -72,7 +75,7 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
     void context.notes.push({ line: at, sentence: `${name}: ${sentence}`, isGap });
   const leave = (at: number, reason: string): ReadDeployment => {
     note(at, `is not carried over: ${reason}.`, true);
-    return { kind: "left" };
+    return { kind: "left", name, line: entry.line };
   };
 
   if (name.includes("*") || model.includes("*"))
@@ -84,15 +87,15 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
     );
   const found = findUpstream(params, model);
   if (typeof found === "string") return leave(line, found);
-  const upstreamName = toUpstreamName(found.word, found.model);
-  if (!isUpstreamName(upstreamName)) return leave(line, "its model is no name that can be sent");
   const capabilities = readCapabilities(infoMap, found);
   if (capabilities === null) {
     const modeLine = infoMap.entries.get("mode")?.line ?? entry.line;
     return leave(modeLine, "no endpoint here serves its mode (chat, completion and embedding are served)");
   }
-  const base = readBase(params, found.upstream, context);
-  if (typeof base.url !== "string") return leave(base.line, base.reason);
+  const base = readPlace(params, found, { context, capabilities });
+  if (base.url === null) return leave(base.line, base.reason);
+  const { upstreamName, remark } = base;
+  if (!isUpstreamName(upstreamName)) return leave(line, "its model is no name that can be sent");
 
   const apiKey = readApiKey(params, { upstream: found.upstream, isOwnBase: base.isOwn, context });
   if (apiKey?.value === null) {
@@ -102,11 +105,11 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
   if (apiKey !== null && apiKey.value !== null && !isApiKey(apiKey.value)) {
     return leave(params.entries.get("api_key")?.line ?? line, "its API key cannot be sent in a header");
   }
-  if (found.upstream.remark !== null) note(line, `is ${found.upstream.remark}.`);
+  if (remark !== null) note(line, `is ${remark}.`);
   if (findEntry(infoMap, "mode") === undefined && capabilities.includes("embeddings"))
     note(line, "is taken for an embedding model by its name; model_info.mode would say it.");
-  listUnread(params, { section: "litellm_params", read: READ_PARAMS, note });
-  listUnread(infoMap, { section: "model_info", read: READ_INFO, note });
+  listUnread(params, "litellm_params", note);
+  listUnread(infoMap, "model_info", note);
 
   return {
     kind: "read",
@@ -115,6 +118,7 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
       name,
       upstreamName,
       baseUrl: base.url,
+      endpoints: base.endpoints,
       apiKey,
       capabilities,
       prices: readLitellmPrices([params, infoMap], { name, notes: context.notes }),
@@ -122,6 +126,19 @@ export function readDeployment(entry: SourceMap, context: DeploymentContext): Re
       verifyTls: readFlag(findEntry(params, "ssl_verify")?.value) ?? null,
     },
   };
+}
+
+/** Where it is called and by which name, with what has to be known of it. */
+function readPlace(
+  params: SourceMap,
+  found: FoundUpstream,
+  cloud: { readonly context: DeploymentContext; readonly capabilities: readonly Capability[] },
+) {
+  if (found.upstream.apiBase === "cloud") return readCloud(params, found, cloud);
+  const base = readBase(params, found.upstream, cloud.context);
+  if (base.url === null) return base;
+  const upstreamName = toUpstreamName(found.word, found.model);
+  return { ...base, upstreamName, endpoints: null, remark: found.upstream.remark };
 }
 
 const NO_TEXT = "no text: put it in quotes, if it is meant so";
@@ -136,7 +153,9 @@ const EMBEDDING_NAME_PATTERN = /embed|(?:^|\/)(?:bge|gte|e5)-/i;
 function readCapabilities(info: SourceMap, { word, model }: FoundUpstream): readonly Capability[] | null {
   const mode = readText(info, "mode");
   const hasVision = readFlag(findEntry(info, "supports_vision")?.value) === true;
-  const isCompletion = mode === "completion" || (mode === undefined && word === "text-completion-openai");
+  const isCompletion =
+    mode === "completion" ||
+    (mode === undefined && (word === "text-completion-openai" || word === "azure_text"));
   if (isCompletion) return ["completions"];
   if (mode === "embedding" || (mode === undefined && EMBEDDING_NAME_PATTERN.test(model)))
     return ["embeddings"];
@@ -147,70 +166,6 @@ function readCapabilities(info: SourceMap, { word, model }: FoundUpstream): read
 function readTimeout(params: SourceMap): number | null {
   const seconds = readAmount(findEntry(params, "timeout")?.value);
   return seconds === undefined || seconds <= 0 || seconds > TIMEOUT_SECONDS_MAX ? null : seconds;
-}
-
-const READ_PARAMS: ReadonlySet<string> = new Set([
-  "model",
-  "api_base",
-  "base_url",
-  "api_key",
-  "custom_llm_provider",
-  "litellm_credential_name",
-  "timeout",
-  "ssl_verify",
-]);
-
-/** The last are LiteLLM's own bookkeeping. */
-const READ_INFO: ReadonlySet<string> = new Set([
-  "mode",
-  "supports_vision",
-  "id",
-  "db_model",
-  "created_at",
-  "created_by",
-  "updated_at",
-  "updated_by",
-]);
-
-const FIELD_REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
-  // There it steers the choice of a deployment, and a budget's time begins with its first use: neither means what a limit does.
-  [
-    /^rpm$/,
-    "is not carried over, since it steers balancing; as a limit: lockport limit set NAME --amount N --measure requests --per minute --model ALIAS",
-  ],
-  [
-    /^tpm$/,
-    "is not carried over, since it steers balancing; as a limit: lockport limit set NAME --amount N --measure tokens --per minute --model ALIAS",
-  ],
-  [
-    /^(?:max_budget|budget_duration)$/,
-    "is not carried over, since its time is no calendar's; as a limit: lockport limit set NAME --amount N --per month --model ALIAS",
-  ],
-  [/^max_parallel_requests$/, "a cap is a provider's: lockport provider set NAME --max-concurrency N"],
-  [/retries$/, "nothing is retried"],
-  [/^(?:weight|order)$/, "there is no balancing between deployments"],
-  [/^stream_timeout$/, "streams and whole answers share one timeout"],
-  [/cost|price/, "there is no unit for this price"],
-  [/^base_model$/, "prices are not looked up by it; they are written with the model or loaded"],
-  [/^(?:access_groups|team_)/, "every API key may use every model"],
-];
-
-interface UnreadContext {
-  readonly section: "litellm_params" | "model_info";
-  readonly read: ReadonlySet<string>;
-  readonly note: (line: number, sentence: string) => void;
-}
-
-function listUnread(map: SourceMap, { section, read, note }: UnreadContext): void {
-  const usual =
-    section === "litellm_params"
-      ? "requests go on as they come, and nothing is added to them"
-      : "nothing here reads it";
-  for (const [field, { line }] of map.entries) {
-    if (read.has(field) || isPriceField(field)) continue;
-    const reason = FIELD_REASONS.find(([pattern]) => pattern.test(field))?.[1] ?? usual;
-    note(line, `${section}.${field}: ${reason}.`);
-  }
 }
 
 function isAlias(name: string): boolean {

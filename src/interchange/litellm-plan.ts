@@ -12,6 +12,8 @@ export interface ImportPlan {
   /** What is to be added. Holds keys of providers: never shown. */
   readonly file: CatalogFile;
   readonly notes: readonly ImportNote[];
+  /** Names that would go to another deployment than their first, which cannot be carried over; each as a sentence. */
+  readonly takeovers: readonly string[];
   /** Where the key of a provider comes from, in words; only of those that the file has one for. */
   readonly keySources: ReadonlyMap<string, string>;
 }
@@ -21,7 +23,7 @@ export interface ImportPlan {
  * stays as it is, and so does a provider but for an API key that it lacks. A second run therefore changes nothing.
  */
 export function planImport(
-  { deployments, aliases, notes: read }: LitellmConfig,
+  { deployments, left, aliases, notes: read }: LitellmConfig,
   current: CatalogFile,
   matchKey: MatchKey,
 ): ImportPlan {
@@ -30,6 +32,7 @@ export function planImport(
   const providers: { [name: string]: FileProvider } = {};
   const models: { [alias: string]: FileModel } = {};
   const keySources = new Map<string, string>();
+  const takeovers: string[] = [];
 
   for (const { name, members, before } of assignProviders(keepFirst(deployments, note), current, matchKey)) {
     const added = members.filter((deployment) =>
@@ -55,13 +58,20 @@ export function planImport(
     const seconds =
       before === undefined ? findTimeout(members) : (before.timeout_read ?? TIMEOUT_READ_SECONDS_DEFAULT);
     noteTimeouts(members, { seconds, note });
-    for (const { name: alias, upstreamName, capabilities, prices } of added)
+    for (const { name: alias, line, upstreamName, capabilities, prices } of added) {
+      const passed = left.find((other) => other.name === alias && other.line < line);
+      if (passed !== undefined) {
+        const sentence = `${alias} now goes to ${name}: ${upstreamName}. Its first deployment, in line ${passed.line}, cannot be carried over.`;
+        takeovers.push(sentence);
+        note(line, sentence);
+      }
       models[alias] = {
         provider: name,
         upstream_name: upstreamName,
         capabilities,
         ...(prices !== null && { prices }),
       };
+    }
   }
   const named = aliases.flatMap((alias) => planAlias(alias, { all: { ...current.models, ...models }, note }));
   return {
@@ -70,7 +80,8 @@ export function planImport(
       providers,
       models: { ...models, ...Object.fromEntries(named) },
     },
-    notes: notes.toSorted((left, right) => left.line - right.line),
+    notes: notes.toSorted((one, other) => one.line - other.line),
+    takeovers,
     keySources,
   };
 }
@@ -115,10 +126,14 @@ function isNew(
   return false;
 }
 
-function toNewProvider({ baseUrl }: LitellmDeployment, members: readonly LitellmDeployment[]): FileProvider {
+function toNewProvider(
+  { baseUrl, endpoints }: LitellmDeployment,
+  members: readonly LitellmDeployment[],
+): FileProvider {
   const seconds = findTimeout(members);
   return {
     base_url: baseUrl,
+    ...(endpoints !== null && { endpoints }),
     ...(members.some(({ verifyTls }) => verifyTls === false) && { verify_tls: false }),
     ...(seconds !== undefined && { timeout_read: seconds }),
   };

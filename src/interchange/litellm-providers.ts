@@ -25,7 +25,10 @@ export function assignProviders(
   { providers = {}, models = {} }: CatalogFile,
   matchKey: MatchKey,
 ): readonly Assigned[] {
-  const groups = Map.groupBy(deployments, ({ baseUrl, apiKey }) => `${baseUrl} ${toIdentity(apiKey)}`);
+  const groups = Map.groupBy(
+    deployments,
+    ({ baseUrl, endpoints, apiKey }) => `${baseUrl} ${toOverrides(endpoints)} ${toIdentity(apiKey)}`,
+  );
   const names = new Map<string, string>();
   const taken = new Set<string>();
   const take = (group: string, name: string | undefined) => {
@@ -34,14 +37,14 @@ export function assignProviders(
     taken.add(name);
   };
   for (const [group, members] of groups) {
-    for (const { name, baseUrl } of members) {
-      const holder = models[name]?.provider;
-      if (holder !== undefined && providers[holder]?.base_url === baseUrl) take(group, holder);
+    for (const deployment of members) {
+      const holder = models[deployment.name]?.provider;
+      if (holder !== undefined && isAt(providers[holder], deployment)) take(group, holder);
     }
   }
   for (const [group, [first]] of groups) {
     if (first === undefined) continue;
-    const free = findAt(providers, first.baseUrl).filter((name) => !taken.has(name));
+    const free = findAt(providers, first).filter((name) => !taken.has(name));
     const isMatch = (name: string) => isKnownKey(first, { name, before: providers[name], matchKey });
     take(group, free.find((name) => isMatch(name) === true) ?? free.find((name) => isMatch(name) !== false));
     const findProvider = (name: string) => (Object.hasOwn(providers, name) || taken.has(name) ? name : null);
@@ -74,14 +77,30 @@ export function hasKey(provider: FileProvider | undefined): boolean {
 }
 
 /** Enabled ones first, then by name, as `/model/new` chooses. */
-function findAt(providers: NonNullable<CatalogFile["providers"]>, baseUrl: string): readonly string[] {
+function findAt(
+  providers: NonNullable<CatalogFile["providers"]>,
+  deployment: LitellmDeployment,
+): readonly string[] {
   return Object.entries(providers)
-    .filter(([, { base_url }]) => base_url === baseUrl)
+    .filter(([, provider]) => isAt(provider, deployment))
     .toSorted(
       ([left, { enabled: isLeft = true }], [right, { enabled: isRight = true }]) =>
         Number(isRight) - Number(isLeft) || compareCodeUnits(left, right),
     )
     .map(([name]) => name);
+}
+
+/** A provider that has more overrides than the file knows of is the same where the file knows of none. */
+function isAt(provider: FileProvider | undefined, { baseUrl, endpoints }: LitellmDeployment): boolean {
+  if (provider === undefined || provider.base_url !== baseUrl) return false;
+  return endpoints === null || toOverrides(provider.endpoints ?? null) === toOverrides(endpoints);
+}
+
+function toOverrides(endpoints: { readonly [endpoint: string]: string } | null): string {
+  return Object.entries(endpoints ?? {})
+    .map(([endpoint, url]) => `${endpoint}=${url}`)
+    .toSorted()
+    .join(" ");
 }
 
 /** By the variable, not its value: what is set today must not regroup what was imported yesterday. */

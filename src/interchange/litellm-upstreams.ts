@@ -6,8 +6,8 @@ export interface LitellmUpstream {
   readonly baseVariables: readonly string[];
   /** Variables that LiteLLM takes the key from, in its order; empty for servers that need none. */
   readonly keyVariables: readonly string[];
-  /** What `api_base` means: the base URL itself, a root that `/v1` comes after, or a dialect of its own that does not fit. */
-  readonly apiBase: "base" | "root" | "foreign";
+  /** What `api_base` means: the base URL itself, a root that `/v1` comes after, a dialect of its own that does not fit, or an address that its cloud leads to. */
+  readonly apiBase: "base" | "root" | "foreign" | "cloud";
   /** What has to be known of it. */
   readonly remark: string | null;
 }
@@ -68,6 +68,12 @@ const OLLAMA: LitellmUpstream = {
   apiBase: "root",
   remark: null,
 };
+function cloud(...keyVariables: readonly string[]): LitellmUpstream {
+  return { baseUrl: null, baseVariables: [], keyVariables, apiBase: "cloud", remark: null };
+}
+
+const AZURE = cloud("AZURE_API_KEY", "AZURE_OPENAI_API_KEY");
+const BEDROCK = cloud("AWS_BEARER_TOKEN_BEDROCK");
 const COMPATIBLE: LitellmUpstream = {
   baseUrl: null,
   baseVariables: [],
@@ -111,6 +117,13 @@ const UPSTREAMS: ReadonlyMap<string, LitellmUpstream> = new Map([
   ["nvidia_nim", hosted("https://integrate.api.nvidia.com/v1", "NVIDIA_NIM_API_KEY")],
   ["deepinfra", hosted("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY")],
   ["moonshot", hosted("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY")],
+  ["azure", AZURE],
+  ["azure_text", AZURE],
+  ["azure_ai", cloud("AZURE_AI_API_KEY")],
+  ["bedrock", BEDROCK],
+  ["bedrock_mantle", cloud("BEDROCK_MANTLE_API_KEY", "AWS_BEARER_TOKEN_BEDROCK")],
+  ["vertex_ai", cloud()],
+  ["vertex_ai_beta", cloud()],
   ["ollama", OLLAMA],
   ["ollama_chat", OLLAMA],
   ["hosted_vllm", selfHosted("HOSTED_VLLM")],
@@ -142,20 +155,8 @@ const UPSTREAMS: ReadonlyMap<string, LitellmUpstream> = new Map([
 ]);
 
 const OBSTACLES: ReadonlyMap<string, string> = new Map([
-  [
-    "azure",
-    "Azure's deployment URLs and its api-key header are another dialect. A resource's /openai/v1 URL can be added by hand: lockport provider add",
-  ],
-  ["azure_text", "Azure's deployment URLs and its api-key header are another dialect"],
-  ["azure_ai", "Azure AI's URLs and its api-key header are another dialect"],
-  ["bedrock", "Bedrock wants each request signed (AWS Signature Version 4)"],
   ["sagemaker", "SageMaker wants each request signed (AWS Signature Version 4)"],
   ["sagemaker_chat", "SageMaker wants each request signed (AWS Signature Version 4)"],
-  [
-    "vertex_ai",
-    "Vertex AI wants access tokens that live for an hour. The same models by an API key: gemini/",
-  ],
-  ["vertex_ai_beta", "Vertex AI wants access tokens that live for an hour"],
   ["cohere", "Cohere's own interface is another dialect"],
   ["cohere_chat", "Cohere's own interface is another dialect"],
   ["replicate", "Replicate's interface is another dialect"],

@@ -29,7 +29,7 @@ const CONFIG = `model_list:
       output_cost_per_token: 0.00001
       rpm: 500
   - model_name: big
-    litellm_params: {model: azure/gpt-x, api_base: "https://x.openai.azure.com"}
+    litellm_params: {model: azure/gpt-x, api_base: "https://x.openai.azure.com", api_key: sk-azure}
   - model_name: local
     litellm_params: {model: ollama/llama, api_base: "http://10.0.0.1:11434"}
   - model_name: spare
@@ -59,10 +59,10 @@ describe("lockport import litellm-config", () => {
       "+  model     default           -> big; input_tokens=1.25 output_tokens=10",
     ]);
     expect(done.messages).toContain("line 8: big: litellm_params.rpm:");
-    expect(done.messages).toContain("line 10: big: is not carried over: Azure's");
+    expect(done.messages).toContain("line 9: big: is not carried over: a name has one provider, and line 2");
     expect(done.messages).toContain("line 17: general_settings.master_key:");
     expect(done.messages).toEndWith("made 7 changes\n");
-    for (const secret of ["sk-literal", "sk-from-environment", "sk-master"])
+    for (const secret of ["sk-literal", "sk-from-environment", "sk-master", "sk-azure"])
       expect(dry.data + dry.messages + done.data + done.messages).not.toContain(secret);
   });
 
@@ -79,6 +79,31 @@ describe("lockport import litellm-config", () => {
       });
       expect(await exported()).toBe(text);
     }
+  });
+
+  test("asks for a word where the first deployment of a name cannot be carried over and another takes it", async () => {
+    writeFileSync(
+      path,
+      `model_list:
+  - {model_name: gpt-4o, litellm_params: {model: cohere/command, api_key: sk-c}}
+  - {model_name: gpt-4o, litellm_params: {model: openai/gpt-4o, api_key: sk-o}}
+`,
+    );
+    const before = await exported();
+    const refused = await run(`import litellm-config ${path}`);
+    expect(refused.code).toBe(1);
+    expect(refused.messages).toContain("Nothing was changed. gpt-4o now goes to api.openai.com: gpt-4o.");
+    expect(refused.messages).toContain("--take-next");
+    expect(await exported()).toBe(before);
+    const dry = await run(`import litellm-config ${path} --dry-run`);
+    expect({ code: dry.code, tells: dry.messages.includes("add --take-next") }).toEqual({
+      code: 0,
+      tells: true,
+    });
+    expect(await exported()).toBe(before);
+    expect(await run(`import litellm-config ${path} --take-next`)).toMatchObject({ code: 0, data: dry.data });
+    // What is there already goes nowhere else.
+    expect(await run(`import litellm-config ${path}`)).toMatchObject({ code: 0, data: "" });
   });
 
   test("makes a provider without its key where that is not set, fills it in on the next run, and does neither with --strict", async () => {

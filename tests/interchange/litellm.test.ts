@@ -128,9 +128,17 @@ describe("a model of a LiteLLM config", () => {
   }
 
   const left: readonly (readonly [name: string, params: string, info: string, reason: string])[] = [
-    ["m", "model: azure/x, api_base: 'https://x.openai.azure.com'", "", "Azure's deployment URLs"],
-    ["m", "model: bedrock/x", "", "Bedrock wants each request signed"],
-    ["m", "model: vertex_ai/x", "", "tokens that live for an hour"],
+    ["m", "model: azure/x", "", "Azure wants the address of a resource"],
+    ["m", "model: azure/x, api_base: 'https://x.openai.azure.com', tenant_id: t", "", "tokens of Entra ID"],
+    ["m", "model: azure/x, api_base: 'https://gateway.example.org'", "", "Azure wants the address"],
+    ["m", "model: bedrock/x", "", "Bedrock wants each request signed (AWS Signature Version 4)"],
+    ["m", "model: bedrock/x, aws_region_name: us-east-1, aws_access_key_id: a", "", "Signature Version 4"],
+    ["m", "model: bedrock/x, api_key: k", "", "aws_region_name"],
+    ["m", "model: bedrock/x, api_key: k, aws_region_name: 'x.example.org/'", "", "aws_region_name"],
+    ["m", "model: bedrock/x, api_key: k, api_base: 'https://bedrock.example.org/v1'", "", "Bedrock wants"],
+    ["m", "model: bedrock/titan-embed, api_key: k, aws_region_name: us-east-1", "", "has no embeddings"],
+    ["m", "model: vertex_ai/x, vertex_project: p, vertex_location: l", "", "tokens that live for an hour"],
+    ["m", "model: vertex_ai/x, api_key: k, api_base: 'https://x.example.org/endpoints/openapi'", "", "hour"],
     ["m", "model: nobody/x", "", "no provider that is known here"],
     ["m", "model: hosted_vllm/x", "", "it has no api_base"],
     [
@@ -187,7 +195,7 @@ describe("a model of a LiteLLM config", () => {
   test("of a name that is there twice is carried over once, and the other is listed with the line of the first", () => {
     const planned = plan(
       config(
-        model("m", "model: azure/x"),
+        model("m", "model: cohere/x"),
         model("m", "model: groq/a, api_key: k"),
         model("m", "model: openai/b, api_key: k"),
       ),
@@ -195,6 +203,108 @@ describe("a model of a LiteLLM config", () => {
     expect(lines(planned)[1]).toBe("add model m: api.groq.com: a; chat, chat_stream");
     expect(lines(planned)).toHaveLength(2);
     expect(notes(planned).at(-1)).toContain("4: m: is not carried over: a name has one provider, and line 3");
+  });
+
+  describe("on a cloud is carried over by way of its OpenAI-compatible address, and a note says so:", () => {
+    const azure = "https://team.openai.azure.com";
+    const gateway = "https://gw.example.org/azure/openai/deployments/d1";
+    const cases: readonly (readonly [params: string, url: string, name: string, note: string])[] = [
+      [
+        `model: azure/d1, api_base: '${azure}', api_version: '2024-10-21'`,
+        `${azure}/openai/v1`,
+        "d1",
+        "v1 interface",
+      ],
+      [
+        `model: azure/d1, api_base: '${azure}/openai/v1/', api_version: preview`,
+        `${azure}/openai/v1`,
+        "d1",
+        "v1",
+      ],
+      [`model: azure/o_series/d1, api_base: '${azure}/'`, `${azure}/openai/v1`, "d1", "v1 interface"],
+      [
+        `model: azure/x, api_base: '${azure}/openai/deployments/d%201/chat/completions?api-version=2024-10-21'`,
+        `${azure}/openai/v1`,
+        "d 1",
+        "v1 interface",
+      ],
+      [
+        "model: azure_ai/DeepSeek-V3, api_base: 'https://hub.services.ai.azure.com/models'",
+        "https://hub.services.ai.azure.com/openai/v1",
+        "DeepSeek-V3",
+        "v1 interface",
+      ],
+      [`model: azure/x, api_base: '${gateway}', api_version: '2024-10-21'`, gateway, "d1", "api-key header"],
+      [
+        "model: bedrock/converse/openai.gpt-oss-120b-1:0, aws_region_name: us-west-2",
+        "https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1",
+        "openai.gpt-oss-120b-1:0",
+        "Bedrock's OpenAI-compatible address",
+      ],
+      [
+        "model: bedrock_mantle/openai.gpt-oss-20b, api_base: 'https://bedrock-mantle.us-east-1.api.aws/v1'",
+        "https://bedrock-mantle.us-east-1.api.aws/v1",
+        "openai.gpt-oss-20b",
+        "Bedrock's OpenAI-compatible address",
+      ],
+      [
+        "model: vertex_ai/gemini-2.5-pro, api_base: 'https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/endpoints/openapi'",
+        "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/endpoints/openapi",
+        "google/gemini-2.5-pro",
+        "live for an hour",
+      ],
+    ];
+    for (const [params, url, name, note] of cases) {
+      test(`{${params}}`, () => {
+        const planned = plan(config(model("m", `${params}, api_key: sk-k`)));
+        const [[provider, made] = ["", undefined]] = Object.entries(planned.file.providers ?? {});
+        expect(made).toMatchObject({ base_url: url, api_key: "sk-k" });
+        expect(planned.file.models).toMatchObject({ m: { provider, upstream_name: name } });
+        expect(notes(planned)).toEqual([expect.stringContaining(note)]);
+        expect(gapsOf(planned)).toBe(0);
+        expect(JSON.stringify(planned.notes)).not.toContain("sk-k");
+      });
+    }
+
+    test("the deployment URL of a gateway becomes the endpoints of a provider of its own, with its api-version", () => {
+      const at = (name: string, version: string) =>
+        model(
+          name,
+          `model: azure/${name}, api_base: '${gateway.replace("d1", name)}', api_version: '${version}', api_key: k`,
+        );
+      const planned = plan(config(at("a", "2024-10-21"), at("b", "2024-10-21")));
+      const base = gateway.replace("d1", "a");
+      expect(Object.values(planned.file.providers ?? {})).toHaveLength(2);
+      expect(planned.file.providers?.["gw.example.org"]).toMatchObject({
+        base_url: base,
+        endpoints: {
+          chat: `${base}/chat/completions?api-version=2024-10-21`,
+          completions: `${base}/completions?api-version=2024-10-21`,
+          embeddings: `${base}/embeddings?api-version=2024-10-21`,
+        },
+      });
+    });
+
+    test("Azure's usual variable holds the key for a host of Azure's, and for no other", () => {
+      const keyAt = (base: string) => {
+        const planned = plan(config(model("m", `model: azure/x, api_base: '${base}', api_version: v`)), {
+          AZURE_API_KEY: "sk-azure",
+        });
+        return Object.values(planned.file.providers ?? {})[0]?.api_key;
+      };
+      expect(keyAt(azure)).toBe("sk-azure");
+      expect(keyAt(gateway)).toBeUndefined();
+    });
+  });
+
+  test("of a name whose first deployment cannot be carried over says where the name now goes", () => {
+    const planned = plan(config(model("m", "model: cohere/x"), model("m", "model: openai/b, api_key: k")));
+    const sentence =
+      "m now goes to api.openai.com: b. Its first deployment, in line 2, cannot be carried over.";
+    expect(planned.takeovers).toEqual([sentence]);
+    expect(notes(planned)).toContain(`3: ${sentence}`);
+    const usual = plan(config(model("m", "model: openai/b, api_key: k"), model("m", "model: cohere/x")));
+    expect(usual.takeovers).toEqual([]);
   });
 
   test("with settings that nothing here has is carried over, and each of them is listed by its line", () => {

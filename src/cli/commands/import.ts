@@ -18,6 +18,7 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 interface LitellmOptions extends InstallationOptions {
   readonly dryRun?: true;
   readonly strict?: true;
+  readonly takeNext?: true;
 }
 
 export function addImportCommands(program: Command, terminal: Terminal): void {
@@ -29,6 +30,7 @@ export function addImportCommands(program: Command, terminal: Terminal): void {
     "add the providers and models of a LiteLLM config.yaml",
   )
     .option("--dry-run", "show what would be added, and change nothing")
+    .option("--take-next", "give a name whose first deployment cannot be carried over to its next")
     .option("--strict", "add nothing when a key is missing or a model cannot be carried over")
     .action(async (path: string, options: LitellmOptions) => {
       const parsed = parseLitellmConfig(await readTextInput(terminal, path), terminal.env);
@@ -36,27 +38,41 @@ export function addImportCommands(program: Command, terminal: Terminal): void {
       await withInstallation(terminal, options, async (installation) => {
         const { api } = installation;
         const current = await withProgress(terminal, "comparing", () => ask(api.admin.v1.catalog.get()));
-        const { file, notes, keySources } = planImport(
+        const { file, notes, keySources, takeovers } = planImport(
           parsed.config,
           current,
           await openKeyMatch(installation),
         );
         const gapCount = notes.filter(({ isGap }) => isGap).length;
-        const isRefused = options.strict === true && gapCount > 0;
-        const isDryRun = isRefused || options.dryRun === true;
+        const needsWord = takeovers.length > 0 && options.takeNext !== true;
+        const isStrict = options.strict === true && gapCount > 0;
+        const isDryRun = isStrict || needsWord || options.dryRun === true;
         const outcome = await applyCatalog(terminal, api, { file, isDryRun, option: "add_only" });
         if (options.json === true) writeJson(terminal, { ...outcome, notes });
         else {
           writeChanges(terminal, outcome.changes, { keys: keySources, trustRoots: new Map() });
           writeNotes(terminal, notes);
         }
-        if (isRefused) {
+        if (needsWord && options.dryRun !== true) {
+          throw new CommandError(
+            "failure",
+            `Nothing was changed. ${takeovers.join(" ")} To accept that: --take-next`,
+          );
+        }
+        if (isStrict) {
           throw new CommandError(
             "failure",
             `Nothing was changed: ${toCounted(gapCount, "line")} cannot be carried over as --strict asks.`,
           );
         }
-        if (options.json !== true) writeEnd(terminal, outcome);
+        if (options.json === true) return;
+        writeEnd(terminal, outcome);
+        if (needsWord) {
+          const count = takeovers.length === 1 ? "1 name goes" : `${takeovers.length} names go`;
+          terminal.writeMessage(
+            `${count} to another deployment than the first: to make that, add --take-next\n`,
+          );
+        }
       });
     });
   litellm.addHelpText(
