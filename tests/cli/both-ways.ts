@@ -1,3 +1,5 @@
+import { createSystemClock, type Clock } from "#kernel/clock.ts";
+import { createClockAt } from "../limits/world.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 import { runLocal, type CliInput, type CliRun } from "./terminal.ts";
@@ -31,11 +33,13 @@ export async function startBothWays(): Promise<BothWays> {
       return call.reply({ body: JSON.stringify({ id: "1", choices: [], usage: USAGE }) });
     },
   });
-  const app = await startApp();
+  // Noon: no window of a day, a week or a month ends while a test runs.
+  const clock = createClockAt("2026-03-11T12:00:00Z");
+  const app = await startApp({}, { clock });
   return {
     app,
     upstream,
-    ways: waysTo(app),
+    ways: waysTo(app, clock),
     async stop() {
       await app.stop();
       await upstream.stop();
@@ -43,16 +47,20 @@ export async function startBothWays(): Promise<BothWays> {
   };
 }
 
-export function waysTo(app: TestApp): readonly [Way, Way] {
+export function waysTo(app: TestApp, clock: Clock = createSystemClock()): readonly [Way, Way] {
   const toWords = (line: string | readonly string[]) => (typeof line === "string" ? line.split(" ") : line);
   const nowhere = "/nonexistent/lockport";
   return [
-    { name: "beside the server", run: (line, input) => runLocal(app.dataDir, toWords(line), input) },
+    {
+      name: "beside the server",
+      run: (line, input) => runLocal(app.dataDir, toWords(line), { clock, ...input }),
+    },
     {
       name: "through --url",
       // A data folder that cannot be made: whoever touched it would fail.
       run: (line, input = {}) =>
         runLocal(nowhere, [...toWords(line), "--url", app.url], {
+          clock,
           ...input,
           env: { LOCKPORT_API_KEY: app.adminKey, ...input.env },
         }),

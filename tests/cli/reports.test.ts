@@ -149,7 +149,7 @@ describe("usage", () => {
     const key = (await installation.ways[0]!.run("key create --principal ada")).data.trim();
     const seen = await installation.ways[1]!.run("usage --by key", { env: { LOCKPORT_API_KEY: key } });
     expect(seen).toMatchObject({ code: 0, data: expect.stringContaining(idOf("ada")) });
-  });
+  }, 30_000);
 
   test("without any tells of a filter whose name nothing has, and what was probably meant; one that is gone still filters", async () => {
     for (const [flags, said] of [

@@ -237,6 +237,24 @@ describe("the password of admin", () => {
   });
 });
 
+test(
+  "a table is as wide as the screen at most, which names the columns that have no room",
+  async () => {
+    await makeEmptyInstallation(dataDir);
+    const name = `nightly-${"build-".repeat(12)}end`;
+    for (const line of [`principal create ${name}`, `key create --principal ${name} --label ${name}`])
+      expect((await runLocal(dataDir, line.split(" "))).code).toBe(0);
+    const screen = startOnScreen(["key", "list"], env);
+    const shown = await screen.shows(/--json has all\./);
+    expect(await screen.exited).toBe(0);
+    const [heading = "", row = ""] = Bun.stripANSI(shown).split("\r\n");
+    expect(heading).toStartWith("ID ");
+    expect(row).toMatch(/^[0-9a-f-]{36} +nightly-build-\S*…/);
+    for (const line of [heading, row]) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(120);
+  },
+  TEST_MS_MAX,
+);
+
 describe("admin login-link", () => {
   beforeEach(() => makeEmptyInstallation(dataDir));
 

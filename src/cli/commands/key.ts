@@ -106,9 +106,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
   const remove = addRemoveCommand(key, "delete <id>", "delete a key; it stops working at once").action(
     (id: string, options: RemoveOptions) =>
       withInstallation(terminal, options, async (installation) => {
-        await confirmRemoval(terminal, options, installation, () =>
-          describeKey(installation, id, terminal.clock),
-        );
+        await confirmRemoval(terminal, options, installation, () => describeKey(installation, id));
         const view = await ask(installation.api.admin.v1.keys({ id: toPathPart(id) }).delete());
         writeDone(terminal, options, { view, sentence: `deleted key ${id}` });
       }),

@@ -107,7 +107,12 @@ function findServer(terminal: Terminal, { dataDir }: Config) {
   if (address === null) return { api: null, origin: null, notices: [] };
   const apiKey = readApiKey(terminal);
   const origin = toReachable(address.url);
-  if (apiKey !== null) return { api: createRemoteInstallation({ origin, apiKey }).api, origin, notices: [] };
+  if (apiKey !== null)
+    return {
+      api: createRemoteInstallation({ origin, apiKey, clock: terminal.clock }).api,
+      origin,
+      notices: [],
+    };
   return {
     api: null,
     origin: null,

@@ -102,9 +102,7 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
   const remove = addRemoveCommand(model, "remove <alias>", "remove a model; its usage stays").action(
     (name: string, options: RemoveOptions) =>
       withInstallation(terminal, options, async (installation) => {
-        await confirmRemoval(terminal, options, installation, () =>
-          describeModel(installation, name, terminal.clock),
-        );
+        await confirmRemoval(terminal, options, installation, () => describeModel(installation, name));
         const view = await ask(toModel(installation.api, name).delete());
         writeDone(terminal, options, { view, sentence: `removed model ${name}` });
       }),

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { DAY_US, createSystemClock, formatInstant } from "#kernel/clock.ts";
+import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { addCommand } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
@@ -44,7 +44,7 @@ export function addPricingMissingCommand(pricing: Command, terminal: Terminal): 
 
 /** One row per name and unit, as the report answers them. */
 export async function findMissing(installation: Installation) {
-  const since = formatInstant(createSystemClock().nowUs() - WINDOW_DAYS * DAY_US);
+  const since = formatInstant(installation.clock.nowUs() - WINDOW_DAYS * DAY_US);
   const { body, notices } = await readReport(installation, () =>
     installation.api.admin.v1.usage["missing-prices"].get({ query: { since } }),
   );

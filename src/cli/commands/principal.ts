@@ -95,9 +95,7 @@ export function addPrincipalCommands(program: Command, terminal: Terminal): void
     "delete a principal with its keys, relay tokens and sessions; its usage stays",
   ).action((name: string, options: RemoveOptions) =>
     withInstallation(terminal, options, async (installation) => {
-      await confirmRemoval(terminal, options, installation, () =>
-        describePrincipal(installation, name, terminal.clock),
-      );
+      await confirmRemoval(terminal, options, installation, () => describePrincipal(installation, name));
       const { api } = installation;
       const view = await ask(toPrincipal(api, await findId(api, name)).delete());
       writeDone(terminal, options, { view, sentence: `deleted ${name}` });

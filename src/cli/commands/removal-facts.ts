@@ -1,4 +1,4 @@
-import { DAY_US, formatInstant, type Clock } from "#kernel/clock.ts";
+import { DAY_US, formatInstant } from "#kernel/clock.ts";
 import { toCounted } from "#kernel/text.ts";
 import type { Installation } from "#cli/installation/client.ts";
 import {
@@ -18,14 +18,14 @@ import type { Removal } from "./removal.ts";
 import { sumUsage } from "./usage-groups.ts";
 
 /** Throws a `CommandError` when there is none of this id. */
-export async function describeKey(installation: Installation, id: string, clock: Clock): Promise<Removal> {
+export async function describeKey(installation: Installation, id: string): Promise<Removal> {
   const keys = await listKeys(installation.api, { principal: undefined });
   const key = requireNamed(
     keys.map((each) => Object.assign({}, each, toNamedKey(each))),
     id,
     "No such key. (key_not_found)",
   );
-  const cost = await describeCost(installation, { key: id }, clock);
+  const cost = await describeCost(installation, { key: id });
   const limits = await describeLimits(installation, id);
   return {
     facts: `The key ${describeSecret(key.key_suffix, key)} ${cost}${limits}`,
@@ -49,18 +49,14 @@ export async function describeRelayToken(installation: Installation, id: string)
 }
 
 /** Throws a `CommandError` when no model has the alias. */
-export async function describeModel(
-  installation: Installation,
-  alias: string,
-  clock: Clock,
-): Promise<Removal> {
+export async function describeModel(installation: Installation, alias: string): Promise<Removal> {
   const models = await listModels(installation.api);
   const { provider, upstream_name: upstreamName } = requireNamed(
     models.map((each) => Object.assign({}, each, { name: each.alias })),
     alias,
     "There is no model of this name. (model_not_found)",
   );
-  const cost = await describeCost(installation, { model: alias }, clock);
+  const cost = await describeCost(installation, { model: alias });
   return {
     facts: `The model ${alias} is ${upstreamName} of ${provider}. ${cost}`,
     question: "Remove it?",
@@ -81,16 +77,12 @@ export async function describeProvider({ api }: Installation, name: string): Pro
 }
 
 /** Throws a `CommandError` when no principal has the name. */
-export async function describePrincipal(
-  installation: Installation,
-  name: string,
-  clock: Clock,
-): Promise<Removal> {
+export async function describePrincipal(installation: Installation, name: string): Promise<Removal> {
   const { api } = installation;
   const { role } = await getPrincipal(api, name);
   const keys = await listKeys(api, { principal: name });
   const tokens = await listRelayTokens(api, { principal: name });
-  const cost = await describeCost(installation, { principal: name }, clock);
+  const cost = await describeCost(installation, { principal: name });
   const limits = await describeLimits(installation, name);
   const secrets = [
     ...keys.map(({ key_suffix: suffix, label }) => toName("key", suffix, label)),
@@ -127,8 +119,8 @@ const DAYS = 30;
 type Used = { readonly key: string } | { readonly principal: string } | { readonly model: string };
 
 /** `12 requests for $1.20 in the last 30 days.` */
-async function describeCost(installation: Installation, used: Used, clock: Clock): Promise<string> {
-  const query = { ...used, since: formatInstant(clock.nowUs() - DAYS * DAY_US) };
+async function describeCost(installation: Installation, used: Used): Promise<string> {
+  const query = { ...used, since: formatInstant(installation.clock.nowUs() - DAYS * DAY_US) };
   const { body } = await readReport(installation, () => installation.api.stats.summary.get({ query }));
   const { requests, cost } = sumUsage(body.usage);
   if (requests === 0) return `No requests in the last ${DAYS} days.`;

@@ -1,4 +1,5 @@
 import { treaty } from "@elysiajs/eden/treaty2";
+import type { Clock } from "#kernel/clock.ts";
 import { LOCAL_PRINCIPAL } from "#identity/principal.ts";
 import type { Api } from "#http/controllers.ts";
 import { describeRefusal, Refusal, type CommandError } from "#cli/screen/failure.ts";
@@ -115,4 +116,5 @@ export interface Installation {
   readonly local: Local | null;
   /** The server under `--url` or `LOCKPORT_URL`; null for the data folder of this machine. */
   readonly origin: string | null;
+  readonly clock: Clock;
 }

@@ -21,7 +21,7 @@ export function createLocalInstallation(local: Local, clock: Clock): Installatio
     const refusal = findRefusal(response.status, await response.json());
     throw refusal ?? new TypeError(`the interface answered ${response.status}`);
   };
-  return { api: createClient("http://localhost", send, addNearest), local, origin: null };
+  return { api: createClient("http://localhost", send, addNearest), local, origin: null, clock };
 }
 
 /** What a dry run would change, it only tells. */

@@ -1,3 +1,4 @@
+import type { Clock } from "#kernel/clock.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { collectText } from "#cli/screen/text-limit.ts";
@@ -24,6 +25,7 @@ export interface Remote {
   /** Without a slash at the end. */
   readonly origin: string;
   readonly apiKey: string;
+  readonly clock: Clock;
   /** Ends what is under way. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -33,7 +35,7 @@ export interface Remote {
  * `unreachable` when there is no answer or it is not Lockport's, `permission` for its 401 and 403, `failure` with the server's
  * sentence and code for every other refusal. Throws one at once for a key that no header can hold.
  */
-export function createRemoteInstallation({ origin, apiKey, signal }: Remote): Installation {
+export function createRemoteInstallation({ origin, apiKey, clock, signal }: Remote): Installation {
   if (!HEADER_TOKEN.test(apiKey)) {
     throw new CommandError(
       "permission",
@@ -79,7 +81,7 @@ export function createRemoteInstallation({ origin, apiKey, signal }: Remote): In
     headers.set("content-type", "application/json");
     return new Response(text, { status, headers });
   };
-  return { api: createClient(origin, send, addNearest), local: null, origin };
+  return { api: createClient(origin, send, addNearest), local: null, origin, clock };
 }
 
 /** Null for what is no JSON. */

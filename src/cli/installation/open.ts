@@ -80,7 +80,7 @@ export async function withInstallation<Result>(
       `Set LOCKPORT_API_KEY to an API key of the server that ${named} names.`,
     );
   }
-  return run(createRemoteInstallation({ origin: url, apiKey, signal }));
+  return run(createRemoteInstallation({ origin: url, apiKey, clock: terminal.clock, signal }));
 }
 
 /** The server that these options, or else the environment, name; null for this machine's data folder. */
