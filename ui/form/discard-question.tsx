@@ -1,4 +1,4 @@
-import { type ReactNode, use, useEffect, useRef, useState } from "react";
+import { type ReactNode, use, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { ConfirmDialog, type ConfirmDialogProps } from "../components/confirm-dialog.tsx";
 import { addForm, type OpenForm, SurfaceContext } from "./unsaved.ts";
 
@@ -27,7 +27,8 @@ export function useDiscardQuestion(typed: Discardable): ReactNode {
   const surfaces = use(SurfaceContext);
   const [question, setQuestion] = useState<Question | null>(null);
   const current = useRef(typed);
-  useEffect(() => {
+  // Before what is drawn can be pressed: a press right after typing asks, and one right after saving does not.
+  useLayoutEffect(() => {
     current.current = typed;
   });
   useEffect(() => {

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 import { Button } from "../components/button.tsx";
 import { classNames } from "../components/class-names.ts";
 import { ErrorNotice } from "../components/error-notice.tsx";
@@ -17,7 +17,7 @@ export function Form<Values extends object>({ form, className, children }: FormP
   const { id, name, failure } = form;
   const question = useDiscardQuestion({ isTouched: form.isTouched, discard: form.reset });
   const current = useRef(form);
-  useEffect(() => {
+  useLayoutEffect(() => {
     current.current = form;
   });
   useEffect(() => {
