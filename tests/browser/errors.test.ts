@@ -151,37 +151,56 @@ describeInBrowser("the page of errors", () => {
     await kind.getByText(/ask the provider for a higher limit/).waitFor();
   });
 
-  test("leads from a row to its requests with the same window, and back", async () => {
+  test("opens exactly the requests that a kind, a row and a client tell, in the same window, and leads back", async () => {
     const { page } = await visit(`/errors?${time}&principal=ada`);
-    const first = rows(page).first();
-    const route = (await first.locator("td:nth-child(3)").textContent()) ?? "";
-    const requests = await first.locator("td:nth-child(4)").textContent();
-    await first.locator("[data-row-open]").focus();
-    await page.keyboard.press("Enter");
-    await page.waitForURL((url) => url.pathname === "/requests");
-    const params = new URL(page.url()).searchParams;
-    expect(route).toStartWith(`${params.get("model")} · ${params.get("provider")} · `);
-    expect(params.get("principal")).toBe("ada");
-    expect(["upstream_error", "unreachable"]).toContain(params.get("outcome") ?? "");
-    expect(`since=${params.get("since")}&until=${params.get("until")}`).toBe(time);
-    // Another kind of the same outcome may be among them, never fewer.
-    const pager = page.getByRole("navigation", { name: "Pages of requests" }).getByRole("status");
-    const said = await pager.filter({ hasText: /of \d/ }).textContent();
-    expect(Number(/of (\d+)/.exec(said ?? "")?.[1])).toBeGreaterThanOrEqual(Number(requests));
-    await page.goBack();
-    await settled(page);
-    await page.waitForURL((url) => url.searchParams.get("principal") === "ada");
+    const shown = async () => {
+      const place = page.getByRole("navigation", { name: "Pages of requests" }).getByRole("status");
+      const said = (await place.filter({ hasText: /of \d/ }).textContent()) ?? "";
+      return Number((/of ([\d,]+)/.exec(said)?.[1] ?? "").replaceAll(",", ""));
+    };
+    const isSameView = (url: URL) =>
+      url.pathname === "/requests" &&
+      url.searchParams.get("principal") === "ada" &&
+      url.search.includes(new URLSearchParams(time).toString().slice(0, 20));
+    const back = async () => {
+      await page.goBack();
+      await settled(page);
+    };
+    const kinds = page.locator("li").filter({ has: page.locator("code") });
+    const first = kinds.first().getByRole("link");
+    const counted = Number(/^([\d,]+) request/.exec((await first.textContent()) ?? "")?.[1]);
+    expect(counted).toBeGreaterThan(0);
+    await first.click();
+    await page.waitForURL(isSameView);
+    expect(await shown()).toBe(counted);
+    await back();
+
+    for (let place = 0; place < Math.min(3, await rows(page).count()); place += 1) {
+      const row = rows(page).nth(place);
+      const requests = Number(await row.locator("td:nth-child(4)").textContent());
+      await row.locator("[data-row-open]").focus();
+      await page.keyboard.press("Enter");
+      await page.waitForURL(isSameView);
+      expect(await shown()).toBe(requests);
+      await back();
+    }
+    const client = rows(page, "Errors by client").first();
+    const failed = Number(await client.locator("td:nth-child(3)").textContent());
+    await client.click();
+    await page.waitForURL(isSameView);
+    expect(await shown()).toBe(failed);
   });
 
-  test("leads from a client to its requests that were not ok", async () => {
-    const { page } = await visit(`/errors?${time}`);
-    const row = rows(page, "Errors by client").first();
-    const client = await row.locator("th").textContent();
-    await row.click();
-    await page.waitForURL((url) => url.pathname === "/requests");
-    const params = new URL(page.url()).searchParams;
-    expect(params.get("client")).toBe(client);
-    expect(params.get("outcome")).toBe("failed");
+  test("tells why requests failed yesterday three clicks from the first page", async () => {
+    const { page } = await browser.sharedVisitor(site);
+    await page.goto("/");
+    await page.getByRole("link", { name: "Errors" }).click();
+    await page.getByRole("button", { name: /^Window:/ }).click();
+    await page.getByRole("button", { name: "Yesterday" }).click();
+    await page.waitForURL((url) => url.searchParams.get("range") === "yesterday");
+    await settled(page);
+    await page.getByRole("heading", { name: "Causes and advice" }).waitFor();
+    await page.getByRole("button", { name: "Window: Yesterday UTC" }).waitFor();
   });
 
   test("narrows the window by keyboard to a bar, and by a cell of the heat map to its provider and model", async () => {

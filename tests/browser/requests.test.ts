@@ -207,6 +207,39 @@ describeInBrowser("the requests page", () => {
     }
   });
 
+  test("is sorted from its headers, by the server and in the address, and is followed only with the newest first", async () => {
+    const { page } = await visit("/requests?range=all");
+    await place(page, /newest first$/);
+    for (const [header, order, said, read] of [
+      ["Cost", "cost", "most expensive first", "cost"],
+      ["Duration", "duration", "slowest first", "duration_ms"],
+      ["Time (UTC)", "oldest", "oldest first", "ts"],
+    ] as const) {
+      await page.goto("/requests?range=all");
+      await table(page).getByRole("button", { name: header }).click();
+      await urlHas(page, (url) => url.searchParams.get("order") === order);
+      await place(page, new RegExp(`${said}$`));
+      const sorted = order === "oldest" ? "ascending" : "descending";
+      await table(page).locator(`th[aria-sort=${sorted}]`).filter({ hasText: header }).waitFor();
+      const response = await callApi(site.url, key, "GET", `/stats/requests?order=${order}&limit=3`);
+      const { requests } = JSON.parse(await response.text());
+      expect(requests.map((row: never) => row[read])).toEqual(
+        requests
+          .map((row: never) => row[read])
+          .toSorted((left: never, right: never) => (left < right ? 1 : -1) * (order === "oldest" ? -1 : 1)),
+      );
+      await eventually(async () =>
+        expect(await rows(page).nth(2).locator("[data-row-id]").getAttribute("data-row-id")).toBe(
+          requests[2].id,
+        ),
+      );
+      expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
+    }
+    await table(page).getByRole("button", { name: "Time (UTC)" }).click();
+    await urlHas(page, (url) => !url.searchParams.has("order"));
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+  });
+
   test("shows the columns that this browser chose, and as many as fit until it has", async () => {
     const model = await addModel();
     await ask(model, { "x-proxy-tags": "app:columns" });

@@ -5,10 +5,11 @@ import { TRANSPORT_ERRORS } from "#usage/event.ts";
 import type { ErrorsRow } from "../../ui/api/reports.ts";
 import { BAND_LABELS, BANDS, toBandRows } from "../../ui/pages/errors/band-cells.ts";
 import { toClientRows } from "../../ui/pages/errors/client-rows.ts";
-import { toErrorRows } from "../../ui/pages/errors/error-rows.ts";
+import { toErrorRows, toRowFilters } from "../../ui/pages/errors/error-rows.ts";
 import { toOutcomeMeaning } from "../../ui/text/outcomes.ts";
 import { toKindHelp } from "../../ui/pages/errors/kind-help.ts";
 import { toKindRows } from "../../ui/pages/errors/kind-rows.ts";
+import { toQueryString } from "../../ui/search/query-string.ts";
 import {
   FAILURES,
   NO_REQUESTS,
@@ -76,13 +77,13 @@ describe("outcomes", () => {
 
   test("without a filter the tables show failures and never what was cancelled; the bars show both, and ok on request", () => {
     expect(toShownOutcomes(undefined)).toEqual(["upstream_error", "unreachable"]);
-    expect(toShownOutcomes("failed")).toEqual(["upstream_error", "unreachable", "cancelled"]);
-    expect(toShownOutcomes("cancelled")).toEqual(["cancelled"]);
-    expect(toShownOutcomes("ok")).toEqual([]);
+    expect(toShownOutcomes(["failed"])).toEqual(["cancelled", "upstream_error", "unreachable"]);
+    expect(toShownOutcomes(["cancelled"])).toEqual(["cancelled"]);
+    expect(toShownOutcomes(["ok"])).toEqual([]);
     expect(toDrawnOutcomes(undefined, false)).toEqual(["cancelled", "upstream_error", "unreachable"]);
     expect(toDrawnOutcomes(undefined, true)[0]).toBe("ok");
-    expect(toDrawnOutcomes("unreachable", false)).toEqual(["unreachable"]);
-    expect(toDrawnOutcomes("ok", true)).toEqual(["ok"]);
+    expect(toDrawnOutcomes(["unreachable"], false)).toEqual(["unreachable"]);
+    expect(toDrawnOutcomes(["ok"], true)).toEqual(["ok"]);
   });
 });
 
@@ -105,15 +106,14 @@ describe("rows of errors", () => {
     expect(rows[0]?.share).toBe(4 / 14);
   });
 
-  test("take their share of their own provider, model and endpoint, and not of what was cancelled there", () => {
+  test("take their share of their own provider and model, and not of what was cancelled there", () => {
     const rows = toErrorRows(
       [
         row({ requests: 6 }),
         limited({ requests: 2 }),
         cancelled({ requests: 100 }),
-        row({ requests: 1000, endpoint: "embeddings" }),
+        row({ requests: 1000, model: "another" }),
         row({ requests: 1000, provider: "elsewhere" }),
-        row({ requests: 1000, model: null }),
       ],
       FAILURES,
     );
@@ -124,7 +124,7 @@ describe("rows of errors", () => {
     const breakdown = [
       row(),
       limited({ requests: 1 }),
-      limited({ requests: 4, model: null }),
+      limited({ requests: 4, model: "another" }),
       limited({ requests: 3, status_code: 503 }),
       timedOut({ requests: 2 }),
       cancelled(),
@@ -134,7 +134,7 @@ describe("rows of errors", () => {
     expect(toErrorRows(breakdown, [])).toEqual([]);
   });
 
-  test("lose no request and share no more than all of a route", () => {
+  test("lose no request, share no more than all of a route, and are asked for by filters that match theirs alone", () => {
     const anyRow = fc
       .record({
         provider: fc.constantFrom("a", "b"),
@@ -152,6 +152,22 @@ describe("rows of errors", () => {
         const rows = toErrorRows(breakdown, FAILURES);
         expect(rows.reduce((sum, { requests }) => sum + requests, 0)).toBe(expected);
         expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+        const kinds = toKindRows(rows, FAILURES);
+        expect(kinds.reduce((sum, { requests }) => sum + requests, 0)).toBe(expected);
+        for (const { requests, filters } of [
+          ...rows.map((one) => ({ requests: one.requests, filters: toRowFilters(one) })),
+          ...kinds,
+        ]) {
+          const asked = new URLSearchParams(toQueryString({ ...filters }));
+          const matching = breakdown.filter((one) =>
+            [...asked.keys()].every((name) =>
+              asked
+                .getAll(name)
+                .includes(String({ ...one, status: one.status_code }[name as "status" | "provider"])),
+            ),
+          );
+          expect(matching.reduce((sum, one) => sum + one.requests, 0)).toBe(requests);
+        }
         for (const { share } of rows) expect(share > 0 && share <= 1).toBe(true);
         const clients = toClientRows(breakdown, FAILURES);
         expect(clients.reduce((sum, { count }) => sum + count, 0)).toBe(expected);
@@ -268,12 +284,12 @@ describe("what an error means", () => {
       [limited({ requests: 1 }), limited({ model: "large", requests: 2 }), timedOut({ requests: 1 })],
       FAILURES,
     );
-    const kinds = toKindRows(rows);
+    const kinds = toKindRows(rows, FAILURES);
     expect(kinds.map(({ name, requests, share }) => [name, requests, share])).toEqual([
       ["rate_limit_error", 3, 0.75],
       ["timeout", 1, 0.25],
     ]);
     for (const { meaning, advice } of kinds) expect(meaning.endsWith(".") && advice.endsWith(".")).toBe(true);
-    expect(toKindRows([])).toEqual([]);
+    expect(toKindRows([], FAILURES)).toEqual([]);
   });
 });

@@ -199,8 +199,8 @@ describe("the histogram", () => {
       ["cancelled", "cancelled"],
       ["upstream_error", "failed"],
     ]);
-    expect(labels("unreachable")).toEqual([["unreachable", "unreachable"]]);
-    expect(labels("failed").map(([, label]) => label)).toEqual(["cancelled", "failed"]);
+    expect(labels(["unreachable"])).toEqual([["unreachable", "unreachable"]]);
+    expect(labels(["failed"]).map(([, label]) => label)).toEqual(["cancelled", "failed"]);
     expect(toOutcomeBars([BUCKET], undefined).buckets).toEqual([{ start: BUCKET.start, values: [6, 1, 3] }]);
   });
 });

@@ -30,6 +30,7 @@ export const KEYS = {
   request: ["reports", "request"],
   tail: ["reports", "tail"],
   facets: ["reports", "facets"],
+  breakdown: ["reports", "breakdown"],
   errors: ["reports", "errors"],
   refusals: ["reports", "refusals"],
   usageByPrincipal: ["reports", "by-principal"],

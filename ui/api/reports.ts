@@ -38,6 +38,8 @@ export type TeamUsageRow = Treaty.Data<typeof api.stats.summary.get>["usage"][nu
 export type RequestPage = Treaty.Data<typeof api.stats.requests.get>;
 export type RequestRow = RequestPage["requests"][number];
 export type Outcome = RequestRow["outcome"];
+export type Breakdown = Treaty.Data<typeof api.stats.breakdown.get>;
+export type BreakdownRow = Breakdown["rows"][number];
 export type Facets = Treaty.Data<typeof api.stats.requests.facets.get>;
 export type MissingPrices = Treaty.Data<(typeof api.admin.v1.usage)["missing-prices"]["get"]>;
 export type MissingPriceRow = MissingPrices["missing"][number];
@@ -89,6 +91,19 @@ export async function fetchRecorded(
 /** Fetches a series outside of the cache. */
 export async function fetchSeries(query: SeriesQuery, signal?: AbortSignal) {
   return await unwrapReport(api.stats.series.get(asking(signal, { ...query })));
+}
+
+/** What is asked of a breakdown: `by` a field, or `tag:` and a tag's key. */
+export interface BreakdownQuery extends ReportQuery {
+  readonly by: string;
+  readonly limit?: number | undefined;
+}
+
+/** The figures of each value of one dimension. */
+export function breakdownQuery(query: BreakdownQuery) {
+  return reportQuery([...KEYS.breakdown, query], (signal) =>
+    api.stats.breakdown.get(asking(signal, { ...query })),
+  );
 }
 
 /** What the filters can be set to within the window and the other filters, and how many requests have each value. */

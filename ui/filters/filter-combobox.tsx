@@ -1,11 +1,15 @@
 import { Combobox } from "@base-ui/react/combobox";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
-import { facetsQuery } from "../api/reports.ts";
+import { useNavigate } from "@tanstack/react-router";
+import { facetsQuery, type RequestRow, requestsQuery } from "../api/reports.ts";
+import { Icon } from "../components/icon.tsx";
 import type { Report } from "../search/report.ts";
-import { formatCount, formatCountCompact } from "../text/format.ts";
+import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { formatCount, formatCountCompact, formatInstant } from "../text/format.ts";
 import { FILTER_INPUT, type Typed } from "./filter-input.ts";
 import { toFilterGroups, type FilterGroup, type FilterOption } from "./filter-options.ts";
+import { parseIdBeginning } from "./typed-filter.ts";
 
 export interface FilterComboboxProps {
   readonly report: Report;
@@ -36,20 +40,35 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
   });
   const { contains } = Combobox.useFilter();
   const isGuessed = !facets.isPending;
+  const found = useRequestsById(typed);
   const groups = useMemo(
-    () => toFilterGroups(facets.data, report.filters, { typed, isGuessed, contains }),
-    [facets.data, report.filters, typed, isGuessed, contains],
+    () => [
+      ...toRequestGroups(found.requests),
+      ...toFilterGroups(facets.data, report.filters, { typed, isGuessed, contains }),
+    ],
+    [found.requests, facets.data, report.filters, typed, isGuessed, contains],
   );
+  const active = useMemo(() => groups.flatMap(({ items }) => items.filter(({ isOn }) => isOn)), [groups]);
+  const navigate = useNavigate();
+  const take = (option: FilterOption) => {
+    setTyped("");
+    if (option.request === undefined) report.change(option.patch);
+    else {
+      const open = option.request;
+      void navigate({ to: "/requests", search: (current: object) => ({ ...current, open }) });
+    }
+  };
 
   return (
-    <Combobox.Root<FilterOption>
+    <Combobox.Root<FilterOption, true>
+      multiple
       defaultOpen
       items={groups}
-      value={null}
-      onValueChange={(option) => {
-        if (option === null) return;
-        report.change(option.patch);
-        setTyped("");
+      value={active}
+      // One more or one less: the list stays open, so that several are ticked one after the other.
+      onValueChange={(options) => {
+        const changed = toChanged(active, options);
+        if (changed !== null) take(changed);
       }}
       inputValue={typed}
       onInputValueChange={setTyped}
@@ -72,7 +91,7 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
           <Combobox.Popup className="w-80 max-w-(--available-width) rounded-card border border-line bg-raised text-sm text-ink shadow-raised outline-hidden">
             <Combobox.Empty>
               <p className="p-3 text-ink-soft empty:hidden">
-                {facets.isPending ? "Loading suggestions…" : "No match in this window"}
+                {facets.isPending || found.isPending ? "Loading suggestions…" : "No match in this window"}
               </p>
             </Combobox.Empty>
             <Combobox.List className="max-h-[min(22rem,var(--available-height))] overflow-y-auto overscroll-contain py-1 outline-hidden">
@@ -86,8 +105,13 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
                       <Combobox.Item
                         key={option.id}
                         value={option}
-                        className="relative mx-1 flex cursor-default items-baseline gap-3 rounded-control px-2 py-1.5 select-none data-highlighted:bg-accent-soft"
+                        className="relative mx-1 flex cursor-default items-baseline gap-2 rounded-control px-2 py-1.5 select-none data-highlighted:bg-accent-soft"
                       >
+                        <Icon
+                          name="check"
+                          size={14}
+                          className={option.isOn ? "self-center text-accent" : "invisible self-center"}
+                        />
                         <span title={option.label} className="min-w-0 flex-1 truncate">
                           {option.label}
                         </span>
@@ -103,6 +127,52 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
       </Combobox.Portal>
     </Combobox.Root>
   );
+}
+
+/** The option that is in one of the lists alone. */
+function toChanged(before: readonly FilterOption[], after: readonly FilterOption[]): FilterOption | null {
+  const isIn = (options: readonly FilterOption[], { id }: FilterOption) =>
+    options.some((one) => one.id === id);
+  return (
+    after.find((option) => !isIn(before, option)) ?? before.find((option) => !isIn(after, option)) ?? null
+  );
+}
+
+const NO_ROWS: readonly RequestRow[] = [];
+/** More of one beginning are told apart by another digit. */
+const REQUESTS_SHOWN_MAX = 5;
+
+/** Requests whose id begins with the text, when the text can be such a beginning. */
+function useRequestsById(typed: string): {
+  readonly requests: readonly RequestRow[];
+  readonly isPending: boolean;
+} {
+  const id = parseIdBeginning(typed);
+  const { data, isLoading } = useQuery({
+    ...requestsQuery({ since: id?.since, until: id?.until }, { limit: PAGE_LIMIT_MAX }),
+    enabled: id !== null,
+  });
+  const beginning = id?.beginning ?? null;
+  return useMemo(() => {
+    const rows = beginning === null ? NO_ROWS : (data?.requests ?? NO_ROWS);
+    return {
+      requests: rows.filter((row) => row.id.startsWith(beginning ?? "")).slice(0, REQUESTS_SHOWN_MAX),
+      isPending: isLoading,
+    };
+  }, [data, beginning, isLoading]);
+}
+
+function toRequestGroups(requests: readonly RequestRow[]): readonly FilterGroup[] {
+  if (requests.length === 0) return [];
+  const items = requests.map(({ id, ts, model, endpoint }) => ({
+    id: `request=${id}`,
+    label: `Open ${id} · ${formatInstant(ts, "time")} · ${model ?? endpoint}`,
+    isOn: false,
+    patch: {},
+    requests: null,
+    request: id,
+  }));
+  return [{ label: "Request", items }];
 }
 
 function RequestCount({ requests }: { readonly requests: number }) {

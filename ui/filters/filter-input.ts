@@ -2,7 +2,7 @@
 export const FILTER_INPUT = {
   "data-filter": true,
   "aria-label": "Add a filter",
-  placeholder: "Filter…",
+  placeholder: "Filter, or a request id…",
   className:
     "h-8 w-full rounded-control border border-line-strong bg-surface pr-8 pl-8 text-sm text-ink placeholder:text-ink-faint",
 } as const;

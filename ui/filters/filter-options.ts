@@ -1,16 +1,27 @@
 import type { Facets } from "../api/reports.ts";
-import { addTag, type Filters, OUTCOME_FILTERS, type OutcomeFilter } from "../search/filters.ts";
-import { toOutcomeWord } from "../text/outcomes.ts";
+import { FILTER_LABELS, toBoundText, toOutcomeText } from "../search/filter-words.ts";
+import {
+  type BoundFilter,
+  type Filters,
+  type ListFilter,
+  OUTCOME_FILTERS,
+  type ReadFilters,
+  toggleValue,
+} from "../search/filters.ts";
+import { parseTyped } from "./typed-filter.ts";
 
-/** One thing that the filter box can add. */
+/** One thing that the filter box can add, or take away when it is on. */
 export interface FilterOption {
   /** Unique among the options: the filter and its value. */
   readonly id: string;
   readonly label: string;
-  /** What is added to the address. */
+  readonly isOn: boolean;
+  /** What the address gets. */
   readonly patch: Filters;
   /** How many requests in the window have it; null where that is not counted. */
   readonly requests: number | null;
+  /** The id of a request that is opened instead. */
+  readonly request?: string | undefined;
 }
 
 export interface FilterGroup {
@@ -31,18 +42,22 @@ export interface Search {
 
 /**
  * What is in the window, by facet, and what the typed text itself may mean. Every facet has its share of what is shown; with
- * nothing typed the most used stand first.
+ * nothing typed the most used stand first. A text that nothing in the window matches has no option: as a filter it would only
+ * show nothing.
  */
 export function toFilterGroups(
   facets: Facets | undefined,
-  filters: Filters,
+  filters: ReadFilters,
   { typed, isGuessed, contains }: Search,
 ): readonly FilterGroup[] {
-  const outcomes = {
-    label: "Outcome",
-    items: OUTCOME_FILTERS.map((outcome) => option("outcome", toOutcomeText(outcome), { outcome })),
-  };
-  const groups = [outcomes, ...(facets === undefined ? [] : toFacetGroups(facets, filters))];
+  const named = facets === undefined ? [] : toFacetGroups(facets, filters);
+  // What is looked for most stands in the first look at the list.
+  const groups = [
+    toOutcomeGroup(filters),
+    ...named.slice(0, 3),
+    ...toFixedGroups(filters),
+    ...named.slice(3),
+  ];
   const text = typed.trim();
   const shown =
     text === ""
@@ -59,17 +74,60 @@ export function toFilterGroups(
             (share, total) => `${share} of ${total}`,
           ),
           // Outside the shares: where many match, this is what finds the one.
-          { label: "As typed", items: isGuessed ? toTypedOptions(text, filters) : [] },
+          { label: "As typed", items: isGuessed ? toTypedOptions(text, filters, facets) : [] },
         ];
   return shown.filter(({ items }) => items.length > 0);
 }
 
-function toFacetGroups(facets: Facets, filters: Filters): readonly FilterGroup[] {
+function toOutcomeGroup(filters: ReadFilters): FilterGroup {
+  return {
+    label: "Outcome",
+    items: OUTCOME_FILTERS.map((outcome) => listOption(filters, "outcome", outcome, toOutcomeText(outcome))),
+  };
+}
+
+/** What a request can be filtered by whatever there is in the window. */
+function toFixedGroups(filters: ReadFilters): readonly FilterGroup[] {
+  return [
+    {
+      label: "Status",
+      items: ["4xx", "5xx", "429"].map((status) => listOption(filters, "status", status, `status ${status}`)),
+    },
+    {
+      label: "Error kind",
+      items: ERROR_KINDS.map((kind) => listOption(filters, "error_kind", kind)),
+    },
+    {
+      label: "Cost and duration",
+      items: [toUnpricedOption(filters), ...BOUNDS.map(([name, value]) => boundOption(filters, name, value))],
+    },
+  ];
+}
+
+/** Lockport's own, and what most providers say; the others are reached from Errors. */
+const ERROR_KINDS = [
+  "timeout",
+  "connection_error",
+  "interrupted",
+  "rate_limit_error",
+  "overloaded_error",
+  "server_error",
+];
+
+const BOUNDS = [
+  ["min_cost", "0.1"],
+  ["min_cost", "1"],
+  ["min_duration_ms", "10000"],
+  ["min_duration_ms", "60000"],
+] as const satisfies readonly (readonly [BoundFilter, string])[];
+
+function toFacetGroups(facets: Facets, filters: ReadFilters): readonly FilterGroup[] {
   return FACETS.map(({ label, facet, toOptions }) => ({
     label,
-    items: toOptions(facets, filters).map(({ id, label: name, patch }, index) => ({
+    items: toOptions(facets, filters).map(({ id, label: name, isOn, patch }, index) => ({
       id,
       label: name,
+      isOn,
       patch,
       requests: facets.counts?.[facet][index] ?? null,
     })),
@@ -80,40 +138,39 @@ interface Facet {
   readonly label: string;
   readonly facet: keyof NonNullable<Facets["counts"]>;
   /** In the order of the facet's list. */
-  readonly toOptions: (facets: Facets, filters: Filters) => readonly FilterOption[];
+  readonly toOptions: (facets: Facets, filters: ReadFilters) => readonly FilterOption[];
 }
 
 const FACETS: readonly Facet[] = [
   {
     label: "Person",
     facet: "principals",
-    toOptions: (facets) => facets.principals.map((name) => option("principal", name, { principal: name })),
+    toOptions: ({ principals }, filters) => principals.map((name) => listOption(filters, "principal", name)),
   },
   {
     label: "Model",
     facet: "models",
-    toOptions: (facets) => facets.models.map((name) => option("model", name, { model: name })),
+    toOptions: ({ models }, filters) => models.map((name) => listOption(filters, "model", name)),
   },
   {
     label: "Provider",
     facet: "providers",
-    toOptions: (facets) => facets.providers.map((name) => option("provider", name, { provider: name })),
+    toOptions: ({ providers }, filters) => providers.map((name) => listOption(filters, "provider", name)),
   },
   {
     label: "Tag",
     facet: "tags",
-    toOptions: (facets, filters) =>
-      facets.tags.map((tag) => option("tag", tag, { tag: addTag(filters, tag) })),
+    toOptions: ({ tags }, filters) => tags.map((tag) => listOption(filters, "tag", tag)),
   },
   {
     label: "Client",
     facet: "clients",
-    toOptions: (facets) => facets.clients.map((client) => option("client", client, { client })),
+    toOptions: ({ clients }, filters) => clients.map((client) => listOption(filters, "client", client)),
   },
   {
     label: "Key",
     facet: "keys",
-    toOptions: (facets) => facets.keys.map((key) => option("key", toKeyName(key), { key: key.id }, key.id)),
+    toOptions: ({ keys }, filters) => keys.map((key) => listOption(filters, "key", key.id, toKeyName(key))),
   },
 ];
 
@@ -137,24 +194,70 @@ function toShares(
   }));
 }
 
-/** A facet list stops at 500 values: what it leaves out can still be typed. */
-function toTypedOptions(text: string, filters: Filters): readonly FilterOption[] {
-  const options = [
-    option("typed-client", `client begins with “${text}”`, { client: text }),
-    option("typed-model", `model is “${text}”`, { model: text }),
-    option("typed-principal", `person is “${text}”`, { principal: text }),
+/** What the text says by itself, and names of which the facet list, which stops at 500 values, may have left this one out. */
+function toTypedOptions(
+  text: string,
+  filters: ReadFilters,
+  facets: Facets | undefined,
+): readonly FilterOption[] {
+  const said = parseTyped(text);
+  if (said !== null) {
+    return [
+      "bound" in said
+        ? boundOption(filters, said.bound, said.value)
+        : listOption(filters, said.list, said.value, `${FILTER_LABELS[said.list]} ${said.value}`),
+    ];
+  }
+  const isOpen = (facet: keyof Facets["truncated"]) => facets === undefined || facets.truncated[facet];
+  const isPrefix = facets?.clients.some((client) => client.startsWith(text)) === true;
+  const named = (name: ListFilter, verb: string, value: string = text) => ({
+    ...listOption(filters, name, value, `${verb} “${value}”`),
+    id: `typed-${name}=${value}`,
+  });
+  return [
+    ...(isPrefix || isOpen("clients") ? [named("client", "client begins with")] : []),
+    ...(isOpen("models") ? [named("model", "model is")] : []),
+    ...(isOpen("principals") ? [named("principal", "person is")] : []),
+    ...(text.includes(":") && isOpen("tags") ? [named("tag", "tag is", text.toLowerCase())] : []),
   ];
-  return text.includes(":")
-    ? [option("typed-tag", `tag is “${text}”`, { tag: addTag(filters, text.toLowerCase()) }), ...options]
-    : options;
 }
 
-function option(kind: string, label: string, patch: Filters, value: string = label): FilterOption {
-  return { id: `${kind}=${value}`, label, patch, requests: null };
+function listOption(
+  filters: ReadFilters,
+  name: ListFilter,
+  value: string,
+  label: string = value,
+): FilterOption {
+  const values: readonly string[] = filters[name] ?? [];
+  return {
+    id: `${name}=${value}`,
+    label,
+    isOn: values.includes(value),
+    patch: toggleValue(filters, name, value),
+    requests: null,
+  };
 }
 
-export function toOutcomeText(outcome: OutcomeFilter): string {
-  return outcome === "failed" ? "failed (not OK)" : toOutcomeWord(outcome);
+function boundOption(filters: ReadFilters, name: BoundFilter, value: string): FilterOption {
+  const isOn = filters[name] === value;
+  return {
+    id: `${name}=${value}`,
+    label: toBoundText(name, value),
+    isOn,
+    patch: { [name]: isOn ? undefined : value },
+    requests: null,
+  };
+}
+
+function toUnpricedOption({ unpriced }: ReadFilters): FilterOption {
+  const isOn = unpriced !== undefined;
+  return {
+    id: "unpriced",
+    label: "unpriced",
+    isOn,
+    patch: { unpriced: isOn ? undefined : "true" },
+    requests: null,
+  };
 }
 
 /** `label ***abcd (owner)`; of a deleted key only the owner is known. */

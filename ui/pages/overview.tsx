@@ -35,7 +35,7 @@ export function OverviewPage() {
       )}
       {setup.done?.request !== false && (
         <>
-          <FilterBar report={report} />
+          <FilterBar report={report} isComparing />
           <TeamReport report={report} />
         </>
       )}

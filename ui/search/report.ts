@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { type Filters, readFilters, type ReportQuery } from "./filters.ts";
+import { readFilters, type ReadFilters, type ReportQuery } from "./filters.ts";
 import { useMinute } from "./now.ts";
 import { type ErrorsSearch, type OverviewSearch, readReportSearch, type RequestsSearch } from "./pages.ts";
 import type { Range } from "./ranges.ts";
@@ -8,7 +8,7 @@ import { type TimeWindow, toTimeWindow } from "./window.ts";
 
 /** Everything that a page of reports knows from its address. */
 export interface Report {
-  readonly filters: Filters;
+  readonly filters: ReadFilters;
   readonly window: TimeWindow;
   readonly query: ReportQuery;
   /** The same filters over the window before, to compare with. */

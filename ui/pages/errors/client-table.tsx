@@ -9,10 +9,12 @@ export interface ClientTableProps {
   /** What `count` counts, as a header. */
   readonly countLabel: string;
   readonly onOpen: (row: ClientRow) => void;
+  /** Null where no filter tells the requests. */
+  readonly toHref: (row: ClientRow) => string | null;
 }
 
 /** Who ran into the failures; a row leads to its requests. */
-export function ClientTable({ rows, countLabel, onOpen }: ClientTableProps) {
+export function ClientTable({ rows, countLabel, onOpen, toHref }: ClientTableProps) {
   const columns = useMemo(() => toColumns(countLabel), [countLabel]);
   return (
     <DataTable
@@ -25,6 +27,7 @@ export function ClientTable({ rows, countLabel, onOpen }: ClientTableProps) {
       hasFixedColumns
       className="max-h-[34rem]"
       onRowActivate={onOpen}
+      rowHref={toHref}
       rowLabel={({ client }) => `Requests of ${client ?? "clients without a name"}`}
       empty={null}
     />

@@ -1,17 +1,18 @@
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { OUTCOMES } from "#usage/event.ts";
-import type { ErrorsReport } from "../../api/reports.ts";
+import type { ErrorsReport, Outcome } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { ShareBar } from "../../components/share-bar.tsx";
 import type { Filters, OutcomeFilter } from "../../search/filters.ts";
-import type { HeatMeasure } from "../../search/pages.ts";
+import type { HeatMeasure, RequestsSearch } from "../../search/pages.ts";
+import { toQueryString } from "../../search/query-string.ts";
 import type { Report } from "../../search/report.ts";
 import { formatCount, formatPercent } from "../../text/format.ts";
 import { toClientRows } from "./client-rows.ts";
 import { ClientTable } from "./client-table.tsx";
-import { type ErrorRow, toErrorRows } from "./error-rows.ts";
+import { type ErrorRow, toErrorRows, toRowFilters } from "./error-rows.ts";
 import { ErrorTable } from "./error-table.tsx";
 import { HeatCard } from "./heat-card.tsx";
 import { type KindRow, toKindRows } from "./kind-rows.ts";
@@ -30,25 +31,26 @@ export function ErrorLists({ report, data, heat }: ErrorListsProps) {
   const outcomes = useMemo(() => toShownOutcomes(filters.outcome), [filters.outcome]);
   const rows = useMemo(() => toErrorRows(data.breakdown, outcomes), [data.breakdown, outcomes]);
   const clients = useMemo(() => toClientRows(data.breakdown, outcomes), [data.breakdown, outcomes]);
-  const open = useOpenRequests(report);
-  const countLabel = COUNT_LABELS[filters.outcome ?? "default"];
+  const requests = useRequestLinks(report);
+  const [outcome = "default", ...more] = filters.outcome ?? [];
+  const countLabel = more.length > 0 ? "Selected outcomes" : COUNT_LABELS[outcome];
   if (rows.length === 0) {
-    const requests = countOf(toOutcomeCounts(data.series), OUTCOMES);
-    return <NoErrors report={report} requests={requests} />;
+    return <NoErrors report={report} requests={countOf(toOutcomeCounts(data.series), OUTCOMES)} />;
   }
   return (
     <>
-      <KindsCard rows={rows} />
+      <KindsCard rows={rows} outcomes={outcomes} toSearch={requests.toSearch} />
       <HeatCard {...{ report, outcomes }} breakdown={data.breakdown} measure={heat} countLabel={countLabel} />
       <Card
         flush
         className="mb-4"
         title="By model and kind"
-        lead="All clients and tags. A row opens the requests with its provider, model and outcome."
+        lead="All clients and tags. A row opens its requests."
       >
         <ErrorTable
           rows={rows}
-          onOpen={({ provider, model, outcome }) => open({ provider, model: model ?? undefined, outcome })}
+          onOpen={(row) => requests.open(toRowFilters(row))}
+          toHref={(row) => requests.toHref(toRowFilters(row))}
         />
       </Card>
       <Card
@@ -59,9 +61,8 @@ export function ErrorLists({ report, data, heat }: ErrorListsProps) {
         <ClientTable
           rows={clients}
           countLabel={countLabel}
-          onOpen={({ client }) =>
-            open({ outcome: filters.outcome ?? "failed", ...(client !== null && { client }) })
-          }
+          onOpen={({ client }) => client !== null && requests.open({ outcome: outcomes, client })}
+          toHref={({ client }) => (client === null ? null : requests.toHref({ outcome: outcomes, client }))}
         />
       </Card>
     </>
@@ -77,25 +78,41 @@ const COUNT_LABELS: { readonly [filter in OutcomeFilter | "default"]: string } =
   cancelled: "Cancelled",
 };
 
+interface RequestLinks {
+  readonly open: (more: Filters) => void;
+  readonly toHref: (more: Filters) => string;
+  readonly toSearch: (more: Filters) => RequestsSearch;
+}
+
 /** The request log with the same window and filters, and these besides. */
-function useOpenRequests({ filters, window }: Report): (more: Filters) => void {
+function useRequestLinks({ filters, window }: Report): RequestLinks {
   const navigate = useNavigate();
   const time = window.range === null ? { since: window.since, until: window.until } : { range: window.range };
-  return (more) => void navigate({ to: "/requests", search: { ...filters, ...time, ...more } });
+  const toSearch = (more: Filters): RequestsSearch => ({ ...filters, ...time, ...more });
+  return {
+    toSearch,
+    open: (more) => void navigate({ to: "/requests", search: toSearch(more) }),
+    toHref: (more) => `/requests${toQueryString({ ...toSearch(more) })}`,
+  };
 }
 
 const KINDS_FIRST = 6;
 
 /** What went wrong in plain words, and what to do about each. */
-function KindsCard({ rows }: { readonly rows: readonly ErrorRow[] }) {
+interface KindsCardProps extends Pick<RequestLinks, "toSearch"> {
+  readonly rows: readonly ErrorRow[];
+  readonly outcomes: readonly Outcome[];
+}
+
+function KindsCard({ rows, outcomes, toSearch }: KindsCardProps) {
   const [isWhole, setWhole] = useState(false);
-  const all = useMemo(() => toKindRows(rows), [rows]);
+  const all = useMemo(() => toKindRows(rows, outcomes), [rows, outcomes]);
   const kinds = isWhole ? all : all.slice(0, KINDS_FIRST);
   return (
     <Card flush className="mb-4" title="Causes and advice">
       <ul>
         {kinds.map((kind) => (
-          <Kind key={kind.name} kind={kind} />
+          <Kind key={kind.name} kind={kind} search={toSearch(kind.filters)} />
         ))}
       </ul>
       {all.length > KINDS_FIRST && (
@@ -111,14 +128,24 @@ function KindsCard({ rows }: { readonly rows: readonly ErrorRow[] }) {
 
 const BAR_PX = 56;
 
-function Kind({ kind: { name, requests, share, meaning, advice } }: { readonly kind: KindRow }) {
+function Kind({ kind, search }: { readonly kind: KindRow; readonly search: RequestsSearch }) {
+  const { name, requests, share, meaning, advice } = kind;
   return (
     <li className="grid gap-x-6 gap-y-1 border-t border-line px-4 py-2.5 md:grid-cols-[13rem_1fr]">
       <div className="flex min-w-0 items-baseline justify-between gap-3 md:flex-col md:items-start md:justify-start md:gap-1">
         <code className="min-w-0 font-mono text-xs leading-5 break-words">{name}</code>
         <span className="flex shrink-0 items-center gap-2 text-xs text-ink-soft">
           <ShareBar share={share} widthPx={BAR_PX} tone="bad" className="hidden md:block" />
-          {formatCount(requests)} · {formatPercent(share)}
+          <Link
+            to="/requests"
+            search={search}
+            title={`Show these ${formatCount(requests)} requests`}
+            className="text-accent underline-offset-2 hover:underline"
+          >
+            {formatCount(requests)} {requests === 1 ? "request" : "requests"}
+            <span className="sr-only"> that ended with {name}</span>
+          </Link>
+          · {formatPercent(share)}
         </span>
       </div>
       <div className="min-w-0">

@@ -1,20 +1,21 @@
 import type { ErrorsRow, Outcome } from "../../api/reports.ts";
+import type { Filters } from "../../search/filters.ts";
 import { addTo, toDenominator, NO_REQUESTS, type OutcomeCounts } from "./outcomes.ts";
 
-/** One way in which the requests of one route ended, for all senders together. */
+/** One way in which the requests of one route ended, for all senders and endpoints together: what the request log can be asked for. */
 export interface ErrorRow {
   /** Unique among the rows. */
   readonly id: string;
   readonly provider: string;
-  /** Null for relay calls without one. */
+  /** Null at a provider to which requests without one were relayed: no filter tells these from the others. */
   readonly model: string | null;
-  readonly endpoint: string;
+  readonly endpoints: readonly string[];
   readonly outcome: Outcome;
   /** Null for requests that were hung up on. */
   readonly errorKind: string | null;
   readonly statusCode: number;
   readonly requests: number;
-  /** The share of the requests to the same provider, model and endpoint, from 0 to 1. */
+  /** The share of the requests to the same provider and model, from 0 to 1. */
   readonly share: number;
   readonly averageDurationMs: number;
   readonly lastSeen: string;
@@ -25,6 +26,9 @@ export function toErrorRows(
   breakdown: readonly ErrorsRow[],
   outcomes: readonly Outcome[],
 ): readonly ErrorRow[] {
+  const mixed = new Set(breakdown.filter(({ model }) => model === null).map(({ provider }) => provider));
+  const toModel = ({ provider, model }: ErrorsRow) => (mixed.has(provider) ? null : model);
+  const toRouteId = (row: ErrorsRow) => JSON.stringify([row.provider, toModel(row)]);
   const routes = new Map<string, OutcomeCounts>();
   const sums = new Map<string, Sum>();
   for (const row of breakdown) {
@@ -35,11 +39,11 @@ export function toErrorRows(
     sums.set(id, add(sums.get(id), row));
   }
   return [...sums]
-    .map(([id, { first, requests, durationMs, lastSeen }]) => ({
+    .map(([id, { first, requests, durationMs, lastSeen, endpoints }]) => ({
       id,
       provider: first.provider,
-      model: first.model,
-      endpoint: first.endpoint,
+      model: toModel(first),
+      endpoints: [...endpoints],
       outcome: first.outcome,
       errorKind: first.error_kind,
       statusCode: first.status_code,
@@ -56,16 +60,21 @@ interface Sum {
   readonly requests: number;
   readonly durationMs: number;
   readonly lastSeen: string;
+  readonly endpoints: ReadonlySet<string>;
 }
 
 function add(sum: Sum | undefined, row: ErrorsRow): Sum {
   const durationMs = row.avg_duration_ms * row.requests;
-  if (sum === undefined) return { first: row, requests: row.requests, durationMs, lastSeen: row.last_seen };
+  if (sum === undefined) {
+    const endpoints = new Set([row.endpoint]);
+    return { first: row, requests: row.requests, durationMs, lastSeen: row.last_seen, endpoints };
+  }
   return {
     first: sum.first,
     requests: sum.requests + row.requests,
     durationMs: sum.durationMs + durationMs,
     lastSeen: later(sum.lastSeen, row.last_seen),
+    endpoints: new Set([...sum.endpoints, row.endpoint]),
   };
 }
 
@@ -74,6 +83,13 @@ export function later(left: string, right: string): string {
   return left > right ? left : right;
 }
 
-function toRouteId({ provider, model, endpoint }: ErrorsRow): string {
-  return JSON.stringify([provider, model, endpoint]);
+/** What the request log is asked for to have the requests of a row, and no others. */
+export function toRowFilters({ provider, model, outcome, errorKind, statusCode }: ErrorRow): Filters {
+  return {
+    provider,
+    ...(model !== null && { model }),
+    outcome,
+    status: String(statusCode),
+    ...(errorKind !== null && { error_kind: errorKind }),
+  };
 }

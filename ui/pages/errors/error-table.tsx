@@ -1,4 +1,3 @@
-import { Absent } from "../../components/empty.tsx";
 import { agoColumn, countColumn, shareColumn, type Column } from "../../components/column.ts";
 import { DataTable } from "../../components/table.tsx";
 import { Duration } from "../../components/instant.tsx";
@@ -10,10 +9,11 @@ import { toKindName } from "./kind-rows.ts";
 export interface ErrorTableProps {
   readonly rows: readonly ErrorRow[];
   readonly onOpen: (row: ErrorRow) => void;
+  readonly toHref: (row: ErrorRow) => string;
 }
 
 /** Each way in which the requests of a route failed; a row leads to its requests. */
-export function ErrorTable({ rows, onOpen }: ErrorTableProps) {
+export function ErrorTable({ rows, onOpen, toHref }: ErrorTableProps) {
   return (
     <DataTable
       caption="Errors by route"
@@ -26,6 +26,7 @@ export function ErrorTable({ rows, onOpen }: ErrorTableProps) {
       className="max-h-[34rem]"
       onRowActivate={onOpen}
       rowLabel={toLabel}
+      rowHref={toHref}
       empty={null}
     />
   );
@@ -60,13 +61,13 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
     header: "Model",
     headerTitle: "Model, provider and endpoint",
     width: "w-58",
-    sortValue: ({ model, provider, endpoint }) => `${model ?? ""} ${provider} ${endpoint}`,
-    cell: ({ model, provider, endpoint }) => (
-      <span title={`${model ?? "No model"} · ${provider} · ${endpoint}`}>
-        {model ?? <Absent />}
+    sortValue: ({ model, provider }) => `${model ?? ""} ${provider}`,
+    cell: ({ model, provider, endpoints }) => (
+      <span title={`${model ?? "Any model"} · ${provider} · ${endpoints.join(", ")}`}>
+        {model ?? <span className="text-ink-soft">any model</span>}
         <span className="text-xs text-ink-faint">
           {" "}
-          · {provider} · {endpoint}
+          · {provider} · {endpoints.join(", ")}
         </span>
       </span>
     ),
@@ -80,7 +81,7 @@ const COLUMNS: readonly Column<ErrorRow>[] = [
   shareColumn({
     id: "share",
     header: "Share",
-    headerTitle: "Of the requests to the same provider, model and endpoint",
+    headerTitle: "Of the requests to the same provider and model",
     width: "w-18",
     value: ({ share }) => share,
   }),
@@ -107,5 +108,5 @@ function toId({ id }: ErrorRow): string {
 }
 
 function toLabel(row: ErrorRow): string {
-  return `Requests to ${row.model ?? row.endpoint} at ${row.provider} that ended with ${toKindName(row)}`;
+  return `Requests to ${row.model ?? "any model"} at ${row.provider} that ended with ${toKindName(row)}`;
 }

@@ -1,3 +1,5 @@
+import type { Outcome } from "../../api/reports.ts";
+import type { Filters } from "../../search/filters.ts";
 import type { ErrorRow } from "./error-rows.ts";
 import { toKindHelp, type KindHelp } from "./kind-help.ts";
 
@@ -6,12 +8,14 @@ export interface KindRow extends KindHelp {
   /** The kind, or the outcome of what has none. */
   readonly name: string;
   readonly requests: number;
+  /** What the request log is asked for to have these requests, and no others. */
+  readonly filters: Filters;
   /** The share of all rows together, from 0 to 1. */
   readonly share: number;
 }
 
-/** The kinds among the rows, the most frequent first. */
-export function toKindRows(rows: readonly ErrorRow[]): readonly KindRow[] {
+/** The kinds among the rows, which are those of these outcomes, the most frequent first. */
+export function toKindRows(rows: readonly ErrorRow[], outcomes: readonly Outcome[]): readonly KindRow[] {
   const first = new Map<string, ErrorRow>();
   const sums = new Map<string, number>();
   for (const row of rows) {
@@ -25,7 +29,10 @@ export function toKindRows(rows: readonly ErrorRow[]): readonly KindRow[] {
     .map(([name, row]) => {
       const { meaning, advice } = toKindHelp(row);
       const requests = sums.get(name) ?? 0;
-      return { name, requests, share: requests / all, meaning, advice };
+      // A kind may come with several outcomes; what has none is known by its outcome.
+      const filters: Filters =
+        row.errorKind === null ? { outcome: row.outcome } : { error_kind: row.errorKind, outcome: outcomes };
+      return { name, requests, filters, share: requests / all, meaning, advice };
     })
     .toSorted((left, right) => right.requests - left.requests);
 }

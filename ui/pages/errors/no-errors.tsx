@@ -65,6 +65,6 @@ function toTitle({ filters: { outcome, ...others } }: Report, requests: number):
   if (requests === 0) {
     return countFilters(others) > 0 ? "No request matches these filters" : "No requests in this window";
   }
-  if (outcome === "ok") return "The filter selects successful requests";
+  if (outcome?.length === 1 && outcome[0] === "ok") return "The filter selects successful requests";
   return outcome === undefined ? "No failed requests" : "No requests with this outcome";
 }

@@ -3,6 +3,7 @@ import type { ErrorsReport } from "../../api/reports.ts";
 import { OutcomeHistogram } from "../../charts/outcome-histogram.tsx";
 import { Card } from "../../components/card.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
+import { toggleValue } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
 import { toChosenSearch } from "../../search/window.ts";
 import { formatCount } from "../../text/format.ts";
@@ -41,7 +42,7 @@ export function OutcomeCard({ report, series, withOk }: OutcomeCardProps) {
         height={CHART_HEIGHT_PX}
         onBucket={narrow}
         onRange={narrow}
-        onOutcome={(outcome) => change({ outcome: filters.outcome === outcome ? undefined : outcome })}
+        onOutcome={(outcome) => change(toggleValue(filters, "outcome", outcome))}
         empty="No such requests in this window"
       />
     </Card>

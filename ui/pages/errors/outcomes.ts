@@ -9,18 +9,26 @@ export const NO_REQUESTS: OutcomeCounts = { ok: 0, upstream_error: 0, unreachabl
 /** What went wrong at the provider or on the way to it; who hung up is counted apart. */
 export const FAILURES = ["upstream_error", "unreachable"] as const satisfies readonly Outcome[];
 
+const NOT_OK = ["cancelled", ...FAILURES] as const;
+
 /** What the tables and the heat map tell of: the failures, or what the filter by outcome asks for. */
-export function toShownOutcomes(filter: OutcomeFilter | undefined): readonly Outcome[] {
-  if (filter === undefined) return FAILURES;
-  if (filter === "failed") return [...FAILURES, "cancelled"];
-  return filter === "ok" ? [] : [filter];
+export function toShownOutcomes(filters: OutcomeFilters): readonly Outcome[] {
+  return filters === undefined ? FAILURES : toAsked(filters).filter((outcome) => outcome !== "ok");
 }
 
 /** The bars, the lowest first: besides the failures who hung up, and on request what went well. */
-export function toDrawnOutcomes(filter: OutcomeFilter | undefined, withOk: boolean): readonly Outcome[] {
-  const drawn: readonly Outcome[] =
-    filter === undefined || filter === "failed" ? ["cancelled", ...FAILURES] : [filter];
-  return withOk && filter !== "ok" ? ["ok", ...drawn] : drawn;
+export function toDrawnOutcomes(filters: OutcomeFilters, withOk: boolean): readonly Outcome[] {
+  const drawn = filters === undefined ? NOT_OK : toAsked(filters);
+  return withOk && !drawn.includes("ok") ? ["ok", ...drawn] : drawn;
+}
+
+type OutcomeFilters = readonly OutcomeFilter[] | undefined;
+
+/** In the order in which they are drawn. */
+function toAsked(filters: readonly OutcomeFilter[]): readonly Outcome[] {
+  const isAsked = (outcome: Outcome) =>
+    filters.includes(outcome) || (outcome !== "ok" && filters.includes("failed"));
+  return (["ok", ...NOT_OK] as const).filter(isAsked);
 }
 
 export function toOutcomeCounts(series: ErrorsReport["series"]): OutcomeCounts {

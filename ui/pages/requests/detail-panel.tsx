@@ -70,6 +70,7 @@ export function DetailPanel({ id, log, report, onMove, onClose, takesFocus }: De
       footer={
         row !== null && (
           <>
+            <CopyButton text={`${location.origin}/requests?open=${row.id}`} label="Copy link" />
             <CopyButton text={row.id} label="Copy id" />
             <CopyButton text={`${JSON.stringify(row, null, 2)}\n`} label="Copy as JSON" />
           </>

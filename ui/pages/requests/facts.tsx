@@ -28,7 +28,7 @@ export function Facts({ row, report }: { readonly row: RequestRow; readonly repo
         <span className="block text-xs text-ink-soft">{toOutcomeMeaning(row.outcome, row.error_kind)}</span>
       </Fact>
       {row.error_kind !== null && (
-        <Fact name="Error kind">
+        <Fact name="Error kind" action={only(`error kind ${row.error_kind}`, { error_kind: row.error_kind })}>
           <code className="font-mono text-xs">{row.error_kind}</code>
         </Fact>
       )}

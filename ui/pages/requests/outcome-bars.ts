@@ -18,8 +18,10 @@ const FIGURES: readonly Figure[] = ["ok", "cancelled", "failed"];
  */
 export function toOutcomeBars(
   buckets: readonly UsageBucket[],
-  outcome: OutcomeFilter | undefined,
+  asked: readonly OutcomeFilter[] | undefined,
 ): OutcomeBars {
+  // Of several outcomes the bars tell only what they always tell.
+  const outcome = asked?.length === 1 ? asked[0] : undefined;
   const figures = toFigures(outcome);
   return {
     series: figures.map((figure) => ({ ...toSeries(figure, outcome), kind: "outcome" })),

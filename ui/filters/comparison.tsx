@@ -1,0 +1,115 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { type Breakdown, type BreakdownRow, breakdownQuery } from "../api/reports.ts";
+import { Cost } from "../components/cost.tsx";
+import { Absent } from "../components/empty.tsx";
+import { ErrorNotice } from "../components/error-notice.tsx";
+import { Duration } from "../components/instant.tsx";
+import { Outdated } from "../components/outdated.tsx";
+import { TableSkeleton } from "../components/skeleton.tsx";
+import { useOutdated } from "../reports/use-outdated.ts";
+import type { Report } from "../search/report.ts";
+import { formatCount, formatPercent } from "../text/format.ts";
+import type { ComparedFilter } from "./compared-filter.ts";
+
+export interface ComparisonProps {
+  readonly report: Report;
+  readonly by: ComparedFilter;
+  /** The values of the filter, and what each is called. */
+  readonly values: readonly string[];
+  readonly toName: (value: string) => string;
+}
+
+/** The figures of each value of one filter, side by side, under all the other filters. */
+export function Comparison({ report, by, values, toName }: ComparisonProps) {
+  const { data, error, isPlaceholderData, refetch } = useQuery(
+    breakdownQuery({ ...report.query, by, limit: values.length }),
+  );
+  const isOutdated = useOutdated(`${report.question} ${by}`, isPlaceholderData);
+  if (error !== null && data === undefined) {
+    return <ErrorNotice failure={error} onRetry={() => void refetch()} />;
+  }
+  if (data === undefined) return <TableSkeleton rows={FIGURES.length} />;
+  return (
+    <Outdated when={isOutdated}>
+      <div role="region" aria-label="Comparison" tabIndex={0} className="overflow-x-auto">
+        <table className="text-left">
+          <thead>
+            <tr className="border-b border-line">
+              <td />
+              {values.map((value) => (
+                <th
+                  key={value}
+                  scope="col"
+                  title={toName(value)}
+                  className="max-w-60 truncate py-1.5 pl-8 text-right font-medium"
+                >
+                  {toName(value)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {FIGURES.map(({ label, title, cell }) => (
+              <tr key={label} className="border-b border-line last:border-0">
+                <th scope="row" title={title} className="py-1.5 font-normal whitespace-nowrap text-ink-soft">
+                  {label}
+                </th>
+                {values.map((value) => (
+                  <td key={value} className="py-1.5 pl-8 text-right whitespace-nowrap">
+                    {toCell(data, value, cell)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {data.percentiles !== "exact" && (
+        <p className="mt-2 text-xs text-ink-soft">{WITHOUT_PERCENTILES[data.percentiles]}</p>
+      )}
+    </Outdated>
+  );
+}
+
+interface Figure {
+  readonly label: string;
+  readonly title?: string;
+  readonly cell: (row: BreakdownRow) => ReactNode;
+}
+
+const FIGURES: readonly Figure[] = [
+  { label: "Requests", cell: ({ requests }) => formatCount(requests) },
+  { label: "Cost", cell: ({ cost, unpriced }) => <Cost value={cost} unpriced={unpriced > 0} /> },
+  {
+    label: "Cost per request",
+    title: "Of the requests that have a cost",
+    cell: ({ cost_per_request: cost }) => (cost === null ? <Absent /> : <Cost value={cost} />),
+  },
+  {
+    label: "Duration, median",
+    title: "Of successful requests",
+    cell: ({ duration_ms: { p50 } }) => <Duration durationMs={p50} />,
+  },
+  {
+    label: "Duration, 95th percentile",
+    title: "Of successful requests",
+    cell: ({ duration_ms: { p95 } }) => <Duration durationMs={p95} />,
+  },
+  {
+    label: "Failed",
+    title: "Of the requests that were not cancelled",
+    cell: ({ ok, failed }) => (ok + failed === 0 ? <Absent /> : formatPercent(failed / (ok + failed))),
+  },
+];
+
+const WITHOUT_PERCENTILES: { readonly [state in Exclude<Breakdown["percentiles"], "exact">]: string } = {
+  too_many_requests: "Durations are not told of more than a million requests. Choose a shorter window.",
+  rows_removed: "Durations are not told: retention has removed requests of this window.",
+};
+
+/** A value that nothing used has no row. */
+function toCell({ rows }: Breakdown, value: string, cell: Figure["cell"]): ReactNode {
+  const row = rows.find((one) => one.value === value);
+  return row === undefined ? <Absent /> : cell(row);
+}
