@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../support/folder.ts";
+import { runProcess } from "../support/process.ts";
 
 const WAIT_MS_MAX = 60_000;
 const root = join(import.meta.dir, "../..");
@@ -73,6 +74,19 @@ test(
   },
   WAIT_MS_MAX,
 );
+
+test("a tour that cannot be says why in a sentence, without a trace, and ends", async () => {
+  const tour = join(root, "contrib/demo/tour.ts");
+  const { code, data, messages } = await runProcess(
+    [process.execPath, "--no-env-file", tour, "--minutes", "none"],
+    { env: { HOME: folder.path, TMPDIR: folder.path } },
+  );
+  expect({ code, data, messages }).toEqual({
+    code: 1,
+    data: "",
+    messages: "--minutes is a number above 0.\n",
+  });
+});
 
 /** The sources with the packages installed, and nothing that a former run has built. */
 function makeClone(): string {
