@@ -205,6 +205,23 @@ describeInBrowser("a pricing feed", () => {
     await dialog(page).waitFor({ state: "detached" });
   });
 
+  test("may be the public list prices, whose source and day are told, and of which nothing applies before it is loaded", async () => {
+    const { page } = await open();
+    await page.getByRole("button", { name: "Load prices" }).click();
+    await page.getByRole("button", { name: "Review public list prices" }).click();
+    await dialog(page)
+      .getByText(/^List prices of \d{4}-\d\d-\d\d, from LiteLLM .*/)
+      .waitFor();
+    await dialog(page)
+      .getByRole("textbox", { name: "Version" })
+      .and(page.locator("[value^='list prices 20']"))
+      .waitFor();
+    await page.getByRole("checkbox", { name: /^Only names in use here/, checked: true }).waitFor();
+    expect(await readKept("gpt-5-mini")).toEqual({});
+    await page.keyboard.press("Escape");
+    await dialog(page).waitFor({ state: "detached" });
+  });
+
   test("may be LiteLLM's price map, of which the names in use are taken first, and what was skipped says why", async () => {
     const { page } = await open();
     await drop(page, {

@@ -142,6 +142,11 @@ export function pricingQuery() {
   });
 }
 
+/** Public list prices with their source and its day: a feed that is offered. Nothing else asks for it. */
+export async function fetchListPrices(signal?: AbortSignal) {
+  return await unwrap(pricing.list.get(asking(signal)));
+}
+
 /** All of a feed or nothing of it. Throws `invalid_pricing` naming the first bad entry in `param`. */
 export const loadPricing = changing((feed: PricingFeed) => unwrap(pricing.post(feed)), refreshCatalog);
 

@@ -7,8 +7,7 @@ import { ask, type Client } from "#cli/installation/client.ts";
 import { getModel, listModels } from "#cli/installation/lists.ts";
 import { withInstallation, type InstallationOptions } from "#cli/installation/open.ts";
 import { toPrice } from "#cli/screen/figures.ts";
-import { writeJson } from "#cli/screen/output.ts";
-import { createStyle } from "#cli/screen/style.ts";
+import { writeJson, writeTable } from "#cli/screen/output.ts";
 import { toTable } from "#cli/screen/table.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import { writeUnpriced } from "./unpriced.ts";
@@ -99,7 +98,6 @@ function writeModels(terminal: Terminal, models: readonly ModelView[]): void {
   const units = UNITS.filter(
     (unit) => USUAL_UNITS.has(unit) || models.some(({ pricing }) => pricing[unit] !== undefined),
   );
-  const style = createStyle(terminal.env, terminal.screens.data);
   const heading = [
     "ALIAS",
     "LEADS TO",
@@ -115,9 +113,17 @@ function writeModels(terminal: Terminal, models: readonly ModelView[]): void {
     toPriceWord(model),
   ]);
   const right = new Set(units.map((_, index) => index + FIRST_PRICE_COLUMN));
-  terminal.writeData(toTable(heading, rows, { right, styleHeading: style.bold }));
+  // Rare units go first, then where prices come from, which model show tells too.
+  const rare = units.flatMap((unit, index) => (USUAL_UNITS.has(unit) ? [] : [index + FIRST_PRICE_COLUMN]));
+  writeTable(terminal, {
+    heading,
+    rows,
+    right,
+    spare: [...rare.toReversed(), heading.length - 1, CAPABILITIES_COLUMN],
+  });
 }
 
+const CAPABILITIES_COLUMN = 2;
 const FIRST_PRICE_COLUMN = 3;
 
 function toPriceWord({ pricing, pricing_inherited: isInherited, target }: ModelView): string {

@@ -1,7 +1,10 @@
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
+import { fetchListPrices } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { CodeBlock } from "../../../components/code.tsx";
+import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { FileDrop } from "../../../components/file-drop.tsx";
 import { Progress } from "../../../components/progress.tsx";
 import { TextField } from "../../../components/text-field.tsx";
@@ -15,6 +18,7 @@ export interface FeedSourceProps {
 
 const EXAMPLE = `{"version": "2026-03", "entries": [
   {"model": "gpt-5", "unit": "input_tokens", "price_per_million": 1.25},
+  {"model": "gpt-5", "unit": "cached_input_tokens", "price_per_million": 0.125},
   {"model": "gpt-5", "unit": "output_tokens", "price_per_unit": 0.00001}
 ]}`;
 
@@ -22,6 +26,11 @@ const EXAMPLE = `{"version": "2026-03", "entries": [
 export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
   const [pasting, setPasting] = useState(false);
   const [text, setText] = useState("");
+  const list = useMutation({
+    mutationFn: () => fetchListPrices(),
+    onSuccess: ({ version, source, as_of: asOf, entries }) =>
+      onText(JSON.stringify({ version, entries }), `List prices of ${asOf}, from ${source}`),
+  });
   return (
     <div className="flex min-w-0 flex-col gap-4">
       {pasting ? (
@@ -60,11 +69,15 @@ export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
             error={refusal}
             hint="You review the changes before anything is loaded."
           />
-          <div>
+          <div className="flex flex-wrap gap-2">
             <Button variant="ghost" icon="copy" onClick={() => setPasting(true)}>
               Paste instead
             </Button>
+            <Button variant="ghost" busy={list.isPending} onClick={() => list.mutate()}>
+              Review public list prices
+            </Button>
           </div>
+          {list.error !== null && <ErrorNotice failure={list.error} />}
         </>
       )}
       {ratio !== null && <Progress label="Reading" ratio={ratio} />}
@@ -73,7 +86,8 @@ export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
           <p className="mb-2 text-xs text-ink-soft">
             A feed sets the prices it names and leaves all others alone. Of{" "}
             <code className="font-mono">model_prices_and_context_window.json</code> the prices per token are
-            taken: input, output and cached input.
+            taken: input, output, cached input and cache writes. Public list prices come with Lockport, with
+            their source and its day.
           </p>
           <CodeBlock code={EXAMPLE} language="A pricing feed" />
         </div>

@@ -1,5 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
+import { isListVersion } from "#catalog/list-prices-label.ts";
 import { loadPricing, type Pricing } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
@@ -27,8 +28,10 @@ export function LoadDialog({ kept, usedNames, onClose }: LoadDialogProps) {
     setChoices({
       version: toFirstVersion(reading, Date.now()),
       leavesOutBad: false,
-      // A price map names every model there is.
-      onlyUsed: reading.kind === "price_map",
+      // A price map names every model there is, and list prices many.
+      onlyUsed:
+        reading.kind === "price_map" ||
+        (typeof reading.version === "string" && isListVersion(reading.version)),
     });
   });
   // What it is about to do, by the prices of before: a load changes those that the page shows.
