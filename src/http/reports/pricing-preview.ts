@@ -33,7 +33,7 @@ type Repriced = Omit<RepricedUse, "use">;
 export function pricingPreviewRoutes(guard: Guard, { catalog, clock, stats }: PricingPreviewDeps) {
   const readUse = async ({ name, kind }: Repriced, nowUs: number, asking: Asking) => {
     const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
-    const filter = { ...NO_FILTER, model: name };
+    const filter = { ...NO_FILTER, models: [name] };
     const providers = kind === "relay" ? RELAYED : NOT_RELAYED;
     const query = { window, filter, providers, principalId: null, bucket: "month", nowUs } as const;
     return (await stats.readSeries(query, toReportOptions(asking))).buckets;
