@@ -17,6 +17,7 @@ import { createArrivals } from "#kernel/arrivals.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";
+import type { Compression } from "#http/door/compression.ts";
 import type { Controllers } from "./controllers.ts";
 import type { AppDeps } from "./deps.ts";
 
@@ -69,10 +70,11 @@ export function createApp(deps: AppDeps): App {
     publicUrl: config.publicUrl,
   });
   const renewingDoor = sessionCookies.renewing(door);
-  let loading: Promise<Controllers> | null = null;
+  let loading: Promise<Controllers & Compression> | null = null;
   const load = async () => {
     const { createControllers } = await import("./controllers.ts");
-    return createControllers(deps, {
+    const { compressAnswer } = await import("#http/door/compression.ts");
+    const controllers = createControllers(deps, {
       door: renewingDoor,
       memory,
       operation,
@@ -80,10 +82,12 @@ export function createApp(deps: AppDeps): App {
       failures,
       refusals,
     });
+    return { ...controllers, compressAnswer };
   };
-  const answerWithElysia = async (request: Request): Promise<Response> => {
-    const { elysia } = await (loading ??= load());
-    return await elysia.fetch(request);
+  const answerWithElysia = async (request: Request, isOfDataPlane: boolean): Promise<Response> => {
+    const { elysia, compressAnswer } = await (loading ??= load());
+    const response = await elysia.fetch(request);
+    return isOfDataPlane ? response : await compressAnswer(request, response);
   };
 
   const route = async (
@@ -107,10 +111,11 @@ export function createApp(deps: AppDeps): App {
       return closeUnread(request, withOwnHeaders(operation.toMetrics()));
     const routable = url.href === request.url ? request : new Request(url.href, request);
     peers.note(routable, { arrivedAtUs, findAddress: toFindAddress(server, request) });
-    const response = withOwnHeaders(sessionCookies.complete(routable, await answerWithElysia(routable)));
+    const isOfDataPlane = toDataPlane(url.pathname) !== null;
+    const answered = await answerWithElysia(routable, isOfDataPlane);
+    const response = withOwnHeaders(sessionCookies.complete(routable, answered));
     closeUnread(routable, response);
-    const isNamed = response.status >= 400 || toDataPlane(url.pathname) !== null;
-    return isNamed ? withRequestId(response, arrivedAtUs) : response;
+    return response.status >= 400 || isOfDataPlane ? withRequestId(response, arrivedAtUs) : response;
   };
 
   return {

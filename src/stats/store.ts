@@ -124,12 +124,23 @@ export type SummaryGrouping = "own" | "admin" | "team";
 
 export type ReportFormat = "json" | "csv";
 
+/** Content codings that a report can come in, the quickest to make first. */
+export const REPORT_CODINGS = ["zstd", "br", "gzip", "identity"] as const;
+export type ReportCoding = (typeof REPORT_CODINGS)[number];
+
+/** How an encoded report is to come; small ones are not compressed. */
+export interface ReportTransfer {
+  readonly coding: ReportCoding;
+}
+
 /**
  * A report with up to tens of thousands of rows, spelled and encoded by the thread that read it, since doing that on the
  * serving thread would hold up requests. The chunks in order are the whole response body.
  */
 export interface EncodedReport extends ReportNotes {
   readonly chunks: readonly Uint8Array<ArrayBuffer>[];
+  /** Absent where the chunks are not compressed. */
+  readonly coding?: ReportCoding;
 }
 
 /** Distinct values in the window by code unit, 500 of each at most: the most used when there are more, which `cut` says. */
@@ -215,7 +226,7 @@ export interface StatsStore {
       readonly bucket: Bucket;
       readonly grouping: SeriesGrouping;
       readonly context: ReportContext;
-    },
+    } & Partial<ReportTransfer>,
     options?: ReportOptions,
   ): Promise<EncodedReport>;
   /** `{usage: [row]}`, or rows of CSV. Failed and model-less requests are left out. */
@@ -224,7 +235,7 @@ export interface StatsStore {
       readonly grouping: SummaryGrouping;
       readonly format: ReportFormat;
       readonly context: ReportContext;
-    },
+    } & Partial<ReportTransfer>,
     options?: ReportOptions,
   ): Promise<EncodedReport>;
   /** A row for each value of one dimension, the largest first. */
@@ -238,7 +249,10 @@ export interface StatsStore {
   ): Promise<Facets>;
   /** `{bucket, series, breakdown}` of `GET /stats/errors`. */
   readErrors(
-    query: StatsQuery & { readonly bucket: Bucket; readonly context: ReportContext },
+    query: StatsQuery & {
+      readonly bucket: Bucket;
+      readonly context: ReportContext;
+    } & Partial<ReportTransfer>,
     options?: ReportOptions,
   ): Promise<EncodedReport>;
   /** By model and unit. Of requests that name a model, however they ended; the prices are those in force when they were recorded. */

@@ -131,7 +131,7 @@ describe("an encoded report", () => {
       "14",
       "application/json",
     ]);
-    expect(response.headers.get("vary")).toBe("accept");
+    expect(response.headers.get("vary")).toBe("accept, accept-encoding");
     expect(response.headers.has("content-disposition")).toBe(false);
     expect(await response.text()).toBe('{"usage":[\u00e9]}');
   });
@@ -296,7 +296,7 @@ describe("the request log as CSV", () => {
     ]).toEqual([
       "text/csv; charset=utf-8; header=present",
       'attachment; filename="requests.csv"',
-      "accept",
+      "accept, accept-encoding",
       null,
     ]);
     expect(idsOf(await response.text())).toEqual([`id-${START_US + 10_001}`, ...newestFirst]);

@@ -419,7 +419,7 @@ describe("the request log as CSV", () => {
     const response = await app.api("GET", "/stats/requests");
     expect([response.headers.get("content-type"), response.headers.get("vary")]).toEqual([
       "application/json",
-      "accept",
+      "accept, accept-encoding",
     ]);
   });
 });

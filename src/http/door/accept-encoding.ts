@@ -1,6 +1,6 @@
-import { parseQualityValues } from "#http/door/quality-values.ts";
+import { parseQualityValues } from "./quality-values.ts";
 
-/** The codings that an embedded file is kept in, the smallest first. */
+/** Content codings that answers may have, the smallest first. */
 export const CODINGS = ["br", "zstd", "gzip", "identity"] as const;
 export type Coding = (typeof CODINGS)[number];
 
@@ -8,11 +8,11 @@ export type Coding = (typeof CODINGS)[number];
 const UNNAMED_IDENTITY_QUALITY = 0.0001;
 
 /**
- * The coding that an Accept-Encoding header asks for (RFC 9110, section 12.5.3), out of those that a file is kept in: the
- * greatest quality value wins, of equal ones the first of `CODINGS`. `identity` when no header was sent, and when none is
+ * The coding that an Accept-Encoding header asks for (RFC 9110, section 12.5.3), out of those that there are: the greatest
+ * quality value wins, of equal ones the first of `offered`. `identity` when no header was sent, and when none is
  * acceptable: section 12.5 lets a server disregard such a header, and a refusal would not help.
  */
-export function negotiateCoding(headers: Headers, kept: readonly Coding[]): Coding {
+export function negotiateCoding(headers: Headers, offered: readonly Coding[]): Coding {
   const header = headers.get("accept-encoding");
   if (header === null) return "identity";
   const preferences = parseQualityValues(header);
@@ -22,7 +22,7 @@ export function negotiateCoding(headers: Headers, kept: readonly Coding[]): Codi
   };
   let best: Coding = "identity";
   let bestQuality = 0;
-  for (const coding of CODINGS.filter((candidate) => kept.includes(candidate))) {
+  for (const coding of offered) {
     const quality = qualityOf(coding);
     if (quality > bestQuality) [best, bestQuality] = [coding, quality];
   }

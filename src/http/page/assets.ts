@@ -1,4 +1,4 @@
-import { negotiateCoding, type Coding } from "./accept-encoding.ts";
+import { CODINGS, negotiateCoding, type Coding } from "#http/door/accept-encoding.ts";
 
 /** One representation of a file of the page. */
 export interface Variant {
@@ -60,7 +60,7 @@ export function toAssetResponse(
   { contentType, variants }: Asset,
   ownHeaders: Readonly<Record<string, string>>,
 ): Response {
-  const kept = variants.map(({ coding }) => coding);
+  const kept = CODINGS.filter((known) => variants.some(({ coding }) => coding === known));
   const coding = negotiateCoding(request.headers, kept);
   const { body, etag } = getVariant({ variants }, coding);
   const headers = { ...ownHeaders, etag, vary: "accept-encoding" };

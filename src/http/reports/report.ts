@@ -9,8 +9,11 @@ import type {
   ReportFormat,
   ReportNotes,
   ReportOptions,
+  ReportTransfer,
   StatsQuery,
 } from "#stats/store.ts";
+import { REPORT_CODINGS } from "#stats/store.ts";
+import { negotiateCoding } from "#http/door/accept-encoding.ts";
 import { parseWindow } from "#stats/window.ts";
 
 /** What a handler knows of the one that asks for a report. */
@@ -76,7 +79,7 @@ export interface ReportHeaders {
 export function toReportHeaders({ notes, format, filename }: ReportHeaders): Headers {
   const headers = toNoteHeaders(notes);
   headers.set("content-type", CONTENT_TYPES[format]);
-  headers.set("vary", "accept");
+  headers.set("vary", "accept, accept-encoding");
   if (format === "csv") headers.set("content-disposition", `attachment; filename="${filename}"`);
   return headers;
 }
@@ -95,8 +98,14 @@ export function toJsonReport(view: object, notes: ReportNotes): Response {
 /** Chunks of a report that go out in one turn of the event loop: a quarter of a megabyte. */
 const CHUNKS_PER_TURN = 4;
 
+/** The coding in which a report is to come from its reader. */
+export function toReportTransfer({ headers }: Request): ReportTransfer {
+  return { coding: negotiateCoding(headers, REPORT_CODINGS) };
+}
+
 /** A report that is encoded already, passed on as it is. A long one has no length: the runtime sends streams in chunks. */
-export function toEncodedResponse({ chunks }: EncodedReport, headers: Headers): Response {
+export function toEncodedResponse({ chunks, coding }: EncodedReport, headers: Headers): Response {
+  if (coding !== undefined) headers.set("content-encoding", coding);
   if (chunks.length <= CHUNKS_PER_TURN) return new Response(new Blob([...chunks]), { headers });
   return new Response(toPacedBody(chunks), { headers });
 }

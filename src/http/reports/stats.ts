@@ -27,6 +27,7 @@ import {
   toJsonReport,
   toReportContext,
   toReportOptions,
+  toReportTransfer,
 } from "./report.ts";
 import { toFacetsView } from "#views/reports.ts";
 import { ErrorsReport, Facets, TeamUsage } from "#http/schemas/reports.ts";
@@ -179,7 +180,7 @@ export function statsRoutes(guard: Guard, deps: StatsDeps) {
         const context = toReportContext(snapshot, clock.nowUs());
         const bucket = parseSeriesBucket(query, asked.window, context.nowUs);
         const report = await stats.readErrors(
-          { ...asked, bucket, context },
+          { ...asked, ...toReportTransfer(request), bucket, context },
           toReportOptions({ request, caller }),
         );
         return toEncodedResponse(report, toJsonHeaders(report));

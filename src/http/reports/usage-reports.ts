@@ -12,6 +12,7 @@ import {
   toReportContext,
   toReportHeaders,
   toReportOptions,
+  toReportTransfer,
 } from "./report.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import { type BreakdownField, parseBreakdown } from "#stats/breakdown-query.ts";
@@ -58,7 +59,7 @@ export function createUsageReports({ catalog, clock, identity, stats }: UsageRep
       const context = toReportContext(await catalog.snapshot(), clock.nowUs());
       const bucket = parseSeriesBucket(query, asked.window, context.nowUs);
       const report = await stats.readGroupedSeries(
-        { ...asked, bucket, grouping, context },
+        { ...asked, ...toReportTransfer(asking.request), bucket, grouping, context },
         toReportOptions(asking),
       );
       return toEncodedResponse(report, toJsonHeaders(report));
@@ -80,7 +81,7 @@ export function createUsageReports({ catalog, clock, identity, stats }: UsageRep
       const format = negotiateFormat(asking.request.headers);
       const context = toReportContext(await catalog.snapshot(), clock.nowUs());
       const report = await stats.readSummary(
-        { ...asked, grouping, format, context },
+        { ...asked, ...toReportTransfer(asking.request), grouping, format, context },
         toReportOptions(asking),
       );
       return toEncodedResponse(report, toReportHeaders({ notes: report, format, filename }));

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { AnswerOf, Asked, QuestionKind, QuestionOf } from "#storage/ledger/threads/messages.ts";
+import { compressReport } from "#storage/ledger/threads/compressed-report.ts";
 import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readErrors } from "./errors.ts";
@@ -23,11 +24,11 @@ const ANSWERS: Answers = {
   listRecorded: (database, question) => listRecorded(database, question),
   loadLastUsed: (database, { ids }) => loadLastUsed(database, ids),
   readSeries,
-  readGroupedSeries: (database, question) => readGroupedSeries(database, question),
-  readSummary,
+  readGroupedSeries: (database, question) => compressReport(readGroupedSeries(database, question), question),
+  readSummary: (database, question) => compressReport(readSummary(database, question), question),
   readBreakdown: (database, question) => readBreakdown(database, question),
   readFacets,
-  readErrors,
+  readErrors: (database, question) => compressReport(readErrors(database, question), question),
   readMissingPrices: (database, question) => readMissingPrices(database, question),
   sumLimits: (database, question) => readTransaction(database, () => sumLimits(database, question)),
 };
