@@ -95,7 +95,11 @@ describe("GET /my/usage", () => {
       response.headers.get("content-type"),
       response.headers.get("content-disposition"),
       response.headers.get("vary"),
-    ]).toEqual(["text/csv; charset=utf-8; header=present", 'attachment; filename="my-usage.csv"', "accept"]);
+    ]).toEqual([
+      "text/csv; charset=utf-8; header=present",
+      'attachment; filename="my-usage.csv"',
+      "accept, accept-encoding",
+    ]);
     expect((await response.text()).split("\r\n")).toEqual([
       "model,endpoint,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds",
       "Zeta,chat,1,0,0.000012,6,2,4,",
