@@ -19,7 +19,7 @@ const BEGINNINGS: { readonly [word: string]: readonly [bucket: Bucket, offset: n
 };
 const WORDS = Object.keys(BEGINNINGS);
 
-export const INSTANT_FORMS = `ISO 8601 in UTC; how long ago: 90s, 15m, 12h, 7d; or when that begins: ${WORDS.join(", ")}`;
+export const INSTANT_FORMS = `ISO 8601 in UTC; how long ago: 90s, 15m, 12h, 7d; or when one of these began: ${WORDS.join(", ")}`;
 
 /** The first instant that can be written. */
 export const YEAR_0_US = -62_167_219_200_000_000;

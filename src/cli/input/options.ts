@@ -7,7 +7,10 @@ import { CommandError } from "#cli/screen/failure.ts";
 export function addCommand(parent: Command, usage: string, description: string): Command {
   return addDataDirOption(parent.command(usage).description(description))
     .addOption(
-      new Option("--url <origin>", "work on this server, as the owner of LOCKPORT_API_KEY")
+      new Option(
+        "--url <origin>",
+        "work on this server (before LOCKPORT_URL), as the owner of LOCKPORT_API_KEY",
+      )
         .argParser((text) => readOrigin(text, "--url"))
         .conflicts("dataDir"),
     )
