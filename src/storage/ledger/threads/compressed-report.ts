@@ -1,4 +1,3 @@
-import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import type { EncodedReport, ReportCoding, ReportTransfer } from "#stats/store.ts";
 
 /** What is smaller gains nothing: it fills a packet or two as it is. */
@@ -10,10 +9,18 @@ const CHUNK_BYTES = 64 * 1024;
 const COMPRESS: {
   readonly [coding in Exclude<ReportCoding, "identity">]: (bytes: Uint8Array) => Uint8Array;
 } = {
-  zstd: (bytes) => zstdCompressSync(bytes),
-  br: (bytes) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
-  gzip: (bytes) => gzipSync(bytes, { level: 4 }),
+  zstd: (bytes) => loadCodings().zstdCompressSync(bytes),
+  br: (bytes) => {
+    const { brotliCompressSync, constants } = loadCodings();
+    return brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
+  },
+  gzip: (bytes) => loadCodings().gzipSync(bytes, { level: 4 }),
 };
+
+/** Loaded by the first report that is compressed: the thread that serves loads this file and compresses nothing. */
+function loadCodings() {
+  return process.getBuiltinModule("node:zlib");
+}
 
 /** An encoded report in the coding that was asked for, compressed by the thread that has read it. */
 export function compressReport(
