@@ -6,6 +6,8 @@ import { findTermFaults } from "../../ui/secrets/term-fields.tsx";
 
 const PRINCIPAL = readTerms("PrincipalCreateRequest");
 const LIMIT = readTerms("LimitCreateRequest");
+const MODEL = readTerms("ModelCreateRequest");
+const PROVIDER = readTerms("ProviderCreateRequest");
 const ROTATION = readTerms("AdminKeyRotateRequest");
 const OPTIONAL = { isRequired: false };
 
@@ -50,12 +52,23 @@ describe("a field of a form", () => {
   test.each([
     ["amount", 0, "Enter more than 0"],
     ["amount", 0.5, undefined],
+    ["timeout_read", 0, "Enter more than 0"],
+    ["timeout_read", 86_401, "Enter 86400 or less"],
+    ["alias", "a/b:c", undefined],
+    [
+      "alias",
+      "a b",
+      "Use letters, digits, dots, dashes, colons, slashes and underscores, beginning with a letter or a digit",
+    ],
+    ["base_url", "", REQUIRED],
     ["grace_seconds", -1, "Enter 0 or more"],
     ["grace_seconds", 1.5, "Enter a whole number"],
     ["grace_seconds", 604_801, "Enter 604800 or less"],
     ["grace_seconds", 604_800, undefined],
   ])("%s is held to the bounds of the schema: %p %p", (field, value, fault) => {
-    expect(findFault(value, { ...LIMIT, ...ROTATION }[field] ?? { isRequired: true })).toBe(fault);
+    expect(
+      findFault(value, { ...LIMIT, ...MODEL, ...PROVIDER, ...ROTATION }[field] ?? { isRequired: true }),
+    ).toBe(fault);
   });
 
   test.each([

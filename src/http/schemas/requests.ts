@@ -4,7 +4,16 @@ import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
 import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
 import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
-import { LABEL_LENGTH_MAX, NAME_LENGTH_MAX, NAME_PATTERN } from "#kernel/text.ts";
+import { API_KEY_LENGTH_MAX, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
+import { UPSTREAM_URL_LENGTH_MAX } from "#catalog/upstream-url.ts";
+import {
+  ALIAS_LENGTH_MAX,
+  ALIAS_PATTERN,
+  LABEL_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  NAME_PATTERN,
+  UPSTREAM_NAME_LENGTH_MAX,
+} from "#kernel/text.ts";
 import { UNITS } from "#kernel/units.ts";
 
 /**
@@ -49,21 +58,24 @@ export const Overrides = t.Record(t.String(), t.String(), { propertyNames: { enu
 /** Not Elysia's `Integer`: it is a transform, which turns a body that is no object into an empty one. */
 export const Cap = t.Union([t.Number({ multipleOf: 1 }), t.Null()]);
 
+const BaseUrl = t.String(judged({ maxLength: UPSTREAM_URL_LENGTH_MAX }));
+const ApiKey = t.String(judged({ maxLength: API_KEY_LENGTH_MAX }));
+const TimeoutSeconds = t.Number(judged({ exclusiveMinimum: 0, maximum: TIMEOUT_SECONDS_MAX }));
 /** What making and changing a provider both take. */
 const PROVIDER_SETTINGS = {
   verify_tls: t.Optional(t.Boolean()),
   ca_pem: t.Optional(t.String()),
-  timeout_connect: t.Optional(t.Number()),
-  timeout_read: t.Optional(t.Number()),
+  timeout_connect: t.Optional(TimeoutSeconds),
+  timeout_read: t.Optional(TimeoutSeconds),
   max_concurrency: t.Optional(Cap),
   endpoints: t.Optional(Overrides),
 };
 export const ProviderCreateRequest = t.Object(
   {
     name: Name,
-    base_url: t.String(),
+    base_url: BaseUrl,
     wire_format: t.Optional(t.String()),
-    api_key: t.Optional(t.String()),
+    api_key: t.Optional(ApiKey),
     ...PROVIDER_SETTINGS,
   },
   closed("ProviderCreateRequest"),
@@ -72,8 +84,8 @@ export const ProviderCreateRequest = t.Object(
 export const ProviderPatchRequest = t.Object(
   {
     enabled: t.Optional(t.Boolean()),
-    base_url: t.Optional(t.String()),
-    api_key: t.Optional(t.String()),
+    base_url: t.Optional(BaseUrl),
+    api_key: t.Optional(ApiKey),
     remove_credential: t.Optional(t.Boolean()),
     ...PROVIDER_SETTINGS,
   },
@@ -89,9 +101,18 @@ export const Pricing = t.Record(t.String(), t.Unknown({ type: ["number", "null"]
 
 /** What making and changing a model both take, before and after `origin`. */
 const MODEL_ROUTE = {
-  alias: t.Optional(t.String()),
+  alias: t.Optional(
+    t.String(
+      judged({
+        maxLength: ALIAS_LENGTH_MAX,
+        pattern: ALIAS_PATTERN.source,
+        description:
+          "letters, digits, dots, dashes, colons, slashes and underscores, beginning with a letter or a digit",
+      }),
+    ),
+  ),
   provider: t.Optional(t.String()),
-  upstream_name: t.Optional(t.String()),
+  upstream_name: t.Optional(t.String(judged({ maxLength: UPSTREAM_NAME_LENGTH_MAX }))),
   target: t.Optional(t.String()),
   capabilities: t.Optional(Capabilities),
 };
