@@ -27,6 +27,7 @@ export const SHORTCUTS = [
       { keys: ["↑", "↓"], does: "Move between rows" },
       { keys: ["←", "→"], does: "Move along a chart" },
       { keys: ["Enter"], does: "Open the row, or narrow the window to the bar" },
+      { keys: ["j", "k"], does: "Next and previous request, while one is open" },
     ],
   },
 ] as const satisfies readonly ShortcutGroup[];
