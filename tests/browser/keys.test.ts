@@ -125,6 +125,9 @@ describeInBrowser("a key of one's own", () => {
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("button", { name: "Delete key to delete" }).click();
     const question = page.getByRole("alertdialog", { name: "Delete the key to delete?" });
+    await question.getByText(/^\*\*\*[\w-]{4}$/).waitFor();
+    await question.getByText("never").waitFor();
+    await question.getByText("no requests").waitFor();
     await question.getByText("are refused immediately").waitFor();
     await question.getByRole("button", { name: "Cancel" }).click();
     await question.waitFor({ state: "detached" });

@@ -150,6 +150,7 @@ describeInBrowser("the models of an administrator", () => {
     const { page } = await visit("/models?open=ac-own");
     await page.getByText("Inherited from ac-upstream: input tokens.").waitFor();
     await page.getByRole("textbox", { name: "Output tokens", exact: true }).fill("6");
+    await page.getByText("No requests in the last 30 days.").waitFor();
     expect(await patchOf(page, () => page.getByRole("button", { name: "Save changes" }).click())).toEqual({
       pricing: { input_tokens: 3, output_tokens: 6 },
     });
@@ -167,6 +168,10 @@ describeInBrowser("the models of an administrator", () => {
     await page.getByText("ad-old is now ad-new").waitFor();
     expect(await findModel("ad-name")).toMatchObject({ target: "ad-new", pricing: { input_tokens: 1 } });
     expect(await findModel("ad-old")).toBeUndefined();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("ad-old is as it was").waitFor();
+    expect(await findModel("ad-old")).toMatchObject({ pricing: { input_tokens: 1 } });
+    expect(await findModel("ad-new")).toBeUndefined();
   });
 
   test("marks the field of a refusal, and keeps what was written", async () => {
@@ -221,14 +226,17 @@ describeInBrowser("the models of an administrator", () => {
     expect(await findModel("ag-own")).toMatchObject({ alias: "ag-own" });
   });
 
-  test("hides a model from the list with its switch alone", async () => {
+  test("hides a model from the list with its switch alone, and takes it back from the message", async () => {
     await addModel({ alias: "ah-own" });
     const { page } = await visit("/models?q=ah-own");
     expect(await patchOf(page, () => page.getByRole("switch", { name: "ah-own listed" }).click())).toEqual({
       hidden: true,
     });
-    await page.getByText("ah-own saved").waitFor();
+    await page.getByText("ah-own is not listed any more").waitFor();
     expect((await call("GET", "/resolve?model=ah-own")).alias).toBe("ah-own");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("ah-own is as it was").waitFor();
+    expect(await findModel("ah-own")).toMatchObject({ hidden: false });
   });
 
   test("declares a model by hand", async () => {

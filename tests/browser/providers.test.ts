@@ -116,6 +116,7 @@ describeInBrowser("the providers page", () => {
     await page.getByRole("button", { name: "Remove /chat/completions" }).click();
     await waitForValue(url, "http://127.0.0.1:9/v1");
     await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Discard" }).click();
     // The focus is back where the dialog was opened from.
     await waitForFocus(page.getByRole("button", { name: "Add provider" }).first());
   });
@@ -157,16 +158,40 @@ describeInBrowser("the providers page", () => {
     expect(await table.getByRole("row").count()).toBeLessThan(60);
     await page.getByRole("searchbox", { name: "Find a model" }).fill("model-1499");
     await page.getByRole("button", { name: "Select found (1)" }).click();
+    // What was ticked is asked about before it is lost.
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Keep editing" }).click();
     await page.getByRole("button", { name: "Add 1 model" }).click();
     await page.getByText("1 added.").waitFor();
     const { models } = await call("GET", "/models?provider=large");
     expect(models.map(({ alias }: any) => alias)).toEqual(["many/model-1499"]);
   });
 
-  test("says which names stop before it disables, and enables again at once", async () => {
+  test("tells how a provider fares, says which names stop before it disables, and enables again at once", async () => {
     await addProvider("switched", server.baseUrl, ["stops"]);
     await call("POST", "/models", { alias: "stops-too", target: "stops" });
+    const ask = (model: string) =>
+      callApi(site.url, key, "POST", "/v1/chat/completions", {
+        model,
+        messages: [{ role: "user", content: "Hello" }],
+      }).then((response) => response.text());
+    const key = await site.adminKey();
     const { page } = await visit("/providers");
+    const row = page.getByRole("row", { name: /switched/ });
+    await row.getByText("none in 24 h").waitFor();
+    await ask("stops");
+    await ask("stops-too");
+    await call("POST", "/providers", { name: "away", base_url: "http://127.0.0.1:9/v1" });
+    await call("POST", "/models", { alias: "gone", provider: "away", upstream_name: "gone" });
+    await ask("gone");
+    // Recorded, and in the database.
+    while ((await call("GET", "/requests?limit=1")).total < 3);
+    await page.reload();
+    await row.getByText("just now").waitFor();
+    await row.getByText("0%", { exact: true }).waitFor();
+    const away = page.getByRole("row", { name: /away/ });
+    await away.getByRole("link", { name: "100%" }).waitFor();
+    await away.getByText("none in 24 h").waitFor();
     await page.getByRole("switch", { name: "switched enabled" }).click();
     const question = page.getByRole("alertdialog");
     await question.getByRole("link", { name: "stops", exact: true }).waitFor();
@@ -176,6 +201,13 @@ describeInBrowser("the providers page", () => {
     await question.getByRole("button", { name: "Disable provider" }).click();
     await page.getByText("switched is disabled").waitFor();
     expect((await call("GET", "/providers/switched")).enabled).toBe(false);
+    await row.getByText("disabled: stops, stops-too not served").waitFor();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("switched is enabled again").waitFor();
+    expect((await call("GET", "/providers/switched")).enabled).toBe(true);
+    await page.getByRole("switch", { name: "switched enabled" }).click();
+    await question.getByRole("button", { name: "Disable provider" }).click();
+    await row.getByText("disabled: stops, stops-too not served").waitFor();
     await page.getByRole("switch", { name: "switched enabled" }).click();
     await page.getByText("switched is enabled").waitFor();
     expect((await call("GET", "/providers/switched")).enabled).toBe(true);

@@ -1,5 +1,5 @@
 import type { Treaty } from "@elysiajs/eden/treaty2";
-import { queryOptions, type QueryClient } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, type QueryClient } from "@tanstack/react-query";
 import type { Endpoint } from "#catalog/capability.ts";
 import { unwrap } from "./answer.ts";
 import { changing } from "./changing.ts";
@@ -135,6 +135,20 @@ export function resolutionQuery({ model, endpoint, stream = false }: ResolveQuer
   });
 }
 
+/** Prices that may be written: the complete set of a model, or entries of a feed. */
+export type PriceWish = NonNullable<Parameters<typeof pricing.preview.post>[0]>;
+export type PricePreview = Treaty.Data<typeof pricing.preview.post>;
+
+/** What a change of prices would mean; it changes nothing. */
+export function pricePreviewQuery(wish: PriceWish) {
+  return queryOptions({
+    queryKey: [...KEYS.pricing, "preview", wish],
+    queryFn: ({ signal }) => unwrap(pricing.preview.post(wish, { fetch: { signal } })),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+}
+
 export function pricingQuery() {
   return queryOptions({
     queryKey: KEYS.pricing,
@@ -142,9 +156,21 @@ export function pricingQuery() {
   });
 }
 
-/** Public list prices with their source and its day: a feed that is offered. Nothing else asks for it. */
+/** Public list prices with their source and its day: a feed that is offered. */
 export async function fetchListPrices(signal?: AbortSignal) {
   return await unwrap(pricing.list.get(asking(signal)));
+}
+
+export type ListPrices = Treaty.Data<typeof pricing.list.get>;
+
+/** A dated copy of public list prices; nothing of it applies until it is loaded. */
+export function listPricesQuery() {
+  return queryOptions({
+    queryKey: KEYS.listPrices,
+    queryFn: ({ signal }) => fetchListPrices(signal),
+    // It is of the executable, and changes with it.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 }
 
 /** All of a feed or nothing of it. Throws `invalid_pricing` naming the first bad entry in `param`. */

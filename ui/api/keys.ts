@@ -17,6 +17,7 @@ export const KEYS = {
   models: ["admin", "models"],
   resolutions: ["admin", "resolve"],
   pricing: ["admin", "pricing"],
+  listPrices: ["admin", "list-prices"],
   principals: ["admin", "principals"],
   keys: ["admin", "keys"],
   relayTokens: ["admin", "relay-tokens"],

@@ -124,6 +124,20 @@ export function refusalsQuery() {
   });
 }
 
+export type ProviderHealth = Treaty.Data<typeof api.stats.breakdown.get>["rows"][number];
+
+/** What the last day of each provider was like; asked for again while it is looked at. */
+export function providerHealthQuery(query: Pick<ReportQuery, "since">) {
+  return {
+    ...reportQuery([...KEYS.reports, "provider-health", query], (signal) =>
+      api.stats.breakdown.get(asking(signal, { ...query, by: "provider", sort: "requests", limit: 500 })),
+    ),
+    refetchInterval: HEALTH_AGE_MS,
+  };
+}
+
+const HEALTH_AGE_MS = 15_000;
+
 export function errorsQuery(query: SeriesQuery) {
   return reportQuery([...KEYS.errors, query], (signal) => api.stats.errors.get(asking(signal, { ...query })));
 }

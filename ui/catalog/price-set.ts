@@ -10,7 +10,7 @@ import {
 import type { Model, Pricing } from "../api/catalog.ts";
 
 /** Prices per million units as they stand in fields; null or absent is an empty field. */
-export type PriceFields = { readonly [unit in Unit]?: number | null };
+export type PriceFields = { readonly [unit in Unit]?: number | null | undefined };
 /** Prices per million units; a unit that is absent has none. */
 export type Prices = { readonly [unit in Unit]?: number | undefined };
 
@@ -39,7 +39,9 @@ export type PriceState =
   | { readonly kind: "unused" };
 
 /** The prices that are kept under each name. */
-export function toOwnPrices(entries: Pricing["entries"]): ReadonlyMap<string, Prices> {
+export function toOwnPrices(
+  entries: readonly Pick<Pricing["entries"][number], "model" | "unit" | "price_per_million">[],
+): ReadonlyMap<string, Prices> {
   const own = new Map<string, { [unit in Unit]?: number }>();
   for (const { model, unit, price_per_million: price } of entries) {
     const prices = own.get(model) ?? {};

@@ -15,7 +15,8 @@ const PARAMS = ["verify_tls", "ca_pem", "timeout_connect", "timeout_read", "max_
 
 /** What most providers need no change of; open when one of its fields was refused. */
 export function AdvancedFields(props: ProviderFieldsProps) {
-  const { form, onChange, before, failure } = props;
+  const { form, before } = props;
+  const { values, set, failure } = form;
   const [isOpen, setOpen] = useState(false);
   const isRefused = PARAMS.some((param) => toFieldError(failure, param) !== undefined);
   return (
@@ -29,12 +30,12 @@ export function AdvancedFields(props: ProviderFieldsProps) {
         <SwitchField
           label="Verify the TLS certificate"
           hint={
-            form.verifyTls
+            values.verifyTls
               ? undefined
               : "Without verification, traffic to the provider can be read and changed on the way."
           }
-          checked={form.verifyTls}
-          onCheckedChange={(verifyTls) => onChange({ verifyTls })}
+          checked={values.verifyTls}
+          onCheckedChange={(verifyTls) => set({ verifyTls })}
         />
         <CaField {...props} />
         <div className="grid gap-4 sm:grid-cols-3">
@@ -44,9 +45,7 @@ export function AdvancedFields(props: ProviderFieldsProps) {
             min={0}
             max={TIMEOUT_SECONDS_MAX}
             placeholder={String(TIMEOUT_CONNECT_SECONDS)}
-            value={form.timeoutConnectSeconds}
-            error={toFieldError(failure, "timeout_connect")}
-            onValueChange={(timeoutConnectSeconds) => onChange({ timeoutConnectSeconds })}
+            {...form.field("timeoutConnectSeconds", "timeout_connect")}
           />
           <NumberField
             label="Read timeout"
@@ -55,18 +54,14 @@ export function AdvancedFields(props: ProviderFieldsProps) {
             max={TIMEOUT_SECONDS_MAX}
             placeholder={String(TIMEOUT_READ_SECONDS)}
             hint="The longest pause in a stream, and the total time of other requests"
-            value={form.timeoutReadSeconds}
-            error={toFieldError(failure, "timeout_read")}
-            onValueChange={(timeoutReadSeconds) => onChange({ timeoutReadSeconds })}
+            {...form.field("timeoutReadSeconds", "timeout_read")}
           />
           <NumberField
             label="Max concurrency"
             integer
             placeholder="unlimited"
             hint="More requests wait in a queue, at most for the read timeout"
-            value={form.maxConcurrency}
-            error={toFieldError(failure, "max_concurrency")}
-            onValueChange={(maxConcurrency) => onChange({ maxConcurrency })}
+            {...form.field("maxConcurrency", "max_concurrency")}
           />
         </div>
         <fieldset className="flex min-w-0 flex-col gap-3">
@@ -83,9 +78,9 @@ export function AdvancedFields(props: ProviderFieldsProps) {
               type="url"
               mono
               placeholder="From the base URL"
-              value={form.endpoints[endpoint]}
+              value={values.endpoints[endpoint]}
               error={toFieldError(failure, `endpoints.${endpoint}`)}
-              onValueChange={(url) => onChange({ endpoints: { ...form.endpoints, [endpoint]: url } })}
+              onValueChange={(url) => set({ endpoints: { ...values.endpoints, [endpoint]: url } })}
             />
           ))}
         </fieldset>
@@ -95,25 +90,26 @@ export function AdvancedFields(props: ProviderFieldsProps) {
   );
 }
 
-function CaField({ form, onChange, before, failure }: ProviderFieldsProps) {
-  const isStored = before?.has_custom_ca === true && form.caPem === null;
+function CaField({ form, before }: ProviderFieldsProps) {
+  const { values, set } = form;
+  const isStored = before?.has_custom_ca === true && values.caPem === null;
   return (
     <div className="flex flex-col gap-2">
       <FileDrop
         label="Certificate authority (PEM)"
         accept=".pem,.crt,.cer,application/x-pem-file"
         sizeBytesMax={CA_SIZE_BYTES_MAX}
-        hint={toCaHint(form.caPem, isStored)}
-        error={toFieldError(failure, "ca_pem")}
-        onText={(caPem) => onChange({ caPem })}
+        hint={toCaHint(values.caPem, isStored)}
+        error={form.findError("caPem", "ca_pem")}
+        onText={(caPem) => set({ caPem })}
       />
-      {(isStored || (form.caPem !== null && form.caPem !== "")) && (
-        <Button size="sm" className="self-start" onClick={() => onChange({ caPem: isStored ? "" : null })}>
+      {(isStored || (values.caPem !== null && values.caPem !== "")) && (
+        <Button size="sm" className="self-start" onClick={() => set({ caPem: isStored ? "" : null })}>
           {isStored ? "Remove the stored certificates" : "Discard the file"}
         </Button>
       )}
-      {before?.has_custom_ca === true && form.caPem === "" && (
-        <Button size="sm" className="self-start" onClick={() => onChange({ caPem: null })}>
+      {before?.has_custom_ca === true && values.caPem === "" && (
+        <Button size="sm" className="self-start" onClick={() => set({ caPem: null })}>
           Keep the stored certificates
         </Button>
       )}

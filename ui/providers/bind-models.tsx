@@ -2,14 +2,16 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type SubmitEvent, useDeferredValue, useMemo, useState } from "react";
 import { UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { type DiscoveredModels, pricingQuery } from "../api/catalog.ts";
+import { type DiscoveredModels, listPricesQuery, pricingQuery } from "../api/catalog.ts";
 import { toOwnPrices } from "../catalog/price-set.ts";
 import { Button, buttonClass } from "../components/button.tsx";
 import { Icon } from "../components/icon.tsx";
 import { Progress } from "../components/progress.tsx";
 import { TextField } from "../components/text-field.tsx";
+import { useDiscardQuestion } from "../form/discard-question.tsx";
+import { hasUnsaved, mayDiscard } from "../form/unsaved.ts";
 import { formatCount } from "../text/format.ts";
-import { isOffered } from "./bind-rows.ts";
+import { canFill, isOffered } from "./bind-rows.ts";
 import { BindTable } from "./bind-table.tsx";
 import { StepFooter } from "./step-footer.tsx";
 import { type BindOutcome, useBindRun } from "./use-bind-run.ts";
@@ -33,8 +35,11 @@ export function BindModels({ provider, models, onDone, onAllAdded, onBusyChange 
     onAllAdded,
   });
   const pricing = useQuery(pricingQuery());
+  const { data: list } = useQuery(listPricesQuery());
+  const listed = useMemo(() => toOwnPrices(list?.entries ?? []), [list]);
   const kept = useMemo(() => toOwnPrices(pricing.data?.entries ?? []), [pricing.data]);
   const all = useMemo(() => [...rows.values()], [rows]);
+  const fillable = all.filter((row) => canFill(row) && listed.has(row.upstreamName)).length;
   const shown = useMemo(
     () => all.filter(({ upstreamName, alias }) => `${upstreamName}\n${alias}`.toLowerCase().includes(wanted)),
     [all, wanted],
@@ -42,6 +47,22 @@ export function BindModels({ provider, models, onDone, onAllAdded, onBusyChange 
   const free = shown.filter((row) => row.boundAlias === null && isOffered(row));
   const ticked = all.filter(({ isTicked }) => isTicked);
   const isBusy = progress !== null;
+  const [byHand, setByHand] = useState("");
+  const question = useDiscardQuestion({
+    isTouched: () => byHand.trim() !== "" || ticked.length > 0,
+    discard: () => {
+      setByHand("");
+      change({
+        kind: "tick",
+        upstreamNames: ticked.map(({ upstreamName }) => upstreamName),
+        isTicked: false,
+      });
+    },
+  });
+  const leave = () => {
+    if (!hasUnsaved()) onDone();
+    else void mayDiscard().then((isDiscarded) => isDiscarded && onDone());
+  };
   const tick = (isTicked: boolean) =>
     change({
       kind: "tick",
@@ -70,12 +91,27 @@ export function BindModels({ provider, models, onDone, onAllAdded, onBusyChange 
               <Button disabled={isBusy || ticked.length === 0} onClick={() => tick(false)}>
                 Select none
               </Button>
+              {list !== undefined && fillable > 0 && (
+                <Button
+                  disabled={isBusy}
+                  title={`${list.source}, as of ${list.as_of}. Review them before you add the models.`}
+                  onClick={() => change({ kind: "fill", prices: listed })}
+                >
+                  Fill in list prices of {list.as_of} ({formatCount(fillable)})
+                </Button>
+              )}
             </div>
           </div>
           <BindTable rows={shown} onChange={change} kept={kept} disabled={isBusy} />
         </>
       )}
-      <ByHand disabled={isBusy} onAdd={(upstreamName) => change({ kind: "add", upstreamName })} />
+      <ByHand
+        upstreamName={byHand}
+        onType={setByHand}
+        disabled={isBusy}
+        onAdd={(upstreamName) => change({ kind: "add", upstreamName })}
+      />
+      {question}
       <StepFooter>
         <div className={progress === null && outcome === null ? "flex-1" : "min-w-40 flex-1"}>
           {progress !== null ? (
@@ -88,7 +124,7 @@ export function BindModels({ provider, models, onDone, onAllAdded, onBusyChange 
             <Summary outcome={outcome} provider={provider} />
           )}
         </div>
-        <Button onClick={isBusy ? stop : onDone}>
+        <Button onClick={isBusy ? stop : leave}>
           {isBusy ? "Stop" : outcome === null ? "Later" : "Close"}
         </Button>
         <Button variant="primary" busy={isBusy} disabled={ticked.length === 0 && !isBusy} onClick={start}>
@@ -137,18 +173,19 @@ function toWords({ bound, failed, isStopped }: BindOutcome): string {
 }
 
 interface ByHandProps {
+  readonly upstreamName: string;
+  readonly onType: (upstreamName: string) => void;
   readonly onAdd: (upstreamName: string) => void;
   readonly disabled: boolean;
 }
 
 /** A model that the provider does not list, by the name that it goes by there. */
-function ByHand({ onAdd, disabled }: ByHandProps) {
-  const [upstreamName, setUpstreamName] = useState("");
+function ByHand({ upstreamName, onType, onAdd, disabled }: ByHandProps) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (upstreamName.trim() === "" || disabled) return;
     onAdd(upstreamName.trim());
-    setUpstreamName("");
+    onType("");
   };
   return (
     <form onSubmit={submit} className="flex flex-wrap items-end gap-2">
@@ -160,7 +197,7 @@ function ByHand({ onAdd, disabled }: ByHandProps) {
         lengthMax={UPSTREAM_NAME_LENGTH_MAX}
         value={upstreamName}
         disabled={disabled}
-        onValueChange={setUpstreamName}
+        onValueChange={onType}
       />
       <Button type="submit" icon="plus" disabled={disabled || upstreamName.trim() === ""}>
         Add to the list

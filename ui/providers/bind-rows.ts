@@ -2,7 +2,7 @@ import { CAPABILITIES_DEFAULT, type Capability } from "#catalog/capability.ts";
 import { guessByName, isServable, type ModelKind } from "#catalog/capability-guess.ts";
 import { ALIAS_PATTERN } from "#kernel/text.ts";
 import type { DiscoveredModels, ModelDraft } from "../api/catalog.ts";
-import { NO_PRICES, toPricing, type PriceFields } from "../catalog/price-set.ts";
+import { NO_PRICES, toPricing, type PriceFields, type Prices } from "../catalog/price-set.ts";
 
 /** A model of a provider that is bound, or could be. */
 export interface BindRow {
@@ -33,6 +33,8 @@ export type BindAction =
       readonly change: Partial<Pick<BindRow, "alias" | "capabilities" | "prices">>;
     }
   | { readonly kind: "add"; readonly upstreamName: string }
+  /** Prices by upstream name, for rows in which none is typed; it ticks nothing. */
+  | { readonly kind: "fill"; readonly prices: ReadonlyMap<string, Prices> }
   | { readonly kind: "bound"; readonly upstreamName: string; readonly alias: string }
   | { readonly kind: "failed"; readonly upstreamName: string; readonly failure: Error };
 
@@ -57,6 +59,14 @@ export function changeBindRows(rows: BindRows, action: BindAction): BindRows {
     }
     return next;
   }
+  if (action.kind === "fill") {
+    for (const row of rows.values()) {
+      const prices = action.prices.get(row.upstreamName);
+      if (prices !== undefined && canFill(row))
+        next.set(row.upstreamName, { ...row, prices: toPricing(prices) });
+    }
+    return next;
+  }
   const { upstreamName } = action;
   if (action.kind === "add") {
     // First, where it is seen.
@@ -77,6 +87,11 @@ export function changeBindRows(rows: BindRows, action: BindAction): BindRows {
     default:
       return next.set(upstreamName, { ...row, failure: action.failure });
   }
+}
+
+/** Whether no price was typed that would be lost. */
+export function canFill({ boundAlias, prices }: BindRow): boolean {
+  return boundAlias === null && Object.keys(toPricing(prices)).length === 0;
 }
 
 export function toDraft(provider: string, row: BindRow): ModelDraft {

@@ -1,12 +1,20 @@
-import { useMutation } from "@tanstack/react-query";
-import { type ReactNode, type SubmitEvent, useState } from "react";
+import { mutationOptions } from "@tanstack/react-query";
+import { type ReactNode, useRef, useState } from "react";
 import { NAME_LENGTH_MAX } from "#kernel/text.ts";
-import { createProvider, type DiscoveredModels, type ProviderDetails, testProvider } from "../api/catalog.ts";
+import {
+  createProvider,
+  type DiscoveredModels,
+  type ProviderDetails,
+  type ProviderDraft,
+  testProvider,
+} from "../api/catalog.ts";
 import { Button } from "../components/button.tsx";
-import { ErrorNotice } from "../components/error-notice.tsx";
-import { focusInvalid, toFieldError } from "../components/field-frame.tsx";
 import { Icon } from "../components/icon.tsx";
 import { TextField } from "../components/text-field.tsx";
+import { Form, SubmitButton } from "../form/form.tsx";
+import { readTerms } from "../form/read-terms.ts" with { type: "macro" };
+import { REQUIRED } from "../form/terms.ts";
+import { useForm } from "../form/use-form.ts";
 import { formatCount } from "../text/format.ts";
 import { ConnectionFields } from "./connection-fields.tsx";
 import { DiscoveryHelp } from "./discovery-help.tsx";
@@ -32,71 +40,96 @@ export interface ConnectStepProps {
 /** The first step: which provider, where it is, and its key; tested before anything is stored. */
 export function ConnectStep({ takenNames, onCreated, cancel }: ConnectStepProps) {
   const [preset, setPreset] = useState<Preset>(PRESETS[0]);
-  const [form, setForm] = useState<ProviderForm>(() => toPresetForm(PRESETS[0], NEW_PROVIDER, takenNames));
-  const test = useMutation({ mutationFn: testProvider });
-  const found = test.data ?? null;
-  const create = useMutation({
-    ...createProvider,
-    onSuccess: (provider) => onCreated(provider, found),
+  const [tested, setTested] = useState<{ readonly draft: string; readonly found: DiscoveredModels } | null>(
+    null,
+  );
+  const isUntested = useRef(false);
+  const [begin] = useState(() => toPresetForm(PRESETS[0], NEW_PROVIDER, takenNames));
+  /** What was found out of exactly what stands in the fields; null when anything was changed since. */
+  const toFound = (values: ProviderForm) =>
+    tested?.draft === JSON.stringify(toProviderDraft(values)) ? tested.found : null;
+  const form = useForm({
+    name: "connect-provider",
+    begin,
+    terms: readTerms("ProviderCreateRequest"),
+    check: ({ baseUrl, apiKey }) => ({
+      base_url: baseUrl.trim() === "" ? REQUIRED : undefined,
+      api_key: preset.key === "needed" && apiKey === "" ? REQUIRED : undefined,
+    }),
+    change: testOrSave,
+    toAsked: (values) => {
+      const saves = isUntested.current || toFound(values) !== null;
+      isUntested.current = false;
+      return { draft: toProviderDraft(values), saves };
+    },
+    onSaved: (answer, { draft }) => {
+      if (answer.kind === "saved") return onCreated(answer.provider, toFound(form.values));
+      setTested({ draft: JSON.stringify(draft), found: answer.found });
+      // Nothing is stored yet: what was typed is as much to be kept as before.
+      form.set({});
+    },
   });
-  const failure = create.error ?? test.error;
-  const isBusy = test.isPending || create.isPending;
-  const change = (part: Partial<ProviderForm>) => {
-    // What was found out is about what stood in the fields before.
-    test.reset();
-    create.reset();
-    setForm((before) => ({ ...before, ...part }));
-  };
-  const save = () => create.mutate(toProviderDraft(form));
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    if (isBusy || focusInvalid(event.currentTarget)) return;
-    if (found === null) test.mutate(toProviderDraft(form));
-    else save();
-  };
+  const { failure } = form;
+  const found = toFound(form.values);
+  const isUnanswered = failure !== null && isDiscoveryFailure(failure);
   return (
-    <form onSubmit={submit} className="flex flex-col gap-4">
-      <PresetPicker
-        presetId={preset.id}
-        onChoose={(chosen) => {
-          setPreset(chosen);
-          change(toPresetForm(chosen, form, takenNames));
-        }}
-      />
-      <TextField
-        label="Name"
-        required
-        mono
-        lengthMax={NAME_LENGTH_MAX}
-        hint="Shown in reports and cannot be changed. Lower-case letters, digits, dots, dashes and underscores."
-        value={form.name}
-        error={toFieldError(failure, "name")}
-        onValueChange={(name) => change({ name })}
-      />
-      <ConnectionFields form={form} onChange={change} before={null} preset={preset} failure={failure} />
-      <div role="status" className="empty:hidden">
-        {found !== null && <Found found={found} />}
-      </div>
-      {failure !== null &&
-        (isDiscoveryFailure(failure) ? (
-          <DiscoveryHelp failure={failure} provider={toAsked(form)} />
-        ) : (
-          <ErrorNotice failure={failure} />
-        ))}
+    <div className="flex flex-col gap-4">
+      <Form form={form}>
+        <PresetPicker
+          presetId={preset.id}
+          onChoose={(chosen) => {
+            setPreset(chosen);
+            form.set(toPresetForm(chosen, form.values, takenNames));
+          }}
+        />
+        <TextField
+          label="Name"
+          {...form.field("name")}
+          mono
+          lengthMax={NAME_LENGTH_MAX}
+          hint="Shown in reports and cannot be changed. Lower-case letters, digits, dots, dashes and underscores."
+        />
+        <ConnectionFields form={form} before={null} preset={preset} />
+        <div role="status" className="empty:hidden">
+          {found !== null && <Found found={found} />}
+        </div>
+      </Form>
+      {isUnanswered && <DiscoveryHelp failure={failure} provider={toAsked(form.values)} hasNotice />}
       <StepFooter>
         {cancel}
-        {failure !== null && isDiscoveryFailure(failure) && (
-          <Button busy={create.isPending} onClick={save}>
+        {isUnanswered && (
+          <Button
+            type="submit"
+            form={form.id}
+            busy={form.isPending}
+            onClick={() => (isUntested.current = true)}
+          >
             Save without a test
           </Button>
         )}
-        <Button type="submit" variant="primary" busy={isBusy}>
+        <SubmitButton form={form} underWay={found === null ? "Testing…" : "Saving…"}>
           {found === null ? "Test connection" : "Save and choose models"}
-        </Button>
+        </SubmitButton>
       </StepFooter>
-    </form>
+    </div>
   );
 }
+
+interface Step {
+  readonly draft: ProviderDraft;
+  readonly saves: boolean;
+}
+
+/** A test changes nothing, so that nothing is asked for again after it. */
+const testOrSave = mutationOptions({
+  mutationFn: async ({ draft, saves }: Step) =>
+    saves
+      ? ({ kind: "saved", provider: await createProvider.run(draft) } as const)
+      : ({ kind: "tested", found: await testProvider(draft) } as const),
+  onSettled: async (_answer, _failure, { saves }, _begun, { client }) => {
+    if (saves) await createProvider.refresh(client);
+  },
+});
 
 function Found({ found }: { readonly found: DiscoveredModels }) {
   const count = found.models.length;

@@ -1,6 +1,5 @@
 import { Button } from "../components/button.tsx";
 import { CheckboxField } from "../components/choice-field.tsx";
-import { toFieldError } from "../components/field-frame.tsx";
 import { Icon } from "../components/icon.tsx";
 import { SecretField } from "../components/secret-field.tsx";
 import { TextField } from "../components/text-field.tsx";
@@ -14,7 +13,8 @@ export interface ConnectionFieldsProps extends ProviderFieldsProps {
 }
 
 /** Where a provider is and how it is called: every field but its name. */
-export function ConnectionFields({ form, onChange, before, preset, failure }: ConnectionFieldsProps) {
+export function ConnectionFields({ form, before, preset }: ConnectionFieldsProps) {
+  const { values, set } = form;
   return (
     <>
       <div className="flex flex-col gap-2">
@@ -22,37 +22,33 @@ export function ConnectionFields({ form, onChange, before, preset, failure }: Co
           label="Base URL"
           type="url"
           mono
-          required
           placeholder="https://llm.example.com/v1"
-          value={form.baseUrl}
-          error={toFieldError(failure, "base_url")}
-          onValueChange={(baseUrl) => onChange({ baseUrl })}
+          {...form.field("baseUrl", "base_url")}
+          required
         />
-        <BaseUrlWarning baseUrl={form.baseUrl} onChange={(baseUrl) => onChange({ baseUrl })} />
+        <BaseUrlWarning baseUrl={values.baseUrl} onChange={(baseUrl) => set({ baseUrl })} />
       </div>
       <div className="flex flex-col gap-2">
         <SecretField
           label="API key"
-          required={before === null && preset?.key === "needed"}
-          disabled={form.removesKey}
           placeholder={before?.has_credential === true ? "A key is stored. Enter another to replace it." : ""}
           hint={
             preset?.hint ?? "Sent to the provider as a bearer token. Stored encrypted and never shown again."
           }
-          value={form.apiKey}
-          error={toFieldError(failure, "api_key")}
-          onValueChange={(apiKey) => onChange({ apiKey })}
+          {...form.field("apiKey", "api_key")}
+          required={before === null && preset?.key === "needed"}
+          disabled={values.removesKey}
         />
         {before?.has_credential === true && (
           <CheckboxField
             label="Remove the stored key"
-            checked={form.removesKey}
-            error={toFieldError(failure, "remove_credential")}
-            onCheckedChange={(removesKey) => onChange({ removesKey, apiKey: "" })}
+            checked={values.removesKey}
+            error={form.findError("removesKey", "remove_credential")}
+            onCheckedChange={(removesKey) => set({ removesKey, apiKey: "" })}
           />
         )}
       </div>
-      <AdvancedFields form={form} onChange={onChange} before={before} failure={failure} />
+      <AdvancedFields form={form} before={before} />
     </>
   );
 }

@@ -8,16 +8,18 @@ export interface DiscoveryHelpProps {
   readonly provider: Asked;
   /** Absent where the button that asked is in sight. */
   readonly onRetry?: (() => void) | undefined;
+  /** The failure itself is told beside this already. */
+  readonly hasNotice?: boolean | undefined;
   /** Leads to the fields of the connection; absent where they are in sight. */
   readonly onEdit?: (() => void) | undefined;
 }
 
 /** Why a provider could not say what it has: what was asked, what may be the reason, and what to do. */
-export function DiscoveryHelp({ failure, provider, onRetry, onEdit }: DiscoveryHelpProps) {
+export function DiscoveryHelp({ failure, provider, onRetry, hasNotice = false, onEdit }: DiscoveryHelpProps) {
   if (!isDiscoveryFailure(failure)) return <ErrorNotice failure={failure} onRetry={onRetry} />;
   return (
     <div className="flex min-w-0 flex-col gap-3">
-      <ErrorNotice failure={failure} compact />
+      {!hasNotice && <ErrorNotice failure={failure} compact />}
       <p className="text-ink-soft">
         Requested <InlineCode>GET {provider.base_url}/models</InlineCode>
         {provider.has_credential ? ", with the key." : ", without a key."}

@@ -1,5 +1,6 @@
 import { ENDPOINTS, type Endpoint } from "#catalog/capability.ts";
 import type { ProviderDetails, ProviderDraft, ProviderPatch } from "../api/catalog.ts";
+import type { Form } from "../form/use-form.ts";
 
 /** As the server has them when nothing is written. */
 export const TIMEOUT_CONNECT_SECONDS = 10;
@@ -28,12 +29,9 @@ export interface ProviderForm {
 
 /** What every group of a provider's fields takes. */
 export interface ProviderFieldsProps {
-  readonly form: ProviderForm;
-  readonly onChange: (change: Partial<ProviderForm>) => void;
+  readonly form: Form<ProviderForm>;
   /** The provider as it is; null while it is being made. */
   readonly before: ProviderDetails | null;
-  /** The error of the last try to save. */
-  readonly failure: Error | null;
 }
 
 const NO_ENDPOINTS: EndpointTexts = { chat: "", completions: "", embeddings: "", transcription: "" };

@@ -1,19 +1,11 @@
-import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import type { Change } from "../api/changing.ts";
 import type { SecretUpdate } from "../api/secret-change.ts";
-import { ConfirmDialog } from "../components/confirm-dialog.tsx";
 import { NotLoaded } from "../components/empty.tsx";
 import { ErrorNotice } from "../components/error-notice.tsx";
-import { useToast } from "../components/toast.tsx";
 import { formatCount } from "../text/format.ts";
-import {
-  type ListedSecret,
-  type SecretKind,
-  type SecretRow,
-  toSecretName,
-  toSecretRow,
-} from "./secret-row.ts";
+import { DeleteSecret } from "./delete-secret.tsx";
+import { type ListedSecret, type SecretKind, type SecretRow, toSecretRow } from "./secret-row.ts";
 import { EditSecret } from "./edit-secret.tsx";
 import { RotateKey, type RotateKeyProps } from "./rotate-key.tsx";
 import { SecretActions, SecretTable, type SecretTableProps } from "./secret-table.tsx";
@@ -93,7 +85,7 @@ export function SecretList({
         <RotateKey row={rotating} change={rotate} onClose={() => setRotating(null)} />
       )}
       {deleting !== null && (
-        <DeleteSecret row={deleting} noun={kind.noun} change={remove} onClose={() => setDeleting(null)} />
+        <DeleteSecret row={deleting} kind={kind} change={remove} onClose={() => setDeleting(null)} />
       )}
     </>
   );
@@ -103,39 +95,4 @@ function matches({ label, suffix, owner }: SecretRow, query: string | undefined)
   if (query === undefined) return true;
   const wanted = query.toLowerCase();
   return [label, suffix, owner ?? ""].some((text) => text.toLowerCase().includes(wanted));
-}
-
-interface DeleteSecretProps {
-  readonly row: SecretRow;
-  readonly noun: string;
-  /** Deletes by id. */
-  readonly change: Change<string, { deleted: string }>;
-  readonly onClose: () => void;
-}
-
-/** Asks for confirmation before a key or a relay token is deleted. */
-function DeleteSecret({ row, noun, change, onClose }: DeleteSecretProps) {
-  const { notify } = useToast();
-  const name = toSecretName(row);
-  const remove = useMutation({
-    ...change,
-    onSuccess: () => {
-      notify({ title: `Deleted ${noun} ${name}`, body: "Requests with it are refused.", tone: "good" });
-      onClose();
-    },
-  });
-  const owner = row.owner === undefined ? "" : ` of ${row.owner}`;
-  return (
-    <ConfirmDialog
-      open
-      onOpenChange={(next) => !next && onClose()}
-      title={`Delete the ${noun} ${name}${owner}?`}
-      body="Requests with it are refused immediately. Its past usage stays in the reports."
-      confirmLabel={`Delete ${noun}`}
-      danger
-      busy={remove.isPending}
-      notice={remove.error !== null && <ErrorNotice failure={remove.error} />}
-      onConfirm={() => remove.mutate(row.id)}
-    />
-  );
 }

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { modelsQuery, providersQuery, updateProvider, type Provider } from "../../api/catalog.ts";
+import { providerHealthQuery } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { Card } from "../../components/card.tsx";
 import { EmptyState, NotLoaded } from "../../components/empty.tsx";
@@ -9,10 +10,12 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { useToast } from "../../components/toast.tsx";
+import { useMinute } from "../../search/now.ts";
 import type { ListSearch } from "../../search/pages.ts";
+import { toTimeWindow } from "../../search/window.ts";
 import { DisableDialog } from "./providers/provider-dialogs.tsx";
 import { ProviderPanel } from "./providers/provider-panel.tsx";
-import { ProviderTable } from "./providers/provider-table.tsx";
+import { type ProviderRow, ProviderTable } from "./providers/provider-table.tsx";
 import { ProviderWizard } from "./providers/provider-wizard.tsx";
 
 const route = getRouteApi("/shell/admin/providers");
@@ -37,16 +40,24 @@ export function ProvidersPage() {
     () => Map.groupBy(models.data?.rows ?? [], ({ provider }) => provider),
     [models.data],
   );
+  const { since } = toTimeWindow({}, "24h", useMinute());
+  const health = useQuery(providerHealthQuery({ since }));
+  const byName = useMemo(
+    () => new Map((health.data?.rows ?? []).map((row) => [row.value ?? "", row])),
+    [health.data],
+  );
   const wanted = (search.q ?? "").trim().toLowerCase();
   const rows = useMemo(
     () =>
       (all ?? [])
         .filter((provider) => `${provider.name}\n${provider.base_url}`.toLowerCase().includes(wanted))
-        .map((provider) => ({
+        .map((provider): ProviderRow => ({
           provider,
           models: models.data === undefined ? null : (byProvider.get(provider.name)?.length ?? 0),
+          stopped: provider.enabled ? NONE : (byProvider.get(provider.name) ?? []).map(({ alias }) => alias),
+          health: health.data === undefined ? null : (byName.get(provider.name) ?? "unused"),
         })),
-    [all, byProvider, models.data, wanted],
+    [all, byProvider, models.data, byName, health.data, wanted],
   );
   const { mutate: enableNow } = enable;
   const switchProvider = useCallback(
@@ -141,6 +152,8 @@ export function ProvidersPage() {
     </>
   );
 }
+
+const NONE: readonly string[] = [];
 
 function useEnable() {
   const { notify } = useToast();

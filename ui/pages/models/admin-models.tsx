@@ -8,6 +8,7 @@ import { Badge } from "../../components/chip.tsx";
 import { Button } from "../../components/button.tsx";
 import { SwitchField } from "../../components/choice-field.tsx";
 import type { Column } from "../../components/column.ts";
+import { ListOffer } from "../../catalog/list-offer.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { GonePanel } from "../../components/panel.tsx";
 import { Instant } from "../../components/instant.tsx";
@@ -55,9 +56,12 @@ export function AdminModels({ search, onChange }: ModelsProps) {
       <ModelsHead
         lead="Every name that callers can ask for, and where it leads. Prices are in dollars per million units; a price with a link is inherited."
         actions={
-          <Button variant="primary" icon="plus" onClick={() => setAdding({})}>
-            Add model
-          </Button>
+          <>
+            {!isPending && <ListOffer models={allModels} />}
+            <Button variant="primary" icon="plus" onClick={() => setAdding({})}>
+              Add model
+            </Button>
+          </>
         }
       />
       {failed !== undefined && failed.error !== null && (

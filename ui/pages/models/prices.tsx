@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
-import { modelsQuery, pricingQuery, type Model, type Pricing } from "../../api/catalog.ts";
+import { listPricesQuery, modelsQuery, pricingQuery, type Model, type Pricing } from "../../api/catalog.ts";
+import { LIST_PRICES, ListOffer } from "../../catalog/list-offer.tsx";
 import { missingPricesQuery, teamSummaryQuery, type MissingPriceRow } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
@@ -41,6 +42,8 @@ export function PricesPage() {
   const edit = useCallback((row: NamePrices) => setPriced(toPricedName(row)), []);
   const isPending = pricing.isPending || models.isPending;
   const failed = [pricing, models, summary, missing].find(({ error }) => error !== null);
+  const list = useQuery(listPricesQuery());
+  const offered = search.open === LIST_PRICES ? list.data : undefined;
   const isReady = !isPending && !summary.isPending && !missing.isPending;
 
   return (
@@ -48,9 +51,12 @@ export function PricesPage() {
       <ModelsHead
         lead="Prices per million units, by alias or upstream name; the alias takes precedence. A unit without a price is recorded as unpriced, never as $0."
         actions={
-          <Button variant="primary" icon="upload" disabled={!isReady} onClick={() => setLoading(true)}>
-            Load prices
-          </Button>
+          <>
+            <ListOffer models={allModels} />
+            <Button variant="primary" icon="upload" disabled={!isReady} onClick={() => setLoading(true)}>
+              Load prices
+            </Button>
+          </>
         }
       />
       {failed !== undefined && failed.error !== null && (
@@ -72,7 +78,17 @@ export function PricesPage() {
           onLoad={() => setLoading(true)}
         />
       )}
-      {loading && <LoadDialog kept={kept} usedNames={usedNames} onClose={() => setLoading(false)} />}
+      {isReady && (loading || offered !== undefined) && (
+        <LoadDialog
+          offered={offered}
+          kept={kept}
+          usedNames={usedNames}
+          onClose={() => {
+            setLoading(false);
+            void navigate({ search: { ...search, open: undefined }, replace: true, resetScroll: false });
+          }}
+        />
+      )}
       {priced !== null && (
         <SetPriceDialog
           priced={priced}

@@ -1,5 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { deleteProvider, updateProvider, type Model } from "../../../api/catalog.ts";
+import { useUndo } from "../../../api/undo.ts";
 import { ConfirmDialog } from "../../../components/confirm-dialog.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { useToast } from "../../../components/toast.tsx";
@@ -15,10 +16,20 @@ export interface ProviderQuestionProps {
 /** Asks before a provider stops serving, and says which names stop with it. */
 export function DisableDialog({ provider, models, onClose }: ProviderQuestionProps) {
   const { notify } = useToast();
+  const undo = useUndo();
   const disable = useMutation({
     ...updateProvider,
     onSuccess: () => {
-      notify({ title: `${provider} is disabled`, body: "Nothing was deleted.", tone: "good" });
+      notify({
+        title: `${provider} is disabled`,
+        body: "Nothing was deleted.",
+        tone: "good",
+        action: undo(
+          updateProvider,
+          { name: provider, patch: { enabled: true } },
+          `${provider} is enabled again`,
+        ),
+      });
       onClose();
     },
   });

@@ -17,6 +17,7 @@ import { SidePanel } from "../../../components/panel.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
 import { formatCount } from "../../../text/format.ts";
 import { DiscoveryHelp } from "../../../providers/discovery-help.tsx";
+import { SubmitButton } from "../../../form/form.tsx";
 import { EditForm } from "./edit-form.tsx";
 import { DeleteDialog } from "./provider-dialogs.tsx";
 import { ProviderWizard } from "./provider-wizard.tsx";
@@ -104,11 +105,11 @@ function Settings({ provider, models, onEnable, onClose }: SettingsProps) {
         </h3>
         <EditForm
           provider={provider}
-          buttons={({ id, isChanged, isPending }) => (
-            <ConnectionTest provider={provider} isChanged={isChanged}>
-              <Button type="submit" form={id} variant="primary" busy={isPending} disabled={!isChanged}>
+          buttons={(form) => (
+            <ConnectionTest provider={provider} isChanged={form.isChanged}>
+              <SubmitButton form={form} underWay="Saving…" disabled={!form.isChanged}>
                 Save changes
-              </Button>
+              </SubmitButton>
             </ConnectionTest>
           )}
         />

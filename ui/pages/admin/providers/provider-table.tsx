@@ -6,12 +6,19 @@ import { SwitchField } from "../../../components/choice-field.tsx";
 import type { Column } from "../../../components/column.ts";
 import { DataTable } from "../../../components/table.tsx";
 import { VirtualBody } from "../../../components/virtual-body.tsx";
-import { formatCount } from "../../../text/format.ts";
+import type { ProviderHealth } from "../../../api/reports.ts";
+import { Absent } from "../../../components/empty.tsx";
+import { Instant } from "../../../components/instant.tsx";
+import { formatCount, formatDuration, formatPercent } from "../../../text/format.ts";
 
 export interface ProviderRow {
   readonly provider: Provider;
   /** Models that it serves, names for them included; null before that is known. */
   readonly models: number | null;
+  /** Names that do not work since it is disabled; none of an enabled one. */
+  readonly stopped: readonly string[];
+  /** The last 24 hours; null before that is known. */
+  readonly health: ProviderHealth | "unused" | null;
 }
 
 export interface ProviderTableProps {
@@ -23,7 +30,7 @@ export interface ProviderTableProps {
   readonly empty: ReactNode;
 }
 
-/** The providers with what tells whether they can serve. */
+/** The providers with what tells whether they serve. */
 export function ProviderTable({ rows, busy, openName, onOpen, onEnable, empty }: ProviderTableProps) {
   const columns = useMemo(() => toColumns(onEnable), [onEnable]);
   return (
@@ -51,22 +58,29 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
     {
       id: "name",
       header: "Name",
-      width: "w-36",
+      width: "w-52",
       rowHeader: true,
       sortValue: ({ provider }) => provider.name,
-      cell: ({ provider }) => (
-        <span
-          className={provider.enabled ? "font-medium" : "font-medium text-ink-faint"}
-          title={provider.name}
-        >
-          {provider.name}
+      cell: ({ provider, stopped }) => (
+        <span className="flex min-w-0 flex-col">
+          <span
+            className={provider.enabled ? "truncate font-medium" : "truncate font-medium text-ink-faint"}
+            title={provider.name}
+          >
+            {provider.name}
+          </span>
+          {!provider.enabled && (
+            <span className="truncate text-xs text-warn" title={stopped.join(", ")}>
+              {stopped.length === 0 ? "disabled" : `disabled: ${toNames(stopped)} not served`}
+            </span>
+          )}
         </span>
       ),
     },
     {
       id: "url",
       header: "Base URL",
-      width: "w-60",
+      width: "w-48",
       sortValue: ({ provider }) => provider.base_url,
       cell: ({ provider }) => (
         <span className="font-mono text-xs text-ink-soft" title={provider.base_url}>
@@ -94,45 +108,53 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
         ),
     },
     {
-      id: "key",
-      header: "Key",
+      id: "last-ok",
+      header: "Last success",
+      headerTitle: "The newest request of the last 24 hours that it answered",
+      width: "w-30",
+      descendingFirst: true,
+      sortValue: ({ health }) => (isUsed(health) ? health.last_ok_at : null),
+      cell: ({ health }) =>
+        isUsed(health) && health.last_ok_at !== null ? (
+          <Instant value={health.last_ok_at} format="relative" />
+        ) : (
+          <Quiet health={health} none="none in 24 h" />
+        ),
+    },
+    {
+      id: "failed",
+      header: "Failed",
+      headerTitle: "Of the requests of the last 24 hours, failed ones",
       width: "w-20",
-      headerTitle: "Whether a credential is stored",
-      sortValue: ({ provider }) => (provider.has_credential ? 1 : 0),
-      cell: ({ provider }) =>
-        provider.has_credential ? "stored" : <span className="text-ink-faint">none</span>,
+      align: "end",
+      sortValue: ({ health }) => (isUsed(health) ? toFailedShare(health) : null),
+      cell: ({ provider, health }) =>
+        isUsed(health) ? <FailedShare name={provider.name} health={health} /> : <Quiet health={health} />,
+    },
+    {
+      id: "p50",
+      header: "p50",
+      headerTitle: "Half of its answers of the last 24 hours took less",
+      width: "w-20",
+      align: "end",
+      sortValue: ({ health }) => (isUsed(health) ? health.duration_ms.p50 : null),
+      cell: ({ health }) =>
+        isUsed(health) && health.duration_ms.p50 !== null ? (
+          formatDuration(health.duration_ms.p50)
+        ) : (
+          <Quiet health={health} />
+        ),
     },
     {
       id: "tls",
-      header: "TLS",
+      header: "Connection",
       width: "w-28",
-      cell: ({ provider }) => <TlsCell provider={provider} />,
-    },
-    {
-      id: "timeouts",
-      header: "Timeouts",
-      width: "w-32",
-      headerTitle: "Connect and read timeout",
       cell: ({ provider }) => (
-        <span title={`${provider.timeout_connect} s to connect, ${provider.timeout_read} s to read`}>
-          {provider.timeout_connect} s<span className="text-ink-faint"> · </span>
-          {provider.timeout_read} s
+        <span className="flex min-w-0 flex-wrap items-center gap-1">
+          <TlsCell provider={provider} />
+          {!provider.has_credential && <span className="text-ink-faint">no key</span>}
         </span>
       ),
-    },
-    {
-      id: "cap",
-      header: "Concurrency",
-      width: "w-24",
-      headerTitle: "Max concurrency: more requests wait in a queue",
-      align: "end",
-      sortValue: ({ provider }) => provider.max_concurrency,
-      cell: ({ provider }) =>
-        provider.max_concurrency === null ? (
-          <span className="text-ink-faint">unlimited</span>
-        ) : (
-          formatCount(provider.max_concurrency)
-        ),
     },
     {
       id: "enabled",
@@ -149,6 +171,46 @@ function toColumns(onEnable: (provider: Provider, enabled: boolean) => void): re
       ),
     },
   ];
+}
+
+function isUsed(health: ProviderRow["health"]): health is ProviderHealth {
+  return health !== null && health !== "unused";
+}
+
+function toFailedShare({ failed, requests }: ProviderHealth): number {
+  return requests === 0 ? 0 : failed / requests;
+}
+
+/** From this share on something is wrong with it. */
+const FAILING = 0.1;
+
+function FailedShare({ name, health }: { readonly name: string; readonly health: ProviderHealth }) {
+  const share = toFailedShare(health);
+  if (health.failed === 0) return formatPercent(0);
+  return (
+    <Link
+      to="/errors"
+      search={{ provider: name, range: "24h" }}
+      title={`${formatCount(health.failed)} of ${formatCount(health.requests)} requests failed`}
+      className={share >= FAILING ? "font-medium text-bad underline" : "underline-offset-2 hover:underline"}
+    >
+      {formatPercent(share)}
+    </Link>
+  );
+}
+
+/** Where there is nothing to tell: not asked for yet, or not used. */
+function Quiet({ health, none }: { readonly health: ProviderRow["health"]; readonly none?: string }) {
+  if (health === null) return <span className="text-ink-faint">…</span>;
+  return none === undefined ? <Absent /> : <span className="text-ink-faint">{none}</span>;
+}
+
+const NAMES_SHOWN_MAX = 2;
+
+function toNames(aliases: readonly string[]): string {
+  const rest = aliases.length - NAMES_SHOWN_MAX;
+  const shown = aliases.slice(0, NAMES_SHOWN_MAX).join(", ");
+  return rest > 0 ? `${shown} and ${formatCount(rest)} more` : shown;
 }
 
 function TlsCell({ provider }: { readonly provider: Provider }) {

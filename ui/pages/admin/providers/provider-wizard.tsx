@@ -2,10 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { type DiscoveredModels, providerQuery } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
+import { CloseButton, Dialog } from "../../../components/dialog.tsx";
 import { SkeletonText } from "../../../components/skeleton.tsx";
 import { BindStep } from "../../../providers/bind-step.tsx";
 import { ConnectStep } from "../../../providers/connect-step.tsx";
+import { SubmitButton } from "../../../form/form.tsx";
 import { EditForm } from "./edit-form.tsx";
 import { StepFooter } from "../../../providers/step-footer.tsx";
 
@@ -32,7 +33,6 @@ export function ProviderWizard({ provider, takenNames, onClose }: ProviderWizard
       open
       onOpenChange={(next) => !next && !isBusy && onClose()}
       size={step.kind === "bind" ? "xl" : "lg"}
-      keepOnOutsidePress
       title={TITLE[step.kind](step.kind === "connect" ? "" : step.provider)}
       description={DESCRIPTION[step.kind]}
     >
@@ -41,7 +41,7 @@ export function ProviderWizard({ provider, takenNames, onClose }: ProviderWizard
         {step.kind === "connect" && (
           <ConnectStep
             takenNames={takenNames}
-            cancel={<Button onClick={onClose}>Cancel</Button>}
+            cancel={<CloseButton>Cancel</CloseButton>}
             onCreated={({ name }, found) => setStep({ kind: "bind", provider: name, found })}
           />
         )}
@@ -84,13 +84,13 @@ function EditStep({ provider, onDone }: { readonly provider: string; readonly on
     <EditForm
       provider={data}
       onSaved={onDone}
-      buttons={({ id, isPending }) => (
+      buttons={(form) => (
         <div className="pt-4">
           <StepFooter>
             <Button onClick={onDone}>Back</Button>
-            <Button type="submit" form={id} variant="primary" busy={isPending}>
+            <SubmitButton form={form} underWay="Saving…">
               Save and try again
-            </Button>
+            </SubmitButton>
           </StepFooter>
         </div>
       )}

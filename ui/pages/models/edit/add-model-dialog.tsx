@@ -1,13 +1,10 @@
-import { useMutation } from "@tanstack/react-query";
-import { useId, useState, type SubmitEvent } from "react";
 import { createModel, type Model, type Provider } from "../../../api/catalog.ts";
-import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
-import { focusInvalid } from "../../../components/field-frame.tsx";
 import { useToast } from "../../../components/toast.tsx";
+import { FormDialog } from "../../../form/form-dialog.tsx";
+import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
+import { useForm } from "../../../form/use-form.ts";
 import { ModelFields } from "./model-fields.tsx";
-import { NEW_MODEL, toModelDraft, type ModelForm } from "./model-form.ts";
+import { findMissing, NEW_MODEL, toModelDraft, type ModelForm } from "./model-form.ts";
 
 export interface AddModelDialogProps {
   /** What is known of it already. */
@@ -19,53 +16,36 @@ export interface AddModelDialogProps {
 
 /** Declares a model by hand, or a further name for one. */
 export function AddModelDialog({ begin, models, providers, onClose }: AddModelDialogProps) {
-  const id = useId();
   const { notify } = useToast();
   const only = providers.length === 1 ? providers[0]?.name : undefined;
-  const [form, setForm] = useState<ModelForm>({ ...NEW_MODEL, provider: only ?? "", ...begin });
-  const create = useMutation({
-    ...createModel,
-    onSuccess: ({ alias }) => {
+  const form = useForm({
+    name: "create-model",
+    begin: { ...NEW_MODEL, provider: only ?? "", ...begin },
+    terms: readTerms("ModelCreateRequest"),
+    check: findMissing(true),
+    change: createModel,
+    toAsked: toModelDraft,
+    onSaved: ({ alias }) => {
       notify({ title: `${alias} added`, body: "It can be called now.", tone: "good" });
       onClose();
     },
   });
-  const change = (part: Partial<ModelForm>) => {
-    create.reset();
-    setForm((before) => ({ ...before, ...part }));
-  };
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    if (!create.isPending && !focusInvalid(event.currentTarget)) create.mutate(toModelDraft(form));
-  };
   return (
-    <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
-      keepOnOutsidePress
+    <FormDialog
+      form={form}
+      onClose={onClose}
       title="Add model"
       description="To add many at once, discover the models of a provider under Providers"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={id} variant="primary" busy={create.isPending}>
-            Add model
-          </Button>
-        </>
-      }
+      submit="Add model"
+      underWay="Adding…"
     >
-      <form id={id} onSubmit={submit} className="flex flex-col gap-4">
-        <ModelFields
-          form={form}
-          onChange={change}
-          onKindChange={(kind) => change({ kind })}
-          models={models}
-          providers={providers}
-          alias={null}
-          failure={create.error}
-        />
-        {create.error !== null && <ErrorNotice failure={create.error} />}
-      </form>
-    </Dialog>
+      <ModelFields
+        form={form}
+        onKindChange={(kind) => form.set({ kind })}
+        models={models}
+        providers={providers}
+        alias={null}
+      />
+    </FormDialog>
   );
 }

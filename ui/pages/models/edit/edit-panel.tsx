@@ -1,21 +1,31 @@
 import { UNIT_TABLE } from "#kernel/units.ts";
-import { useMutation } from "@tanstack/react-query";
-import { useId, useState, type SubmitEvent } from "react";
-import { updateModel, type Model, type Provider } from "../../../api/catalog.ts";
+import { useState } from "react";
+import { createModel, deleteModel, updateModel, type Model, type Provider } from "../../../api/catalog.ts";
+import { changing } from "../../../api/changing.ts";
 import { ArrowChain } from "../../../components/arrow-chain.tsx";
 import { Badge } from "../../../components/chip.tsx";
 import { Button } from "../../../components/button.tsx";
 import { CopyButton } from "../../../components/copy.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { Instant } from "../../../components/instant.tsx";
-import { focusInvalid } from "../../../components/field-frame.tsx";
 import { SidePanel } from "../../../components/panel.tsx";
 import { useToast } from "../../../components/toast.tsx";
+import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
+import { Form, SubmitButton } from "../../../form/form.tsx";
+import { readTerms } from "../../../form/read-terms.ts" with { type: "macro" };
+import { useForm } from "../../../form/use-form.ts";
+import { useUndo } from "../../../api/undo.ts";
 import { ModelLinks, ModelSnippets, ModelUsage } from "../model-parts.tsx";
 import type { EditableRow } from "../model-row.ts";
 import { DeleteModelDialog } from "./delete-model-dialog.tsx";
 import { ModelFields } from "./model-fields.tsx";
-import { toKindPrices, toModelForm, toModelPatch, type ModelForm } from "./model-form.ts";
+import {
+  findMissing,
+  toKindPrices,
+  toModelForm,
+  toModelPatch,
+  toUndo,
+  type ModelForm,
+} from "./model-form.ts";
 import { NamesSection } from "./names-section.tsx";
 import { toPinnedUnits, type Prices } from "../../../catalog/price-set.ts";
 
@@ -91,64 +101,91 @@ export function EditPanel(props: EditPanelProps) {
 
 const NO_OWN: Prices = {};
 
+type ModelChange = Parameters<typeof updateModel.run>[0];
+
+/** A change, and the name of before as a name for the model where it is to be kept. */
+const saveModel = changing(
+  async ({ keepsName, ...change }: ModelChange & { readonly keepsName: boolean }) => {
+    const saved = await updateModel.run(change);
+    if (keepsName) await createModel.run({ alias: change.alias, target: saved.alias });
+    return saved;
+  },
+  updateModel.refresh,
+);
+
+const takeBack = changing(
+  async ({ removedName, ...change }: ModelChange & { readonly removedName: string | null }) => {
+    if (removedName !== null) await deleteModel.run(removedName);
+    return await updateModel.run(change);
+  },
+  updateModel.refresh,
+);
+
 function EditModel({ row, models, providers, onOpen, onClose }: EditPanelProps) {
-  const id = useId();
   const { notify } = useToast();
+  const undo = useUndo();
   const { model, names } = row;
   const own = row.own ?? NO_OWN;
-  const [form, setForm] = useState<ModelForm>(() => toModelForm(model, own));
-  const update = useMutation({
-    ...updateModel,
-    onSuccess: (saved) => {
-      if (saved.alias === model.alias) {
-        notify({ title: `${saved.alias} saved`, body: "Applies from the next request.", tone: "good" });
-        return;
-      }
-      notify({
-        title: `${model.alias} is now ${saved.alias}`,
-        tone: "good",
-        action: { label: "Open it", onSelect: () => onOpen(saved.alias) },
-      });
-      onClose();
+  const form = useForm({
+    name: "edit-model",
+    begin: toModelForm(model, own),
+    terms: readTerms("ModelPatchRequest"),
+    check: findMissing(false),
+    change: saveModel,
+    toAsked: (values) => {
+      const patch = toModelPatch(values, model, own);
+      const keepsName = values.keepsName && patch.alias !== undefined && values.kind === "binding";
+      return Object.keys(patch).length === 0 ? null : { alias: model.alias, patch, keepsName };
     },
+    onSaved: (saved, { patch, keepsName }) => {
+      const isRenamed = saved.alias !== model.alias;
+      const asked = {
+        alias: saved.alias,
+        patch: toUndo(patch ?? {}, model, own),
+        removedName: keepsName ? model.alias : null,
+      };
+      notify({
+        title: isRenamed ? `${model.alias} is now ${saved.alias}` : `${saved.alias} saved`,
+        body: "Applies from the next request.",
+        tone: "good",
+        action: undo(takeBack, asked, `${model.alias} is as it was`),
+      });
+      if (isRenamed) onOpen(saved.alias);
+    },
+    onUnchanged: onClose,
   });
-  const change = (part: Partial<ModelForm>) => {
-    update.reset();
-    setForm((before) => ({ ...before, ...part }));
-  };
-  const patch = toModelPatch(form, model, own);
-  const isChanged = Object.keys(patch).length > 0;
-  const submit = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    if (update.isPending || !isChanged || focusInvalid(event.currentTarget)) return;
-    update.mutate({ alias: model.alias, patch });
-  };
+  const { pricing } = toModelPatch(form.values, model, own);
   return (
-    <form id={id} onSubmit={submit} className="flex flex-col gap-4">
-      <ModelFields
-        form={form}
-        onChange={change}
-        onKindChange={(kind) => change({ kind, prices: toKindPrices(kind, model, own) })}
-        models={models}
-        providers={providers}
-        alias={model.alias}
-        kindNote={
-          names.length > 0
-            ? "Routes to a provider. It has other names, so it cannot become a name for another model."
-            : undefined
-        }
-        pricesNote={toPricesNote(row, form)}
-        withoutPrices={row.own === null}
-        failure={update.error}
-      />
-      {update.error !== null && <ErrorNotice failure={update.error} />}
-      <div className="flex flex-wrap gap-2">
-        <Button type="submit" variant="primary" busy={update.isPending} disabled={!isChanged}>
+    <>
+      <Form form={form}>
+        <ModelFields
+          form={form}
+          onKindChange={(kind) => form.set({ kind, prices: toKindPrices(kind, model, own) })}
+          models={models}
+          providers={providers}
+          alias={model.alias}
+          kindNote={
+            names.length > 0
+              ? "Routes to a provider. It has other names, so it cannot become a name for another model."
+              : undefined
+          }
+          pricesNote={toPricesNote(row, form.values)}
+          withoutPrices={row.own === null}
+          consequence={
+            <PriceConsequence
+              name={model.alias}
+              wish={pricing === undefined ? null : { model: model.alias, pricing }}
+            />
+          }
+        />
+      </Form>
+      <div className="-mt-2 flex flex-wrap gap-2">
+        <SubmitButton form={form} underWay="Saving…" disabled={!form.isChanged}>
           Save changes
-        </Button>
-        {isChanged && <Button onClick={() => change(toModelForm(model, own))}>Undo changes</Button>}
+        </SubmitButton>
+        {form.isChanged && <Button onClick={form.reset}>Undo changes</Button>}
       </div>
-    </form>
+    </>
   );
 }
 

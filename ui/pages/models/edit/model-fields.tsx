@@ -1,18 +1,18 @@
+import type { ReactNode } from "react";
 import { ALIAS_LENGTH_MAX, UPSTREAM_NAME_LENGTH_MAX } from "#kernel/text.ts";
 import type { Model, Provider } from "../../../api/catalog.ts";
-import { SwitchField } from "../../../components/choice-field.tsx";
+import { CheckboxField, SwitchField } from "../../../components/choice-field.tsx";
 import { ComboField } from "../../../components/combo-field.tsx";
-import { toFieldError } from "../../../components/field-frame.tsx";
 import { Segmented } from "../../../components/segmented.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { TextField } from "../../../components/text-field.tsx";
 import { CapabilityPicker } from "../../../catalog/capability-picker.tsx";
+import type { Form } from "../../../form/use-form.ts";
 import type { ModelForm } from "./model-form.ts";
 import { PriceInputs } from "../../../catalog/price-inputs.tsx";
 
 export interface ModelFieldsProps {
-  readonly form: ModelForm;
-  readonly onChange: (change: Partial<ModelForm>) => void;
+  readonly form: Form<ModelForm>;
   readonly onKindChange: (kind: ModelForm["kind"]) => void;
   /** All models: a name leads to one of them. */
   readonly models: readonly Model[];
@@ -24,8 +24,8 @@ export interface ModelFieldsProps {
   readonly pricesNote?: string | undefined;
   /** Prices are not known, so that a write could lose some. */
   readonly withoutPrices?: boolean | undefined;
-  /** The error of the last try to save. */
-  readonly failure: Error | null;
+  /** Stands below the prices. */
+  readonly consequence?: ReactNode;
 }
 
 const KINDS = [
@@ -35,8 +35,10 @@ const KINDS = [
 
 /** Every field of a model. */
 export function ModelFields(props: ModelFieldsProps) {
-  const { form, onChange, failure, models } = props;
-  const target = form.kind === "name" ? models.find(({ alias }) => alias === form.target.trim()) : undefined;
+  const { form, models } = props;
+  const { values, set } = form;
+  const target =
+    values.kind === "name" ? models.find(({ alias }) => alias === values.target.trim()) : undefined;
   return (
     <>
       <div className="flex flex-col gap-1.5">
@@ -45,7 +47,7 @@ export function ModelFields(props: ModelFieldsProps) {
         </span>
         {props.kindNote === undefined ? (
           <div className="self-start">
-            <Segmented label="Kind" options={KINDS} value={form.kind} onValueChange={props.onKindChange} />
+            <Segmented label="Kind" options={KINDS} value={values.kind} onValueChange={props.onKindChange} />
           </div>
         ) : (
           <p className="text-xs text-ink-soft">{props.kindNote}</p>
@@ -54,36 +56,43 @@ export function ModelFields(props: ModelFieldsProps) {
       <TextField
         label="Alias"
         mono
-        required={form.kind === "name" || props.alias !== null}
         lengthMax={ALIAS_LENGTH_MAX}
-        placeholder={form.kind === "binding" ? form.upstreamName : ""}
+        placeholder={values.kind === "binding" ? values.upstreamName : ""}
         hint={
           props.alias === null
             ? "The name that callers use. Empty: the upstream name."
-            : "A renamed model keeps its prices and other names. The old name stops working immediately."
+            : "A renamed model keeps its prices and other names. The old name stops working immediately, unless it is kept."
         }
-        value={form.alias}
-        error={toFieldError(failure, "alias")}
-        onValueChange={(alias) => onChange({ alias })}
+        {...form.field("alias")}
+        required={values.kind === "name" || props.alias !== null}
       />
-      {form.kind === "name" ? <TargetField {...props} /> : <BindingFields {...props} />}
+      {props.alias !== null && values.kind === "binding" && values.alias.trim() !== props.alias && (
+        <CheckboxField
+          label={`Keep ${props.alias} as another name`}
+          hint="Requests for the old name go on working."
+          checked={values.keepsName}
+          onCheckedChange={(keepsName) => set({ keepsName })}
+        />
+      )}
+      {values.kind === "name" ? <TargetField {...props} /> : <BindingFields {...props} />}
       <section aria-label="Prices" className="flex flex-col gap-2">
         <h3 className="text-xs font-medium">Prices</h3>
-        <p className="text-xs text-ink-soft">{props.pricesNote ?? toPricesNote(form.kind)}</p>
+        <p className="text-xs text-ink-soft">{props.pricesNote ?? toPricesNote(values.kind)}</p>
         {props.withoutPrices !== true && (
           <PriceInputs
-            prices={form.prices}
+            prices={values.prices}
             inherited={target?.pricing}
-            failure={failure}
-            onChange={(prices) => onChange({ prices })}
+            failure={form.failure}
+            onChange={(prices) => set({ prices })}
           />
         )}
+        {props.consequence}
       </section>
       <SwitchField
         label="Listed"
         hint="A hidden model can still be called by name. Other names of it are listed separately."
-        checked={!form.hidden}
-        onCheckedChange={(listed) => onChange({ hidden: !listed })}
+        checked={!values.hidden}
+        onCheckedChange={(listed) => set({ hidden: !listed })}
       />
     </>
   );
@@ -95,56 +104,51 @@ function toPricesNote(kind: ModelForm["kind"]): string {
     : "A unit without a price is recorded as unpriced.";
 }
 
-function TargetField({ form, onChange, models, alias, failure }: ModelFieldsProps) {
+function TargetField({ form, models, alias }: ModelFieldsProps) {
   return (
     <ComboField
       label="Target"
-      required
       mono
       hint="A model that routes to a provider. Provider, capabilities and prices are inherited."
       options={models
         .filter((model) => model.target === null && model.alias !== alias)
         .map((model) => ({ value: model.alias, detail: model.provider }))}
       noneText="No such model routes to a provider"
-      value={form.target}
-      error={toFieldError(failure, "target")}
-      onValueChange={(target) => onChange({ target })}
+      {...form.field("target")}
+      required
     />
   );
 }
 
-function BindingFields({ form, onChange, providers, failure }: ModelFieldsProps) {
+function BindingFields({ form, providers }: ModelFieldsProps) {
   return (
     <>
       <div className="grid gap-4">
         <SelectField
           label="Provider"
-          required
           placeholder="Choose a provider"
           options={providers.map(({ name, enabled }) => ({
             value: name,
             label: name,
             detail: enabled ? undefined : "disabled",
           }))}
-          value={form.provider === "" ? null : form.provider}
-          error={toFieldError(failure, "provider")}
-          onValueChange={(provider: string) => onChange({ provider })}
+          {...form.field("provider")}
+          required
+          value={form.values.provider === "" ? null : form.values.provider}
         />
         <TextField
           label="Upstream name"
           hint="The provider's name for the model"
-          required
           mono
           lengthMax={UPSTREAM_NAME_LENGTH_MAX}
-          value={form.upstreamName}
-          error={toFieldError(failure, "upstream_name")}
-          onValueChange={(upstreamName) => onChange({ upstreamName })}
+          {...form.field("upstreamName", "upstream_name")}
+          required
         />
       </div>
       <CapabilityPicker
-        capabilities={form.capabilities}
-        error={toFieldError(failure, "capabilities")}
-        onChange={(capabilities) => onChange({ capabilities })}
+        capabilities={form.values.capabilities}
+        error={form.findError("capabilities")}
+        onChange={(capabilities) => form.set({ capabilities })}
       />
     </>
   );

@@ -8,6 +8,7 @@ import {
   type PriceFields,
   type Prices,
 } from "../../../catalog/price-set.ts";
+import { REQUIRED } from "../../../form/terms.ts";
 
 /** What stands in the fields of a model. */
 export interface ModelForm {
@@ -20,6 +21,8 @@ export interface ModelForm {
   readonly capabilities: readonly Capability[];
   readonly prices: PriceFields;
   readonly hidden: boolean;
+  /** Renamed, the name of before becomes a name for it. */
+  readonly keepsName: boolean;
 }
 
 export const NEW_MODEL: ModelForm = {
@@ -31,6 +34,7 @@ export const NEW_MODEL: ModelForm = {
   capabilities: CAPABILITIES_DEFAULT,
   prices: NO_PRICES,
   hidden: false,
+  keepsName: false,
 };
 
 export function toModelForm(model: Model, own: Prices): ModelForm {
@@ -43,6 +47,7 @@ export function toModelForm(model: Model, own: Prices): ModelForm {
     capabilities: model.capabilities,
     prices: toPriceFields(model, own),
     hidden: model.hidden,
+    keepsName: false,
   };
 }
 
@@ -100,4 +105,31 @@ function toBindingPatch(form: ModelForm, was: ModelForm, becomesBinding: boolean
 
 function isSameSet(left: readonly Capability[], right: readonly Capability[]): boolean {
   return left.length === right.length && left.every((capability) => right.includes(capability));
+}
+
+/** What has to be filled in, which hangs on the kind. */
+export function findMissing(isNew: boolean) {
+  return ({ kind, alias, provider, upstreamName, target }: ModelForm) => {
+    const isMissing = (text: string) => (text.trim() === "" ? REQUIRED : undefined);
+    const named = kind === "name" || !isNew ? { alias: isMissing(alias) } : {};
+    return kind === "name"
+      ? { ...named, target: isMissing(target) }
+      : { ...named, provider: isMissing(provider), upstream_name: isMissing(upstreamName) };
+  };
+}
+
+/** The patch that takes another one back. */
+export function toUndo(patch: NonNullable<ModelPatch>, model: Model, own: Prices): NonNullable<ModelPatch> {
+  const { alias, hidden, target, provider, upstream_name, capabilities } = model;
+  const changesRoute = ["target", "provider", "upstream_name", "capabilities"].some((part) => part in patch);
+  const route =
+    target === null
+      ? { ...("target" in patch && { target: "" }), provider, upstream_name, capabilities: [...capabilities] }
+      : { target };
+  return {
+    ...(patch.alias !== undefined && { alias }),
+    ...(patch.hidden !== undefined && { hidden }),
+    ...(changesRoute && route),
+    ...(("pricing" in patch || "target" in patch) && { pricing: toPricing(toPriceFields(model, own)) }),
+  };
 }

@@ -9,7 +9,15 @@ import { NumberField } from "../../../components/number-field.tsx";
 import { useDiscardQuestion } from "../../../form/discard-question.tsx";
 import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
 import type { EditableRow } from "../model-row.ts";
-import { toPriceFields, toPriceState, type PriceState } from "../../../catalog/price-set.ts";
+import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
+import {
+  toPriceFields,
+  toPriceState,
+  toPricing,
+  type PriceFields,
+  type PriceState,
+} from "../../../catalog/price-set.ts";
+import { Beside } from "../../../components/beside.tsx";
 
 export interface PriceCellProps {
   readonly row: EditableRow;
@@ -39,7 +47,7 @@ export function PriceCell({ row, unit, onSave }: PriceCellProps) {
       <PriceEditor
         row={row}
         unit={unit}
-        begin={toPriceFields(model, own)[unit] ?? null}
+        before={toPriceFields(model, own)}
         onEnd={(byKey) => {
           isReturning.current = byKey;
           setEditing(false);
@@ -101,13 +109,15 @@ const TO_WORDS = { unpriced: "unpriced", unused: "not used" } as const;
 interface PriceEditorProps {
   readonly row: EditableRow;
   readonly unit: Unit;
-  readonly begin: number | null;
+  /** All prices of the model as they are. */
+  readonly before: PriceFields;
   readonly onEnd: (byKey: boolean) => void;
   readonly onSave: (price: number | null) => Promise<unknown>;
 }
 
 /** What cannot be read, and what is refused, stays with its error until it is right or left by Esc. */
-function PriceEditor({ row, unit, begin, onEnd, onSave }: PriceEditorProps) {
+function PriceEditor({ row, unit, before, onEnd, onSave }: PriceEditorProps) {
+  const begin = before[unit] ?? null;
   const [price, setPrice] = useState(begin);
   const field = useRef<HTMLDivElement>(null);
   const save = useMutation({ mutationFn: onSave });
@@ -154,6 +164,14 @@ function PriceEditor({ row, unit, begin, onEnd, onSave }: PriceEditorProps) {
           }
         }}
       />
+      {price !== begin && (
+        <Beside anchor={field} title={`What a price of ${row.model.alias} would mean`}>
+          <PriceConsequence
+            name={row.model.alias}
+            wish={{ model: row.model.alias, pricing: toPricing({ ...before, [unit]: price }) }}
+          />
+        </Beside>
+      )}
       {question}
     </div>
   );

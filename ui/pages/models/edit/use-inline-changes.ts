@@ -1,8 +1,10 @@
 import { useMutation, useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
-import type { Unit } from "#kernel/units.ts";
-import { modelsQuery, pricingQuery, updateModel, type Model } from "../../../api/catalog.ts";
+import { UNIT_TABLE, type Unit } from "#kernel/units.ts";
+import { type Model, type ModelPatch, modelsQuery, pricingQuery, updateModel } from "../../../api/catalog.ts";
+import { useUndo } from "../../../api/undo.ts";
 import { useToast } from "../../../components/toast.tsx";
+import { formatMoneyExact } from "../../../text/format.ts";
 import type { EditableRow } from "../model-row.ts";
 import { toOwnPrices, toPriceFields, toPricing } from "../../../catalog/price-set.ts";
 
@@ -16,36 +18,55 @@ export interface InlineChanges {
 
 interface InlineChange {
   readonly alias: string;
-  readonly toPatch: () => Parameters<typeof updateModel.run>[0]["patch"];
+  /** The patch, and the one that takes it back. */
+  readonly toPatches: () => { readonly patch: ModelPatch; readonly undo: ModelPatch };
+  readonly title: string;
+  readonly body?: string;
 }
 
-/** What is changed within the table itself, one change after the other. */
+/** What is changed within the table itself, one change after the other; each can be taken back. */
 export function useInlineChanges(): InlineChanges {
   const client = useQueryClient();
   const { notify } = useToast();
+  const toUndo = useUndo();
   const options = {
-    mutationFn: ({ alias, toPatch }: InlineChange) => updateModel.run({ alias, patch: toPatch() }),
+    mutationFn: async ({ alias, toPatches }: InlineChange) => {
+      const { patch, undo } = toPatches();
+      await updateModel.run({ alias, patch });
+      return { alias, patch: undo };
+    },
     // A write of prices is the whole set: the next one has to begin with what this one left.
     scope: { id: "catalog" },
-    onSuccess: ({ alias }: { readonly alias: string }) => notify({ title: `${alias} saved`, tone: "good" }),
+    onSuccess: (undo: Parameters<typeof updateModel.run>[0], { title, body }: InlineChange) =>
+      notify({ title, body, tone: "good", action: toUndo(updateModel, undo, `${undo.alias} is as it was`) }),
     onSettled: () => updateModel.refresh(client),
   };
   const { mutateAsync: price } = useMutation(options);
   const { mutate, error } = useMutation(options);
   const savePrice = useCallback(
     ({ model }: EditableRow, unit: Unit, next: number | null) =>
-      price({ alias: model.alias, toPatch: () => toPricePatch(client, model, { [unit]: next }) }),
+      price({
+        alias: model.alias,
+        toPatches: () => toPricePatches(client, model, { [unit]: next }),
+        title: `${model.alias} saved`,
+        body: `${UNIT_TABLE[unit].label}: ${next === null ? "no price of its own" : formatMoneyExact(next)}. Applies from the next request.`,
+      }),
     [client, price],
   );
   const hide = useCallback(
-    ({ model }: EditableRow, hidden: boolean) => mutate({ alias: model.alias, toPatch: () => ({ hidden }) }),
+    ({ model }: EditableRow, hidden: boolean) =>
+      mutate({
+        alias: model.alias,
+        toPatches: () => ({ patch: { hidden }, undo: { hidden: !hidden } }),
+        title: `${model.alias} is ${hidden ? "not listed any more" : "listed"}`,
+      }),
     [mutate],
   );
   return { failure: error, savePrice, hide };
 }
 
 /** One price beside the others as they are known when it is sent. Throws when they are not. */
-function toPricePatch(
+function toPricePatches(
   client: QueryClient,
   shown: Model,
   change: { readonly [unit in Unit]?: number | null },
@@ -55,5 +76,6 @@ function toPricePatch(
   if (pricing === undefined) throw new Error("Current prices could not be loaded. Reload the page.");
   const model = models?.rows.find(({ alias }) => alias === shown.alias) ?? shown;
   const own = toOwnPrices(pricing.entries).get(model.alias) ?? {};
-  return { pricing: toPricing({ ...toPriceFields(model, own), ...change }) };
+  const before = toPriceFields(model, own);
+  return { patch: { pricing: toPricing({ ...before, ...change }) }, undo: { pricing: toPricing(before) } };
 }

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { isListVersion } from "#catalog/list-prices-label.ts";
-import { loadPricing, type Pricing } from "../../../api/catalog.ts";
+import { type ListPrices, loadPricing, type Pricing } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
 import { Instant } from "../../../components/instant.tsx";
@@ -14,13 +14,15 @@ import { FeedSource } from "./feed-source.tsx";
 import { type LoadChoices, planLoad, toFeed } from "./load-plan.ts";
 
 export interface LoadDialogProps {
+  /** Read at once, instead of a file; the difference comes first all the same. */
+  readonly offered?: ListPrices | undefined;
   readonly kept: Pricing["entries"];
   readonly usedNames: ReadonlySet<string>;
   readonly onClose: () => void;
 }
 
 /** A file is read here, shown beside the prices of now, and only then loaded. */
-export function LoadDialog({ kept, usedNames, onClose }: LoadDialogProps) {
+export function LoadDialog({ offered, kept, usedNames, onClose }: LoadDialogProps) {
   const [read, setRead] = useState<{ readonly fileName: string; readonly reading: FeedReading } | null>(null);
   const [choices, setChoices] = useState<LoadChoices>(NO_CHOICES);
   const source = useFeedSource((fileName, reading) => {
@@ -34,6 +36,14 @@ export function LoadDialog({ kept, usedNames, onClose }: LoadDialogProps) {
         (typeof reading.version === "string" && isListVersion(reading.version)),
     });
   });
+  const { read: readText } = source;
+  const isOffered = useRef(false);
+  useEffect(() => {
+    if (offered === undefined || isOffered.current) return;
+    isOffered.current = true;
+    const { version, entries, source: from, as_of: asOf } = offered;
+    readText(JSON.stringify({ version, entries }), `List prices of ${asOf}, from ${from}`);
+  }, [offered, readText]);
   // What it is about to do, by the prices of before: a load changes those that the page shows.
   const [begun, setBegun] = useState({ kept, counts: NO_COUNTS });
   const load = useMutation(loadPricing);

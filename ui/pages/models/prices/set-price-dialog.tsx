@@ -1,21 +1,22 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type SubmitEvent, useId, useState } from "react";
 import { type Unit, UNIT_TABLE, UNITS } from "#kernel/units.ts";
 import {
   loadPricing,
   type Model,
   modelsQuery,
+  type PriceWish as PreviewedPrices,
   pricingQuery,
   refreshCatalog,
   updateModel,
 } from "../../../api/catalog.ts";
-import { Button } from "../../../components/button.tsx";
-import { Dialog } from "../../../components/dialog.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
+import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { SelectField } from "../../../components/select-field.tsx";
 import { useToast } from "../../../components/toast.tsx";
+import { FormDialog } from "../../../form/form-dialog.tsx";
+import { REQUIRED } from "../../../form/terms.ts";
+import { useForm } from "../../../form/use-form.ts";
 import { formatMoneyExact } from "../../../text/format.ts";
 import type { NameKind } from "./kind-badge.tsx";
 import type { NamePrices } from "./price-list.ts";
@@ -51,62 +52,67 @@ export interface SetPriceDialogProps {
 /** One price of one unit; the model's other units keep theirs. */
 export function SetPriceDialog({ priced, model, onClose }: SetPriceDialogProps) {
   const { name, kind } = priced;
-  const [unit, setUnit] = useState(priced.unit);
-  const [price, setPrice] = useState(priced.prices[priced.unit] ?? null);
-  const form = useId();
   const { notify } = useToast();
-  const set = useSetPrice(() => {
-    notify({ title: `Price set for ${name}`, body: "Applies from the next request.", tone: "good" });
-    onClose();
+  const client = useQueryClient();
+  const { data: pricing } = useQuery(pricingQuery());
+  const { data: models } = useQuery(modelsQuery());
+  const form = useForm({
+    name: "set-price",
+    begin: { unit: priced.unit, price: priced.prices[priced.unit] ?? null },
+    check: ({ price }) => ({ price: price === null ? REQUIRED : undefined }),
+    change: {
+      mutationFn: (wish: PriceWish) => setPrice(client, wish),
+      onSettled: () => refreshCatalog(client),
+    },
+    toAsked: ({ unit, price }) => (price === null ? null : { name, kind, unit, pricePerMillion: price }),
+    onSaved: () => {
+      notify({ title: `Price set for ${name}`, body: "Applies from the next request.", tone: "good" });
+      onClose();
+    },
   });
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (price !== null && !set.isPending) set.mutate({ name, kind, unit, pricePerMillion: price });
-  };
+  const { unit, price } = form.values;
+  const write =
+    price === null || !form.isChanged || pricing === undefined || models === undefined
+      ? null
+      : planPriceWrite({ name, kind, unit, pricePerMillion: price }, models.rows, pricing, "preview");
   return (
-    <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+    <FormDialog
+      form={form}
+      onClose={onClose}
       title="Set price"
       description={<span className="break-words">{name}</span>}
       size="sm"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={form} variant="primary" busy={set.isPending} disabled={price === null}>
-            Set price
-          </Button>
-        </>
-      }
+      submit="Set price"
+      underWay="Saving…"
     >
-      <form id={form} onSubmit={submit} className="flex flex-col gap-3">
-        <SelectField
-          label="Unit"
-          value={unit}
-          options={UNITS.map((value) => ({ value, label: UNIT_TABLE[value].label }))}
-          onValueChange={(next) => {
-            setUnit(next);
-            setPrice(priced.prices[next] ?? null);
-          }}
-        />
-        <NumberField
-          label={`Price per million ${UNIT_TABLE[unit].measure}`}
-          prefix="$"
-          min={0}
-          autoFocus
-          required
-          value={price}
-          onValueChange={setPrice}
-          hint={toHint(price, unit)}
-        />
-        <div className="flex flex-col gap-1.5 text-xs text-ink-soft">
-          <WhereItHolds kind={kind} model={model} />
-          <p>Applies from the next request. Past requests stay unpriced.</p>
-        </div>
-        {set.error !== null && <ErrorNotice failure={set.error} />}
-      </form>
-    </Dialog>
+      <SelectField
+        label="Unit"
+        {...form.field("unit")}
+        options={UNITS.map((value) => ({ value, label: UNIT_TABLE[value].label }))}
+        onValueChange={(next) => form.set({ unit: next, price: priced.prices[next] ?? null })}
+      />
+      <NumberField
+        label={`Price per million ${UNIT_TABLE[unit].measure}`}
+        {...form.field("price")}
+        prefix="$"
+        min={0}
+        autoFocus
+        required
+        hint={toHint(price, unit)}
+      />
+      <div className="flex flex-col gap-1.5 text-xs text-ink-soft">
+        <WhereItHolds kind={kind} model={model} />
+        <p>Applies from the next request. Past requests stay unpriced.</p>
+      </div>
+      <PriceConsequence name={name} wish={write === null ? null : toPreviewed(write)} />
+    </FormDialog>
   );
+}
+
+function toPreviewed(write: PriceWrite): PreviewedPrices {
+  return write.kind === "feed"
+    ? { entries: write.feed?.entries ?? [] }
+    : { model: write.alias, pricing: write.patch?.pricing ?? {} };
 }
 
 function toHint(price: number | null, unit: Unit): string {
@@ -135,21 +141,13 @@ function WhereItHolds({ kind, model }: { readonly kind: NameKind; readonly model
   );
 }
 
-/** Sets one price by what the server has now, not by what the page showed. Returns how it was written. */
-function useSetPrice(onSuccess: (write: PriceWrite) => void) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: async (wish: PriceWish) => {
-      const [models, prices] = await Promise.all([
-        client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
-        client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
-      ]);
-      const write = planPriceWrite(wish, models.rows, prices, toHandVersion(Date.now()));
-      if (write.kind === "patch") await updateModel.run(write);
-      else await loadPricing.run(write.feed);
-      return write;
-    },
-    onSuccess,
-    onSettled: () => refreshCatalog(client),
-  });
+/** Sets one price by what the server has now, not by what the page showed. */
+async function setPrice(client: QueryClient, wish: PriceWish): Promise<void> {
+  const [models, prices] = await Promise.all([
+    client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
+    client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
+  ]);
+  const write = planPriceWrite(wish, models.rows, prices, toHandVersion(Date.now()));
+  if (write.kind === "patch") await updateModel.run(write);
+  else await loadPricing.run(write.feed);
 }
