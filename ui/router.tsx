@@ -113,6 +113,12 @@ const relayTokens = createRoute({
   ),
 });
 
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: "/settings",
+  component: lazyRouteComponent(() => importPart(() => import("./pages/settings.tsx")), "SettingsPage"),
+});
+
 /** The server decides what an administrator may do; here it only spares a member pages of refusals. */
 const admin = createRoute({
   getParentRoute: () => shell,
@@ -194,6 +200,7 @@ const routeTree = root.addChildren([
     playground,
     keys,
     relayTokens,
+    settings,
     formerCatalog,
     formerPrices,
     unknown,

@@ -31,6 +31,7 @@ import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/
 import type { Config } from "#boot/settings/config.ts";
 import { engine } from "#boot/settings/engine.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
+import { measureFolder } from "#boot/folder/folder-size.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { finishRotation } from "#boot/secrets/rotate-secret-key.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
@@ -194,6 +195,11 @@ export async function openServices(
       identity: storage.identity,
       audit: storage.audit,
       stats: storage.stats,
+      installation: {
+        usageRetentionDays: config.usageRetentionDays,
+        sessionTtlSeconds,
+        measure: () => measureFolder(config),
+      },
       metrics: {
         usage: usageMetrics,
         limits,

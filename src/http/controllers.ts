@@ -14,6 +14,7 @@ import { pricingRoutes } from "#http/api/pricing.ts";
 import { principalRoutes } from "#http/api/principals.ts";
 import { providerRoutes } from "#http/api/providers.ts";
 import { resolveRoutes } from "#http/api/resolve.ts";
+import { settingsRoutes } from "#http/api/settings.ts";
 import { ownSecretRoutes } from "#http/api/own-secrets.ts";
 import { secretRoutes } from "#http/api/secrets.ts";
 import { ssoRoutes } from "#http/api/sso.ts";
@@ -128,6 +129,7 @@ function createElysia(deps: AppDeps, parts: ElysiaParts) {
       .use(limitRoutes(guard, deps))
       .use(noticeRoutes(guard, deps.notices))
       .use(eventRoutes(guard, deps.audit))
+      .use(settingsRoutes(guard, deps))
       .use(adminReportRoutes(guard, deps))
       .use(refusalRoutes(guard, refusals))
       .use(opsRoutes(guard, operation))

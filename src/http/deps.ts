@@ -17,6 +17,7 @@ import type { Log } from "#kernel/log.ts";
 import type { LimitAdmin } from "#limits/limit-admin.ts";
 import type { NoticeTrial } from "#notices/trial.ts";
 import type { StatsStore } from "#stats/store.ts";
+import type { Installation } from "#http/api/settings.ts";
 import type { HttpConfig } from "#http/door/host.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import type { MetricsSources } from "#http/metrics/metrics.ts";
@@ -49,6 +50,7 @@ export interface AppDeps {
   readonly stats: StatsStore;
   /** But for the refusals, which are noted here. */
   readonly metrics: Omit<MetricsSources, "refusals">;
+  readonly installation: Installation;
   /** Null: the page was not built. */
   readonly assets: AssetTable | null;
 }

@@ -40,8 +40,10 @@ export interface Principals {
   update(id: string, patch: PrincipalPatch, actor: Actor): Promise<Principal>;
   /** Its keys, relay tokens and sessions go with it, its usage stays. Throws `principal_not_found` and `last_admin`. */
   delete(id: string, actor: Actor): Promise<void>;
-  /** Ends every browser session and returns how many; keys stay. Throws `principal_not_found`. */
-  revokeSessions(id: string, actor: Actor): Promise<number>;
+  /** Who is signed in, in which browsers: sessions of one principal or of all (null), the one seen last first. */
+  listSessions(id: string | null): ReturnType<IdentityStore["listSessions"]>;
+  /** Ends every browser session but that of `keptTokenHash` and returns how many; keys stay. Throws `principal_not_found`. */
+  revokeSessions(id: string, actor: Actor, keptTokenHash?: string | null): Promise<number>;
 }
 
 export interface PrincipalsDeps {
@@ -67,7 +69,9 @@ export function createPrincipals({ store, clock, ids }: PrincipalsDeps): Princip
     update: async (id, patch, actor) =>
       store.updatePrincipal(id, parsePatch(patch), toPrincipalEntry(actor, "principal.update", id)),
     delete: (id, actor) => store.deletePrincipal(id, toPrincipalEntry(actor, "principal.delete", id)),
-    revokeSessions: (id, actor) => store.revokeSessions(id, toPrincipalEntry(actor, "session.revoke", id)),
+    listSessions: (id) => store.listSessions(id, clock.nowUs()),
+    revokeSessions: (id, actor, keptTokenHash = null) =>
+      store.revokeSessions(id, toPrincipalEntry(actor, "session.revoke", id), keptTokenHash),
   };
 }
 

@@ -119,8 +119,20 @@ export interface IdentityStore {
   createLoginLink(link: LoginLink, nowUs: InstantUs): Promise<void>;
   /** Removes the link and returns its principal, enabled or not; null when it is unknown or expired. No two calls get one link. */
   takeLoginLink(tokenHash: string, nowUs: InstantUs): Promise<Principal | null>;
-  /** Login links that wait go as well. Throws `principal_not_found`; returns how many sessions were deleted. */
-  revokeSessions(principalId: string, audit: AuditEntry | null): Promise<number>;
+  /** Those that are good at `nowUs`, of one principal or of all (null), the one seen last first; `SESSIONS_LISTED_MAX` at most. */
+  listSessions(
+    principalId: string | null,
+    nowUs: InstantUs,
+  ): Promise<readonly { readonly session: Session; readonly principal: Principal }[]>;
+  /**
+   * All of the principal's but the one of `keptTokenHash`. Login links that wait go as well. Throws `principal_not_found`; returns
+   * how many sessions were deleted.
+   */
+  revokeSessions(
+    principalId: string,
+    audit: AuditEntry | null,
+    keptTokenHash?: string | null,
+  ): Promise<number>;
 }
 
 /** When a key or relay token was last used: coarse, kept apart from the catalog so that traffic never looks like a change to it. */
@@ -130,6 +142,8 @@ export interface KeyUseStore {
   /** Hands over; never waits for the disk. */
   saveLastUsed(id: string, atUs: InstantUs): void;
 }
+
+export const SESSIONS_LISTED_MAX = 1_000;
 
 /** A browser session as it is kept: the cookie holds a random token, the row its keyed hash. */
 export interface Session {

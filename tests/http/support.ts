@@ -136,6 +136,11 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     limits: createLimitAdmin({ store: database.limits, limits, clock, ids }),
     notices: createNoticeTrial({ target: null, clock, ids }),
     audit: database.audit,
+    installation: {
+      usageRetentionDays: null,
+      sessionTtlSeconds: 3600,
+      measure: async () => ({ catalogBytes: 1, usageBytes: 2, journalBytes: 3 }),
+    },
     assets: null,
     stats: NO_STATS,
     metrics: {

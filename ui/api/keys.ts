@@ -6,6 +6,8 @@ import type { QueryClient, QueryKey } from "@tanstack/react-query";
  */
 export const KEYS = {
   me: ["me"],
+  mySessions: ["my", "sessions"],
+  settings: ["admin", "settings"],
   mine: ["my"],
   myUsage: ["my", "usage"],
   mySeries: ["my", "series"],

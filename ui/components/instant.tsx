@@ -6,6 +6,7 @@ import {
   formatRelative,
   type InstantFormat,
 } from "../text/format.ts";
+import { formatLocal, useTimeZone } from "../text/time-zone.ts";
 import { Absent } from "./empty.tsx";
 
 export interface InstantProps {
@@ -14,12 +15,19 @@ export interface InstantProps {
   readonly format?: InstantFormat | undefined;
 }
 
-/** An instant in UTC, and written so; its title is the full stamp. */
+/** An instant, in UTC unless this browser asks for its local time, with its zone; the title is the full stamp in UTC. */
 export function Instant({ value, format = "second" }: InstantProps): ReactNode {
+  const zone = useTimeZone();
   if (value === null) return <span className="text-ink-faint">never</span>;
   return (
     <time dateTime={value} title={formatInstant(value, "full")} className="whitespace-nowrap">
-      {format === "relative" ? <Distance value={value} /> : formatInstant(value, format)}
+      {format === "relative" ? (
+        <Distance value={value} />
+      ) : zone === "local" ? (
+        formatLocal(value, format)
+      ) : (
+        formatInstant(value, format)
+      )}
     </time>
   );
 }

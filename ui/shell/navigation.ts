@@ -20,6 +20,7 @@ export const MEMBER_PAGES: readonly NavigationItem[] = [
   { to: "/playground", label: "Playground", icon: "playground", key: "p" },
   { to: "/keys", label: "My keys", icon: "key", key: "k" },
   { to: "/relay-tokens", label: "Relay tokens", icon: "token", key: "t" },
+  { to: "/settings", label: "Settings", icon: "settings", key: "s" },
 ];
 
 /** What only administrators see. */

@@ -1,5 +1,5 @@
-import { and, asc, count, eq, inArray, lt, lte, ne, sql } from "drizzle-orm";
-import type { IdentityStore } from "#identity/store.ts";
+import { and, asc, count, desc, eq, gt, inArray, lt, lte, ne, sql } from "drizzle-orm";
+import { type IdentityStore, SESSIONS_LISTED_MAX } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -211,13 +211,35 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
       });
     },
 
-    revokeSessions: (principalId, audit) =>
+    listSessions: (principalId, nowUs) =>
+      connection.query(() =>
+        orm
+          .select({ session: sessions, principal: principals })
+          .from(sessions)
+          .innerJoin(principals, eq(principals.id, sessions.principalId))
+          .where(
+            and(
+              gt(sessions.expiresAtUs, nowUs),
+              principalId === null ? undefined : eq(sessions.principalId, principalId),
+            ),
+          )
+          .orderBy(desc(sessions.cookieIssuedAtUs), sessions.tokenHash)
+          .limit(SESSIONS_LISTED_MAX)
+          .all(),
+      ),
+
+    revokeSessions: (principalId, audit, keptTokenHash = null) =>
       write(() => {
         requirePrincipal(principalId);
         orm.delete(loginLinks).where(eq(loginLinks.principalId, principalId)).run();
         const revoked = orm
           .delete(sessions)
-          .where(eq(sessions.principalId, principalId))
+          .where(
+            and(
+              eq(sessions.principalId, principalId),
+              keptTokenHash === null ? undefined : ne(sessions.tokenHash, keptTokenHash),
+            ),
+          )
           .returning({ of: sessions.principalId })
           .all();
         recordAudit(audit);

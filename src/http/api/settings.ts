@@ -1,0 +1,131 @@
+import { Elysia } from "elysia";
+import { toActor, type Guard } from "#http/door/guard.ts";
+import type { HttpConfig } from "#http/door/host.ts";
+import { json, route } from "#http/door/route.ts";
+import { ALICE, INSTANT, LATER } from "#http/schemas/examples.ts";
+import { SessionsRevoked } from "#http/schemas/identity.ts";
+import { NoRequest } from "#http/schemas/requests.ts";
+import { InstallationSettings, OwnSessions } from "#http/schemas/settings.ts";
+import type { Caller } from "#identity/caller.ts";
+import type { Principals } from "#identity/principals.ts";
+import type { SingleSignOn } from "#identity/sso.ts";
+import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
+import { toOwnSessionView, toSignedInViews } from "#views/sessions.ts";
+
+/** What an installation is, as it was set at its start. */
+export interface Installation {
+  /** Null keeps the request log for ever. */
+  readonly usageRetentionDays: number | null;
+  readonly sessionTtlSeconds: number;
+  /** What the data folder holds, in bytes, with what belongs to each database. */
+  measure(): Promise<{
+    readonly catalogBytes: number;
+    readonly usageBytes: number;
+    readonly journalBytes: number;
+  }>;
+}
+
+export interface SettingsDeps {
+  readonly config: Pick<HttpConfig, "adminPasswordEnabled">;
+  readonly installation: Installation;
+  readonly principals: Principals;
+  /** Null: single sign-on is not configured. */
+  readonly sso: SingleSignOn | null;
+}
+
+const OWN_SESSIONS = { sessions: [{ last_seen_at: INSTANT, expires_at: LATER, current: true }] };
+
+/** What runs here, and who is signed in. No secret, address or path of the machine is told. */
+export function settingsRoutes(guard: Guard, { config, installation, principals, sso }: SettingsDeps) {
+  return new Elysia()
+    .use(guard)
+    .get(
+      "/my/sessions",
+      async ({ caller }) => {
+        const own = await principals.listSessions(caller.principal.id);
+        return { sessions: own.map(({ session }) => toOwnSessionView(session, findOwnSession(caller))) };
+      },
+      {
+        ...route({
+          access: "caller",
+          summary: "Browsers in which one is signed in",
+          answer: json(200, OwnSessions, OWN_SESSIONS),
+        }),
+        tags: ["Self-service"],
+      },
+    )
+    .post(
+      "/my/sessions/revoke-others",
+      async ({ caller }) => ({
+        revoked: await principals.revokeSessions(
+          caller.principal.id,
+          toActor(caller),
+          findOwnSession(caller),
+        ),
+      }),
+      {
+        ...route({
+          access: "caller",
+          summary: "End every session of one's own but the one that asks",
+          description: "Keys stay. The body may be left out.",
+          body: NoRequest,
+          example: {},
+          isBodyOptional: true,
+          answer: json(200, SessionsRevoked, { revoked: 2 }),
+        }),
+        tags: ["Self-service"],
+      },
+    )
+    .get(
+      "/admin/v1/settings",
+      async () => {
+        const [sizes, signedIn] = await Promise.all([installation.measure(), principals.listSessions(null)]);
+        return {
+          version: PRODUCT_VERSION,
+          commit: PRODUCT_COMMIT,
+          interface_version: INTERFACE_VERSION,
+          storage: {
+            catalog_bytes: sizes.catalogBytes,
+            usage_bytes: sizes.usageBytes,
+            journal_bytes: sizes.journalBytes,
+          },
+          usage_retention_days: installation.usageRetentionDays,
+          session_ttl_seconds: installation.sessionTtlSeconds,
+          sso_enabled: sso !== null,
+          password_enabled: config.adminPasswordEnabled,
+          sessions: toSignedInViews(signedIn),
+        };
+      },
+      {
+        ...route({
+          access: "admin",
+          summary: "What runs here: versions, sizes, retention, sign-in, and who is signed in",
+          answer: json(200, InstallationSettings, {
+            version: "0.1.0",
+            commit: "166cc01b8e03",
+            interface_version: "1.0.0",
+            storage: { catalog_bytes: 167_936, usage_bytes: 9_437_184, journal_bytes: 1_048_576 },
+            usage_retention_days: 90,
+            session_ttl_seconds: 604_800,
+            sso_enabled: false,
+            password_enabled: true,
+            sessions: [
+              {
+                principal_id: ALICE.id,
+                principal: ALICE.name,
+                sessions: 2,
+                last_seen_at: INSTANT,
+                expires_at: LATER,
+              },
+            ],
+          }),
+        }),
+        tags: ["Operation"],
+      },
+    );
+}
+
+/** The session that asks; null for a key. */
+function findOwnSession({ credential }: Caller): string | null {
+  return credential.kind === "session" ? credential.session.tokenHash : null;
+}

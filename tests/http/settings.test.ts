@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { startApp, type TestApp } from "../support/app.ts";
+import { createCaller, openSession, startHarness, type Harness } from "./support.ts";
+
+describe("what an installation is", () => {
+  let app: TestApp;
+  beforeEach(async () => {
+    app = await startApp({ usageRetentionDays: 90 });
+  });
+  afterEach(() => app.stop());
+
+  test("is told to admins with the size of each database as it lies on the disk, and without a secret or a path", async () => {
+    const sizeOf = (name: string) =>
+      readdirSync(app.dataDir)
+        .filter((file) => file.startsWith(name))
+        .reduce((sum, file) => sum + statSync(join(app.dataDir, file)).size, 0);
+    // What is being written meanwhile lets them grow.
+    const before = ["catalog.db", "usage.db"].map(sizeOf);
+    const text = await (await app.api("GET", "/admin/v1/settings")).text();
+    const told = JSON.parse(text);
+    const after = ["catalog.db", "usage.db"].map(sizeOf);
+    for (const [index, bytes] of [told.storage.catalog_bytes, told.storage.usage_bytes].entries()) {
+      expect(bytes).toBeWithin(before[index] ?? 0, (after[index] ?? 0) + 1);
+    }
+    expect(told.storage.journal_bytes).toBeGreaterThan(0);
+    expect(told).toMatchObject({
+      version: "0.1.0",
+      commit: null,
+      usage_retention_days: 90,
+      sso_enabled: false,
+      password_enabled: true,
+      sessions: [],
+    });
+    for (const hidden of [app.dataDir, app.adminPassword, "token_hash"]) expect(text).not.toContain(hidden);
+  });
+});
+
+describe("who is signed in", () => {
+  let harness: Harness;
+  beforeEach(async () => {
+    harness = await startHarness();
+  });
+  afterEach(() => harness.stop());
+
+  const ask = async (path: string, headers: Record<string, string>, method = "GET") => {
+    const response = await fetch(harness.url + path, {
+      method,
+      headers: { ...headers, ...(method === "POST" && { origin: harness.url }) },
+    });
+    const body = await response.text();
+    return { status: response.status, body: JSON.parse(body) };
+  };
+
+  test("is told by person to admins, and of one's own browsers to oneself, the one that asks marked and expired ones left out", async () => {
+    const grace = await createCaller(harness, "grace");
+    const linus = await createCaller(harness, "linus");
+    const cookie = await openSession(harness, grace.principal);
+    await openSession(harness, grace.principal);
+    await openSession(harness, grace.principal, 0);
+    await openSession(harness, linus.principal);
+    const own = await ask("/my/sessions", { cookie });
+    expect(own.body.sessions.map(({ current }: { current: boolean }) => current).toSorted()).toEqual([
+      false,
+      true,
+    ]);
+    const all = await ask("/admin/v1/settings", { authorization: `Bearer ${harness.adminKey}` });
+    const counts = all.body.sessions.map((one: { principal: string; sessions: number }) => [
+      one.principal,
+      one.sessions,
+    ]);
+    expect(new Map(counts)).toEqual(
+      new Map([
+        ["grace", 2],
+        ["linus", 1],
+      ]),
+    );
+    expect(JSON.stringify(all.body)).not.toContain("hash");
+  });
+
+  test("and ends all of one's own but the one that asks; another person's go on", async () => {
+    const grace = await createCaller(harness, "grace");
+    const linus = await createCaller(harness, "linus");
+    const cookie = await openSession(harness, grace.principal);
+    const elsewhere = await openSession(harness, grace.principal);
+    const other = await openSession(harness, linus.principal);
+    expect(await ask("/my/sessions/revoke-others", { cookie }, "POST")).toEqual({
+      status: 200,
+      body: { revoked: 1 },
+    });
+    expect((await ask("/my/sessions", { cookie: elsewhere })).status).toBe(401);
+    expect((await ask("/my/sessions", { cookie })).body.sessions).toHaveLength(1);
+    expect((await ask("/my/sessions", { cookie: other })).status).toBe(200);
+    // A key has no session of its own: it ends them all.
+    expect(
+      (await ask("/my/sessions/revoke-others", { authorization: `Bearer ${grace.key}` }, "POST")).body,
+    ).toEqual({ revoked: 1 });
+    expect((await ask("/my/sessions", { cookie })).status).toBe(401);
+  });
+});

@@ -1,0 +1,88 @@
+import { useSyncExternalStore } from "react";
+import { formatInstant, type InstantFormat } from "./format.ts";
+
+/**
+ * Whether instants of lists and panels are shown in UTC or in the time of this browser. Windows, axes, buckets and exports are
+ * in UTC always: a day of a report is a UTC day.
+ */
+export const TIME_ZONES = ["utc", "local"] as const;
+export type TimeZone = (typeof TIME_ZONES)[number];
+
+const STORAGE_KEY = "lockport.time-zone";
+const CHANGED = "lockport:time-zone";
+
+export function useTimeZone(): TimeZone {
+  return useSyncExternalStore(subscribe, readTimeZone);
+}
+
+/** Remembered by this browser. */
+export function chooseTimeZone(zone: TimeZone): void {
+  chosen = zone;
+  try {
+    if (zone === "utc") localStorage.removeItem(STORAGE_KEY);
+    else localStorage.setItem(STORAGE_KEY, zone);
+  } catch {
+    // Storage may be forbidden: the choice then lasts as long as the page.
+  }
+  globalThis.dispatchEvent(new Event(CHANGED));
+}
+
+/** `2026-11-23 10:15:02 GMT+1`; a day or a time of day has its zone as well, since nothing around it says that it is not UTC. */
+export function formatLocal(iso: string, as: Exclude<InstantFormat, "relative">): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return iso;
+  const zone = toZoneName(date);
+  const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  const minute = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
+  const time = `${minute}:${pad(date.getSeconds())}`;
+  switch (as) {
+    case "full":
+      return formatInstant(iso, "full");
+    case "date":
+      return `${day} ${zone}`;
+    case "time":
+      return `${time} ${zone}`;
+    case "minute":
+      return `${day} ${minute} ${zone}`;
+    case "second":
+      return `${day} ${time} ${zone}`;
+  }
+}
+
+/** `GMT+1`, `CET`, as the browser calls its zone at that instant: summer time has another one. */
+export function toZoneName(date: Date): string {
+  const parts = new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts(date);
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "local";
+}
+
+let chosen: TimeZone | null = null;
+
+function readTimeZone(): TimeZone {
+  chosen ??= readStored();
+  return chosen;
+}
+
+function readStored(): TimeZone {
+  try {
+    return localStorage.getItem(STORAGE_KEY) === "local" ? "local" : "utc";
+  } catch {
+    return "utc";
+  }
+}
+
+function subscribe(onChange: () => void): () => void {
+  const onStorage = () => {
+    chosen = null;
+    onChange();
+  };
+  globalThis.addEventListener("storage", onStorage);
+  globalThis.addEventListener(CHANGED, onChange);
+  return () => {
+    globalThis.removeEventListener("storage", onStorage);
+    globalThis.removeEventListener(CHANGED, onChange);
+  };
+}
+
+function pad(part: number): string {
+  return String(part).padStart(2, "0");
+}
