@@ -12,12 +12,22 @@ export function toOwnSessionView({ tokenHash, ...session }: Session, ownTokenHas
 export function toSignedInViews(
   signedIn: readonly { readonly session: Session; readonly principal: Principal }[],
 ) {
-  return [...Map.groupBy(signedIn, ({ principal }) => principal.id)].map(([id, own]) => ({
-    principal_id: id,
-    principal: own[0]?.principal.name ?? "",
-    sessions: own.length,
-    ...toTimes(own.map(({ session }) => session)),
-  }));
+  const byPrincipal = Map.groupBy(signedIn, ({ principal }) => principal.id);
+  return [...byPrincipal.values()].flatMap((own) => {
+    const [first] = own;
+    return first === undefined
+      ? []
+      : [
+          toSignedInView(
+            first.principal,
+            own.map(({ session }) => session),
+          ),
+        ];
+  });
+}
+
+function toSignedInView({ id, name }: Principal, sessions: readonly Session[]) {
+  return { principal_id: id, principal: name, sessions: sessions.length, ...toTimes(sessions) };
 }
 
 function toTimes(sessions: readonly Pick<Session, "cookieIssuedAtUs" | "expiresAtUs">[]) {

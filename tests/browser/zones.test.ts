@@ -3,6 +3,9 @@ import type { Page } from "playwright-core";
 import { describeInBrowser, useBrowser } from "./support/browser.ts";
 import { readDownload } from "./support/download.ts";
 import { openAtRest, rest } from "./support/rest.ts";
+import { checkAccessibility } from "./support/axe.ts";
+import { checkFitsSmall } from "./support/layout.ts";
+import { signInAsAdmin } from "./support/sign-in.ts";
 import type { Site } from "./support/site.ts";
 
 const browser = useBrowser();
@@ -134,5 +137,36 @@ describeInBrowser("people in Tokyo and nine hours behind UTC", () => {
     expect(utc![0]).toBe(`lockport-usage_${toDay(nowMs - 6 * DAY_MS)}_${toDay(nowMs)}T2030_UTC.csv`);
     expect(utc![1]!.length).toBeGreaterThan(200);
     for (const other of others) expect(other).toEqual(utc!);
+  });
+});
+
+describeInBrowser("the settings", () => {
+  test("show lists in local time with its zone when that is chosen, while windows stay in UTC, and end other sessions", async () => {
+    const own = await browser.newSite({ demo: { days: 3 } });
+    const elsewhere = await browser.newVisitor({ baseUrl: own.url });
+    await signInAsAdmin(elsewhere, own);
+    const visitor = await browser.newVisitor({ baseUrl: own.url, timezoneId: "Asia/Tokyo" });
+    await signInAsAdmin(visitor, own);
+    const { page } = visitor;
+    await openAtRest(page, "/settings");
+    await page.getByText("This browser", { exact: true }).waitFor();
+    await page.getByText(/^Lockport 0\.1\.0/).waitFor();
+    await checkAccessibility(page);
+    await checkFitsSmall(page);
+    const ends = page.getByText(/^Ends \d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
+    await ends.first().waitFor();
+    await page.getByRole("button", { name: "Local (GMT+9)" }).click();
+    await page
+      .getByText(/^Ends \d{4}-\d\d-\d\d \d\d:\d\d GMT\+9$/)
+      .first()
+      .waitFor();
+    expect(await ends.count()).toBe(0);
+    await page.reload();
+    await page.getByText(/^Now: .* GMT\+9$/).waitFor();
+    await page.getByRole("button", { name: "End the others" }).click();
+    await page.getByText("1 session ended").waitFor();
+    await page.getByText("Another browser").waitFor({ state: "detached" });
+    await page.goto("/");
+    await page.getByRole("button", { name: /^Window:.*UTC/ }).waitFor();
   });
 });

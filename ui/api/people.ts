@@ -147,6 +147,7 @@ async function refreshPeople(client: QueryClient): Promise<void> {
     KEYS.limits,
     KEYS.events,
     KEYS.mine,
+    KEYS.settings,
     KEYS.me,
   ]);
 }

@@ -1,5 +1,5 @@
 import type { TeamUsageRow } from "../api/reports.ts";
-import { NONE_ID, type Cut } from "./groups.ts";
+import { NONE_ID, toGroupId, type Cut } from "./groups.ts";
 
 /** What goes with a group: of a model the provider that served it, of everything else the model that it used. */
 export interface Companion {
@@ -15,7 +15,7 @@ type UsedRow = Pick<
 
 /** By the group's id: the companion that cost most there, or had the most requests where nothing has a price. */
 export function toCompanions(rows: readonly UsedRow[], cut: Cut): ReadonlyMap<string, Companion> {
-  const byGroup = Map.groupBy(rows, (row) => toGroupId(row, cut));
+  const byGroup = Map.groupBy(rows, (row) => toRowGroup(row, cut));
   return new Map([...byGroup].map(([id, own]) => [id, toCompanion(own, cut)]));
 }
 
@@ -34,8 +34,8 @@ function toCompanion(rows: readonly UsedRow[], { by }: Cut): Companion {
   return { name: first?.name ?? "", moreCount: others.length };
 }
 
-function toGroupId(row: UsedRow, { by, tagKey }: Cut): string {
-  if (by !== "app" && by !== "tag") return row[by] === "" ? " empty" : (row[by] ?? NONE_ID);
+function toRowGroup(row: UsedRow, { by, tagKey }: Cut): string {
+  if (by !== "app" && by !== "tag") return toGroupId(row[by]);
   const prefix = `${by === "app" ? "app" : tagKey}:`;
   return row.tags.find((tag) => tag.startsWith(prefix))?.slice(prefix.length) ?? NONE_ID;
 }

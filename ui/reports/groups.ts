@@ -72,13 +72,20 @@ function toTagKey({ by, tagKey }: Cut): string {
   return by === "app" ? APP_KEY : (tagKey ?? APP_KEY);
 }
 
+/** The id of the group of a value. */
+export function toGroupId(name: string | null): string {
+  if (name === null) return NONE_ID;
+  // A User-Agent may be there and empty, which no filter can say.
+  return name === "" ? " empty" : name;
+}
+
 type Identity = Pick<Group, "id" | "label" | "patch">;
 
 function toIdentity(cut: Cut, name: string | null, filters: Filters): Identity {
-  if (name === null) return { id: NONE_ID, label: toNoneLabel(cut), patch: null };
-  // A User-Agent may be there and empty, which no filter can say.
-  if (name === "") return { id: " empty", label: "empty", patch: null };
-  return { id: name, label: toLabel(cut, name), patch: toPatch(cut, name, filters) };
+  const id = toGroupId(name);
+  if (name === null) return { id, label: toNoneLabel(cut), patch: null };
+  if (name === "") return { id, label: "empty", patch: null };
+  return { id, label: toLabel(cut, name), patch: toPatch(cut, name, filters) };
 }
 
 function toLabel({ by, tagKey }: Cut, name: string): string {

@@ -35,18 +35,10 @@ export function formatLocal(iso: string, as: Exclude<InstantFormat, "relative">)
   const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
   const minute = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
   const time = `${minute}:${pad(date.getSeconds())}`;
-  switch (as) {
-    case "full":
-      return formatInstant(iso, "full");
-    case "date":
-      return `${day} ${zone}`;
-    case "time":
-      return `${time} ${zone}`;
-    case "minute":
-      return `${day} ${minute} ${zone}`;
-    case "second":
-      return `${day} ${time} ${zone}`;
-  }
+  if (as === "full") return formatInstant(iso, "full");
+  if (as === "date") return `${day} ${zone}`;
+  if (as === "time") return `${time} ${zone}`;
+  return `${day} ${as === "minute" ? minute : time} ${zone}`;
 }
 
 /** `GMT+1`, `CET`, as the browser calls its zone at that instant: summer time has another one. */

@@ -3,6 +3,7 @@ import { BREAKDOWN_LABELS, type Breakdown } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { CsvButton, CsvFailure, useCsvExport } from "../../reports/csv-export.tsx";
 import { TableSkeleton } from "../../components/skeleton.tsx";
+import { useSpeeds } from "./use-speeds.ts";
 import { useCompanions } from "./use-companions.ts";
 import type { StackAnswer } from "./use-stack.ts";
 import { BreakdownTable } from "./breakdown-table.tsx";
@@ -17,6 +18,7 @@ export interface BreakdownCardProps {
 export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
   const { stack, isOutdated, failure } = answer;
   const companions = useCompanions(report, stack);
+  const speeds = useSpeeds(report, stack);
   const csv = useCsvExport({ path: "/stats/summary", query: { ...report.query }, subject: "usage" });
   if (stack === null && failure !== null) return null;
   return (
@@ -36,7 +38,7 @@ export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
       {stack === null ? (
         <TableSkeleton rows={9} />
       ) : (
-        <BreakdownTable {...{ stack, companions, report }} busy={isOutdated} />
+        <BreakdownTable {...{ stack, companions, speeds, report }} busy={isOutdated} />
       )}
     </Card>
   );

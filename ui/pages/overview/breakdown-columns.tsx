@@ -6,21 +6,24 @@ import { OTHER_ID } from "../../charts/series.ts";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { type Column, costColumn } from "../../components/column.ts";
 import { Absent } from "../../components/empty.tsx";
+import { Duration } from "../../components/instant.tsx";
 import { ShareBar } from "../../components/share-bar.tsx";
 import type { Companion } from "../../reports/companions.ts";
 import type { Group } from "../../reports/groups.ts";
 import { addKnown, countTokens, MEASURE_LABELS, toMeasured } from "../../reports/measure.ts";
 import { Quantity } from "../../reports/quantity.tsx";
 import { toTrend, type Stack } from "../../reports/stack.ts";
-import { toCost, toFailedShare, type Totals } from "../../reports/totals.ts";
-import { BREAKDOWN_LABELS } from "../../search/breakdown.ts";
+import { toCost, toFailedShare } from "../../reports/totals.ts";
+import { BREAKDOWN_LABELS, type Measure } from "../../search/breakdown.ts";
+import type { Speeds } from "./use-speeds.ts";
 import { formatCount, formatPercent } from "../../text/format.ts";
 
 export interface BreakdownColumnsOptions {
   readonly stack: Stack;
   /** By group; empty while they are not known. */
   readonly companions: ReadonlyMap<string, Companion>;
-  /** There is room for each kind of token, and for shares. */
+  readonly speeds: Speeds;
+  /** There is room for each kind of token, for shares and for trends. */
   readonly isRoomy: boolean;
 }
 
@@ -28,6 +31,7 @@ export interface BreakdownColumnsOptions {
 export function toBreakdownColumns({
   stack,
   companions,
+  speeds,
   isRoomy,
 }: BreakdownColumnsOptions): readonly Column<Group>[] {
   const { measure, cut } = stack;
@@ -41,7 +45,7 @@ export function toBreakdownColumns({
       id: "name",
       header: BREAKDOWN_LABELS[cut.by],
       rowHeader: true,
-      width: "w-44",
+      width: "w-40",
       cell: toName(stack),
       sortValue: ({ label }) => label,
     },
@@ -49,12 +53,12 @@ export function toBreakdownColumns({
       id: "companion",
       header,
       headerTitle,
-      width: "w-32",
+      width: "w-28",
       cell: ({ id }) => <CompanionName companion={companions.get(id)} />,
       sortValue: toCompanionName,
     },
     figureColumn(
-      { id: "requests", header: "Requests", width: "w-22", of: ({ requests }) => requests },
+      { id: "requests", header: "Requests", width: "w-20", of: ({ requests }) => requests },
       formatCount,
     ),
     figureColumn(
@@ -73,7 +77,7 @@ export function toBreakdownColumns({
     costColumn({
       id: "cost",
       header: "Cost",
-      width: "w-26",
+      width: "w-25",
       value: toCost,
       sortValue: exceptOther(({ cost }) => cost),
     }),
@@ -82,32 +86,31 @@ export function toBreakdownColumns({
       header: "Cost/request",
       headerTitle: "Cost of a request that has a cost, on average",
       width: "w-27",
-      value: (group) => ({
-        value: toCostPerRequest(group),
-        used: group.cost === null && group.unpriced_requests > 0,
-      }),
-      sortValue: exceptOther(toCostPerRequest),
+      value: ({ id }) => ({ value: speeds.groups.get(id)?.cost_per_request ?? null, used: false }),
     }),
+    toSpeedColumn("p50", speeds),
+    toSpeedColumn("p95", speeds),
     ...(isRoomy ? [toShareColumn(stack)] : []),
-    {
-      id: "trend",
-      header: "Trend",
-      headerTitle: `${MEASURE_LABELS[measure]} over the window`,
-      width: "w-28",
-      cell: (group) => <Sparkline values={toTrend(group, measure)} width={88} height={20} />,
-    },
+    ...(isRoomy ? [toTrendColumn(measure)] : []),
   ];
 }
 
-/** Dollars; null where nothing has a cost. Failed and unpriced requests have none, and are not counted. */
-export function toCostPerRequest({
-  requests,
-  failed,
-  unpriced_requests: unpriced,
-  cost,
-}: Pick<Totals, "requests" | "failed" | "unpriced_requests" | "cost">): number | null {
-  const priced = requests - failed - unpriced;
-  return cost === null || priced <= 0 ? null : cost / priced;
+const SPEED_TITLES = {
+  p50: "Half of the requests that were answered took no longer",
+  p95: "95 of 100 requests that were answered took no longer",
+} as const;
+
+function toSpeedColumn(id: keyof typeof SPEED_TITLES, { groups, reason }: Speeds): Column<Group> {
+  const of = (group: Group) => groups.get(group.id)?.duration_ms[id] ?? null;
+  return {
+    id,
+    header: id,
+    headerTitle: reason ?? SPEED_TITLES[id],
+    align: "end",
+    width: id === "p95" ? "w-24" : "w-20",
+    sortValue: of,
+    cell: (group) => <Duration durationMs={of(group)} />,
+  };
 }
 
 /** The sum of the smallest groups comes last, whatever its size. */
@@ -186,6 +189,16 @@ function CompanionName({ companion }: { readonly companion: Companion | undefine
 }
 
 const BAR_PX = 40;
+
+function toTrendColumn(measure: Measure): Column<Group> {
+  return {
+    id: "trend",
+    header: "Trend",
+    headerTitle: `${MEASURE_LABELS[measure]} over the window`,
+    width: "w-28",
+    cell: (group) => <Sparkline values={toTrend(group, measure)} width={88} height={20} />,
+  };
+}
 
 function toShareColumn({ groups, measure }: Stack): Column<Group> {
   const total = groups.reduce<number | null>((sum, group) => addKnown(sum, toMeasured(group, measure)), null);

@@ -2,6 +2,7 @@ import { useRouter, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import { byUnit, TOKEN_UNITS } from "#kernel/units.ts";
 import { Cost } from "../../components/cost.tsx";
+import { Duration } from "../../components/instant.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { useIsWide } from "../../components/room.ts";
 import { DataTable } from "../../components/table.tsx";
@@ -16,11 +17,13 @@ import type { Report } from "../../search/report.ts";
 import { readSort, toSort, toSortSearch } from "../../search/sort.ts";
 import { formatCount, formatPercent } from "../../text/format.ts";
 import { GroupCard } from "./group-card.tsx";
-import { toBreakdownColumns, toCostPerRequest } from "./breakdown-columns.tsx";
+import type { Speeds } from "./use-speeds.ts";
+import { toBreakdownColumns } from "./breakdown-columns.tsx";
 
 export interface BreakdownTableProps {
   readonly stack: Stack;
   readonly companions: ReadonlyMap<string, Companion>;
+  readonly speeds: Speeds;
   readonly report: Report;
   readonly busy: boolean;
 }
@@ -29,12 +32,12 @@ export interface BreakdownTableProps {
 const ROOMY_PX = 1500;
 
 /** The groups with their figures, the largest first; a row narrows the page to its group, and cuts that by something else. */
-export function BreakdownTable({ stack, companions, report, busy }: BreakdownTableProps) {
+export function BreakdownTable({ stack, companions, speeds, report, busy }: BreakdownTableProps) {
   const { groups, measure, cut, totals } = stack;
   const isRoomy = useIsWide(ROOMY_PX);
   const columns = useMemo(
-    () => toBreakdownColumns({ stack, companions, isRoomy }),
-    [stack, companions, isRoomy],
+    () => toBreakdownColumns({ stack, companions, speeds, isRoomy }),
+    [stack, companions, speeds, isRoomy],
   );
   const card = useCallback(
     (group: Group) => <GroupCard group={group} companion={companions.get(group.id)} />,
@@ -79,7 +82,9 @@ export function BreakdownTable({ stack, companions, report, busy }: BreakdownTab
         tokens: <Quantity value={countTokens(sums.units)} />,
         ...byUnit(TOKEN_UNITS, (unit) => <Quantity value={sums.units[unit]} />),
         cost: <Cost {...toCost(sums)} />,
-        each: <Cost value={toCostPerRequest(sums)} used={false} />,
+        each: <Cost value={speeds.total?.cost_per_request ?? null} used={false} />,
+        p50: <Duration durationMs={speeds.total?.duration_ms.p50 ?? null} />,
+        p95: <Duration durationMs={speeds.total?.duration_ms.p95 ?? null} />,
       }}
     />
   );

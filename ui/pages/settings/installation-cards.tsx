@@ -89,7 +89,7 @@ function SignedIn({ sessions }: { readonly sessions: readonly SignedInRow[] }) {
               <span className="text-ink-soft">
                 {count === 1 ? "1 session" : `${formatCount(count)} sessions`}
               </span>
-              <span className="text-ink-soft">
+              <span className="w-28 text-ink-soft">
                 Seen <Instant value={seen} format="relative" />
               </span>
               <span className="text-ink-soft">

@@ -58,7 +58,7 @@ function SessionLine({ session }: { readonly session: OwnSession }) {
       <span className="w-36 font-medium">
         {session.current ? <Badge tone="accent">This browser</Badge> : "Another browser"}
       </span>
-      <span className="text-ink-soft">
+      <span className="w-28 text-ink-soft">
         Seen <Instant value={session.last_seen_at} format="relative" />
       </span>
       <span className="text-ink-soft">
