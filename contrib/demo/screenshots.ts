@@ -36,6 +36,7 @@ const SCENES: readonly Scene[] = [
   { name: "people", path: "/people" },
   { name: "prices", path: "/models/prices" },
   { name: "audit", path: "/audit" },
+  { name: "settings", path: "/settings" },
 ];
 
 const executablePath = process.env["CHROMIUM"] ?? Bun.which("chromium");
@@ -126,11 +127,8 @@ async function settle(page: Page): Promise<void> {
 }
 
 async function openFirstRow(page: Page): Promise<void> {
-  await page
-    .getByRole("button", { name: /^Open the request/ })
-    .first()
-    .press("Enter");
-  await page.getByRole("dialog").waitFor();
+  await page.locator("[data-row-open]").first().press("Enter");
+  await page.getByRole("heading", { name: "Cost", level: 3 }).waitFor();
   await settle(page);
 }
 
