@@ -238,7 +238,7 @@ describe("a folder without an installation", () => {
     "model rename one two",
     "model resolve one",
     "model set one --hidden",
-    "model show one",
+    "model info one",
     "pricing load FILE",
     "pricing missing",
     "pricing show",

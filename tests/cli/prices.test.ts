@@ -101,7 +101,7 @@ describe("model set", () => {
     expect(typo).toMatchObject({ code: 1, data: "" });
     expect(typo.messages).toContain("There is no model `gpt4o`.");
     expect(typo.messages).toContain("(Did you mean gpt-4o?)");
-    expect((await run("model show gpt-4")).messages).toContain("(Did you mean gpt-4o?)");
+    expect((await run("model info gpt-4")).messages).toContain("(Did you mean gpt-4o?)");
     for (const wrong of [
       "",
       " --price input=1",
@@ -117,7 +117,7 @@ describe("model set", () => {
   });
 });
 
-describe("model list and model show", () => {
+describe("model list and model info", () => {
   test("write prices per million, where they come from, and what has none", async () => {
     await addProvider("up", "http://127.0.0.1:9/v1");
     await done(
@@ -137,7 +137,7 @@ describe("model list and model show", () => {
     expect(list.messages).toContain("1 model without a price (plain)");
     expect(list.messages).toContain("model set plain --price 'input_tokens=USD'\n");
     expect(list.messages).not.toContain("--list-prices");
-    expect(rows((await done("model show plain")).data)).toEqual([
+    expect(rows((await done("model info plain")).data)).toEqual([
       ["alias", "plain"],
       ["provider", "up"],
       ["upstream name", "p"],
@@ -147,7 +147,7 @@ describe("model list and model show", () => {
       ["output_tokens", "$3.00", "loaded as f1, by the name p"],
       ["cached_input_tokens", "unpriced"],
     ]);
-    expect(rows((await done("model show best")).data)).toContainEqual([
+    expect(rows((await done("model info best")).data)).toContainEqual([
       "output_tokens",
       "$12.50",
       "set with the model, by the name fast",

@@ -18,7 +18,7 @@ interface ListOptions extends InstallationOptions {
 
 type ModelView = Awaited<ReturnType<typeof getModel>>;
 
-/** `model list` and `model show`: what callers may name, where it leads and what it costs. */
+/** `model list` and `model info`: what callers may name, where it leads and what it costs. */
 export function addModelListCommands(model: Command, terminal: Terminal): void {
   const list = addCommand(model, "list", "list models, with their prices per million")
     .option("--provider <name>", "only this provider's")
@@ -32,9 +32,9 @@ export function addModelListCommands(model: Command, terminal: Terminal): void {
     );
   addExamples(list, ["lockport model list", "lockport model list --provider openai --json"]);
 
-  const show = addCommand(
+  const info = addCommand(
     model,
-    "show <alias>",
+    "info <alias>",
     "show one model, and where each of its prices comes from",
   ).action((alias: string, options: InstallationOptions) =>
     withInstallation(terminal, options, async ({ api }) => {
@@ -53,7 +53,7 @@ export function addModelListCommands(model: Command, terminal: Terminal): void {
       await writeUnpriced(terminal, api, { models: [view], options });
     }),
   );
-  addExamples(show, ["lockport model show fast", "lockport model show fast --json"]);
+  addExamples(info, ["lockport model info fast", "lockport model info fast --json"]);
 }
 
 type Kept = Awaited<ReturnType<typeof listPrices>>[number];
@@ -113,7 +113,7 @@ function writeModels(terminal: Terminal, models: readonly ModelView[]): void {
     toPriceWord(model),
   ]);
   const right = new Set(units.map((_, index) => index + FIRST_PRICE_COLUMN));
-  // Rare units go first, then where prices come from, which model show tells too.
+  // Rare units go first, then where prices come from, which model info tells too.
   const rare = units.flatMap((unit, index) => (USUAL_UNITS.has(unit) ? [] : [index + FIRST_PRICE_COLUMN]));
   writeTable(terminal, {
     heading,

@@ -86,6 +86,21 @@ export function addModelCommands(program: Command, terminal: Terminal): void {
 
   addModelSetCommand(model, terminal);
 
+  for (const hidden of [true, false]) {
+    const verb = hidden ? "hide" : "show";
+    const effect = hidden
+      ? "keep it off the public list; it still serves"
+      : "put it on the public list again";
+    const command = addCommand(model, `${verb} <alias>`, effect).action(
+      (name: string, options: InstallationOptions) =>
+        withInstallation(terminal, options, async ({ api }) => {
+          const view = await ask(toModel(api, name).patch({ hidden }));
+          writeDone(terminal, options, { view, sentence: `${name} is ${hidden ? "hidden" : "shown"}` });
+        }),
+    );
+    addExamples(command, [`lockport model ${verb} fast`]);
+  }
+
   const rename = addCommand(
     model,
     "rename <alias> <new-alias>",
