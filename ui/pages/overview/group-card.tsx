@@ -15,11 +15,15 @@ export function GroupCard({ group, companion }: GroupCardProps) {
   return (
     <span className="flex min-w-0 flex-col gap-0.5">
       <span className="flex min-w-0 items-baseline justify-between gap-3">
-        <span className="truncate">{group.label}</span>
+        <span className="truncate" title={group.label}>
+          {group.label}
+        </span>
         <Cost {...toCost(group)} />
       </span>
       <span className="flex min-w-0 justify-between gap-3 text-xs font-normal text-ink-soft">
-        <span className="truncate">{companion?.name}</span>
+        <span className="truncate" title={companion?.name}>
+          {companion?.name}
+        </span>
         <span className="shrink-0">
           {formatCountCompact(group.requests)} requests
           {failed !== null && failed > 0 && ` · ${formatPercent(failed)} failed`}
