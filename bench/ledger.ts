@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
-import { NO_FILTER } from "#stats/filter.ts";
+import { filterBy } from "#stats/filter.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { UsageEnding, UsageBeginning } from "#usage/event.ts";
 import type { OpenUsage, UsageLedger } from "#usage/store.ts";
@@ -78,7 +78,7 @@ async function measureBulk(): Promise<void> {
 
   const query = {
     window: { sinceUs: null, untilUs: null },
-    filter: { ...NO_FILTER, models: ["model-7"] },
+    filter: filterBy({ models: ["model-7"] }),
     providers: { include: null, exclude: [] },
     principalId: null,
   };

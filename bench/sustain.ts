@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DAY_US, createSystemClock } from "#kernel/clock.ts";
 import type { PriceSet } from "#kernel/units.ts";
-import { NO_FILTER } from "#stats/filter.ts";
+import { filterBy } from "#stats/filter.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
@@ -117,7 +117,7 @@ async function askOn(stats: StatsStore, times: Map<string, number[]>, signal: Ab
   const nowUs = Date.now() * 1000;
   const toQuery = (days: number, filter: Partial<StatsQuery["filter"]> = {}): StatsQuery => ({
     window: { sinceUs: nowUs - days * DAY_US, untilUs: null },
-    filter: { ...NO_FILTER, ...filter },
+    filter: filterBy(filter),
     providers: { include: null, exclude: [] },
     principalId: null,
   });

@@ -44,8 +44,10 @@ export interface ProviderIds {
   readonly exclude: readonly string[];
 }
 
-/** Matches everything of any provider. */
-export const NO_FILTER: Omit<UsageFilter, "providers"> = {
+/** The filters of reports that the ledger reads by itself; what providers it may be is `ProviderIds`. */
+export type LedgerFilter = Omit<UsageFilter, "providers">;
+
+const NO_FILTER: LedgerFilter = {
   principals: null,
   keyIds: null,
   models: null,
@@ -56,6 +58,12 @@ export const NO_FILTER: Omit<UsageFilter, "providers"> = {
   statuses: null,
   rows: null,
 };
+
+/** Matches what is chosen, and `filterBy({})` everything. A spread of an object would also take a key that no filter has. */
+export function filterBy(chosen: Partial<LedgerFilter>): LedgerFilter {
+  return { ...NO_FILTER, ...chosen };
+}
+
 export const EVERY_PROVIDER: ProviderIds = { include: null, exclude: [] };
 
 /** Values of one filter in one query. */

@@ -4,7 +4,7 @@ import type { PriceSet, Pico, ReportQuantities, ReportUnit } from "#kernel/units
 import type { Outcome, ReportedUsage } from "#usage/event.ts";
 import type { Bucket } from "./bucket.ts";
 import type { PercentileState, Ranking } from "./breakdown-query.ts";
-import type { ProviderIds, UsageFilter, Window } from "./filter.ts";
+import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { LogOrder } from "./log-order.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
 
@@ -36,7 +36,7 @@ export interface RequestLogRow {
 
 export interface StatsQuery {
   readonly window: Window;
-  readonly filter: Omit<UsageFilter, "providers">;
+  readonly filter: LedgerFilter;
   /** `include: null` is every provider but the excluded ones: `(deleted)` excludes all that exist and the relay. */
   readonly providers: ProviderIds;
   /** Only what this principal used, whatever it was called; null is every principal. */

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { EVERY_PROVIDER, NO_FILTER } from "#stats/filter.ts";
+import { EVERY_PROVIDER, filterBy } from "#stats/filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import type { LedgerReader } from "#storage/engine.ts";
@@ -14,7 +14,7 @@ import { createManualClock, createTestLog, NEW_YEAR_US } from "./usage.ts";
 
 const ALL: StatsQuery = {
   window: { sinceUs: null, untilUs: null },
-  filter: NO_FILTER,
+  filter: filterBy({}),
   providers: EVERY_PROVIDER,
   principalId: null,
 };

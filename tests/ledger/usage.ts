@@ -5,7 +5,7 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import { createLog } from "#kernel/log.ts";
 import type { PriceSet, Quantities } from "#kernel/units.ts";
-import { NO_FILTER } from "#stats/filter.ts";
+import { filterBy } from "#stats/filter.ts";
 import type { RowFilter } from "#stats/row-filter.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import {
@@ -96,7 +96,7 @@ export class LineEncoder {
 
 export const EVERYTHING: StatsQuery = {
   window: { sinceUs: null, untilUs: null },
-  filter: NO_FILTER,
+  filter: filterBy({}),
   providers: { include: null, exclude: [] },
   principalId: null,
 };

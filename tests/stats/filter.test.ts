@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ProxyError } from "#kernel/errors.ts";
-import { NO_FILTER, parseUsageFilter, toProviderIds } from "#stats/filter.ts";
+import { filterBy, parseUsageFilter, toProviderIds } from "#stats/filter.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 
 const parse = (query: string) => parseUsageFilter(new URLSearchParams(query));
@@ -15,7 +15,7 @@ function refusalOf(query: string): [string, string | null] {
   return ["accepted", null];
 }
 
-const NOTHING = { ...NO_FILTER, providers: null };
+const NOTHING = { ...filterBy({}), providers: null };
 
 describe("the filters of a report", () => {
   test("are ignored when absent or empty", () => {

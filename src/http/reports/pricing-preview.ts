@@ -9,7 +9,7 @@ import { INSTANT, MODEL, PRICING } from "#http/schemas/examples.ts";
 import { PricePreviewRequest } from "#http/schemas/requests.ts";
 import { type Clock, DAY_US } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { NO_FILTER, type ProviderIds } from "#stats/filter.ts";
+import { filterBy, type ProviderIds } from "#stats/filter.ts";
 import type { StatsStore } from "#stats/store.ts";
 import { RELAY_PROVIDER } from "#usage/event.ts";
 import { type RepricedUse, toPricePreviewView } from "#views/price-preview.ts";
@@ -33,7 +33,7 @@ type Repriced = Omit<RepricedUse, "use">;
 export function pricingPreviewRoutes(guard: Guard, { catalog, clock, stats }: PricingPreviewDeps) {
   const readUse = async ({ name, kind }: Repriced, nowUs: number, asking: Asking) => {
     const window = { sinceUs: nowUs - DAYS * DAY_US, untilUs: nowUs };
-    const filter = { ...NO_FILTER, models: [name] };
+    const filter = filterBy({ models: [name] });
     const providers = kind === "relay" ? RELAYED : NOT_RELAYED;
     const query = { window, filter, providers, principalId: null, bucket: "month", nowUs } as const;
     return (await stats.readSeries(query, toReportOptions(asking))).buckets;

@@ -2,7 +2,7 @@ import type { CatalogSnapshot } from "#catalog/snapshot.ts";
 import type { Caller } from "#identity/caller.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { parseBucket, planBuckets, type Bucket } from "#stats/bucket.ts";
-import { EVERY_PROVIDER, NO_FILTER, parseUsageFilter, toProviderIds, type Window } from "#stats/filter.ts";
+import { EVERY_PROVIDER, filterBy, parseUsageFilter, toProviderIds, type Window } from "#stats/filter.ts";
 import type {
   EncodedReport,
   ReportContext,
@@ -44,7 +44,7 @@ export function parseTeamQuery(query: URLSearchParams, snapshot: CatalogSnapshot
 
 /** The usage of one principal under all its names (section 4.3): the window alone. Throws `invalid_date`. */
 export function parseOwnQuery(query: URLSearchParams, principalId: string): StatsQuery {
-  return { window: parseWindow(query), filter: NO_FILTER, providers: EVERY_PROVIDER, principalId };
+  return { window: parseWindow(query), filter: filterBy({}), providers: EVERY_PROVIDER, principalId };
 }
 
 /**
