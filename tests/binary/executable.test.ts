@@ -230,7 +230,7 @@ describe("while it serves", () => {
       expect(await (await ask()).json()).toMatchObject({ providers: [], total: 0 });
       await run("provider", "add", "up", "--base-url", "http://127.0.0.1:9/v1");
       expect(await (await ask()).json()).toMatchObject({ providers: [{ name: "up" }] });
-      await run("key", "delete", id);
+      await run("key", "delete", id, "--yes");
       expect((await ask()).status).toBe(401);
       expect(await server.stop()).toBe(0);
     },

@@ -28,7 +28,7 @@ export interface HeatMapProps {
 
 /** Never so dark that the numbers in the cells, in ink, cannot be read. */
 export const HEAT_SHADES: { readonly [tone in "accent" | "bad"]: Shades } = {
-  accent: { colour: "var(--color-accent)", from: 0.08, to: 0.6 },
+  accent: { colour: "var(--color-accent)", from: 0.08, to: 0.5 },
   bad: { colour: "var(--color-upstream-error)", from: 0.08, to: 0.6 },
 };
 const EMPTY_HEIGHT_PX = 96;

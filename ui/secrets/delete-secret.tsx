@@ -89,7 +89,7 @@ function UseOfKey({ id }: { readonly id: string }) {
             <Link
               to="/requests"
               search={{ key: id, range: "30d" }}
-              className="text-accent underline-offset-2 hover:underline"
+              className="text-accent underline underline-offset-2"
             >
               {formatCount(requests)} {requests === 1 ? "request" : "requests"}
             </Link>
