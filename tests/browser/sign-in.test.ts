@@ -238,6 +238,7 @@ describeInBrowser("a member", () => {
       "Playground",
       "My keys",
       "Relay tokens",
+      "Settings",
     ]);
     for (const path of ["/providers", "/people", "/limits", "/models/prices", "/pricing", "/audit"]) {
       await page.goto(path);
