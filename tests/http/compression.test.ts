@@ -80,6 +80,23 @@ describe("an answer in JSON", () => {
     expect(head + bytes.length).toBeLessThan(1_000);
   });
 
+  test.each(["/stats/requests", "/stats/errors?bucket=month", "/stats/requests?after=", "/openapi.json"])(
+    "of %s is told to a HEAD to vary as it does to a GET, whatever coding was asked for, and nothing of it is sent",
+    async (path) => {
+      for (const coding of ["identity", "zstd"]) {
+        const { response } = await get(path, coding);
+        const head = await fetch(`${team.url}${path}`, {
+          method: "HEAD",
+          headers: { ...bearer(team.alice), "accept-encoding": coding },
+          decompress: false,
+        });
+        expect(varies(head)).toBe(true);
+        expect(head.headers.get("vary")).toBe(response.headers.get("vary"));
+        expect((await head.bytes()).length).toBe(0);
+      }
+    },
+  );
+
   test("as a table of a reader is compressed as CSV too", async () => {
     const headers = { ...bearer(team.alice), accept: "text/csv" };
     const { response, bytes } = await get("/stats/summary", "gzip", headers);

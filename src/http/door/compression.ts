@@ -10,6 +10,8 @@ const COMPRESSED_BYTES_MAX = 8 * 1024 * 1024;
 /** The quickest to make first: answers are made once and sent once. */
 const OFFERED: readonly Coding[] = ["zstd", "br", "gzip", "identity"];
 
+const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+
 type Compress = (bytes: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>;
 
 /** On threads of the runtime: the serving thread goes on meanwhile. */
@@ -28,14 +30,15 @@ export interface Compression {
 /**
  * A JSON answer to a GET in the coding that its caller prefers. Nothing else is compressed: answers that hold a secret (a key
  * that was made or rotated, a sign-in) come to other methods, and the length of one that also holds what an attacker has
- * chosen would tell it (BREACH). Not for the data plane, whose bytes are the upstream's.
+ * chosen would tell it (BREACH). Not for the data plane, whose bytes are the upstream's. A HEAD says that a GET's answer
+ * varies, and has nothing left to compress: its length is that of the plain answer.
  */
 export async function compressAnswer(request: Request, response: Response): Promise<Response> {
   const { headers, status } = response;
   const isJson = headers.get("content-type")?.startsWith("application/json") === true;
-  if (request.method !== "GET" || status !== 200 || !isJson) return response;
+  if (!READING.has(request.method) || status !== 200 || !isJson) return response;
   addVary(headers, "accept-encoding");
-  if (headers.has("content-encoding")) return response;
+  if (request.method === "HEAD" || headers.has("content-encoding")) return response;
   const coding = negotiateCoding(request.headers, OFFERED);
   if (coding === "identity") return response;
   const bytes = await response.bytes();
