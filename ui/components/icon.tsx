@@ -7,8 +7,6 @@ const STROKES = {
   "arrow-up": "M8 13V3M4 7l4-4 4 4",
   audit: "M4.5 3h-1v11h9V3h-1M6 1.75h4v2.5H6zM6 7.5h4M6 10.5h4",
   calendar: "M2.5 3.5h11v10h-11zM2.5 6.5h11M5.5 1.75v3M10.5 1.75v3",
-  catalogue:
-    "M3 3.25C3 2.5 3.5 2 4.25 2H13v9.5H4.25C3.5 11.5 3 12 3 12.75zM3 12.75C3 13.5 3.5 14 4.25 14H13v-2.5",
   check: "M3 8.5l3.2 3.2L13 4.8",
   "chevron-down": "M4 6l4 4 4-4",
   "chevron-left": "M10 4L6 8l4 4",

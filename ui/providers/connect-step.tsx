@@ -1,6 +1,5 @@
 import { mutationOptions } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
-import { NAME_LENGTH_MAX } from "#kernel/text.ts";
 import {
   createProvider,
   type DiscoveredModels,
@@ -86,7 +85,6 @@ export function ConnectStep({ takenNames, onCreated, cancel }: ConnectStepProps)
           label="Name"
           {...form.field("name")}
           mono
-          lengthMax={NAME_LENGTH_MAX}
           hint="Shown in reports and cannot be changed. Lower-case letters, digits, dots, dashes and underscores."
         />
         <ConnectionFields form={form} before={null} preset={preset} />

@@ -1,4 +1,3 @@
-import { LABEL_LENGTH_MAX } from "#kernel/text.ts";
 import { createMyKey } from "../../api/my.ts";
 import { TextField } from "../../components/text-field.tsx";
 import { Form, SubmitButton } from "../../form/form.tsx";
@@ -31,7 +30,6 @@ export function KeyStep({ onCreated }: { readonly onCreated: (key: NewKey) => vo
           label="Label"
           {...form.field("label")}
           className="min-w-48 flex-1 sm:max-w-sm"
-          lengthMax={LABEL_LENGTH_MAX}
         />
         <SubmitButton form={form} underWay="Creating…">
           Create key
