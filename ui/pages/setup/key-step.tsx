@@ -26,11 +26,7 @@ export function KeyStep({ onCreated }: { readonly onCreated: (key: NewKey) => vo
   return (
     <Form form={form}>
       <div className="flex flex-wrap items-end gap-2">
-        <TextField
-          label="Label"
-          {...form.field("label")}
-          className="min-w-48 flex-1 sm:max-w-sm"
-        />
+        <TextField label="Label" {...form.field("label")} className="min-w-48 flex-1 sm:max-w-sm" />
         <SubmitButton form={form} underWay="Creating…">
           Create key
         </SubmitButton>
