@@ -240,10 +240,12 @@ describeInBrowser("the overview", () => {
 
 describeInBrowser("my usage", () => {
   let site: Site;
+  let answer: { readonly status: number; readonly body: string };
   beforeEach(async () => {
+    answer = { status: 200, body: '{"usage":{"prompt_tokens":1000,"completion_tokens":10}}' };
     site = await browser.newSite({
       upstream: {
-        script: (call) => call.reply({ body: '{"usage":{"prompt_tokens":1000,"completion_tokens":10}}' }),
+        script: (call) => call.reply(answer),
         models: { fast: "upstream-fast" },
         pricing: { input_tokens: 2, output_tokens: 4 },
       },
@@ -251,18 +253,59 @@ describeInBrowser("my usage", () => {
     for (let made = 0; made < 3; made += 1) await ask(site, "fast");
   });
 
-  test("tells what one used oneself, by model and endpoint and by day, and leads to one's requests", async () => {
+  test("tells what one used oneself by model and by day, with failures, times and the order in the address, and leads to one's requests", async () => {
     const { page } = await visitReport(site, "/usage");
     await tile(page, "Requests").getByText("3", { exact: true }).waitFor();
     await tile(page, "Cost").getByText("$0.00612", { exact: true }).waitFor();
-    const row = page.getByRole("row").filter({ hasText: "fast" });
-    expect(await row.innerText()).toMatch(/fast\s+chat\s+3\s+0\s+3k\s+30\s+–\s+\$0\.00612/);
+    const table = page.getByRole("region", { name: "Your usage by model" });
+    const row = table.getByRole("row").filter({ hasText: "fast" });
+    await row.getByText("chat", { exact: true }).waitFor();
+    expect(await row.innerText()).toMatch(
+      /fast\s+chat\s+3\s+0%\s+3\.03k\s+\$0\.00612\s+\$0\.00204\s+<?[\d.]+ m?s\s+<?[\d.]+ m?s$/,
+    );
+    await table.getByRole("button", { name: "Failed" }).click();
+    await page.waitForURL(({ searchParams }) => searchParams.get("sort") === "-failed");
+    await page.reload();
+    await table
+      .getByRole("columnheader", { name: "Failed" })
+      .and(page.locator("[aria-sort=descending]"))
+      .waitFor();
+    // A request that failed counts: it has no cost, and the cost of the others per request stays what it is.
+    answer = { status: 500, body: "{}" };
+    await ask(site, "fast", 500);
+    await page.reload();
+    await row.getByText("25%").waitFor();
+    expect(await row.innerText()).toMatch(/fast\s+chat\s+4\s+25%.*\$0\.00612\s+\$0\.00204/s);
     await page.getByRole("figure", { name: "Your cost per day" }).last().waitFor();
     const link = await page.getByRole("link", { name: "My requests" }).getAttribute("href");
     expect(link).toBe("/requests?principal=admin&range=30d");
     await checkNoShift(page);
     await checkAccessibility(page);
     await checkFitsSmall(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    // A card has its cost in sight, and nothing lies beside it.
+    await table.getByRole("rowheader").getByText("$").waitFor();
+    expect(await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  });
+
+  test("leads from answers without usage to the requests, and says nothing of those that failed", async () => {
+    answer = { status: 500, body: "{}" };
+    await ask(site, "fast", 500);
+    const { page } = await visitReport(site, "/");
+    await page.getByRole("row").getByText("25%").first().waitFor();
+    await rest(page);
+    expect(await page.getByText(/reported no usage/).count()).toBe(0);
+    answer = { status: 200, body: "{}" };
+    await ask(site, "fast");
+    await page.reload();
+    const hint = page.getByRole("note").filter({ hasText: "1 answer reported no usage" });
+    await hint.waitFor();
+    await checkAccessibility(page);
+    await hint.getByRole("link", { name: "Requests" }).click();
+    await page.waitForURL(
+      ({ pathname, searchParams }) => pathname === "/requests" && searchParams.get("outcome") === "ok",
+    );
+    await page.getByText("Not reported").waitFor();
   });
 });
 
@@ -311,12 +354,12 @@ describeInBrowser("an empty installation", () => {
   });
 });
 
-async function ask(site: Site, model: string): Promise<void> {
+async function ask(site: Site, model: string, status = 200): Promise<void> {
   const response = await callApi(site.url, await site.adminKey(), "POST", "/v1/chat/completions", {
     model,
     messages: [{ role: "user", content: "hello" }],
   });
-  expect(response.status).toBe(200);
+  expect(response.status).toBe(status);
   await response.arrayBuffer();
 }
 

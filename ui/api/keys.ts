@@ -11,6 +11,7 @@ export const KEYS = {
   mine: ["my"],
   myUsage: ["my", "usage"],
   mySeries: ["my", "series"],
+  myBreakdown: ["my", "breakdown"],
   myKeys: ["my", "keys"],
   myRelayTokens: ["my", "relay-tokens"],
   myLimits: ["my", "limits"],

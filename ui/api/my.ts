@@ -19,6 +19,16 @@ export function myUsageQuery(window: OwnWindow) {
   return reportQuery([...KEYS.myUsage, window], (signal) => api.my.usage.get(asking(signal, { ...window })));
 }
 
+/** The figures of each model, failed requests among them. */
+export function myBreakdownQuery(window: OwnWindow) {
+  return reportQuery([...KEYS.myBreakdown, window], (signal) =>
+    api.my.usage.breakdown.get(asking(signal, { ...window, by: "model", limit: OWN_MODELS_MAX })),
+  );
+}
+
+/** As many as one answer can have. */
+const OWN_MODELS_MAX = 500;
+
 export function mySeriesQuery(query: OwnWindow & Pick<SeriesQuery, "bucket"> & Partial<SeriesGroups>) {
   return reportQuery([...KEYS.mySeries, query], (signal) =>
     api.my.usage.series.get(asking(signal, { ...query })),

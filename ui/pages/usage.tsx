@@ -10,6 +10,7 @@ import { PageHead } from "../components/page-head.tsx";
 import { WindowPicker } from "../filters/window-picker.tsx";
 import { readUsageSearch } from "../search/pages.ts";
 import { toRefresh, useReport } from "../search/report.ts";
+import { toWindowSearch } from "../search/window.ts";
 import { CountedWindow } from "../reports/counted-window.tsx";
 import { Tiles } from "../reports/tiles.tsx";
 import { toSeriesTotals } from "../reports/totals.ts";
@@ -45,7 +46,7 @@ export function UsagePage() {
         actions={
           <Link
             to="/requests"
-            search={{ principal: name, range: window.range ?? undefined, ...toEnds(window) }}
+            search={{ principal: name, ...toWindowSearch(window) }}
             className={buttonClass({})}
           >
             My requests
@@ -81,9 +82,4 @@ function isAsking({
   readonly failureCount: number;
 }) {
   return isPending && failureCount === 0;
-}
-
-/** A range that moves along is told by its name alone. */
-function toEnds({ range, since, until }: ReturnType<typeof useReport>["window"]) {
-  return range === null ? { since, until } : {};
 }

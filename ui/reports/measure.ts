@@ -1,4 +1,4 @@
-import { REPORT_UNITS, TOKEN_UNITS } from "#kernel/units.ts";
+import { TOKEN_UNITS } from "#kernel/units.ts";
 import type { Units } from "../api/reports.ts";
 import { MEASURES, type Measure } from "../search/breakdown.ts";
 import { formatCountCompact, formatMoneyCompact } from "../text/format.ts";
@@ -38,11 +38,6 @@ export function toMeasured({ requests, cost, units }: Figures, measure: Measure)
 /** Input at the full rate, output and cache reads, which reports count apart (specification, section 2.10). */
 export function countTokens(units: Units): number | null {
   return TOKEN_UNITS.map((unit) => units[unit]).reduce<number | null>(addKnown, null);
-}
-
-/** Used, and nothing of it priced. What was hung up on before anything came has no cost either, and needs no price. */
-export function hasUnpricedUnits({ cost, units }: Pick<Figures, "cost" | "units">): boolean {
-  return cost === null && REPORT_UNITS.some((unit) => (units[unit] ?? 0) > 0);
 }
 
 /** Nothing known and nothing known stay nothing; a zero is known. */

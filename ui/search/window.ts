@@ -55,6 +55,11 @@ export function readWindow(search: RawSearch): WindowSearch {
   };
 }
 
+/** A window as another page's address has it: one that moves along with the clock by its name alone. */
+export function toWindowSearch({ range, since, until }: TimeWindow): WindowSearch {
+  return range === null ? { since, until } : { range };
+}
+
 /** What the address gets for a window that was chosen by its ends. */
 export function toChosenSearch(since: string | undefined, until: string | undefined): WindowSearch {
   return { since, until, range: undefined, bucket: undefined };

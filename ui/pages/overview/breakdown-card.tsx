@@ -6,6 +6,7 @@ import { TableSkeleton } from "../../components/skeleton.tsx";
 import { useSpeeds } from "./use-speeds.ts";
 import { useCompanions } from "./use-companions.ts";
 import type { StackAnswer } from "./use-stack.ts";
+import { UnmeteredHint } from "./unmetered-hint.tsx";
 import { BreakdownTable } from "./breakdown-table.tsx";
 
 export interface BreakdownCardProps {
@@ -40,6 +41,7 @@ export function BreakdownCard({ report, answer, by }: BreakdownCardProps) {
       ) : (
         <BreakdownTable {...{ stack, companions, speeds, report }} busy={isOutdated} />
       )}
+      <UnmeteredHint report={report} count={isOutdated ? null : speeds.unmetered} />
     </Card>
   );
 }

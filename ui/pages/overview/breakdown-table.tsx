@@ -1,21 +1,16 @@
 import { useRouter, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
-import { byUnit, TOKEN_UNITS } from "#kernel/units.ts";
-import { Cost } from "../../components/cost.tsx";
-import { Duration } from "../../components/instant.tsx";
 import { EmptyState } from "../../components/empty.tsx";
 import { useIsWide } from "../../components/room.ts";
 import { DataTable } from "../../components/table.tsx";
 import type { Companion } from "../../reports/companions.ts";
+import { toFigureSums } from "../../reports/figure-columns.tsx";
 import { type Group, toGroupSearch } from "../../reports/groups.ts";
-import { countTokens } from "../../reports/measure.ts";
-import { Quantity } from "../../reports/quantity.tsx";
 import type { Stack } from "../../reports/stack.ts";
-import { toCost, toFailedShare, toTotals } from "../../reports/totals.ts";
+import { toTotals } from "../../reports/totals.ts";
 import { BREAKDOWN_LABELS, type Measure } from "../../search/breakdown.ts";
 import type { Report } from "../../search/report.ts";
 import { readSort, toSort, toSortSearch } from "../../search/sort.ts";
-import { formatCount, formatPercent } from "../../text/format.ts";
 import { GroupCard } from "./group-card.tsx";
 import type { Speeds } from "./use-speeds.ts";
 import { toBreakdownColumns } from "./breakdown-columns.tsx";
@@ -53,7 +48,6 @@ export function BreakdownTable({ stack, companions, speeds, report, busy }: Brea
     [cut, router, here],
   );
   const sums = useMemo(() => toTotals(totals), [totals]);
-  const failed = toFailedShare(sums);
   const chosen = toSort(readSort(here));
   const isColumn = columns.some(({ id }) => id === chosen?.id);
   const sort = isColumn ? chosen : { id: toFirstSort(measure, isRoomy), descending: true };
@@ -77,14 +71,7 @@ export function BreakdownTable({ stack, companions, speeds, report, busy }: Brea
       empty={<EmptyState icon="usage" title="Nothing was used in this window" />}
       footer={{
         name: "Total",
-        requests: formatCount(sums.requests),
-        failed: failed === null ? null : formatPercent(failed),
-        tokens: <Quantity value={countTokens(sums.units)} />,
-        ...byUnit(TOKEN_UNITS, (unit) => <Quantity value={sums.units[unit]} />),
-        cost: <Cost {...toCost(sums)} />,
-        each: <Cost value={speeds.total?.cost_per_request ?? null} used={false} />,
-        p50: <Duration durationMs={speeds.total?.duration_ms.p50 ?? null} />,
-        p95: <Duration durationMs={speeds.total?.duration_ms.p95 ?? null} />,
+        ...toFigureSums(sums, speeds.total),
       }}
     />
   );

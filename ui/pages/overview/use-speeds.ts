@@ -1,15 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { type Breakdown, breakdownQuery } from "../../api/reports.ts";
+import { breakdownQuery } from "../../api/reports.ts";
 import { toGroupBy, toGroupId } from "../../reports/groups.ts";
+import { NO_PERCENTILES, type Speed } from "../../reports/speed.ts";
 import type { Stack } from "../../reports/stack.ts";
 import { type Report, toRefresh } from "../../search/report.ts";
 
 /** More than are ever told apart in the picture. */
 const ROWS_MAX = 500;
-
-/** What a group costs a request, and how long it takes, in milliseconds; a percentile that cannot be told is null. */
-export type Speed = Pick<Breakdown["total"], "cost_per_request" | "duration_ms">;
 
 export interface Speeds {
   /** By group; one that is not told apart is missing. */
@@ -18,6 +16,8 @@ export interface Speeds {
   readonly total: Speed | null;
   /** Why there are no percentiles, in words; null when there are. */
   readonly reason: string | null;
+  /** Answers with success that told no usage; null while it is not known. */
+  readonly unmetered: number | null;
 }
 
 /** Of each group that is shown. */
@@ -34,15 +34,10 @@ export function useSpeeds(report: Report, stack: Stack | null): Speeds {
     return {
       groups: new Map(data.rows.map((row) => [toGroupId(row.value), row])),
       total: data.total,
-      reason: REASONS[data.percentiles],
+      reason: NO_PERCENTILES[data.percentiles],
+      unmetered: data.total.unmetered,
     };
   }, [data, isPlaceholderData]);
 }
 
-const REASONS = {
-  exact: null,
-  too_many_requests: "More than a million requests: choose a shorter window for exact percentiles",
-  rows_removed: "Single requests of this window are no longer kept",
-} as const satisfies { readonly [known in Breakdown["percentiles"]]: string | null };
-
-const UNKNOWN: Speeds = { groups: new Map(), total: null, reason: null };
+const UNKNOWN: Speeds = { groups: new Map(), total: null, reason: null, unmetered: null };
