@@ -9,6 +9,39 @@ export interface PricedModel {
   readonly baseUrl: string | null;
 }
 
+/** The name that a list has for a model; null when it has none. `word` is LiteLLM's for the provider, null when it is not known. */
+export type PriceLookup = (model: {
+  readonly upstreamName: string;
+  readonly word: string | null;
+}) => string | null;
+
+interface CatalogModel {
+  readonly alias: string;
+  readonly target: string | null;
+  readonly provider: string;
+  readonly upstream_name: string;
+}
+
+/** Models of the admin API, as far as their prices can be looked up. */
+export function toPricedModels(
+  models: readonly CatalogModel[],
+  providers: readonly { readonly name: string; readonly base_url: string }[],
+): readonly PricedModel[] {
+  const baseUrls = new Map(providers.map(({ name, base_url: url }) => [name, url]));
+  return models.map(({ alias, target, provider, upstream_name: upstreamName }) => ({
+    alias,
+    upstreamName,
+    baseUrl: target === null ? (baseUrls.get(provider) ?? null) : null,
+  }));
+}
+
+/** Names that prices are wanted for. */
+export interface NamesInUse {
+  readonly models: readonly PricedModel[];
+  /** Names without a model, such as those that the relay passes on. */
+  readonly others: readonly string[];
+}
+
 /** Which name of a price list gives the prices that are kept here under a name. */
 export interface PriceSource {
   readonly name: string;
@@ -17,14 +50,9 @@ export interface PriceSource {
 
 /**
  * The names of a public price list that are in use here. A list prices names of providers and prices here are found by the
- * alias first, so that none is kept under an alias which stands for another model. `others` are names without a model, such
- * as those that the relay passes on.
+ * alias first, so that none is kept under an alias which stands for another model.
  */
-export function findPricesInUse(
-  models: readonly PricedModel[],
-  others: readonly string[],
-  find: (model: { readonly upstreamName: string; readonly word: string | null }) => string | null,
-): readonly PriceSource[] {
+export function findPricesInUse({ models, others }: NamesInUse, find: PriceLookup): readonly PriceSource[] {
   const bound = models.flatMap(({ alias, upstreamName, baseUrl }) => {
     if (baseUrl === null) return [];
     const listed = find({ upstreamName, word: findWordOfAddress(baseUrl) });
@@ -48,8 +76,14 @@ export function findPricesInUse(
   return [...sources].map(([name, listed]) => ({ name, listed }));
 }
 
+/** Finds a model by its name alone: list prices name no providers. */
+export function createListLookup(listed: Iterable<string>): PriceLookup {
+  const names = new Set(listed);
+  return ({ upstreamName }) => (names.has(upstreamName) ? upstreamName : null);
+}
+
 /** Of LiteLLM's map: `groq/<name>` for a model at Groq, and a plain name where it is that provider's, or nobody's known here. */
-export function createMapLookup(map: JsonObject): Parameters<typeof findPricesInUse>[2] {
+export function createMapLookup(map: JsonObject): PriceLookup {
   return ({ upstreamName, word }) => {
     // Google lists its models below this word.
     const name = upstreamName.replace(/^models\//, "");

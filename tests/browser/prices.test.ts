@@ -206,9 +206,18 @@ describeInBrowser("a pricing feed", () => {
   });
 
   test("may be the public list prices, whose source and day are told, and of which nothing applies before it is loaded", async () => {
+    // Called as a listed model and bound to another one: it must not get the price of its name.
+    await ask("PATCH", "/admin/v1/models/fed", { alias: "gpt-4o" });
+    await ask("POST", "/admin/v1/models", { alias: "mini", provider: "lab", upstream_name: "gpt-5-mini" });
     const { page } = await open();
     await page.getByRole("button", { name: "Load prices" }).click();
-    await page.getByRole("button", { name: "Review public list prices" }).click();
+    expect(
+      await dialog(page)
+        .getByRole("button", { name: /list prices/ })
+        .count(),
+    ).toBe(0);
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "List prices for 1 unpriced model" }).click();
     await dialog(page)
       .getByText(/^List prices of \d{4}-\d\d-\d\d, from LiteLLM .*/)
       .waitFor();
@@ -217,9 +226,20 @@ describeInBrowser("a pricing feed", () => {
       .and(page.locator("[value^='list prices 20']"))
       .waitFor();
     await page.getByRole("checkbox", { name: /^Only names in use here/, checked: true }).waitFor();
+    await dialog(page)
+      .getByRole("row", { name: /gpt-5-mini/ })
+      .first()
+      .waitFor();
+    expect(
+      await dialog(page)
+        .getByRole("row", { name: /gpt-4o/ })
+        .count(),
+    ).toBe(0);
     expect(await readKept("gpt-5-mini")).toEqual({});
-    await page.keyboard.press("Escape");
-    await dialog(page).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: /^Load \d prices$/ }).click();
+    await dialog(page).getByRole("button", { name: "Done" }).click();
+    expect(Object.keys(await readKept("gpt-5-mini"))).toContain("input_tokens");
+    expect(await readKept("gpt-4o")).toEqual({});
   });
 
   test("may be LiteLLM's price map, of which the names in use are taken first, and what was skipped says why", async () => {

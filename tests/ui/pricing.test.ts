@@ -3,17 +3,17 @@ import fc from "fast-check";
 import { FEED_ENTRIES_MAX, parseFeed } from "#catalog/feed.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { UNITS } from "#kernel/units.ts";
-import { RELAY_PROVIDER } from "#usage/event.ts";
+import { type NamesInUse, toPricedModels } from "#interchange/prices-in-use.ts";
+import { toOfferWords } from "../../ui/catalog/list-offer.tsx";
 import type { Model, Pricing } from "../../ui/api/catalog.ts";
-import type { TeamUsageRow } from "../../ui/api/reports.ts";
-import { toFeedDiff, toUsedNames } from "../../ui/pages/models/prices/feed-diff.ts";
+import { toFeedDiff } from "../../ui/pages/models/prices/feed-diff.ts";
 import { FeedTextError, readFeedText, type FeedReading } from "../../ui/pages/models/prices/feed-file.ts";
-import { planLoad, toFeed } from "../../ui/pages/models/prices/load-plan.ts";
+import { planLoad, toFeed, toUsedNames } from "../../ui/pages/models/prices/load-plan.ts";
 import { toMissingId, toMissingNow } from "../../ui/pages/models/prices/kind-badge.tsx";
 import { planPriceWrite, type PriceWrite } from "../../ui/pages/models/prices/price-write.ts";
 
 const ALL = { version: "v", leavesOutBad: false, onlyUsed: false };
-const NOBODY: ReadonlySet<string> = new Set();
+const NOBODY: NamesInUse = { models: [], others: [] };
 
 async function read(value: unknown): Promise<FeedReading> {
   return await readFeedText(JSON.stringify(value));
@@ -35,23 +35,6 @@ function model(alias: string, more: Partial<Model> = {}): Model {
     pricing: {},
     pricing_inherited: false,
     hidden: false,
-    ...more,
-  };
-}
-
-function used(name: string, units: TeamUsageRow["units"], more: Partial<TeamUsageRow> = {}): TeamUsageRow {
-  return {
-    principal: "ada",
-    provider: "acme",
-    model: name,
-    endpoint: "chat",
-    client: null,
-    tags: [],
-    app: "untagged",
-    requests: 2,
-    cancelled: 0,
-    cost: null,
-    units,
     ...more,
   };
 }
@@ -163,7 +146,9 @@ describe("a feed that is read here", () => {
     });
     clearInterval(timer);
     expect(planLoad(reading, ALL, NOBODY).problems.map(({ param }) => param)).toEqual(["entries"]);
-    expect(planLoad(reading, { ...ALL, onlyUsed: true }, new Set(["m5"])).problems).toEqual([]);
+    expect(planLoad(reading, { ...ALL, onlyUsed: true }, { models: [], others: ["m5"] }).problems).toEqual(
+      [],
+    );
     expect(seen.length).toBeGreaterThan(5);
     expect(seen).toEqual(seen.toSorted((left, right) => left - right));
     expect(turns).toBeGreaterThan(0);
@@ -266,11 +251,63 @@ describe("the difference", () => {
   });
 
   test("counts aliases, upstream names and what was called as in use", () => {
-    expect([...toUsedNames([model("a")], [used("relayed", {}, { provider: RELAY_PROVIDER })])]).toEqual([
-      "a",
-      "a-upstream",
-      "relayed",
-    ]);
+    const inUse = { models: toPricedModels([model("a")], []), others: ["relayed"] };
+    expect([...toUsedNames(inUse)]).toEqual(["a", "a-upstream", "relayed"]);
+  });
+});
+
+describe("public prices of names in use", () => {
+  const ENDPOINT = [{ name: "acme", base_url: "https://api.openai.com/v1" }];
+  const ONLY_USED = { ...ALL, onlyUsed: true };
+  const list = {
+    version: "list prices 2026-02-01",
+    entries: [kept("gpt-4o", "input_tokens", 2.5), kept("gpt-5-mini", "input_tokens", 0.25)].map(
+      ({ model: name, unit, price_per_million }) => ({ model: name, unit, price_per_million }),
+    ),
+  };
+  const map = {
+    "gpt-4o": { litellm_provider: "openai", input_cost_per_token: 2.5e-6 },
+    "gpt-5-mini": { litellm_provider: "openai", input_cost_per_token: 2.5e-7 },
+  };
+
+  test.each([
+    ["list prices", list],
+    ["a price map", map],
+  ])("of %s never go to an alias that stands for another model", async (_, source) => {
+    const models = [
+      model("gpt-4o", { upstream_name: "in-house-70b" }),
+      model("small", { upstream_name: "gpt-5-mini" }),
+    ];
+    const inUse = { models: toPricedModels(models, ENDPOINT), others: ["gpt-4o", "small"] };
+    const { entries } = planLoad(await read(source), ONLY_USED, inUse);
+    expect(entries.map(({ name }) => name)).toEqual(["gpt-5-mini"]);
+  });
+
+  test("go to the alias where the upstream name is another model's alias", async () => {
+    const models = [
+      model("gpt-4o", { upstream_name: "in-house-70b" }),
+      model("real", { upstream_name: "gpt-4o" }),
+    ];
+    const inUse = { models: toPricedModels(models, ENDPOINT), others: [] };
+    const { entries } = planLoad(await read(list), ONLY_USED, inUse);
+    expect(entries.map(({ name }) => name)).toEqual(["real"]);
+  });
+
+  test("a feed keeps the names that it says, aliases too", async () => {
+    const inUse = { models: toPricedModels([model("gpt-4o")], ENDPOINT), others: [] };
+    const { entries } = planLoad(await read({ ...list, version: "contract" }), ONLY_USED, inUse);
+    expect(entries.map(({ name }) => name)).toEqual(["gpt-4o"]);
+  });
+
+  test("are offered where they are missing or older, and not where an alias only looks like one", () => {
+    const bound = model("gpt-4o", { upstream_name: "in-house-70b" });
+    const unpriced = model("small", { upstream_name: "gpt-5-mini" });
+    const old = kept("gpt-5-mini", "input_tokens", 0.3, "list prices 2026-01-01");
+    expect(toOfferWords([bound], [], list)).toBeNull();
+    expect(toOfferWords([bound, unpriced], [], list)).toBe("List prices for 1 unpriced model");
+    expect(toOfferWords([bound], [old], list)).toBe("Newer list prices for 1 model");
+    expect(toOfferWords([bound], [{ ...old, version: list.version }], list)).toBeNull();
+    expect(toOfferWords([bound], [{ ...old, version: null }], list)).toBeNull();
   });
 });
 

@@ -157,7 +157,7 @@ export function pricingQuery() {
 }
 
 /** Public list prices with their source and its day: a feed that is offered. */
-export async function fetchListPrices(signal?: AbortSignal) {
+async function fetchListPrices(signal?: AbortSignal) {
   return await unwrap(pricing.list.get(asking(signal)));
 }
 

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { isListVersion } from "#catalog/list-prices-label.ts";
 import { UNITS } from "#kernel/units.ts";
-import { listPricesQuery, type ListPrices, type Model } from "../api/catalog.ts";
+import { listPricesQuery, type ListPrices, type Model, type Pricing } from "../api/catalog.ts";
 import { buttonClass } from "../components/button.tsx";
 import { formatCount } from "../text/format.ts";
 import { canBePriced } from "./price-set.ts";
@@ -9,14 +10,19 @@ import { canBePriced } from "./price-set.ts";
 /** What the address of the prices has open while list prices are reviewed. */
 export const LIST_PRICES = "list-prices";
 
+export interface ListOfferProps {
+  readonly models: readonly Model[];
+  readonly kept: readonly Pricing["entries"][number][];
+}
+
 /**
- * Where models have no price that public list prices know: leads to the difference that loading them would make. Nothing
- * applies unasked.
+ * Where public list prices know models without a price, or are newer than those that were loaded: leads to the difference
+ * that loading them would make. Nothing applies unasked.
  */
-export function ListOffer({ models }: { readonly models: readonly Model[] }) {
+export function ListOffer({ models, kept }: ListOfferProps) {
   const { data: list } = useQuery(listPricesQuery());
-  const count = list === undefined ? 0 : countOffered(models, list);
-  if (list === undefined || count === 0) return null;
+  const words = list === undefined ? null : toOfferWords(models, kept, list);
+  if (list === undefined || words === null) return null;
   return (
     <Link
       to="/models/prices"
@@ -24,13 +30,30 @@ export function ListOffer({ models }: { readonly models: readonly Model[] }) {
       className={buttonClass()}
       title={`Public list prices as of ${list.as_of}, from ${list.source}`}
     >
-      List prices for {formatCount(count)} unpriced {count === 1 ? "model" : "models"}
+      {words}
     </Link>
   );
 }
 
-/** Models that lack a price which the list has, under their alias or their upstream name. A name for a target is priced with it. */
-function countOffered(models: readonly Model[], { entries }: ListPrices): number {
+/** Null: list prices would add nothing, and bring nothing up to date. */
+export function toOfferWords(
+  models: readonly Pick<Model, "target" | "upstream_name" | "pricing" | "capabilities">[],
+  kept: readonly Pricing["entries"][number][],
+  list: Pick<ListPrices, "version" | "entries">,
+): string | null {
+  const unpriced = countUnpriced(models, list);
+  if (unpriced > 0) return `List prices for ${formatCount(unpriced)} unpriced ${toModels(unpriced)}`;
+  const earlier = new Set(
+    kept.flatMap(({ model, version }) => (isListVersion(version) && version !== list.version ? [model] : [])),
+  ).size;
+  return earlier === 0 ? null : `Newer list prices for ${formatCount(earlier)} ${toModels(earlier)}`;
+}
+
+/** By what the provider calls them: an alias may be bound to another model. A name for a target is priced with it. */
+function countUnpriced(
+  models: Parameters<typeof toOfferWords>[0],
+  { entries }: Pick<ListPrices, "entries">,
+): number {
   const listed = new Set(entries.map(({ model, unit }) => `${unit} ${model}`));
   return models.filter(
     (model) =>
@@ -39,7 +62,11 @@ function countOffered(models: readonly Model[], { entries }: ListPrices): number
         (unit) =>
           model.pricing[unit] === undefined &&
           canBePriced(model, unit) &&
-          (listed.has(`${unit} ${model.alias}`) || listed.has(`${unit} ${model.upstream_name}`)),
+          listed.has(`${unit} ${model.upstream_name}`),
       ),
   ).length;
+}
+
+function toModels(count: number): string {
+  return count === 1 ? "model" : "models";
 }

@@ -1,6 +1,11 @@
 import { parseFeed, type FeedDraft, type FeedEntry } from "#catalog/feed.ts";
 import { isListVersion } from "#catalog/list-prices-label.ts";
-import { createMapLookup, findPricesInUse, type PricedModel } from "#interchange/prices-in-use.ts";
+import {
+  createListLookup,
+  createMapLookup,
+  findPricesInUse,
+  type NamesInUse,
+} from "#interchange/prices-in-use.ts";
 import { createPriceMapReader, isPriceMap, type JsonObject } from "#interchange/price-map.ts";
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
@@ -22,12 +27,6 @@ export interface PriceEntry {
   readonly model: string;
   readonly unit: Unit;
   readonly price_per_million: number;
-}
-
-export interface NamesInUse {
-  readonly models: readonly PricedModel[];
-  /** Names without a model that have a price, or were used without one. */
-  readonly others: readonly string[];
 }
 
 /** A file as it was parsed: a feed, sent as it is, or LiteLLM's public price map. Throws a `CommandError`. */
@@ -72,7 +71,7 @@ export function readMap(map: JsonObject, inUse: NamesInUse | null, nowUs: Instan
   const sources =
     inUse === null
       ? Object.keys(map).map((name) => ({ name, listed: name }))
-      : findPricesInUse(inUse.models, inUse.others, createMapLookup(map));
+      : findPricesInUse(inUse, createMapLookup(map));
   for (const { name, listed } of sources) reader.read(name, map[listed]);
   const { entries, skipped, partialCount } = reader.finish();
   const failed = skipped.filter(({ name }) => name !== "sample_spec");
@@ -97,12 +96,10 @@ export function readMap(map: JsonObject, inUse: NamesInUse | null, nowUs: Instan
 export async function readList(api: Client, inUse: NamesInUse | null): Promise<PriceList> {
   const { version, source, as_of: asOf, entries } = await ask(api.admin.v1.pricing.list.get());
   const names = new Set(entries.map(({ model }) => model));
-  const find = ({ upstreamName }: { readonly upstreamName: string }) =>
-    names.has(upstreamName) ? upstreamName : null;
   const sources =
     inUse === null
       ? [...names].map((name) => ({ name, listed: name }))
-      : findPricesInUse(inUse.models, inUse.others, find);
+      : findPricesInUse(inUse, createListLookup(names));
   return {
     version,
     entries: sources.flatMap(({ name, listed }) =>

@@ -1,3 +1,4 @@
+import { type NamesInUse, toPricedModels } from "#interchange/prices-in-use.ts";
 import { Option, type Command } from "commander";
 import { createSystemClock } from "#kernel/clock.ts";
 import { toPrintable } from "#kernel/printable.ts";
@@ -13,14 +14,7 @@ import { CommandError } from "#cli/screen/failure.ts";
 import { writeDone, writeJson, writeList } from "#cli/screen/output.ts";
 import { withProgress } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
-import {
-  parsePriceText,
-  readFeed,
-  readList,
-  readMap,
-  type NamesInUse,
-  type PriceList,
-} from "./price-source.ts";
+import { parsePriceText, readFeed, readList, readMap, type PriceList } from "./price-source.ts";
 import { findMissing } from "./pricing-missing.ts";
 import { writeUnpriced } from "./unpriced.ts";
 
@@ -94,12 +88,7 @@ function refuseForFeed({ all, replace }: LoadOptions): void {
 
 async function findNamesInUse(installation: Installation): Promise<NamesInUse> {
   const { api } = installation;
-  const baseUrls = new Map((await listProviders(api)).map(({ name, base_url: url }) => [name, url]));
-  const models = (await listModels(api)).map((model) => ({
-    alias: model.alias,
-    upstreamName: model.upstream_name,
-    baseUrl: model.target === null ? (baseUrls.get(model.provider) ?? null) : null,
-  }));
+  const models = toPricedModels(await listModels(api), await listProviders(api));
   const { views } = await findMissing(installation);
   const kept = await ask(api.admin.v1.pricing.get());
   return { models, others: [...views, ...kept.entries].map(({ model }) => model) };

@@ -57,7 +57,7 @@ export function AdminModels({ search, onChange }: ModelsProps) {
         lead="Every name that callers can ask for, and where it leads. Prices are in dollars per million units; a price with a link is inherited."
         actions={
           <>
-            {!isPending && <ListOffer models={allModels} />}
+            {!isPending && <ListOffer models={allModels} kept={entries ?? NONE} />}
             <Button variant="primary" icon="plus" onClick={() => setAdding({})}>
               Add model
             </Button>

@@ -1,14 +1,23 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { toPricedModels } from "#interchange/prices-in-use.ts";
 import { useCallback, useMemo, useState } from "react";
-import { listPricesQuery, modelsQuery, pricingQuery, type Model, type Pricing } from "../../api/catalog.ts";
+import {
+  listPricesQuery,
+  modelsQuery,
+  pricingQuery,
+  providersQuery,
+  type Model,
+  type Pricing,
+  type Provider,
+} from "../../api/catalog.ts";
 import { LIST_PRICES, ListOffer } from "../../catalog/list-offer.tsx";
 import { missingPricesQuery, teamSummaryQuery, type MissingPriceRow } from "../../api/reports.ts";
 import { Button } from "../../components/button.tsx";
 import { ErrorNotice } from "../../components/error-notice.tsx";
 import { useMinute } from "../../search/now.ts";
 import { toTimeWindow } from "../../search/window.ts";
-import { toUsedNames } from "./prices/feed-diff.ts";
+
 import { KeptCard } from "./prices/kept-card.tsx";
 import { LoadDialog } from "./prices/load-dialog.tsx";
 import { MissingCard } from "./prices/missing-card.tsx";
@@ -25,6 +34,7 @@ export function PricesPage() {
   const { since } = toTimeWindow({}, "30d", useMinute());
   const pricing = useQuery(pricingQuery());
   const models = useQuery(modelsQuery());
+  const providers = useQuery(providersQuery());
   const summary = useQuery(teamSummaryQuery({ since }));
   const missing = useQuery(missingPricesQuery({ since }));
   const [loading, setLoading] = useState(false);
@@ -33,15 +43,23 @@ export function PricesPage() {
   const kept = pricing.data?.entries ?? NO_PRICES;
   const allModels = models.data?.rows ?? NO_MODELS;
   const usage = summary.data?.usage;
-  const usedNames = useMemo(() => toUsedNames(allModels, usage ?? []), [allModels, usage]);
+  const allProviders = providers.data?.rows ?? NO_PROVIDERS;
+  const inUse = useMemo(
+    () => ({
+      models: toPricedModels(allModels, allProviders),
+      // Relayed and deleted models are in no list of models.
+      others: usage?.map(({ model }) => model) ?? [],
+    }),
+    [allModels, allProviders, usage],
+  );
   const rows = useMemo(() => toNamePrices(kept, allModels, usage ?? []), [kept, allModels, usage]);
   const begin = useCallback(
     ({ model: name, kind, unit }: MissingPriceRow) => setPriced({ name, kind, unit, prices: {} }),
     [],
   );
   const edit = useCallback((row: NamePrices) => setPriced(toPricedName(row)), []);
-  const isPending = pricing.isPending || models.isPending;
-  const failed = [pricing, models, summary, missing].find(({ error }) => error !== null);
+  const isPending = pricing.isPending || models.isPending || providers.isPending;
+  const failed = [pricing, models, providers, summary, missing].find(({ error }) => error !== null);
   const list = useQuery(listPricesQuery());
   const offered = search.open === LIST_PRICES ? list.data : undefined;
   const isReady = !isPending && !summary.isPending && !missing.isPending;
@@ -52,7 +70,7 @@ export function PricesPage() {
         lead="Prices per million units, by alias or upstream name; the alias takes precedence. A unit without a price is recorded as unpriced, never as $0."
         actions={
           <>
-            <ListOffer models={allModels} />
+            <ListOffer models={allModels} kept={kept} />
             <Button variant="primary" icon="upload" disabled={!isReady} onClick={() => setLoading(true)}>
               Load prices
             </Button>
@@ -82,7 +100,7 @@ export function PricesPage() {
         <LoadDialog
           offered={offered}
           kept={kept}
-          usedNames={usedNames}
+          inUse={inUse}
           onClose={() => {
             setLoading(false);
             void navigate({ search: { ...search, open: undefined }, replace: true, resetScroll: false });
@@ -102,3 +120,4 @@ export function PricesPage() {
 
 const NO_PRICES: Pricing["entries"] = [];
 const NO_MODELS: readonly Model[] = [];
+const NO_PROVIDERS: readonly Provider[] = [];

@@ -1,7 +1,6 @@
 import type { FeedEntry } from "#catalog/feed.ts";
 import { toPricePerMillion, type Unit } from "#kernel/units.ts";
-import type { Model, Pricing } from "../../../api/catalog.ts";
-import type { TeamUsageRow } from "../../../api/reports.ts";
+import type { Pricing } from "../../../api/catalog.ts";
 
 const LINE_KINDS = ["changed", "added", "unchanged"] as const;
 export type LineKind = (typeof LINE_KINDS)[number];
@@ -59,14 +58,6 @@ export function toFeedDiff(
     };
   });
   return { lines, counts, unusedCount };
-}
-
-/** Aliases, upstream names and every called name: relayed and deleted models are in no list of models. */
-export function toUsedNames(models: readonly Model[], usage: readonly TeamUsageRow[]): ReadonlySet<string> {
-  return new Set([
-    ...models.flatMap(({ alias, upstream_name: upstreamName }) => [alias, upstreamName]),
-    ...usage.map(({ model }) => model),
-  ]);
 }
 
 /** Names may hold anything but control characters. */

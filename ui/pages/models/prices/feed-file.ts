@@ -3,7 +3,9 @@ import { ProxyError } from "#kernel/errors.ts";
 import { isJsonObject } from "#usage/json.ts";
 import { toIso } from "../../../search/window.ts";
 import { formatInstant } from "../../../text/format.ts";
+import { isListVersion } from "#catalog/list-prices-label.ts";
 import { createPriceMapReader, isPriceMap, type SkippedPrice } from "#interchange/price-map.ts";
+import { createListLookup, createMapLookup, type PriceLookup } from "#interchange/prices-in-use.ts";
 
 /** Something in a feed that the server would refuse; its own rule says so, here as there. */
 export interface FeedProblem {
@@ -25,6 +27,8 @@ export interface FeedReading {
   /** Entries that a price map has and a feed does not. */
   readonly skipped: readonly SkippedPrice[];
   readonly partialCount: number;
+  /** Finds the name that a public list has for a model; null for a feed, which says by itself what it names. */
+  readonly lookup: PriceLookup | null;
 }
 
 export interface ReadOptions {
@@ -45,12 +49,22 @@ export async function readFeedText(text: string, options: ReadOptions = {}): Pro
   if (isJsonObject(parsed) && Array.isArray(parsed["entries"])) {
     const { version, entries: _, ...rest } = parsed;
     const entries: readonly unknown[] = parsed["entries"];
-    return { ...(await readFeed(entries, options)), version, problems: toProblems(Object.keys(rest)) };
+    const read = await readFeed(entries, options);
+    const isList = typeof version === "string" && isListVersion(version);
+    const lookup = isList ? createListLookup(read.entries.map(({ name }) => name)) : null;
+    return { ...read, version, lookup, problems: toProblems(Object.keys(rest)) };
   }
   if (isPriceMap(parsed)) {
     const reader = createPriceMapReader();
     await inSteps(Object.entries(parsed), ([name, spec]) => reader.read(name, spec), options);
-    return { ...reader.finish(), kind: "price_map", version: undefined, badEntries: [], problems: [] };
+    return {
+      ...reader.finish(),
+      kind: "price_map",
+      version: undefined,
+      badEntries: [],
+      problems: [],
+      lookup: createMapLookup(parsed),
+    };
   }
   throw new FeedTextError(
     "This is neither a pricing feed (an object with version and entries) nor LiteLLM's price map (an object of models with prices per token).",

@@ -1,4 +1,5 @@
 import { useMemo, useState } from "react";
+import type { NamesInUse } from "#interchange/prices-in-use.ts";
 import type { Pricing } from "../../../api/catalog.ts";
 import { CheckboxField } from "../../../components/choice-field.tsx";
 import { ErrorNotice } from "../../../components/error-notice.tsx";
@@ -9,7 +10,7 @@ import { toFeedDiff } from "./feed-diff.ts";
 import type { FeedReading } from "./feed-file.ts";
 import { FeedLines } from "./feed-lines.tsx";
 import { FeedNotes, Problems } from "./feed-notes.tsx";
-import type { LoadChoices, LoadPlan } from "./load-plan.ts";
+import { type LoadChoices, type LoadPlan, takeUsed, toUsedNames } from "./load-plan.ts";
 
 export interface FeedReviewProps {
   readonly fileName: string;
@@ -18,7 +19,7 @@ export interface FeedReviewProps {
   readonly choices: LoadChoices;
   readonly onChoose: (choices: LoadChoices) => void;
   readonly kept: Pricing["entries"];
-  readonly usedNames: ReadonlySet<string>;
+  readonly inUse: NamesInUse;
   /** The error of the last try to load it. */
   readonly failure: Error | null;
 }
@@ -27,14 +28,11 @@ type Shown = "changed" | "added" | "unchanged" | "skipped";
 
 /** The prices of a file beside those of now, and what stands in the way of loading it. */
 export function FeedReview(props: FeedReviewProps) {
-  const { fileName, reading, plan, choices, onChoose, kept, usedNames } = props;
+  const { fileName, reading, plan, choices, onChoose, kept, inUse } = props;
   const { entries } = plan;
-  const diff = useMemo(() => toFeedDiff(entries, kept, usedNames), [entries, kept, usedNames]);
+  const diff = useMemo(() => toFeedDiff(entries, kept, toUsedNames(inUse)), [entries, kept, inUse]);
   const [chosen, setShown] = useState<Shown | null>(null);
-  const usedCount = useMemo(
-    () => reading.entries.filter(({ name }) => usedNames.has(name)).length,
-    [reading, usedNames],
-  );
+  const usedCount = useMemo(() => takeUsed(reading, inUse).length, [reading, inUse]);
   const shown = chosen ?? (diff.counts.changed > 0 || diff.counts.added === 0 ? "changed" : "added");
   const bad = reading.badEntries.length;
   return (
@@ -68,7 +66,11 @@ export function FeedReview(props: FeedReviewProps) {
           label={`Only names in use here (${formatCount(usedCount)} of ${formatCount(reading.entries.length)} prices)`}
           checked={choices.onlyUsed}
           onCheckedChange={(onlyUsed) => onChoose({ ...choices, onlyUsed })}
-          hint="Aliases, upstream names, and models called in the last 30 days, relayed ones included"
+          hint={
+            reading.lookup === null
+              ? "Aliases, upstream names, and models called in the last 30 days, relayed ones included"
+              : "By what the provider calls a model: an alias that stands for another model gets no price of its name"
+          }
         />
       </div>
       <FeedNotes reading={reading} diff={diff} />

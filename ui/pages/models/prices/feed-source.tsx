@@ -1,10 +1,7 @@
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { FEED_BODY_BYTES_MAX } from "#catalog/feed.ts";
-import { fetchListPrices } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { CodeBlock } from "../../../components/code.tsx";
-import { ErrorNotice } from "../../../components/error-notice.tsx";
 import { FileDrop } from "../../../components/file-drop.tsx";
 import { Progress } from "../../../components/progress.tsx";
 import { TextField } from "../../../components/text-field.tsx";
@@ -26,11 +23,6 @@ const EXAMPLE = `{"version": "2026-03", "entries": [
 export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
   const [pasting, setPasting] = useState(false);
   const [text, setText] = useState("");
-  const list = useMutation({
-    mutationFn: () => fetchListPrices(),
-    onSuccess: ({ version, source, as_of: asOf, entries }) =>
-      onText(JSON.stringify({ version, entries }), `List prices of ${asOf}, from ${source}`),
-  });
   return (
     <div className="flex min-w-0 flex-col gap-4">
       {pasting ? (
@@ -73,11 +65,7 @@ export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
             <Button variant="ghost" icon="copy" onClick={() => setPasting(true)}>
               Paste instead
             </Button>
-            <Button variant="ghost" busy={list.isPending} onClick={() => list.mutate()}>
-              Review public list prices
-            </Button>
           </div>
-          {list.error !== null && <ErrorNotice failure={list.error} />}
         </>
       )}
       {ratio !== null && <Progress label="Reading" ratio={ratio} />}
@@ -86,8 +74,7 @@ export function FeedSource({ refusal, ratio, onText }: FeedSourceProps) {
           <p className="mb-2 text-xs text-ink-soft">
             A feed sets the prices it names and leaves all others alone. Of{" "}
             <code className="font-mono">model_prices_and_context_window.json</code> the prices per token are
-            taken: input, output, cached input and cache writes. Public list prices come with Lockport, with
-            their source and its day.
+            taken: input, output, cached input and cache writes.
           </p>
           <CodeBlock code={EXAMPLE} language="A pricing feed" />
         </div>

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { isListVersion } from "#catalog/list-prices-label.ts";
+import type { NamesInUse } from "#interchange/prices-in-use.ts";
 import { type ListPrices, loadPricing, type Pricing } from "../../../api/catalog.ts";
 import { Button } from "../../../components/button.tsx";
 import { Dialog } from "../../../components/dialog.tsx";
@@ -11,18 +11,18 @@ import { type FeedDiff, toFeedDiff } from "./feed-diff.ts";
 import { type FeedReading, FeedTextError, readFeedText, toFirstVersion } from "./feed-file.ts";
 import { FeedReview } from "./feed-review.tsx";
 import { FeedSource } from "./feed-source.tsx";
-import { type LoadChoices, planLoad, toFeed } from "./load-plan.ts";
+import { type LoadChoices, planLoad, toFeed, toUsedNames } from "./load-plan.ts";
 
 export interface LoadDialogProps {
   /** Read at once, instead of a file; the difference comes first all the same. */
   readonly offered?: ListPrices | undefined;
   readonly kept: Pricing["entries"];
-  readonly usedNames: ReadonlySet<string>;
+  readonly inUse: NamesInUse;
   readonly onClose: () => void;
 }
 
 /** A file is read here, shown beside the prices of now, and only then loaded. */
-export function LoadDialog({ offered, kept, usedNames, onClose }: LoadDialogProps) {
+export function LoadDialog({ offered, kept, inUse, onClose }: LoadDialogProps) {
   const [read, setRead] = useState<{ readonly fileName: string; readonly reading: FeedReading } | null>(null);
   const [choices, setChoices] = useState<LoadChoices>(NO_CHOICES);
   const source = useFeedSource((fileName, reading) => {
@@ -31,9 +31,7 @@ export function LoadDialog({ offered, kept, usedNames, onClose }: LoadDialogProp
       version: toFirstVersion(reading, Date.now()),
       leavesOutBad: false,
       // A price map names every model there is, and list prices many.
-      onlyUsed:
-        reading.kind === "price_map" ||
-        (typeof reading.version === "string" && isListVersion(reading.version)),
+      onlyUsed: reading.lookup !== null,
     });
   });
   const { read: readText } = source;
@@ -47,7 +45,7 @@ export function LoadDialog({ offered, kept, usedNames, onClose }: LoadDialogProp
   // What it is about to do, by the prices of before: a load changes those that the page shows.
   const [begun, setBegun] = useState({ kept, counts: NO_COUNTS });
   const load = useMutation(loadPricing);
-  const plan = read === null ? null : planLoad(read.reading, choices, usedNames);
+  const plan = read === null ? null : planLoad(read.reading, choices, inUse);
   const isReady = plan !== null && plan.problems.length === 0 && plan.versionError === null;
   const close = () => {
     source.stop();
@@ -84,7 +82,7 @@ export function LoadDialog({ offered, kept, usedNames, onClose }: LoadDialogProp
               busy={load.isPending}
               disabled={!isReady}
               onClick={() => {
-                setBegun({ kept, counts: toFeedDiff(plan.entries, kept, usedNames).counts });
+                setBegun({ kept, counts: toFeedDiff(plan.entries, kept, toUsedNames(inUse)).counts });
                 load.mutate(toFeed(plan.entries, choices.version));
               }}
             >
@@ -106,7 +104,7 @@ export function LoadDialog({ offered, kept, usedNames, onClose }: LoadDialogProp
             choices={choices}
             onChoose={setChoices}
             kept={load.isPending ? begun.kept : kept}
-            usedNames={usedNames}
+            inUse={inUse}
             failure={load.error}
           />
           {load.isPending && (

@@ -4,6 +4,7 @@ import { toPricePerMillion } from "#kernel/units.ts";
 import type { PricingFeed } from "../../../api/catalog.ts";
 import { formatCount } from "../../../text/format.ts";
 import type { FeedProblem, FeedReading } from "./feed-file.ts";
+import { findPricesInUse, type NamesInUse } from "#interchange/prices-in-use.ts";
 
 export interface LoadChoices {
   readonly version: string;
@@ -22,9 +23,9 @@ export interface LoadPlan {
 export function planLoad(
   reading: FeedReading,
   { version, leavesOutBad, onlyUsed }: LoadChoices,
-  usedNames: ReadonlySet<string>,
+  inUse: NamesInUse,
 ): LoadPlan {
-  const entries = onlyUsed ? reading.entries.filter(({ name }) => usedNames.has(name)) : reading.entries;
+  const entries = onlyUsed ? takeUsed(reading, inUse) : reading.entries;
   return {
     entries,
     versionError: findVersionError(version),
@@ -34,6 +35,26 @@ export function planLoad(
       ...(entries.length > FEED_ENTRIES_MAX ? [toTooMany(entries.length)] : []),
     ],
   };
+}
+
+/**
+ * The prices of names in use. Those of a public list get the names that they are kept under here, by the rule of the command
+ * line: an alias that is bound to another model would else get the price of what it is called.
+ */
+export function takeUsed({ entries, lookup }: FeedReading, inUse: NamesInUse): readonly FeedEntry[] {
+  if (lookup === null) {
+    const names = toUsedNames(inUse);
+    return entries.filter(({ name }) => names.has(name));
+  }
+  const listed = Map.groupBy(entries, ({ name }) => name);
+  return findPricesInUse(inUse, lookup).flatMap((source) =>
+    (listed.get(source.listed) ?? []).map((entry) => Object.assign({}, entry, { name: source.name })),
+  );
+}
+
+/** Aliases, upstream names and every called name. */
+export function toUsedNames({ models, others }: NamesInUse): ReadonlySet<string> {
+  return new Set([...models.flatMap(({ alias, upstreamName }) => [alias, upstreamName]), ...others]);
 }
 
 /** Both are the same exact price: the server reads back the number that the file meant. */
