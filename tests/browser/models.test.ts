@@ -225,15 +225,15 @@ describeInBrowser("the models of a member", () => {
 });
 
 describeInBrowser("a server without models", () => {
-  test("leads an admin to the providers, and a member to an admin", async () => {
+  test("leads an admin to the setup, and a member to an admin", async () => {
     const empty = await browser.newSite({ people: { grace: { preferred_username: "grace" } } });
     const admin = await browser.newVisitor({ baseUrl: empty.url });
     await signInAsAdmin(admin, empty);
     await admin.page.goto("/models");
     await admin.page.getByText("No models yet").waitFor();
     const main = admin.page.locator("main");
-    await main.getByRole("link", { name: "Go to providers" }).click();
-    await admin.page.waitForURL("**/providers");
+    await main.getByRole("link", { name: "Continue the setup" }).click();
+    await admin.page.waitForURL("**/setup");
 
     const member = await browser.newVisitor({ baseUrl: empty.url });
     await signInBySso(member, empty, "grace");
