@@ -103,6 +103,20 @@ async function findStuck(page: Page): Promise<readonly string[]> {
 }
 
 describeInBrowser("on a telephone and at a zoom of two", () => {
+  test("a model shows each of its prices within the window, and none has to be scrolled to", async () => {
+    const page = await visit();
+    await openAtRest(page, "/models");
+    const table = page.getByRole("table", { name: "Models" });
+    expect(await table.getByRole("columnheader").count()).toBe(1);
+    const prices = table.getByRole("button", { name: /^(?:Input|Output) tokens of .* Change$/ });
+    expect(await prices.count()).toBeGreaterThan(3);
+    for (const price of await prices.all()) {
+      const box = await price.boundingBox();
+      expect(box?.x).toBeGreaterThanOrEqual(0);
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(SIZES[0].width);
+    }
+  });
+
   test.each([...MEMBER_PATHS, ...ADMIN_PATHS])(
     "%s fits: nothing scrolls sideways, nothing is cut off, and what scrolls can be scrolled by keys",
     async (path) => {

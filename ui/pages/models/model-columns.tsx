@@ -101,6 +101,30 @@ export function toModelColumns<Row extends ModelRow>({
   ];
 }
 
+/** A model where there is no room for columns: each price beside its unit, none of them out of sight. */
+export function toModelCard<Row extends ModelRow>({
+  onSnippet,
+  name,
+  price,
+  units,
+}: Pick<ModelColumnsOptions<Row>, "onSnippet" | "name" | "price" | "units">): (row: Row) => ReactNode {
+  return (row) => (
+    <span className="flex min-w-0 flex-col gap-1.5 py-1">
+      <span className="flex min-w-0 flex-col gap-0.5">{name(row)}</span>
+      <CapabilityChips capabilities={row.model.capabilities} />
+      <span className="grid grid-cols-[1fr_auto] items-center gap-x-3">
+        {units.map((unit) => (
+          <span key={unit} className="contents">
+            <span className="text-xs text-ink-soft">{UNIT_TABLE[unit].heading}, per million</span>
+            <span className="text-right">{price(row, unit)}</span>
+          </span>
+        ))}
+      </span>
+      <Actions model={row.model} onSnippet={onSnippet} />
+    </span>
+  );
+}
+
 interface ActionsProps {
   readonly model: PublicModel;
   readonly onSnippet: (model: PublicModel) => void;

@@ -11,7 +11,7 @@ import { useMinute } from "../../search/now.ts";
 import type { ModelsSearch } from "../../search/pages.ts";
 import { toTimeWindow } from "../../search/window.ts";
 import { Snippets } from "../../snippets/snippets.tsx";
-import { toModelColumns, type ModelColumnsOptions } from "./model-columns.tsx";
+import { toModelCard, toModelColumns, type ModelColumnsOptions } from "./model-columns.tsx";
 import { ModelFilters } from "./model-filters.tsx";
 import { matchesRow, type ModelRow, type PublicModel } from "./model-row.ts";
 import { NoModels } from "./no-models.tsx";
@@ -56,10 +56,14 @@ export function ModelList<Row extends ModelRow>(props: ModelListProps<Row>): Rea
         onSnippet: setAsked,
         name,
         price,
-        units: toShownUnits([Object.fromEntries(unitWords.split(" ").map((unit) => [unit, true]))]),
+        units: toUnits(unitWords),
         more,
       }),
     [counts, name, price, unitWords, more],
+  );
+  const card = useMemo(
+    () => toModelCard<Row>({ onSnippet: setAsked, name, price, units: toUnits(unitWords) }),
+    [name, price, unitWords],
   );
   const shown = useMemo(() => rows.filter((row) => matchesRow(row, search)), [rows, search]);
   return (
@@ -82,6 +86,7 @@ export function ModelList<Row extends ModelRow>(props: ModelListProps<Row>): Rea
           busy={props.busy}
           skeletonRows={12}
           hasFixedColumns
+          card={card}
           onRowActivate={({ model }) => onChange({ open: model.alias })}
           rowLabel={({ model }) => `${props.opens} ${model.alias}`}
           activeRowId={search.open ?? null}
@@ -115,6 +120,10 @@ export function ModelList<Row extends ModelRow>(props: ModelListProps<Row>): Rea
 }
 
 const BY_NAME = { id: "alias", descending: false } as const;
+
+function toUnits(words: string) {
+  return toShownUnits([Object.fromEntries(words.split(" ").map((unit) => [unit, true]))]);
+}
 
 function toAlias({ model }: ModelRow): string {
   return model.alias;

@@ -4,10 +4,10 @@ import { useEffect, useRef, useState } from "react";
 import { ApiFailure } from "../../../api/failure.ts";
 import { Absent } from "../../../components/empty.tsx";
 import { Icon } from "../../../components/icon.tsx";
-import { Unpriced } from "../../../components/cost.tsx";
+import { Cost, Unpriced } from "../../../components/cost.tsx";
 import { NumberField } from "../../../components/number-field.tsx";
 import { useDiscardQuestion } from "../../../form/discard-question.tsx";
-import { formatMoney, formatMoneyExact } from "../../../text/format.ts";
+import { formatMoney } from "../../../text/format.ts";
 import type { EditableRow } from "../model-row.ts";
 import { PriceConsequence } from "../../../catalog/price-consequence.tsx";
 import {
@@ -79,19 +79,15 @@ function PriceText({ state, row }: { readonly state: PriceState; readonly row: E
     case "included":
       return <span className="text-ink-faint">as {UNIT_TABLE[state.unit].heading.toLowerCase()}</span>;
     case "own":
-      return (
-        <span title={`${formatMoneyExact(state.pricePerMillion)}, its own price`}>
-          {formatMoney(state.pricePerMillion)}
-        </span>
-      );
+      return <Cost value={state.pricePerMillion} />;
     default:
       return (
         <span
           className="inline-flex items-center gap-1 text-ink-soft"
-          title={`${formatMoneyExact(state.pricePerMillion)}, inherited from ${row.model.target ?? row.model.upstream_name}`}
+          title={`Inherited from ${row.model.target ?? row.model.upstream_name}`}
         >
           <Icon name="link" size={12} label="inherited" className="text-ink-faint" />
-          {formatMoney(state.pricePerMillion)}
+          <Cost value={state.pricePerMillion} />
         </span>
       );
   }
