@@ -8,7 +8,8 @@ import type { Report } from "../search/report.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 import { formatCount, formatCountCompact, formatInstant } from "../text/format.ts";
 import { FILTER_INPUT, type Typed } from "./filter-input.ts";
-import { toFilterGroups, type FilterGroup, type FilterOption } from "./filter-options.ts";
+import type { FilterGroup, FilterOption } from "./filter-option.ts";
+import { toFilterGroups } from "./filter-options.ts";
 import { parseIdBeginning } from "./typed-filter.ts";
 
 export interface FilterComboboxProps {

@@ -1,33 +1,9 @@
 import type { Facets } from "../api/reports.ts";
-import { FILTER_LABELS, toBoundText, toOutcomeText } from "../search/filter-words.ts";
-import {
-  type BoundFilter,
-  type Filters,
-  type ListFilter,
-  OUTCOME_FILTERS,
-  type ReadFilters,
-  toggleValue,
-} from "../search/filters.ts";
+import { FILTER_LABELS } from "../search/filter-words.ts";
+import type { ListFilter, ReadFilters } from "../search/filters.ts";
+import { boundOption, type FilterGroup, type FilterOption, listOption } from "./filter-option.ts";
+import { toFixedGroups, toOutcomeGroup } from "./fixed-filters.ts";
 import { parseTyped } from "./typed-filter.ts";
-
-/** One thing that the filter box can add, or take away when it is on. */
-export interface FilterOption {
-  /** Unique among the options: the filter and its value. */
-  readonly id: string;
-  readonly label: string;
-  readonly isOn: boolean;
-  /** What the address gets. */
-  readonly patch: Filters;
-  /** How many requests in the window have it; null where that is not counted. */
-  readonly requests: number | null;
-  /** The id of a request that is opened instead. */
-  readonly request?: string | undefined;
-}
-
-export interface FilterGroup {
-  readonly label: string;
-  readonly items: readonly FilterOption[];
-}
 
 /** More would not be read, and would be slow to draw. */
 export const OPTIONS_SHOWN_MAX = 60;
@@ -78,48 +54,6 @@ export function toFilterGroups(
         ];
   return shown.filter(({ items }) => items.length > 0);
 }
-
-function toOutcomeGroup(filters: ReadFilters): FilterGroup {
-  return {
-    label: "Outcome",
-    items: OUTCOME_FILTERS.map((outcome) => listOption(filters, "outcome", outcome, toOutcomeText(outcome))),
-  };
-}
-
-/** What a request can be filtered by whatever there is in the window. */
-function toFixedGroups(filters: ReadFilters): readonly FilterGroup[] {
-  return [
-    {
-      label: "Status",
-      items: ["4xx", "5xx", "429"].map((status) => listOption(filters, "status", status, `status ${status}`)),
-    },
-    {
-      label: "Error kind",
-      items: ERROR_KINDS.map((kind) => listOption(filters, "error_kind", kind)),
-    },
-    {
-      label: "Cost and duration",
-      items: [toUnpricedOption(filters), ...BOUNDS.map(([name, value]) => boundOption(filters, name, value))],
-    },
-  ];
-}
-
-/** Lockport's own, and what most providers say; the others are reached from Errors. */
-const ERROR_KINDS = [
-  "timeout",
-  "connection_error",
-  "interrupted",
-  "rate_limit_error",
-  "overloaded_error",
-  "server_error",
-];
-
-const BOUNDS = [
-  ["min_cost", "0.1"],
-  ["min_cost", "1"],
-  ["min_duration_ms", "10000"],
-  ["min_duration_ms", "60000"],
-] as const satisfies readonly (readonly [BoundFilter, string])[];
 
 function toFacetGroups(facets: Facets, filters: ReadFilters): readonly FilterGroup[] {
   return FACETS.map(({ label, facet, toOptions }) => ({
@@ -220,44 +154,6 @@ function toTypedOptions(
     ...(isOpen("principals") ? [named("principal", "person is")] : []),
     ...(text.includes(":") && isOpen("tags") ? [named("tag", "tag is", text.toLowerCase())] : []),
   ];
-}
-
-function listOption(
-  filters: ReadFilters,
-  name: ListFilter,
-  value: string,
-  label: string = value,
-): FilterOption {
-  const values: readonly string[] = filters[name] ?? [];
-  return {
-    id: `${name}=${value}`,
-    label,
-    isOn: values.includes(value),
-    patch: toggleValue(filters, name, value),
-    requests: null,
-  };
-}
-
-function boundOption(filters: ReadFilters, name: BoundFilter, value: string): FilterOption {
-  const isOn = filters[name] === value;
-  return {
-    id: `${name}=${value}`,
-    label: toBoundText(name, value),
-    isOn,
-    patch: { [name]: isOn ? undefined : value },
-    requests: null,
-  };
-}
-
-function toUnpricedOption({ unpriced }: ReadFilters): FilterOption {
-  const isOn = unpriced !== undefined;
-  return {
-    id: "unpriced",
-    label: "unpriced",
-    isOn,
-    patch: { unpriced: isOn ? undefined : "true" },
-    requests: null,
-  };
 }
 
 /** `label ***abcd (owner)`; of a deleted key only the owner is known. */

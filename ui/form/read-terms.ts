@@ -1,14 +1,16 @@
 import { LimitCreateRequest, LimitPatchRequest } from "#http/schemas/limits.ts";
 import {
-  AdminKeyCreateRequest,
-  AdminKeyPatchRequest,
-  AdminKeyRotateRequest,
   ModelCreateRequest,
   ModelPatchRequest,
   PrincipalCreateRequest,
   ProviderCreateRequest,
   ProviderPatchRequest,
 } from "#http/schemas/requests.ts";
+import {
+  AdminKeyCreateRequest,
+  AdminKeyPatchRequest,
+  AdminKeyRotateRequest,
+} from "#http/schemas/secret-requests.ts";
 import { isJsonObject, type JsonObject } from "#usage/json.ts";
 import type { FieldTerms, RequestTerms } from "./terms.ts";
 

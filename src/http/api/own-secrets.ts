@@ -9,7 +9,7 @@ import {
   KeyRotateRequest,
   RelayTokenCreateRequest,
   RelayTokenPatchRequest,
-} from "#http/schemas/requests.ts";
+} from "#http/schemas/secret-requests.ts";
 import { Deleted, listOf } from "#http/schemas/shared.ts";
 import { toKeyView, toRelayTokenView } from "#views/identity.ts";
 import {

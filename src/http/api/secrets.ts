@@ -8,7 +8,7 @@ import {
   AdminKeyPatchRequest,
   AdminKeyRotateRequest,
   AdminRelayTokenPatchRequest,
-} from "#http/schemas/requests.ts";
+} from "#http/schemas/secret-requests.ts";
 import { Deleted, pageOf } from "#http/schemas/shared.ts";
 import type { Principals } from "#identity/principals.ts";
 import { toOwnedKeyView, toOwnedRelayTokenView } from "#views/identity.ts";

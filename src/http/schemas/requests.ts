@@ -2,8 +2,6 @@ import { t, type TSchema } from "elysia";
 import { CAPABILITIES, ENDPOINTS } from "#catalog/capability.ts";
 import { ORIGINS } from "#catalog/model.ts";
 import { PRINCIPAL_KINDS, ROLES } from "#identity/principal.ts";
-import { ROTATION_GRACE_SECONDS_MAX } from "#identity/keys.ts";
-import { KEY_MODELS_MAX } from "#identity/secret-terms.ts";
 import { API_KEY_LENGTH_MAX, TIMEOUT_SECONDS_MAX } from "#catalog/provider-fields.ts";
 import { UPSTREAM_URL_LENGTH_MAX } from "#catalog/upstream-url.ts";
 import {
@@ -22,7 +20,8 @@ import { UNITS } from "#kernel/units.ts";
  * told to readers of the OpenAPI document here and are held there.
  */
 export const closed = (title: string) => ({ title, additionalProperties: false }) as const;
-const open = (title: string) => ({ title, additionalProperties: true }) as const;
+/** A body under `/my` and `/auth`, whose unknown fields are ignored. */
+export const open = (title: string) => ({ title, additionalProperties: true }) as const;
 
 /** Lets any text through, since the domain judges it with a code of its own; the document tells the words. */
 export const told = (words: readonly string[]) => t.String({ enum: [...words] });
@@ -50,7 +49,7 @@ const Name = t.String({
       "lower-case letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
   }),
 });
-const Label = t.String({
+export const Label = t.String({
   description: `At most ${LABEL_LENGTH_MAX} characters.`,
   ...judged({ maxLength: LABEL_LENGTH_MAX }),
 });
@@ -185,55 +184,6 @@ export const PrincipalPatchRequest = t.Object(
   closed("PrincipalPatchRequest"),
 );
 
-/** The domain judges expiry and models, with codes of their own. */
-const RELAY_TOKEN_TERMS = {
-  label: t.Optional(Label),
-  expires_at: t.Optional(
-    t.Unknown({
-      type: ["string", "null"],
-      format: "date-time",
-      description: "A UTC date-time in the future; requests are refused from then on. Null: it has no end.",
-    }),
-  ),
-  enabled: t.Optional(t.Boolean({ description: "False: it is paused." })),
-};
-const KEY_TERMS = {
-  ...RELAY_TOKEN_TERMS,
-  models: t.Optional(
-    t.Unknown({
-      type: ["array", "null"],
-      items: { type: "string" },
-      minItems: 1,
-      maxItems: KEY_MODELS_MAX,
-      description: "The aliases that it may use, be they in the catalog or not; null: all.",
-    }),
-  ),
-};
-export const AdminKeyCreateRequest = t.Object(
-  { principal: t.String(), ...KEY_TERMS },
-  closed("AdminKeyCreateRequest"),
-);
-export const AdminKeyPatchRequest = t.Object(KEY_TERMS, closed("AdminKeyPatchRequest"));
-export const AdminRelayTokenPatchRequest = t.Object(RELAY_TOKEN_TERMS, closed("AdminRelayTokenPatchRequest"));
-
-const ROTATION = {
-  grace_seconds: t.Optional(
-    t.Number({
-      multipleOf: 1,
-      minimum: 0,
-      maximum: ROTATION_GRACE_SECONDS_MAX,
-      description: "How long the secret of before goes on working; 0, which is the default: not at all.",
-    }),
-  ),
-};
-export const AdminKeyRotateRequest = t.Object(ROTATION, closed("AdminKeyRotateRequest"));
-
-/** Unknown fields are ignored under `/my` and `/auth`. */
-export const KeyRotateRequest = t.Object(ROTATION, open("KeyRotateRequest"));
-export const KeyCreateRequest = t.Object(KEY_TERMS, open("KeyCreateRequest"));
-export const KeyPatchRequest = t.Object(KEY_TERMS, open("KeyPatchRequest"));
-export const RelayTokenCreateRequest = t.Object(RELAY_TOKEN_TERMS, open("RelayTokenCreateRequest"));
-export const RelayTokenPatchRequest = t.Object(RELAY_TOKEN_TERMS, open("RelayTokenPatchRequest"));
 export const PasswordRequest = t.Object({ password: t.String() }, open("PasswordRequest"));
 export const LoginLinkRequest = t.Object({ token: t.String() }, open("LoginLinkRequest"));
 
