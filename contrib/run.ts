@@ -9,7 +9,7 @@ import { join } from "node:path";
 const root = join(import.meta.dir, "..");
 /** With everything installed it is over sooner than that. */
 const QUIET_MS = 400;
-/** Of what a failed installation says: one package that is not found is as good as two hundred. */
+/** Lines that are shown of what a failed installation says: one package that is not found is as good as two hundred. */
 const FAILURE_LINES_MAX = 10;
 
 const [first, ...others] = process.argv.slice(2);

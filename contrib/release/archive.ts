@@ -13,7 +13,7 @@ export interface ArchiveContents {
   /** The folder that all files lie in. */
   readonly folder: string;
   readonly files: readonly ArchivedFile[];
-  /** Of all of them: an archive of the same files at another time is the same bytes. */
+  /** All files have this one: an archive of the same files at another time is the same bytes. */
   readonly modifiedAtSeconds: number;
 }
 

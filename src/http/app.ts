@@ -139,7 +139,7 @@ export function createApp(deps: AppDeps): App {
   };
 }
 
-/** Of `/healthz`, whose body is the interface's. */
+/** `/healthz` tells the version in a header, since the specification fixes the keys of its body. */
 const VERSION_HEADER = { "x-proxy-version": PRODUCT_VERSION };
 
 /** Bun gives a bare path when the request had no Host (HTTP/1.0). Null for what is no path, as in CONNECT. */

@@ -82,7 +82,7 @@ export function createListLookup(listed: Iterable<string>): PriceLookup {
   return ({ upstreamName }) => (names.has(upstreamName) ? upstreamName : null);
 }
 
-/** Of LiteLLM's map: `groq/<name>` for a model at Groq, and a plain name where it is that provider's, or nobody's known here. */
+/** Looks names up in LiteLLM's map: `groq/<name>` for a model at Groq; a plain name where its provider is that one, or unknown here. */
 export function createMapLookup(map: JsonObject): PriceLookup {
   return ({ upstreamName, word }) => {
     // Google lists its models below this word.

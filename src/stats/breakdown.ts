@@ -11,7 +11,7 @@ export function rankRows(
   return rows.toSorted((left, right) => compareGroups(left, right, SIZES[sort])).slice(0, limit);
 }
 
-/** Of the requests that have a cost; to the nearest pico. */
+/** The mean over the requests that have a cost, to the nearest pico; null when none has one. */
 export function toCostPerRequest({
   costPico,
   pricedRequests,

@@ -28,7 +28,7 @@ interface PreviewNotes {
   readonly truncated: boolean;
 }
 
-/** The same quantities at the prices of before and after (docs/decisions.md). */
+/** A preview → wire JSON: what was used, at the prices of before and of after the change. */
 export function toPricePreviewView(names: readonly RepricedUse[], notes: PreviewNotes) {
   return {
     since: formatInstant(notes.sinceUs),

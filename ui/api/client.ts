@@ -1,7 +1,7 @@
 import { treaty } from "@elysiajs/eden/treaty2";
 import type { Api } from "#http/controllers.ts";
 
-/** Of every `fetch` of the page. A redirect would repeat a body, which may hold a key or a prompt, wherever it leads. */
+/** Every `fetch` of the page has these. A redirect would repeat a body, which may hold a key or a prompt, wherever it leads. */
 export const OWN_SERVER = { credentials: "same-origin", redirect: "error" } as const;
 
 /**

@@ -5,7 +5,7 @@ import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
 export interface PageQuery {
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
-  /** Of the request log alone. */
+  /** Only the request log takes it. */
   readonly order?: LogOrder | undefined;
 }
 

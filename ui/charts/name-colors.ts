@@ -33,7 +33,7 @@ export function assignSlots(names: readonly string[], remembered: Remembered): R
   return slots;
 }
 
-/** Of names of one kind, such as `model`; reads and writes what this browser remembers. */
+/** The color slot of each name of one kind, such as `model`; reads and writes what this browser remembers. */
 export function toNameSlots(kind: string, names: readonly string[]): ReadonlyMap<string, number> {
   const remembered = recall(kind);
   const before = remembered.size;

@@ -11,7 +11,7 @@ export interface EntityLinkProps {
   readonly kind: EntityKind;
   /** What is read; for a provider, a model (its alias), a client and a tag (`key:value`) also what is looked for. */
   readonly name: string;
-  /** Of a principal, a key or a limit. A key or a limit without it is its name alone. */
+  /** A principal, a key and a limit are looked for by it. A key or a limit without it is text, and no link. */
   readonly id?: string | undefined;
   /** The time that the request log shows, where that is what the link opens; its own when absent. */
   readonly window?: WindowSearch | undefined;

@@ -33,11 +33,11 @@ export interface FieldBinding<Value> {
 
 export interface Form<Values extends object> {
   readonly name: string;
-  /** Of the `<form>`, for a button that stands outside of it. */
+  /** The id of the `<form>`, for a button that stands outside of it. */
   readonly id: string;
   readonly values: Values;
   readonly set: (part: Partial<Values>) => void;
-  /** Back to what it began with. */
+  /** Puts back what the fields began with. */
   readonly reset: () => void;
   readonly isTouched: () => boolean;
   readonly isChanged: boolean;

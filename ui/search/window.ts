@@ -103,7 +103,7 @@ export function parseInstantMs(text: string): number | null {
   return instantUs === null ? null : instantUs / 1000;
 }
 
-/** Of a window with both ends known, else up to `now`; null when it has no beginning. */
+/** How long a window is, up to `now` where it has no end; null when it has no beginning. */
 export function spanMsOf(window: Pick<TimeWindow, "since" | "until">, now: number): number | null {
   const since = window.since === undefined ? null : parseInstantMs(window.since);
   if (since === null) return null;

@@ -38,9 +38,9 @@ export interface PaletteSources {
   }[];
 }
 
-/** Of each kind of name: more are found by more letters. */
+/** Names of one kind that are listed; more letters find the others. */
 const SHOWN_MAX = 6;
-/** As ids of requests are written. */
+/** Ids of requests are UUIDs. */
 const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** What can be chosen for what is typed: without anything the pages and actions, and then whatever has it in its name. */

@@ -25,7 +25,7 @@ export async function describeUnknownFilters(api: Client, filters: FilterOptions
     const typed = filters[filter];
     if (typed === undefined) continue;
     const rows = await list(api).catch((cause: unknown) => {
-      // Whoever may read reports and no lists is told nothing of them.
+      // A caller may be allowed to read reports and not lists: their names are then kept from it.
       if (cause instanceof CommandError && cause.kind === "permission") return null;
       throw cause;
     });

@@ -5,7 +5,7 @@ import { type Companion, toCompanions } from "../../reports/companions.ts";
 import type { Stack } from "../../reports/stack.ts";
 import { type Report, toRefresh } from "../../search/report.ts";
 
-/** Of each group that is shown. None while the report is on its way, or tells of a part of the usage only. */
+/** The companion of each group that is shown. None while the report is on its way, or tells of a part of the usage only. */
 export function useCompanions(report: Report, stack: Stack | null): ReadonlyMap<string, Companion> {
   // After the picture, which is what is waited for.
   const { data, isPlaceholderData } = useQuery({

@@ -20,7 +20,7 @@ export interface Speeds {
   readonly unmetered: number | null;
 }
 
-/** Of each group that is shown. */
+/** Cost per request and percentiles of each group that is shown. */
 export function useSpeeds(report: Report, stack: Stack | null): Speeds {
   const cut = stack?.cut;
   // After the picture, which is what is waited for.

@@ -23,7 +23,7 @@ type ErrorsQuery = Parameters<StatsStore["readErrors"]>[0];
 export function readErrors(database: Database, query: ErrorsQuery, sumsMax = SUMS_MAX): EncodedReport {
   const { context } = query;
   return readTransaction(database, () => {
-    // Of what is counted row by row the series tells the window.
+    // Totals may cut a window to whole months; a count row by row has the window of its series.
     const whole =
       query.filter.rows === null ? cutWindow(readEdges(database), query.window, "months").snapped : null;
     const window = within(query.window, whole);

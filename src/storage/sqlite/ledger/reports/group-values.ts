@@ -14,7 +14,7 @@ export interface ValueSql {
 /** What a series is grouped by, in SQL over `combination AS c` and `dimension AS d`; each takes `bindings`. */
 export interface GroupSql extends ValueSql {
   readonly kind: DimensionKind;
-  /** The same value, of a dimension of this kind. */
+  /** The value of a row of `dimension` of this kind, in SQL. */
   readonly ofDimension: string;
   /** The dimension that a combination counts in. */
   readonly dimensionOfCombination: string;
