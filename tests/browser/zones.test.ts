@@ -166,7 +166,30 @@ describeInBrowser("the settings", () => {
     await page.getByRole("button", { name: "End the others" }).click();
     await page.getByText("1 session ended").waitFor();
     await page.getByText("Another browser").waitFor({ state: "detached" });
+    // Every page that lists instants follows, its headings name the zone, and what is a window stays in UTC.
+    await openAtRest(page, "/requests?range=all");
+    const first = page.getByRole("region", { name: "Requests", exact: true }).locator("tbody time").first();
+    const arrived = (await first.getAttribute("datetime")) ?? "";
+    const inTokyo = new Date(Date.parse(arrived) + 9 * 3_600_000).toISOString();
+    await page.getByRole("columnheader", { name: "Time (GMT+9)" }).waitFor();
+    expect(await page.getByRole("columnheader", { name: "Time (UTC)" }).count()).toBe(0);
+    expect(await first.innerText()).toEndWith(inTokyo.slice(11, 19));
+    expect(await first.getAttribute("title")).toEndWith(" UTC");
+    await first.click();
+    const day = inTokyo.slice(0, 19).replace("T", " ");
+    await page
+      .getByRole("dialog")
+      .getByText(new RegExp(`^${day}(\\.\\d+)? GMT\\+9$`))
+      .waitFor();
+    await page.getByRole("button", { name: /^Window:.*UTC/, includeHidden: true }).waitFor();
+    await openAtRest(page, "/audit");
+    await page
+      .getByRole("region", { name: /^\d{4}-\d\d-\d\d GMT\+9$/ })
+      .first()
+      .waitFor();
+    expect(await page.getByRole("region", { name: /UTC$/ }).count()).toBe(0);
     await page.goto("/");
     await page.getByRole("button", { name: /^Window:.*UTC/ }).waitFor();
+    await page.getByText("Per day, in UTC").waitFor();
   });
 });

@@ -6,7 +6,7 @@ import {
   formatRelative,
   type InstantFormat,
 } from "../text/format.ts";
-import { formatLocal, useTimeZone } from "../text/time-zone.ts";
+import { formatLocal, type TimeZone, useTimeZone } from "../text/time-zone.ts";
 import { Absent } from "./empty.tsx";
 
 export interface InstantProps {
@@ -22,7 +22,7 @@ export function Instant({ value, format = "second" }: InstantProps): ReactNode {
   return (
     <time dateTime={value} title={formatInstant(value, "full")} className="whitespace-nowrap">
       {format === "relative" ? (
-        <Distance value={value} />
+        <Distance value={value} zone={zone} />
       ) : zone === "local" ? (
         formatLocal(value, format)
       ) : (
@@ -33,8 +33,10 @@ export function Instant({ value, format = "second" }: InstantProps): ReactNode {
 }
 
 /** Apart, so that only what tells a distance is drawn again as time goes by. */
-function Distance({ value }: { readonly value: string }): ReactNode {
-  return formatRelative(value, useNow());
+function Distance({ value, zone }: { readonly value: string; readonly zone: TimeZone }): ReactNode {
+  return formatRelative(value, useNow(), (old) =>
+    zone === "local" ? formatLocal(old, "date") : formatInstant(old, "date"),
+  );
 }
 
 /** As long as `formatRelative` says "just now", so that nothing that has just been lies in the future. */

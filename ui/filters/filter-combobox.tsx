@@ -6,7 +6,8 @@ import { facetsQuery, type RequestRow, requestsQuery } from "../api/reports.ts";
 import { Icon } from "../components/icon.tsx";
 import type { Report } from "../search/report.ts";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
-import { formatCount, formatCountCompact, formatInstant } from "../text/format.ts";
+import { formatCount, formatCountCompact } from "../text/format.ts";
+import { formatInZone, type TimeZone, useTimeZone } from "../text/time-zone.ts";
 import { FILTER_INPUT, type Typed } from "./filter-input.ts";
 import type { FilterGroup, FilterOption } from "./filter-option.ts";
 import { toFilterGroups } from "./filter-options.ts";
@@ -42,12 +43,13 @@ export function FilterCombobox({ report, begun }: FilterComboboxProps) {
   const { contains } = Combobox.useFilter();
   const isGuessed = !facets.isPending;
   const found = useRequestsById(typed);
+  const zone = useTimeZone();
   const groups = useMemo(
     () => [
-      ...toRequestGroups(found.requests),
+      ...toRequestGroups(found.requests, zone),
       ...toFilterGroups(facets.data, report.filters, { typed, isGuessed, contains }),
     ],
-    [found.requests, facets.data, report.filters, typed, isGuessed, contains],
+    [found.requests, zone, facets.data, report.filters, typed, isGuessed, contains],
   );
   const active = useMemo(() => groups.flatMap(({ items }) => items.filter(({ isOn }) => isOn)), [groups]);
   const navigate = useNavigate();
@@ -163,11 +165,11 @@ function useRequestsById(typed: string): {
   }, [data, beginning, isLoading]);
 }
 
-function toRequestGroups(requests: readonly RequestRow[]): readonly FilterGroup[] {
+function toRequestGroups(requests: readonly RequestRow[], zone: TimeZone): readonly FilterGroup[] {
   if (requests.length === 0) return [];
   const items = requests.map(({ id, ts, model, endpoint }) => ({
     id: `request=${id}`,
-    label: `Open ${id} · ${formatInstant(ts, "time")} · ${model ?? endpoint}`,
+    label: `Open ${id} · ${formatInZone(ts, "time", zone)} · ${model ?? endpoint}`,
     isOn: false,
     patch: {},
     requests: null,

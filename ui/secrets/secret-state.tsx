@@ -2,6 +2,7 @@ import { toCounted } from "#kernel/text.ts";
 import { Badge } from "../components/chip.tsx";
 import { useNow } from "../components/instant.tsx";
 import { formatInstant } from "../text/format.ts";
+import { formatInZone, useTimeZone } from "../text/time-zone.ts";
 import type { SecretRow } from "./secret-row.ts";
 
 /** What a key or a relay token is held to, as far as anything is set. */
@@ -18,10 +19,12 @@ export function SecretState({ row }: { readonly row: SecretRow }) {
 }
 
 function Expiry({ at }: { readonly at: string }) {
+  const zone = useTimeZone();
   const isOver = Date.parse(at) <= useNow();
   return (
     <Badge tone={isOver ? "bad" : "neutral"} title={formatInstant(at, "full")}>
-      {isOver ? "Expired" : "Expires"} {formatInstant(at, "date")}
+      {isOver ? "Expired" : "Expires"}{" "}
+      {zone === "utc" ? formatInstant(at, "date") : formatInZone(at, "date", zone)}
     </Badge>
   );
 }

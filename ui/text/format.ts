@@ -131,13 +131,17 @@ export function formatInstant(iso: string, as: Exclude<InstantFormat, "relative"
   return toSecond(date).replace(" UTC", `${FRACTION.exec(iso)?.[1] ?? ""} UTC`);
 }
 
-/** How far an instant lies from now: `just now`, `5 min ago`, `in 2 h`; from 30 days on its date. */
-export function formatRelative(iso: string, nowMs: number): string {
+/** How far an instant lies from now: `just now`, `5 min ago`, `in 2 h`; from 30 days on what `writeOld` makes of it. */
+export function formatRelative(
+  iso: string,
+  nowMs: number,
+  writeOld: (iso: string) => string = (old) => formatInstant(old, "date"),
+): string {
   const atMs = new Date(iso).getTime();
   if (Number.isNaN(atMs)) return iso;
   const distanceMs = Math.abs(nowMs - atMs);
   if (distanceMs < 10 * SECOND_MS) return "just now";
-  if (distanceMs >= 30 * DAY_MS) return formatInstant(iso, "date");
+  if (distanceMs >= 30 * DAY_MS) return writeOld(iso);
   const distance = toDistance(distanceMs);
   return atMs <= nowMs ? `${distance} ago` : `in ${distance}`;
 }

@@ -2,8 +2,8 @@ import { useSyncExternalStore } from "react";
 import { formatInstant, type InstantFormat } from "./format.ts";
 
 /**
- * Whether instants of lists and panels are shown in UTC or in the time of this browser. Windows, axes, buckets and exports are
- * in UTC always: a day of a report is a UTC day.
+ * Whether instants of lists and panels are shown in UTC or in the time of this browser. Windows, pickers, axes, buckets and exports
+ * are in UTC always: a day of a report is a UTC day.
  */
 export const TIME_ZONES = ["utc", "local"] as const;
 export type TimeZone = (typeof TIME_ZONES)[number];
@@ -27,6 +27,18 @@ export function chooseTimeZone(zone: TimeZone): void {
   globalThis.dispatchEvent(new Event(CHANGED));
 }
 
+/** With its zone, always: `2026-11-23 10:15 UTC`, `10:15:02 GMT+1`. */
+export function formatInZone(iso: string, as: Exclude<InstantFormat, "relative">, zone: TimeZone): string {
+  if (zone === "local") return formatLocal(iso, as);
+  const text = formatInstant(iso, as);
+  return as === "date" || as === "time" ? `${text} UTC` : text;
+}
+
+/** What names the zone of an instant, for a heading above times of day. */
+export function toZoneLabel(at: Date, zone: TimeZone): string {
+  return zone === "utc" ? "UTC" : toZoneName(at);
+}
+
 /** `2026-11-23 10:15:02 GMT+1`; a day or a time of day has its zone as well, since nothing around it says that it is not UTC. */
 export function formatLocal(iso: string, as: Exclude<InstantFormat, "relative">): string {
   const date = new Date(iso);
@@ -35,7 +47,7 @@ export function formatLocal(iso: string, as: Exclude<InstantFormat, "relative">)
   const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
   const minute = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
   const time = `${minute}:${pad(date.getSeconds())}`;
-  if (as === "full") return formatInstant(iso, "full");
+  if (as === "full") return `${day} ${time}${FRACTION.exec(iso)?.[0] ?? ""} ${zone}`;
   if (as === "date") return `${day} ${zone}`;
   if (as === "time") return `${time} ${zone}`;
   return `${day} ${as === "minute" ? minute : time} ${zone}`;
@@ -46,6 +58,9 @@ export function toZoneName(date: Date): string {
   const parts = new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts(date);
   return parts.find(({ type }) => type === "timeZoneName")?.value ?? "local";
 }
+
+/** Kept as it was written: a `Date` would lose all but three of its digits. */
+const FRACTION = /\.\d+/u;
 
 let chosen: TimeZone | null = null;
 

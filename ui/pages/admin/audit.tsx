@@ -10,7 +10,8 @@ import { SkeletonText } from "../../components/skeleton.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import type { AuditSearch } from "../../search/pages.ts";
 import { SetupLink } from "../../setup/setup-link.tsx";
-import { formatCount, formatInstant } from "../../text/format.ts";
+import { formatCount } from "../../text/format.ts";
+import { formatInZone, useTimeZone } from "../../text/time-zone.ts";
 import { countAuditFilters, toActors } from "./audit/audit-filter.ts";
 import { Timeline } from "./audit/timeline.tsx";
 import { useAuditEvents } from "./audit/use-audit-events.ts";
@@ -23,6 +24,7 @@ export function AuditPage() {
   const navigate = route.useNavigate();
   const change = (patch: AuditSearch) =>
     void navigate({ search: { ...search, ...patch }, resetScroll: false });
+  const zone = useTimeZone();
   const events = useAuditEvents(search);
   const { loaded, shown, total } = events;
   const filtered = countAuditFilters(search) > 0;
@@ -71,7 +73,7 @@ export function AuditPage() {
               ? `${formatCount(shown.length)} of the newest ${formatCount(loaded.length)} events match`
               : `The newest ${formatCount(loaded.length)} events`}
             {loaded.length < total && `, of ${formatCount(total)}`}
-            {events.reachesTo !== null && `, back to ${formatInstant(events.reachesTo, "minute")}`}.
+            {events.reachesTo !== null && `, back to ${formatInZone(events.reachesTo, "minute", zone)}`}.
           </p>
         )}
         {events.hasOlder && (

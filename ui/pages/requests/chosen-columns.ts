@@ -1,5 +1,6 @@
 import { useMemo, useSyncExternalStore } from "react";
 import { ALL_COLUMNS, COLUMNS, type RequestColumn } from "./columns.tsx";
+import { type TimeZone, toZoneName } from "../../text/time-zone.ts";
 import type { Room } from "./use-room.ts";
 
 const STORAGE_KEY = "lockport.request-columns";
@@ -26,6 +27,17 @@ export function chooseColumns(ids: readonly string[] | null): void {
 export function toColumns(room: Room, chosen: readonly string[] | null): readonly RequestColumn[] {
   if (chosen === null || room === "little") return COLUMNS[room];
   return ALL_COLUMNS.filter(({ id }) => chosen.includes(id));
+}
+
+/** The columns with times in this zone, which their headers name. */
+export function inZone(columns: readonly RequestColumn[], zone: TimeZone): readonly RequestColumn[] {
+  if (zone === "utc") return columns;
+  const name = toZoneName(new Date());
+  return columns.map((column) => ({
+    ...column,
+    header: column.header.replace("UTC", name),
+    ...(column.id === "time" && { width: "w-48" }),
+  }));
 }
 
 /** A row is opened by its time, which always stands first. */

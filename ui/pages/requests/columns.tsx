@@ -1,4 +1,3 @@
-import { utcFormat } from "d3-time-format";
 import type { ReportQuantities } from "#kernel/units.ts";
 import { isUnmetered } from "#usage/event.ts";
 import { toReportUnits } from "#views/request-units.ts";
@@ -9,8 +8,8 @@ import { Cost } from "../../components/cost.tsx";
 import { OutcomeBadge, OutcomeMark } from "../../components/outcome.tsx";
 import type { Column } from "../../components/column.ts";
 import { Units } from "../../components/units.tsx";
-import { formatInstant } from "../../text/format.ts";
 import { isPartlyPriced } from "./cost-reading.ts";
+import { Time } from "./time.tsx";
 import type { Room } from "./use-room.ts";
 
 export type RequestColumn = Column<RequestRow>;
@@ -157,24 +156,6 @@ export function toCredential(row: RequestRow): string | null {
     : row.key_label === ""
       ? "key without a label"
       : row.key_label;
-}
-
-/** The day is the same in many rows, and quieter; the year only where it is another one. */
-function Time({ ts }: { readonly ts: string }) {
-  return (
-    <time dateTime={ts} title={formatInstant(ts, "full")}>
-      <span className="text-ink-faint">{toDay(ts)}</span> {formatInstant(ts, "time")}
-    </time>
-  );
-}
-
-const dayOfThisYear = utcFormat("%-d %b");
-const dayOfAnotherYear = utcFormat("%-d %b %Y");
-
-function toDay(ts: string): string {
-  const at = new Date(ts);
-  const isThisYear = at.getUTCFullYear() === new Date().getUTCFullYear();
-  return isThisYear ? dayOfThisYear(at) : dayOfAnotherYear(at);
 }
 
 interface PairProps {

@@ -2,11 +2,10 @@ import type { ReactNode } from "react";
 import type { RequestRow } from "../../api/reports.ts";
 import { IconButton } from "../../components/button.tsx";
 import { Chip } from "../../components/chip.tsx";
-import { Duration } from "../../components/instant.tsx";
+import { Duration, Instant } from "../../components/instant.tsx";
 import { OutcomeBadge } from "../../components/outcome.tsx";
 import { addTag, type Filters } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
-import { formatInstant } from "../../text/format.ts";
 import { toOutcomeMeaning } from "../../text/outcomes.ts";
 import { toCredential } from "./columns.tsx";
 
@@ -33,7 +32,7 @@ export function Facts({ row, report }: { readonly row: RequestRow; readonly repo
         </Fact>
       )}
       <Fact name="Arrived">
-        <time dateTime={row.ts}>{formatInstant(row.ts, "full")}</time>
+        <Instant value={row.ts} format="full" />
       </Fact>
       <Fact name="Duration">
         <Duration durationMs={row.duration_ms} />

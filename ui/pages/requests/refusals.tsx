@@ -9,7 +9,8 @@ import { ErrorNotice } from "../../components/error-notice.tsx";
 import { Instant } from "../../components/instant.tsx";
 import { SidePanel } from "../../components/panel.tsx";
 import { SkeletonText } from "../../components/skeleton.tsx";
-import { formatCount, formatInstant } from "../../text/format.ts";
+import { formatCount } from "../../text/format.ts";
+import { formatInZone, useTimeZone } from "../../text/time-zone.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -62,14 +63,15 @@ function toSummary({ refusals }: RecentRefusals, nowMs: number): string {
 const REFUSALS_KEPT = 200;
 
 function RefusalList({ recent }: { readonly recent: RecentRefusals }) {
+  const zone = useTimeZone();
   const { refusals, counts, since } = recent;
   if (refusals.length === 0) {
-    return <EmptyState icon="check" title={`None since ${formatInstant(since, "minute")}`} />;
+    return <EmptyState icon="check" title={`None since ${formatInZone(since, "minute", zone)}`} />;
   }
   return (
     <>
       <p className="mb-3 text-ink-soft">
-        Since {formatInstant(since, "minute")}:{" "}
+        Since <Instant value={since} format="minute" />:{" "}
         {Object.entries(counts)
           .map(([code, count]) => `${formatCount(count ?? 0)} × ${code}`)
           .join(", ")}

@@ -7,8 +7,8 @@ import { DataTable } from "../../components/table.tsx";
 import { VirtualBody } from "../../components/virtual-body.tsx";
 import type { LogOrder } from "../../search/filters.ts";
 import type { Report } from "../../search/report.ts";
-import { formatInstant } from "../../text/format.ts";
-import { toColumns, useChosenColumns } from "./chosen-columns.ts";
+import { formatInZone, type TimeZone, useTimeZone } from "../../text/time-zone.ts";
+import { inZone, toColumns, useChosenColumns } from "./chosen-columns.ts";
 import { ColumnButton } from "./column-button.tsx";
 import { NoRequests } from "./no-requests.tsx";
 import type { Log } from "./use-log.ts";
@@ -42,7 +42,9 @@ export function RequestTable({
 }: RequestTableProps) {
   const room = useRoom(openId !== null);
   const chosen = useChosenColumns();
-  const columns = useMemo(() => toColumns(room, chosen), [room, chosen]);
+  const zone = useTimeZone();
+  const columns = useMemo(() => inZone(toColumns(room, chosen), zone), [room, chosen, zone]);
+  const rowLabel = useMemo(() => toLabel(zone), [zone]);
   const rowHref = useMemo(
     () =>
       ({ id }: RequestRow) =>
@@ -73,7 +75,7 @@ export function RequestTable({
           activeRowId={openId}
           freshRowIds={log.live.freshIds}
           onRowActivate={onOpen}
-          rowLabel={toLabel}
+          rowLabel={rowLabel}
           rowHref={rowHref}
           empty={<NoRequests report={report} isLive={log.live.state === "on"} />}
         />
@@ -104,6 +106,7 @@ function toId({ id }: RequestRow): string {
   return id;
 }
 
-function toLabel({ ts, principal, model, endpoint }: RequestRow): string {
-  return `Open the request of ${formatInstant(ts, "time")} UTC by ${principal} to ${model ?? endpoint}`;
+function toLabel(zone: TimeZone): (row: RequestRow) => string {
+  return ({ ts, principal, model, endpoint }) =>
+    `Open the request of ${formatInZone(ts, "time", zone)} by ${principal} to ${model ?? endpoint}`;
 }

@@ -1,8 +1,7 @@
 import { Card } from "../../components/card.tsx";
 import { useNow } from "../../components/instant.tsx";
 import { Segmented } from "../../components/segmented.tsx";
-import { formatInstant } from "../../text/format.ts";
-import { chooseTimeZone, formatLocal, TIME_ZONES, toZoneName, useTimeZone } from "../../text/time-zone.ts";
+import { chooseTimeZone, formatInZone, TIME_ZONES, toZoneName, useTimeZone } from "../../text/time-zone.ts";
 
 /** How this browser shows instants. */
 export function DisplayCard() {
@@ -13,7 +12,7 @@ export function DisplayCard() {
   return (
     <Card
       title="Times"
-      lead="Of lists and details, in this browser. Windows, charts and exports are always in UTC."
+      lead="Of lists, the request log and details, in this browser. Windows, their pickers, axes of charts and exports are always in UTC."
     >
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <Segmented
@@ -22,9 +21,7 @@ export function DisplayCard() {
           value={zone}
           onValueChange={chooseTimeZone}
         />
-        <span className="text-ink-soft">
-          Now: {zone === "utc" ? formatInstant(iso, "minute") : formatLocal(iso, "minute")}
-        </span>
+        <span className="text-ink-soft">Now: {formatInZone(iso, "minute", zone)}</span>
       </div>
     </Card>
   );

@@ -1,6 +1,6 @@
 import type { AuditEvent } from "../../../api/people.ts";
 import type { AuditSearch } from "../../../search/pages.ts";
-import { formatInstant } from "../../../text/format.ts";
+import { formatInZone, type TimeZone } from "../../../text/time-zone.ts";
 
 /** What stands for an actor whose principal is gone. */
 const DELETED_ACTOR = "(deleted principal)";
@@ -37,19 +37,24 @@ export function toEventId({ ts, action, target_ref: ref }: AuditEvent): string {
 }
 
 export interface AuditDay {
-  /** `2026-01-31`, UTC. */
+  /** `2026-01-31`. */
   readonly day: string;
+  /** `UTC`, or what the browser calls its own. */
+  readonly zone: string;
   readonly events: readonly AuditEvent[];
 }
 
-/** Events in their order, cut where the UTC day changes. */
-export function toAuditDays(events: readonly AuditEvent[]): readonly AuditDay[] {
+/** Events in their order, cut where the day of the zone changes, or the zone between summer and winter. */
+export function toAuditDays(events: readonly AuditEvent[], zone: TimeZone): readonly AuditDay[] {
   const days = new Map<string, AuditEvent[]>();
   for (const event of events) {
-    const day = formatInstant(event.ts, "date");
+    const day = formatInZone(event.ts, "date", zone);
     const known = days.get(day);
     if (known === undefined) days.set(day, [event]);
     else known.push(event);
   }
-  return [...days].map(([day, ofDay]) => ({ day, events: ofDay }));
+  return [...days].map(([text, ofDay]) => {
+    const [day = "", ...name] = text.split(" ");
+    return { day, zone: name.join(" "), events: ofDay };
+  });
 }

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { AuditEvent } from "../../../api/people.ts";
 import { Badge } from "../../../components/chip.tsx";
 import { formatInstant } from "../../../text/format.ts";
+import { formatInZone, useTimeZone } from "../../../text/time-zone.ts";
 import { toActorName, toAuditDays, toEventId } from "./audit-filter.ts";
 import type { FindTarget, KnownTarget } from "./targets.ts";
 
@@ -10,14 +11,15 @@ export interface TimelineProps {
   readonly findTarget: FindTarget;
 }
 
-/** The events under their UTC days. */
+/** The events under their days. */
 export function Timeline({ events, findTarget }: TimelineProps) {
+  const zone = useTimeZone();
   return (
     <div>
-      {toAuditDays(events).map(({ day, events: ofDay }) => (
-        <section key={day} aria-label={`${day} UTC`}>
+      {toAuditDays(events, zone).map(({ day, zone: name, events: ofDay }) => (
+        <section key={`${day} ${name}`} aria-label={`${day} ${name}`}>
           <h2 className="sticky top-0 max-lg:top-12 border-y border-line bg-sunken px-4 py-1.5 text-xs font-medium text-ink-soft first:border-t-0">
-            {day} <span className="text-ink-faint">UTC</span>
+            {day} <span className="text-ink-faint">{name}</span>
           </h2>
           <ol className="divide-y divide-line">
             {ofDay.map((event) => (
@@ -30,7 +32,7 @@ export function Timeline({ events, findTarget }: TimelineProps) {
                   title={formatInstant(event.ts, "full")}
                   className="text-xs text-ink-faint tabular-nums"
                 >
-                  {formatInstant(event.ts, "time")}
+                  {formatInZone(event.ts, "time", zone).replace(` ${name}`, "")}
                 </time>
                 <span className="truncate font-medium" title={event.actor_principal_id}>
                   {toActorName(event)}
