@@ -4,11 +4,12 @@ import { myLimitsQuery } from "../api/limits.ts";
 import { mySeriesQuery } from "../api/my.ts";
 import { useMe } from "../api/session.ts";
 import { TOP_SERIES_MAX } from "../charts/series.ts";
-import { buttonClass } from "../components/button.tsx";
+import { Button, buttonClass } from "../components/button.tsx";
 import { Outdated } from "../components/outdated.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { WindowPicker } from "../filters/window-picker.tsx";
 import { readUsageSearch } from "../search/pages.ts";
+import { RANGE_LABELS } from "../search/ranges.ts";
 import { toRefresh, useReport } from "../search/report.ts";
 import { toWindowSearch } from "../search/window.ts";
 import { CountedWindow } from "../reports/counted-window.tsx";
@@ -53,8 +54,16 @@ export function UsagePage() {
           </Link>
         }
       />
-      <div className="mb-4 flex">
+      <div className="mb-4 flex flex-wrap items-center gap-2">
         <WindowPicker report={report} />
+        <Button
+          aria-pressed={window.range === "this-month"}
+          onClick={() =>
+            report.change({ range: "this-month", since: undefined, until: undefined, bucket: undefined })
+          }
+        >
+          {RANGE_LABELS["this-month"]}
+        </Button>
       </div>
       <CountedWindow notes={series.data?.notes} />
       <SeriesCard report={report} asked={series} measure={show} />

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { utcDay, utcMonday, utcMonth } from "d3-time";
+import type { Page } from "playwright-core";
+import { startModelServer, type ModelServer } from "../../../contrib/demo/model-server.ts";
+import { formatCount, formatMoney } from "../../../ui/text/format.ts";
+import { describeInBrowser, useBrowser } from "../support/browser.ts";
+import { openAtRest } from "../support/rest.ts";
+import { makeLoginLink, signInAsAdmin } from "../support/sign-in.ts";
+import type { Site } from "../support/site.ts";
+import { eventually } from "../support/waiting.ts";
+import { doWithin } from "./actions.ts";
+import { call, chooseWindow, goTo, makeUsed, sendHello } from "./tasks.ts";
+
+const browser = useBrowser();
+
+let provider: ModelServer;
+beforeAll(async () => {
+  provider = await startModelServer({ port: 0, chatModels: ["gpt-4o-mini"] });
+});
+afterAll(() => provider.stop());
+
+async function begin(): Promise<{ readonly site: Site; readonly page: Page }> {
+  const site = await browser.sharedSite({ demo: { days: 14, seed: 1 } });
+  const visitor = await browser.newVisitor({ baseUrl: site.url });
+  await signInAsAdmin(visitor, site);
+  await openAtRest(visitor.page, "/");
+  return { site, page: visitor.page };
+}
+
+interface Used {
+  readonly value: string;
+  readonly requests: number;
+  readonly cost: number | null;
+  readonly cost_per_request: number | null;
+}
+
+/** The largest cost first. */
+async function breakDown(site: Site, by: string, query: string): Promise<readonly Used[]> {
+  const { rows } = await call(site, "GET", `/stats/breakdown?by=${by}&limit=50&${query}`);
+  return rows.toSorted((left: Used, right: Used) => (right.cost ?? -1) - (left.cost ?? -1));
+}
+
+const toWindow = (since: Date, until: Date) => `since=${since.toISOString()}&until=${until.toISOString()}`;
+
+describeInBrowser("an answer, from the overview", () => {
+  test("2: who spent most last week, and on which model, takes three presses", async () => {
+    const { site, page } = await begin();
+    const monday = utcMonday(new Date());
+    const week = toWindow(utcMonday.offset(monday, -1), monday);
+    const [spender] = await breakDown(site, "principal", week);
+    const [model] = await breakDown(site, "model", `${week}&principal=${spender?.value}`);
+    await doWithin(page, 3, async () => {
+      await chooseWindow(page, "Last week");
+      await page.getByRole("button", { name: "Person", exact: true }).click();
+      const table = page.getByRole("table", { name: "Usage by person" });
+      await eventually(async () => {
+        const row = table.getByRole("row").nth(1);
+        expect(
+          await row
+            .getByRole("rowheader")
+            .getByTitle(spender?.value ?? "", { exact: true })
+            .count(),
+        ).toBe(1);
+        const cells = await row.getByRole("cell").allInnerTexts();
+        expect(cells[0]?.replace(/ \+\d+$/, "")).toBe(model?.value ?? "");
+        // A plus tells of units that have no price.
+        expect(cells.map((cell) => cell.replace(/\+$/, ""))).toContain(formatMoney(spender?.cost ?? null));
+      });
+    });
+  });
+
+  test("3: what a request to each of two models costs takes four presses", async () => {
+    const { site, page } = await begin();
+    // The overview's own window holds all that the demonstration has.
+    const used = await breakDown(site, "model", "");
+    const [first, second] = used.toSorted((left, right) => right.requests - left.requests);
+    expect(first?.cost_per_request).not.toBe(second?.cost_per_request);
+    const names = [first?.value ?? "", second?.value ?? ""];
+    await doWithin(page, 4, async () => {
+      await page.getByRole("combobox", { name: "Add a filter" }).click();
+      for (const name of names) {
+        await page
+          .getByRole("group", { name: /^Model( · |$)/ })
+          .getByRole("option")
+          .filter({ has: page.getByTitle(name, { exact: true }) })
+          .click();
+      }
+      const compared = page.getByRole("region", { name: "Comparison" });
+      await eventually(async () => {
+        expect(await compared.getByRole("columnheader").allTextContents()).toEqual(names);
+        const costs = compared.getByRole("row", { name: /^Cost per request/ }).getByRole("cell");
+        expect(await costs.allTextContents()).toEqual(
+          [first, second].map((model) => formatMoney(model?.cost_per_request ?? null)),
+        );
+      });
+    });
+  });
+
+  test("4: why requests failed yesterday, with kind, count and status, takes three presses", async () => {
+    const { site, page } = await begin();
+    const today = utcDay(new Date());
+    const yesterday = toWindow(utcDay.offset(today, -1), today);
+    const { breakdown } = await call(site, "GET", `/stats/errors?${yesterday}`);
+    const failed = breakdown.filter(({ outcome }: any) =>
+      ["upstream_error", "unreachable"].includes(outcome),
+    );
+    const byKind = Map.groupBy(failed, ({ error_kind: kind }: any): string => kind);
+    expect(byKind.size).toBeGreaterThan(0);
+    await doWithin(page, 3, async () => {
+      await goTo(page, "Errors");
+      await chooseWindow(page, "Yesterday");
+      for (const [kind, rows] of byKind) {
+        const count = rows.reduce((sum, { requests }: any) => sum + requests, 0);
+        const cause = page.getByRole("listitem").filter({ has: page.getByText(kind, { exact: true }) });
+        await cause.getByText(new RegExp(`^${formatCount(count)} requests?`)).waitFor();
+      }
+      const routes = page.getByRole("region", { name: "Errors by route", exact: true });
+      for (const status of new Set<string>(failed.map(({ status_code: code }: any) => String(code)))) {
+        await routes.getByText(status, { exact: true }).first().waitFor();
+      }
+    });
+  });
+
+  test("5: the request with an id takes two presses, whatever the window", async () => {
+    const { site, page } = await begin();
+    const { requests } = await call(site, "GET", "/stats/requests?limit=1&order=oldest");
+    const [{ id, principal }] = requests;
+    await doWithin(page, 2, async () => {
+      const box = page.getByRole("combobox", { name: "Add a filter" });
+      await box.click();
+      await box.fill(id);
+      await page.getByRole("option", { name: `Open ${id}` }).waitFor();
+      await page.keyboard.press("Enter");
+      const detail = page.getByRole("dialog");
+      await detail.getByText(id, { exact: true }).waitFor();
+      await detail.getByText(principal, { exact: true }).first().waitFor();
+    });
+  });
+
+  test("10: what a member spent this month, and on what, takes two presses", async () => {
+    const site = await browser.newSite();
+    await call(site, "POST", "/admin/v1/principals", { name: "robin" });
+    const { key } = await call(site, "POST", "/admin/v1/keys", { principal: "robin" });
+    await makeUsed(site, provider, { input_tokens: 1000, output_tokens: 1000 });
+    await sendHello(site, key);
+    const month = toWindow(utcMonth(new Date()), new Date());
+    const [used] = await breakDown(site, "model", `${month}&principal=robin`);
+    const spent = formatMoney(used?.cost ?? null);
+    expect(spent).toStartWith("$0.0");
+    const { page } = await browser.newVisitor({ baseUrl: site.url });
+    await page.goto(await makeLoginLink(site, "robin"));
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await doWithin(page, 2, async () => {
+      await goTo(page, "My usage");
+      await page.getByRole("button", { name: "This month", exact: true }).click();
+      await page.waitForURL(/range=this-month/);
+      const cost = page.getByRole("group", { name: "Cost", exact: true });
+      await cost.getByText(spent, { exact: true }).waitFor();
+      const models = page.getByRole("table", { name: "Your usage by model and endpoint" });
+      const row = models.getByRole("row", { name: /fast/ });
+      await row.getByText(spent, { exact: true }).waitFor();
+      expect(await models.getByRole("rowheader").count()).toBe(1);
+    });
+  });
+});
