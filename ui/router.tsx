@@ -14,6 +14,7 @@ import { Shell } from "./shell/shell.tsx";
 import { importPart } from "./stale.ts";
 import {
   readAuditSearch,
+  readLimitsSearch,
   readListSearch,
   readModelsSearch,
   readOverviewSearch,
@@ -148,7 +149,7 @@ const people = createRoute({
 const limits = createRoute({
   getParentRoute: () => admin,
   path: "/limits",
-  validateSearch: readListSearch,
+  validateSearch: readLimitsSearch,
   component: lazyRouteComponent(() => importPart(() => import("./pages/admin/limits.tsx")), "LimitsPage"),
 });
 const prices = createRoute({

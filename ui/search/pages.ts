@@ -65,6 +65,8 @@ export type ListSearch = {
 const PEOPLE_TABS = ["people", "keys", "relay-tokens"] as const;
 export type PeopleTab = (typeof PEOPLE_TABS)[number];
 export type PeopleSearch = ListSearch & { readonly tab?: PeopleTab | undefined };
+/** What the page of limits shows, and the person whose monthly budget is being made. */
+export type LimitsSearch = ListSearch & { readonly budget?: string | undefined };
 export type AuditSearch = {
   readonly action?: string | undefined;
   readonly actor?: string | undefined;
@@ -131,6 +133,10 @@ export function readPlaygroundSearch(search: RawSearch): PlaygroundSearch {
 
 export function readListSearch(search: RawSearch): ListSearch {
   return { q: readText(search, "q"), open: readText(search, "open") };
+}
+
+export function readLimitsSearch(search: RawSearch): LimitsSearch {
+  return { ...readListSearch(search), budget: readText(search, "budget") };
 }
 
 export function readPeopleSearch(search: RawSearch): PeopleSearch {

@@ -43,6 +43,7 @@ export function CreateSecret<Created extends CreatedSecret>(props: CreateSecretP
           kind={kind}
           title={owner === undefined ? `Your new ${kind.noun}` : `The new ${kind.noun} of ${owner}`}
           onClose={() => setCreated(null)}
+          owner={owner}
           toFinalFocus={toFinalFocus}
         />
       )}

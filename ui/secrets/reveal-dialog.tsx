@@ -1,4 +1,6 @@
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { buttonClass } from "../components/button.tsx";
 import { CloseButton, Dialog } from "../components/dialog.tsx";
 import { Snippets } from "../snippets/snippets.tsx";
 import { SecretReveal } from "./secret-reveal.tsx";
@@ -11,12 +13,14 @@ export interface RevealDialogProps {
   readonly kind: SecretKind;
   readonly title: string;
   readonly onClose: () => void;
+  /** The owner's name, when it is another principal: a budget for them is the next step. */
+  readonly owner?: string | undefined;
   /** The button that the focus returns to: the dialog that opened this one is gone. */
   readonly toFinalFocus?: (() => HTMLElement | null) | undefined;
 }
 
 /** Shows a new secret once, in the snippets too, and asks before it is left uncopied. */
-export function RevealDialog({ secret, kind, title, onClose, toFinalFocus }: RevealDialogProps) {
+export function RevealDialog({ secret, kind, title, onClose, owner, toFinalFocus }: RevealDialogProps) {
   const [copied, setCopied] = useState(false);
   return (
     <Dialog
@@ -25,7 +29,16 @@ export function RevealDialog({ secret, kind, title, onClose, toFinalFocus }: Rev
       title={title}
       size="lg"
       toFinalFocus={toFinalFocus}
-      footer={<CloseButton variant={copied ? "primary" : "secondary"}>Done</CloseButton>}
+      footer={
+        <>
+          {owner !== undefined && (
+            <Link to="/limits" search={{ budget: owner }} className={buttonClass()}>
+              Set a monthly budget
+            </Link>
+          )}
+          <CloseButton variant={copied ? "primary" : "secondary"}>Done</CloseButton>
+        </>
+      }
     >
       <Revealed secret={secret} kind={kind} copied={copied} onCopied={() => setCopied(true)} />
     </Dialog>

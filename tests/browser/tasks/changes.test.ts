@@ -67,6 +67,36 @@ describeInBrowser("a change, from the overview", () => {
     ]);
   });
 
+  test("7: a colleague gets a key of their own, and with it a monthly budget", async () => {
+    const site = await browser.newSite();
+    const page = await begin(site);
+    await doWithin(page, 8, async () => {
+      await goTo(page, "People & keys");
+      await page.getByRole("button", { name: "Add person or service" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("ada");
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      await page.getByRole("button", { name: "Create a key" }).click();
+      await page.getByRole("textbox", { name: "Label" }).fill("laptop");
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("button", { name: "Copy key" }).click();
+      await page.getByRole("link", { name: "Set a monthly budget" }).click();
+      const form = page.getByRole("dialog", { name: "Make a limit" });
+      expect(await form.getByRole("combobox", { name: "Person or service" }).inputValue()).toBe("ada");
+      await form.getByRole("textbox", { name: "Amount" }).fill("25");
+      await form.getByRole("button", { name: "Make limit" }).click();
+      await form.waitFor({ state: "detached" });
+    });
+    await page.waitForURL((url) => !url.searchParams.has("budget"));
+    expect((await call(site, "GET", "/admin/v1/limits")).limits).toEqual([
+      expect.objectContaining({
+        subject: { principal: "ada" },
+        measure: "cost",
+        amount: 25,
+        window: "month",
+      }),
+    ]);
+  });
+
   test("9 and 12: models without a price are priced from public list prices, and whether a provider is healthy", async () => {
     const site = await browser.newSite();
     await makeUsed(site, provider);

@@ -12,7 +12,7 @@ import { TextField } from "../../components/text-field.tsx";
 import { useToast } from "../../components/toast.tsx";
 import { toAmountWords, toWhomWords } from "../../limits/limit-words.ts";
 import { useSecretNames } from "../../limits/secret-names.ts";
-import type { ListSearch } from "../../search/pages.ts";
+import type { LimitsSearch } from "../../search/pages.ts";
 import { CreateLimit } from "./limits/create-limit.tsx";
 import { toHeldWords } from "./limits/limit-form.ts";
 import { LimitPanel } from "./limits/limit-panel.tsx";
@@ -24,7 +24,7 @@ const route = getRouteApi("/shell/admin/limits");
 export function LimitsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const change = (patch: ListSearch, replace = false) =>
+  const change = (patch: LimitsSearch, replace = false) =>
     void navigate({ search: { ...search, ...patch }, replace, resetScroll: false });
   const { notify } = useToast();
   const limits = useQuery(limitsQuery());
@@ -107,13 +107,17 @@ export function LimitsPage() {
       {search.open !== undefined && open === undefined && limits.isSuccess && !limits.isFetching && (
         <GonePanel what="limit" onClose={() => change({ open: undefined })} />
       )}
-      {creating && (
+      {(creating || search.budget !== undefined) && (
         <CreateLimit
-          onClose={() => setCreating(false)}
+          person={search.budget}
+          onClose={() => {
+            setCreating(false);
+            change({ budget: undefined }, true);
+          }}
           onCreated={(limit) => {
             setCreating(false);
             notify({ title: `${limit.name} made`, body: toHeldWords(limit), tone: "good" });
-            change({ open: limit.id });
+            change({ budget: undefined, open: limit.id });
           }}
         />
       )}

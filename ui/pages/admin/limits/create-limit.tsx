@@ -18,16 +18,18 @@ import {
 import { ScopeFields } from "./scope-fields.tsx";
 
 export interface CreateLimitProps {
+  /** Whom the form begins with; their monthly budget is what it asks for first. */
+  readonly person?: string | undefined;
   readonly onClose: () => void;
   readonly onCreated: (limit: Limit) => void;
 }
 
 /** Makes a limit, from a recipe or from nothing. */
-export function CreateLimit({ onClose, onCreated }: CreateLimitProps) {
+export function CreateLimit({ person, onClose, onCreated }: CreateLimitProps) {
   const recipes = useId();
   const form = useForm({
     name: "create-limit",
-    begin: NEW_LIMIT,
+    begin: person === undefined ? NEW_LIMIT : { ...NEW_LIMIT, who: "principal", principal: person },
     terms: LIMIT_TERMS,
     check: findLimitFaults,
     change: createLimit,
