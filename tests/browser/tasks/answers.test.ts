@@ -156,7 +156,7 @@ describeInBrowser("an answer, from the overview", () => {
       await page.waitForURL(/range=this-month/);
       const cost = page.getByRole("group", { name: "Cost", exact: true });
       await cost.getByText(spent, { exact: true }).waitFor();
-      const models = page.getByRole("table", { name: "Your usage by model and endpoint" });
+      const models = page.getByRole("table", { name: "Your usage by model" });
       const row = models.getByRole("row", { name: /fast/ });
       await row.getByText(spent, { exact: true }).waitFor();
       expect(await models.getByRole("rowheader").count()).toBe(1);
