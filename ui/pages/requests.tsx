@@ -72,8 +72,9 @@ export function RequestsPage() {
           live={log.live}
           countMax={log.rowsAPage}
           onShow={() => {
-            log.live.showWaiting();
             rows.current?.querySelector("[role=region]")?.scrollTo({ top: 0 });
+            // Rows that came before the list has noticed its scroll would put it back where it was.
+            requestAnimationFrame(log.live.showWaiting);
           }}
         />
         <RequestTable
