@@ -79,13 +79,15 @@ describeInBrowser("the models of an administrator", () => {
     await checkAccessibility(page);
   });
 
-  test("writes a changed price in place: of a binding with all its others, of a name alone", async () => {
-    await addModel({ alias: "ab-own", pricing: { input_tokens: 2, output_tokens: 8 } });
+  test("writes a changed price in place: of a binding with all its others as they are then, of a name alone", async () => {
+    await addModel({ alias: "ab-own", pricing: { input_tokens: 2, output_tokens: 4 } });
     await call("POST", "/models", { alias: "ab-name", target: "ab-own" });
     const visitor = await visit("/models?q=ab-");
     const { page } = visitor;
     await edit(page, page.getByRole("button", { name: /^Cached input tokens of ab-own/ }));
     await page.keyboard.type("0.5");
+    // What somebody else sets meanwhile does not go back to what this page saw.
+    await call("PATCH", "/models/ab-own", { pricing: { input_tokens: 2, output_tokens: 8 } });
     expect(await patchOf(page, () => page.keyboard.press("Enter"))).toEqual({
       pricing: { input_tokens: 2, output_tokens: 8, cached_input_tokens: 0.5 },
     });

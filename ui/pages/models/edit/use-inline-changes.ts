@@ -16,10 +16,15 @@ export interface InlineChanges {
   readonly hide: (row: EditableRow, hidden: boolean) => void;
 }
 
+interface Patches {
+  readonly patch: ModelPatch;
+  readonly undo: ModelPatch;
+}
+
 interface InlineChange {
   readonly alias: string;
   /** The patch, and the one that takes it back. */
-  readonly toPatches: () => { readonly patch: ModelPatch; readonly undo: ModelPatch };
+  readonly toPatches: () => Promise<Patches> | Patches;
   readonly title: string;
   readonly body?: string;
 }
@@ -31,7 +36,7 @@ export function useInlineChanges(): InlineChanges {
   const toUndo = useUndo();
   const options = {
     mutationFn: async ({ alias, toPatches }: InlineChange) => {
-      const { patch, undo } = toPatches();
+      const { patch, undo } = await toPatches();
       await updateModel.run({ alias, patch });
       return { alias, patch: undo };
     },
@@ -65,16 +70,20 @@ export function useInlineChanges(): InlineChanges {
   return { failure: error, savePrice, hide };
 }
 
-/** One price beside the others as they are known when it is sent. Throws when they are not. */
-function toPricePatches(
+/**
+ * One price beside the others, which are read anew first: a price that somebody else has set meanwhile would go back to what
+ * this page last saw. Throws when they cannot be read.
+ */
+async function toPricePatches(
   client: QueryClient,
   shown: Model,
   change: { readonly [unit in Unit]?: number | null },
 ) {
-  const models = client.getQueryData(modelsQuery().queryKey);
-  const pricing = client.getQueryData(pricingQuery().queryKey);
-  if (pricing === undefined) throw new Error("Current prices could not be loaded. Reload the page.");
-  const model = models?.rows.find(({ alias }) => alias === shown.alias) ?? shown;
+  const [models, pricing] = await Promise.all([
+    client.fetchQuery({ ...modelsQuery(), staleTime: 0 }),
+    client.fetchQuery({ ...pricingQuery(), staleTime: 0 }),
+  ]);
+  const model = models.rows.find(({ alias }) => alias === shown.alias) ?? shown;
   const own = toOwnPrices(pricing.entries).get(model.alias) ?? {};
   const before = toPriceFields(model, own);
   return { patch: { pricing: toPricing({ ...before, ...change }) }, undo: { pricing: toPricing(before) } };
