@@ -77,7 +77,9 @@ async function expectNoFailure(route: Route, body: string): Promise<void> {
   const response = await send(route, body);
   const text = await response.text();
   const told = { body, status: response.status, text };
-  expect({ ...told, failed: response.status >= 500 }).toEqual({ ...told, failed: false });
+  // 502 tells of a provider that was asked and did not answer: the body itself was taken.
+  const isOurs = response.status >= 500 && response.status !== 502;
+  expect({ ...told, failed: isOurs }).toEqual({ ...told, failed: false });
   if (response.status >= 400) {
     const { code } = JSON.parse(text).error;
     await expectError(new Response(text, response), { status: response.status, code });
