@@ -127,7 +127,7 @@ describe("POST /admin/v1/pricing/preview", () => {
       unpriced_after: ["input_tokens", "cached_input_tokens"],
     });
     await post("/admin/v1/pricing", { version: "1", entries });
-    // The same again would change nothing.
+    // Prices that are in force already change nothing.
     expect((await preview({ entries })).body.names).toEqual([]);
   });
 

@@ -33,7 +33,7 @@ export interface Question {
   readonly grouping: "own" | "admin" | "team";
   /** Whose usage alone; null is everybody's. */
   readonly principalId: string | null;
-  /** Of several values any may match; none matches everything. */
+  /** A request matches any of the values; an empty list matches everything. */
   readonly principals: readonly string[];
   readonly keyIds: readonly string[];
   readonly providers: readonly string[];
@@ -55,10 +55,10 @@ export interface Question {
   readonly bucket: BucketName;
   /** Null when the series is not cut into groups, or the report has none. */
   readonly groupBy: GroupQuestion | null;
-  /** Of a breakdown. */
+  /** What a breakdown groups by. */
   readonly by: GroupQuestion["by"] | "endpoint";
   readonly sort: BreakdownSort;
-  /** Of the log; "refused" is none. */
+  /** The order of the log; "refused" stands for a word that no order has. */
   readonly order: "newest" | "oldest" | "cost" | "duration" | "refused";
   readonly limit: number;
   readonly offset: number;

@@ -195,7 +195,7 @@ const COUNTS: readonly Spelled<boolean>[] = [
   { text: "true", meaning: false },
 ];
 
-/** Of requests themselves: one text each, with what it means. */
+/** Filters on single requests: the text of each in the query, with what it means. */
 interface Bounds {
   readonly unpriced: Spelled<boolean> | null;
   readonly min_cost: Spelled<bigint | null> | null;

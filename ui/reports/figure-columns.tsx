@@ -118,7 +118,7 @@ function FailedShare({ row }: { readonly row: Totals }) {
   );
 }
 
-/** The same figures of all rows, by column. */
+/** The figures of all rows together, by column: the total row. */
 export function toFigureSums(sums: Totals, speed: Speed | null): { readonly [columnId: string]: ReactNode } {
   const failed = toFailedShare(sums);
   return {

@@ -20,7 +20,7 @@ export function toOutcomeBars(
   buckets: readonly UsageBucket[],
   asked: readonly OutcomeFilter[] | undefined,
 ): OutcomeBars {
-  // Of several outcomes the bars tell only what they always tell.
+  // A filter of several outcomes leaves the bars as they are without one.
   const outcome = asked?.length === 1 ? asked[0] : undefined;
   const figures = toFigures(outcome);
   return {
