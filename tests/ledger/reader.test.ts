@@ -7,7 +7,7 @@ import { ProxyError } from "#kernel/errors.ts";
 import type { StatsQuery } from "#stats/store.ts";
 import { QuestionQueue } from "#storage/ledger/threads/question-queue.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
-import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
+import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
 import { answerQuestion } from "#storage/sqlite/ledger/reports/reader-questions.ts";
 import { LeftError, untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
 import { createTestLog, DAY_US, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "./usage.ts";
@@ -31,7 +31,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const RealWorker = globalThis.Worker;
-const open: ReaderClient[] = [];
+const open: ReaderClient<UsagePlace>[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.stop()));
   globalThis.Worker = RealWorker;
@@ -54,7 +54,12 @@ function createClient(path = databasePath, waitMsMax: number | null = null) {
     }
   };
   const { log, lines } = createTestLog();
-  const client = new ReaderClient({ workerUrl: READER_WORKER, databasePath: path, log, waitMsMax });
+  const client = new ReaderClient({
+    workerUrl: READER_WORKER,
+    place: { databasePath: path },
+    log,
+    waitMsMax,
+  });
   open.push(client);
   return { client, asked, limits, marks, lines };
 }

@@ -11,9 +11,12 @@ import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 /** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
 export const MARKS_MAX = 2 ** 28;
 
-/** What goes to the writer Worker. Each `id` is answered once, in the end, whatever happens in between. */
-export type WriterCommand =
-  | ({ readonly kind: "start" } & WriterStart)
+/**
+ * What goes to the writer Worker. Each `id` is answered once, in the end, whatever happens in between. `Place` tells an
+ * engine's Workers where its database is.
+ */
+export type WriterCommand<Place extends object> =
+  | ({ readonly kind: "start" } & WriterStart & Place)
   /** New lines are in the journal. */
   | { readonly kind: "wake" }
   /** Answered when everything that is in the journal now is committed. */
@@ -43,7 +46,6 @@ export type WriterCommand =
 
 /** What a writer writes, and for which server. */
 export interface WriterStart {
-  readonly databasePath: string;
   readonly journalDirectory: string;
   /** The number of its server's run (`ServerRun`). */
   readonly serverRun: number;
@@ -151,8 +153,8 @@ export type RequestPage = Page & {
 };
 
 /** What goes to the reader Worker: one question at a time. */
-export type ReaderCommand =
-  | { readonly kind: "start"; readonly databasePath: string; readonly left: LeftMark }
+export type ReaderCommand<Place extends object> =
+  | ({ readonly kind: "start"; readonly left: LeftMark } & Place)
   | { readonly kind: "ask"; readonly id: number; readonly asked: Asked<QuestionKind> }
   | { readonly kind: "close" };
 

@@ -27,7 +27,7 @@ interface Asker {
   readonly reject: (cause: unknown) => void;
 }
 
-export interface ReaderClientOptions extends ReaderThreadOptions {
+export interface ReaderClientOptions<Place extends object> extends ReaderThreadOptions<Place> {
   /** How long an answer may take, the wait for its turn included; null for ever. */
   readonly waitMsMax: number | null;
 }
@@ -46,9 +46,9 @@ export interface AskOptions {
  * `reports_busy` for one that is too many or waits too long. The Workers' refusals arrive as they were thrown; whatever else
  * goes wrong is `internal_error`.
  */
-export class ReaderClient {
-  readonly #options: ReaderClientOptions;
-  readonly #threads: readonly ReaderThread<Asker>[];
+export class ReaderClient<Place extends object> {
+  readonly #options: ReaderClientOptions<Place>;
+  readonly #threads: readonly ReaderThread<Asker, Place>[];
   /** What waits for something else before it is queued. */
   readonly #arriving = new Set<Asker>();
   readonly #reports: Waiting = { queue: new QuestionQueue(), askers: new Set() };
@@ -56,12 +56,12 @@ export class ReaderClient {
   #isStopped = false;
   #refusalLoggedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ReaderClientOptions) {
+  constructor(options: ReaderClientOptions<Place>) {
     this.#options = options;
     this.#threads = Array.from(
       { length: THREADS_MAX },
       () =>
-        new ReaderThread<Asker>(options, {
+        new ReaderThread<Asker, Place>(options, {
           onAnswer: (question, reply) => this.#settle(question, reply),
           onFree: () => this.#askNext(),
         }),

@@ -4,10 +4,10 @@ import type { LeftMark, ReaderCommand, ReaderReply } from "./messages.ts";
 import type { Question, Turn } from "./question-queue.ts";
 import { hasRoomForWorker, WorkerThread } from "./worker-thread.ts";
 
-export interface ReaderThreadOptions {
+export interface ReaderThreadOptions<Place extends object> {
   /** The file of the engine's reader Worker. */
   readonly workerUrl: URL;
-  readonly databasePath: string;
+  readonly place: Place;
   readonly log: Log;
 }
 
@@ -26,14 +26,14 @@ interface ReaderThreadEvents<Asker extends { readonly askerId: string }> {
 }
 
 /** One reader Worker, started at its first question, which reads one question at a time. */
-export class ReaderThread<Asker extends { readonly askerId: string }> {
-  readonly #options: ReaderThreadOptions;
+export class ReaderThread<Asker extends { readonly askerId: string }, Place extends object> {
+  readonly #options: ReaderThreadOptions<Place>;
   readonly #events: ReaderThreadEvents<Asker>;
-  #thread: WorkerThread<ReaderCommand, ReaderReply> | null = null;
+  #thread: WorkerThread<ReaderCommand<Place>, ReaderReply> | null = null;
   #reading: Reading<Asker> | null = null;
   readonly #left: LeftMark = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-  constructor(options: ReaderThreadOptions, events: ReaderThreadEvents<Asker>) {
+  constructor(options: ReaderThreadOptions<Place>, events: ReaderThreadEvents<Asker>) {
     this.#options = options;
     this.#events = events;
   }
@@ -74,13 +74,13 @@ export class ReaderThread<Asker extends { readonly askerId: string }> {
     this.#end(null);
   }
 
-  #start(): WorkerThread<ReaderCommand, ReaderReply> {
-    const { workerUrl, databasePath, log } = this.#options;
-    return new WorkerThread<ReaderCommand, ReaderReply>({
+  #start(): WorkerThread<ReaderCommand<Place>, ReaderReply> {
+    const { workerUrl, place, log } = this.#options;
+    return new WorkerThread<ReaderCommand<Place>, ReaderReply>({
       name: "usage reader",
       url: workerUrl,
       log,
-      start: { kind: "start", databasePath, left: this.#left },
+      start: { kind: "start", left: this.#left, ...place },
       onReply: (reply) => {
         if (reply.kind !== "ready" && reply.kind !== "closed" && this.#reading?.question.id === reply.id) {
           this.#end(reply);

@@ -13,12 +13,22 @@ export interface RecordedSince {
   readonly hasGap: boolean;
 }
 
+/** The order in which events were recorded, as the reports ask for it (`after`). */
+export interface RecordedOrder {
+  /** Events of one commit of this server, in the order in which they ended. */
+  add(ids: Float64Array): void;
+  /** A commit may have been made that nothing was heard of. */
+  interrupt(): void;
+  /** What was recorded after a cursor; an empty one means from now on. */
+  since(cursor: string): RecordedSince | Promise<RecordedSince>;
+}
+
 /**
  * The order in which a server's ledger has committed its newest events. Rows are clustered by arrival, and a request that
  * began earlier may end later, so that no row tells what is new. In memory of the serving thread: a look that finds nothing
  * new asks no reader.
  */
-export class RecordedEvents {
+export class RecordedEvents implements RecordedOrder {
   readonly #epoch: string;
   readonly #ids = new Float64Array(EVENTS_KEPT_MAX);
   /** Events recorded so far; the newest stands at the place before it. */
@@ -31,7 +41,6 @@ export class RecordedEvents {
     this.#epoch = epoch;
   }
 
-  /** Events of one commit, in the order in which they ended. */
   add(ids: Float64Array): void {
     for (const id of ids) {
       this.#ids[this.#count % EVENTS_KEPT_MAX] = id;
@@ -40,13 +49,12 @@ export class RecordedEvents {
     this.#first = Math.max(this.#first, this.#count - EVENTS_KEPT_MAX);
   }
 
-  /** A commit may have been made that nothing was heard of: every cursor of before is unknown. */
+  /** Every cursor of before is unknown. */
   interrupt(): void {
     this.#count += 1;
     this.#first = this.#count;
   }
 
-  /** An empty cursor means from now on. */
   since(cursor: string): RecordedSince {
     const now = `${this.#epoch}.${this.#count.toString(36)}`;
     const from = cursor === "" ? this.#count : this.#parse(cursor);

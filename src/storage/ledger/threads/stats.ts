@@ -1,6 +1,6 @@
 import type { ReportOptions, StatsStore } from "#stats/store.ts";
 import type { AnswerOf, AskedAs, QuestionKind } from "./messages.ts";
-import type { RecordedEvents } from "./recorded-events.ts";
+import type { RecordedOrder } from "./recorded-events.ts";
 
 /** What asks one question and is answered in its kind. */
 export type Ask = <Kind extends QuestionKind>(
@@ -12,14 +12,14 @@ export type Ask = <Kind extends QuestionKind>(
  * The reports as their callers know them, each asked as one question. `recorded` is null in a process that only looks: it
  * does not hear of commits, so that no cursor is ever known to it.
  */
-export function createStats(ask: Ask, recorded: Pick<RecordedEvents, "since"> | null): StatsStore {
+export function createStats(ask: Ask, recorded: Pick<RecordedOrder, "since"> | null): StatsStore {
   return {
     listRequests(query, page, options) {
       const wanted = { ...page, isTotalWanted: options?.isTotalWanted, order: options?.order };
       return ask<"listRequests">({ kind: "listRequests", question: { query, page: wanted } }, options);
     },
     async listRecorded(query, { after, limit, offset }, options) {
-      const found = recorded?.since(after) ?? { ids: [], cursor: "", hasGap: true };
+      const found = (await recorded?.since(after)) ?? { ids: [], cursor: "", hasGap: true };
       const { cursor, hasGap } = found;
       const { sinceUs, untilUs } = query.window;
       const ids = found.ids.filter(

@@ -11,8 +11,9 @@ import { WorkerThread } from "./worker-thread.ts";
  */
 const BATCH_INTERVAL_MS = 150;
 
-type Request = Exclude<Extract<WriterCommand, { readonly id: number }>, { readonly kind: "sumLimits" }>;
-type Maintenance = Omit<Extract<WriterCommand, { kind: "maintain" }>, "kind" | "id">;
+type Command = WriterCommand<object>;
+type Request = Exclude<Extract<Command, { readonly id: number }>, { readonly kind: "sumLimits" }>;
+type Maintenance = Omit<Extract<Command, { kind: "maintain" }>, "kind" | "id">;
 
 type WriterGauges = Pick<LedgerGauges, "combinations" | Extract<keyof LedgerGauges, `writer${string}`>>;
 
@@ -21,10 +22,10 @@ interface Waiting {
   readonly resolve: () => void;
 }
 
-export interface WriterClientOptions {
+export interface WriterClientOptions<Place extends object> {
   /** The file of the engine's writer Worker. */
   readonly workerUrl: URL;
-  readonly start: WriterStart;
+  readonly start: WriterStart & Place;
   readonly log: Log;
   readonly onCommit: (commit: Commit) => void;
   /** Called when the Worker has died: a commit may have been made that nothing was heard of. */
@@ -34,8 +35,8 @@ export interface WriterClientOptions {
 }
 
 /** The data plane's end of the writer Worker. Commands not yet answered are asked again of a Worker that was started again. */
-export class WriterClient {
-  readonly #thread: WorkerThread<WriterCommand, WriterReply>;
+export class WriterClient<Place extends object> {
+  readonly #thread: WorkerThread<WriterCommand<Place>, WriterReply>;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sums = new Map<number, PromiseWithResolvers<readonly LimitSum[]>>();
   #lastId = 0;
@@ -48,7 +49,7 @@ export class WriterClient {
   #failureCount = 0;
   #lastCommit: Commit | null = null;
 
-  constructor(options: WriterClientOptions) {
+  constructor(options: WriterClientOptions<Place>) {
     const { workerUrl, start, log, onCommit, onEnded, onSuperseded } = options;
     this.#thread = new WorkerThread({
       name: "usage writer",

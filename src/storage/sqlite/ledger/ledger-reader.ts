@@ -10,7 +10,7 @@ import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/me
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
 import { createStats } from "#storage/ledger/threads/stats.ts";
 import { openSqliteReader, withSetupErrors } from "#storage/sqlite/file/open.ts";
-import { readPosition } from "./file/database.ts";
+import { readPosition, type UsagePlace } from "./file/database.ts";
 import { hasUsageDatabase } from "./file/inspect.ts";
 import { readSchemaVersion } from "./file/schema-version.ts";
 import { SCHEMA_SQL } from "./file/schema.ts";
@@ -29,7 +29,7 @@ export interface LedgerReaderOptions {
 export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerReader {
   const databasePath = join(dataDir, USAGE_NAME);
   const journalDirectory = join(dataDir, JOURNAL_NAME);
-  let reader: ReaderClient | null = null;
+  let reader: ReaderClient<UsagePlace> | null = null;
   // Open as long as the reader is, and closed after it: SQLite's read-only mode, which the reader has, would leave the
   // files behind that it needed.
   let keeper: Database | null = null;
@@ -51,7 +51,7 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
     if (findKeeper() === null) return answerFromNothing<Kind>(asked);
     reader ??= new ReaderClient({
       workerUrl: new URL("./reader-worker.ts", import.meta.url),
-      databasePath,
+      place: { databasePath },
       log,
       waitMsMax: null,
     });

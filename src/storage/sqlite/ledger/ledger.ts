@@ -1,72 +1,12 @@
 import { basename, join } from "node:path";
-import { DAY_US, type Clock, type InstantUs } from "#kernel/clock.ts";
-import type { Log } from "#kernel/log.ts";
-import type { KeyUseStore } from "#identity/store.ts";
-import type { ReportOptions, StatsStore } from "#stats/store.ts";
-import type { LedgerGauges } from "#usage/gauges.ts";
-import { createRecorder } from "#usage/recorder.ts";
-import type { UsageLedger } from "#usage/store.ts";
-import { withSetupErrors } from "#storage/sqlite/file/open.ts";
-import { USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
+import { USAGE_NAME } from "#storage/files/data-files.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
-import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
-import { toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
-import { beginServerRun } from "#storage/sqlite/ledger/file/server-run.ts";
-import { prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
-import { lockDataFolder, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
-import { isDoneWithin } from "#storage/ledger/threads/limited-wait.ts";
-import { joinNext } from "#kernel/join-next.ts";
-import type { LimitLedger } from "#limits/limit-sums.ts";
-import { encodeJournalLine } from "#usage/journal-line.ts";
-import { Journal } from "#storage/ledger/journal/journal.ts";
-import {
-  type AnswerOf,
-  type AskedAs,
-  MARKS_MAX,
-  type QuestionKind,
-} from "#storage/ledger/threads/messages.ts";
-import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
-import { ensureJournalFolder, measureSegments, removeUnfinished } from "#storage/ledger/journal/segments.ts";
+import { type LedgerOptions, openLedgerOf, type OpenedLedger } from "#storage/ledger/ledger.ts";
 import { RecordedEvents } from "#storage/ledger/threads/recorded-events.ts";
-import { createStats } from "#storage/ledger/threads/stats.ts";
-import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
-
-/** Sealing and retention are looked at this often. */
-const MAINTENANCE_INTERVAL_MS = 10 * 60 * 1000;
-/** How long a report may take, its wait included: a connection on which nothing moves is closed after 75 s. */
-const REPORT_WAIT_MS_MAX = 60_000;
-/** Reports first wait for what has just ended; not longer than this when the writer cannot commit. */
-const READ_FLUSH_WAIT_MS_MAX = 500;
-/** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
-const CLOSE_WAIT_MS_MAX = 5_000;
-/** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
-const EARLIER_LIVE_MS = 3_000;
-
-export interface LedgerOptions {
-  readonly dataDir: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly sync: "interval" | "request";
-  /** Rows of the request log older than this are removed; null keeps them for ever. Totals always stay. */
-  readonly retentionDays: number | null;
-  /** Further files to look after. */
-  readonly watched?: readonly WatchedFile[];
-}
-
-export interface OpenedLedger {
-  readonly ledger: UsageLedger;
-  readonly keyUse: KeyUseStore;
-  readonly stats: StatsStore;
-  readonly limitLedger: LimitLedger;
-  gauges(): LedgerGauges;
-  /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
-  maintain(): Promise<void>;
-  /** Fulfilled when another server has begun its run on the ledger: this one records nothing any more, and has to end. */
-  readonly superseded: Promise<void>;
-  /** Like `ledger.close()`, and lets go of the data folder. */
-  close(): Promise<void>;
-}
+import { lockDataFolder, type ServerLock, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
+import { withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { prepareUsageDatabase } from "./file/database.ts";
+import { beginServerRun } from "./file/server-run.ts";
 
 /**
  * The usage ledger of a data folder: `usage.db`, the folder `journal` and `serving.lock`. What a killed process left in the
@@ -74,70 +14,30 @@ export interface OpenedLedger {
  * Throws SetupError when another process serves from the folder, and for a file that cannot be used.
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> {
-  const { dataDir, clock, log } = options;
-  const databasePath = join(dataDir, USAGE_NAME);
-  const journalDirectory = join(dataDir, JOURNAL_NAME);
-  const lock = lockDataFolder(dataDir);
+  const lock = lockDataFolder(options.dataDir);
   try {
-    const committed = prepareUsageDatabase(databasePath);
-    const run = beginServerRun(databasePath, lock.file);
-    const superseded = Promise.withResolvers<void>();
-    let isSuperseded = false;
-    const standDown = () => {
-      if (isSuperseded) return;
-      isSuperseded = true;
-      log.error("another server has taken over the ledger of this folder: nothing is recorded any more");
-      journal.standDown();
-      superseded.resolve();
-    };
-    const found = withSetupErrors(journalDirectory, () => {
-      ensureJournalFolder(journalDirectory);
-      removeUnfinished(journalDirectory);
-      return measureSegments(journalDirectory);
-    });
-    const backlog = new JournalBacklog(found, committed);
-    // Never one that was written to: its end may be torn.
-    const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
-    const journal = withSetupErrors(
-      journalDirectory,
-      () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }),
-    );
-    const recorded = new RecordedEvents(clock.nowUs().toString(36));
-    const writer = await orClose(
-      journal,
-      () =>
-        new WriterClient({
-          workerUrl: new URL("./writer-worker.ts", import.meta.url),
-          start: {
-            databasePath,
-            journalDirectory,
-            serverRun: run.number,
-            firstSegment,
-            earlierLiveMs: run.isOvertaking ? EARLIER_LIVE_MS : 0,
-          },
-          log,
-          onCommit({ position, eventIds }) {
-            backlog.commit(position);
-            recorded.add(eventIds);
-          },
-          onEnded: () => recorded.interrupt(),
-          onSuperseded: standDown,
-        }),
-    );
-    function onWritten(segment: number, sizeBytes: number): void {
-      backlog.grow(segment, sizeBytes);
-      writer.wake();
-    }
-    const reader = new ReaderClient({
-      workerUrl: new URL("./reader-worker.ts", import.meta.url),
-      databasePath,
-      log,
-      waitMsMax: REPORT_WAIT_MS_MAX,
-    });
+    return await openLocked(lock, options);
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+}
 
-    let usageFile = toFileIdentity(databasePath);
-    const watch = new FileWatch(
-      [
+function openLocked(lock: ServerLock, options: LedgerOptions): Promise<OpenedLedger> {
+  const { dataDir, clock } = options;
+  const databasePath = join(dataDir, USAGE_NAME);
+  const committed = prepareUsageDatabase(databasePath);
+  const run = beginServerRun(databasePath, lock.file);
+  let usageFile = toFileIdentity(databasePath);
+  return openLedgerOf(
+    {
+      place: { databasePath },
+      writerUrl: new URL("./writer-worker.ts", import.meta.url),
+      readerUrl: new URL("./reader-worker.ts", import.meta.url),
+      committed,
+      run,
+      recorded: new RecordedEvents(clock.nowUs().toString(36)),
+      watch: ({ putBack, standDown }) => [
         {
           name: basename(toLockPath(dataDir)),
           isInPlace: () => lock.isInPlace(),
@@ -147,130 +47,14 @@ export async function openLedger(options: LedgerOptions): Promise<OpenedLedger> 
           name: USAGE_NAME,
           isInPlace: () => findFileIdentity(databasePath) === usageFile,
           async putBack() {
-            await writer.putBack();
+            await putBack();
             usageFile = toFileIdentity(databasePath);
           },
         },
-        {
-          name: JOURNAL_NAME,
-          isInPlace: () => journal.isInPlace(),
-          putBack: () => journal.putBack(),
-        },
-        ...(options.watched ?? []),
       ],
-      log,
-    );
-
-    const report = <Kind extends QuestionKind>(
-      asked: AskedAs<Kind>,
-      { signal, askerId }: ReportOptions = {},
-    ): Promise<AnswerOf<Kind>> =>
-      reader.ask<Kind>(asked, {
-        signal,
-        askerId,
-        // What is asked for by its id is committed. All else is answered in any case, if need be with what is committed.
-        ...(asked.kind !== "listRecorded" && {
-          before: () => isDoneWithin({ work: flush(), waitMsMax: READ_FLUSH_WAIT_MS_MAX, log }),
-        }),
-      });
-    const flush = joinNext(async () => {
-      await journal.stored();
-      await writer.flush();
-    });
-    const flushAll = async () => {
-      await flush();
-      await writer.keyUseSaved();
-    };
-    let markCount = 0;
-    const sumLimits: LimitLedger["sumLimits"] = (limits, nowUs) => {
-      markCount += 1;
-      // Differs from those that processes before have left in the journal.
-      const mark = run.number * MARKS_MAX + markCount;
-      const sums = writer.sumLimits(mark, { limits, nowUs });
-      journal.lines.append(encodeJournalLine({ kind: "mark", number: mark }));
-      journal.appended();
-      void flush();
-      return sums;
-    };
-    const maintain = () => {
-      const nowUs = clock.nowUs();
-      const days = options.retentionDays;
-      return writer.maintain({
-        sealBeforeDay: toSealBeforeDay(nowUs),
-        retention: { nowUs, ageUsMax: days === null ? null : days * DAY_US },
-      });
-    };
-    const maintenance = setInterval(() => void maintain(), MAINTENANCE_INTERVAL_MS);
-
-    let closing: Promise<void> | null = null;
-    const closeOnce = async () => {
-      clearInterval(maintenance);
-      watch.stop();
-      const flushed =
-        !isSuperseded &&
-        writer.isRunning &&
-        (await isDoneWithin({ work: flushAll(), waitMsMax: CLOSE_WAIT_MS_MAX, log }));
-      if (!flushed) {
-        log.warn(
-          "usage ledger: closed before everything was committed; the next start goes on from the journal",
-          {
-            lost_bytes: journal.pendingBytes,
-          },
-        );
-      }
-      await isDoneWithin({ work: journal.close(), waitMsMax: CLOSE_WAIT_MS_MAX, log });
-      await Promise.all([writer.stop(), reader.stop()]);
-      lock.release();
-    };
-    const close = () => (closing ??= closeOnce());
-
-    const ledger = createRecorder({ journal, sync: options.sync, flush, close });
-    try {
-      await writer.ready();
-    } catch (cause) {
-      await ledger.close();
-      throw cause;
-    }
-    void maintain();
-    return {
-      ledger,
-      keyUse: {
-        async loadLastUsed(ids: readonly string[]): Promise<ReadonlyMap<string, InstantUs>> {
-          // Taken first: what is committed while the reader reads is in one of the two.
-          const unsaved = writer.findUnsavedKeyUse(ids);
-          const merged = new Map(await reader.ask({ kind: "loadLastUsed", question: { ids } }));
-          for (const [id, atUs] of unsaved) merged.set(id, Math.max(atUs, merged.get(id) ?? 0));
-          return merged;
-        },
-        saveLastUsed: (id, atUs) => writer.saveKeyUse(id, atUs),
-      },
-      stats: createStats(report, recorded),
-      limitLedger: { sumLimits },
-      gauges: () => ({
-        ...writer.gauges(),
-        journalPendingBytes: journal.pendingBytes,
-        filesLost: watch.lossCount,
-        filesMissing: watch.missingCount,
-        journalReservedBytes: journal.reservedBytes,
-        journalUncommittedBytes: backlog.bytes,
-        readerWaiting: reader.waitingCount,
-      }),
-      maintain,
-      superseded: superseded.promise,
-      close: () => ledger.close(),
-    };
-  } catch (cause) {
-    lock.release();
-    throw cause;
-  }
-}
-
-/** What `make` returns; the journal is closed when it throws. */
-async function orClose<Made>(journal: Journal, make: () => Made): Promise<Made> {
-  try {
-    return make();
-  } catch (cause) {
-    await journal.close();
-    throw cause;
-  }
+      withSetupErrors,
+      release: () => lock.release(),
+    },
+    options,
+  );
 }

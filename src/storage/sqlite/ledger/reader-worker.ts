@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { findFileIdentity } from "#storage/files/file-identity.ts";
-import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
+import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { ReaderCommand, ReaderReply } from "#storage/ledger/threads/messages.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
@@ -13,12 +13,12 @@ declare const self: Worker;
 
 lowerThreadPriority();
 
-let start: Extract<ReaderCommand, { kind: "start" }> | null = null;
+let start: Extract<ReaderCommand<UsagePlace>, { kind: "start" }> | null = null;
 let database: Database | null = null;
 /** Tells the file that is open from one that has taken its name. */
 let databaseFile: string | null = null;
 
-self.addEventListener("message", (event: MessageEvent<ReaderCommand>) => {
+self.addEventListener("message", (event: MessageEvent<ReaderCommand<UsagePlace>>) => {
   const command = event.data;
   switch (command.kind) {
     case "start":

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
 import { describeCause } from "#kernel/log.ts";
-import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
+import { openForWriting, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import { MARKS_MAX, type WriterCommand, type WriterReply } from "#storage/ledger/threads/messages.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
@@ -29,10 +29,10 @@ type Job = { readonly id: number; readonly step: (writer: UsageWriter) => boolea
 
 const jobs: Job[] = [];
 /** By the mark that they wait for. */
-const questions = new Map<number, Extract<WriterCommand, { kind: "sumLimits" }>>();
+const questions = new Map<number, Extract<WriterCommand<UsagePlace>, { kind: "sumLimits" }>>();
 /** Answers that leave with the commit of what they count. */
 const summed: { readonly mark: number; readonly answer: Extract<WriterReply, { kind: "summed" }> }[] = [];
-let start: Extract<WriterCommand, { kind: "start" }> | null = null;
+let start: Extract<WriterCommand<UsagePlace>, { kind: "start" }> | null = null;
 let database: Database | null = null;
 let writer: UsageWriter | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
@@ -43,7 +43,7 @@ let isSuperseded = false;
 let early: { readonly mark: number; readonly sinceMs: number } | null = null;
 let runTimer: ReturnType<typeof setInterval> | null = null;
 
-self.addEventListener("message", (event: MessageEvent<WriterCommand>) => {
+self.addEventListener("message", (event: MessageEvent<WriterCommand<UsagePlace>>) => {
   const command = event.data;
   switch (command.kind) {
     case "start":
@@ -142,7 +142,7 @@ function runJob(to: UsageWriter): boolean {
   return true;
 }
 
-function toMaintenance(command: Extract<WriterCommand, { kind: "maintain" }>): Job["step"] {
+function toMaintenance(command: Extract<WriterCommand<UsagePlace>, { kind: "maintain" }>): Job["step"] {
   let pruneBeforeUs: InstantUs | null = null;
   return (to) => {
     if (to.seal(command.sealBeforeDay)) return true;

@@ -5,6 +5,11 @@ import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
+/** Where the Workers find usage.db. */
+export interface UsagePlace {
+  readonly databasePath: string;
+}
+
 /** Some 16 MB of pages for the one writer; negative is KiB (sqlite.org/pragma.html#pragma_cache_size). */
 const WRITER_CACHE_KIB = 16_384;
 /**
