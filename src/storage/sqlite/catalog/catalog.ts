@@ -3,10 +3,18 @@ import type { PriceBook, PriceRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
 import type { CatalogStore, CatalogWrite } from "#catalog/store.ts";
 import type { RecordAudit } from "./audit.ts";
+import {
+  FEED_ROW_ID,
+  isOfPrice,
+  requireFound,
+  toModel,
+  toModelRow,
+  toProvider,
+  toProviderRow,
+} from "#storage/catalog/catalog-rows.ts";
 import { createPriceWriter } from "./catalog-prices.ts";
-import { toModel, toModelRow, toProvider, toProviderRow } from "./catalog-rows.ts";
 import type { Connection, Orm } from "./connection.ts";
-import { followModelName } from "./limit-models.ts";
+import { followModel } from "./limit-models.ts";
 import { models, prices, pricingFeed, providers } from "./schema.ts";
 
 /** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
@@ -78,10 +86,6 @@ interface Picture {
   readonly snapshot: CatalogSnapshot;
 }
 
-function isOfPrice({ kind }: CatalogWrite): boolean {
-  return kind === "put_price" || kind === "delete_price";
-}
-
 /** `kept` are the prices as they stand, when that is known: to read and sort them is most of the work. */
 function readSnapshot(orm: Orm, kept: PriceBook | null): CatalogSnapshot {
   return createSnapshot({
@@ -93,7 +97,6 @@ function readSnapshot(orm: Orm, kept: PriceBook | null): CatalogSnapshot {
 }
 
 const FEED_COLUMNS = { version: pricingFeed.version, loadedAtUs: pricingFeed.loadedAtUs };
-const FEED_ROW_ID = 1;
 
 function apply(orm: Orm, write: Exclude<CatalogWrite, { readonly kind: "put_price" }>): void {
   switch (write.kind) {
@@ -105,19 +108,20 @@ function apply(orm: Orm, write: Exclude<CatalogWrite, { readonly kind: "put_pric
     case "delete_provider":
       requireFound(
         write,
-        orm.delete(providers).where(eq(providers.id, write.id)).returning({ id: providers.id }).all(),
+        orm.delete(providers).where(eq(providers.id, write.id)).returning({ id: providers.id }).all().length >
+          0,
       );
       return;
     case "put_model": {
       const row = toModelRow(write.model);
-      followModelName(orm, row);
+      followModel(orm, row);
       orm.insert(models).values(row).onConflictDoUpdate({ target: models.id, set: row }).run();
       return;
     }
     case "delete_model":
       requireFound(
         write,
-        orm.delete(models).where(eq(models.id, write.id)).returning({ id: models.id }).all(),
+        orm.delete(models).where(eq(models.id, write.id)).returning({ id: models.id }).all().length > 0,
       );
       return;
     case "put_feed": {
@@ -131,12 +135,7 @@ function apply(orm: Orm, write: Exclude<CatalogWrite, { readonly kind: "put_pric
     }
     case "delete_price": {
       const named = and(eq(prices.name, write.name), eq(prices.unit, write.unit));
-      requireFound(write, orm.delete(prices).where(named).returning({ name: prices.name }).all());
+      requireFound(write, orm.delete(prices).where(named).returning({ name: prices.name }).all().length > 0);
     }
   }
-}
-
-/** Plans are made of the catalog as it is, so a row that is not there is a mistake of the plan, not a race. */
-function requireFound(write: CatalogWrite, deleted: readonly unknown[]): void {
-  if (deleted.length === 0) throw new Error(`${write.kind} found no row`);
 }

@@ -3,7 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { bindFormerCredential } from "#catalog/provider.ts";
 import { FORMER_SEAL_FORMAT, SEAL_FORMAT, type SecretBox } from "#kernel/crypto.ts";
-import { toProvider } from "./catalog-rows.ts";
+import { toProvider } from "#storage/catalog/catalog-rows.ts";
 import { providers } from "./schema.ts";
 
 const IS_FORMER = sql`substr(${providers.sealedCredential}, 1, 1) = ${Uint8Array.of(FORMER_SEAL_FORMAT)}`;

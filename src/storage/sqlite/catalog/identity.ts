@@ -1,8 +1,14 @@
 import { and, asc, count, desc, eq, gt, inArray, lt, lte, ne, sql } from "drizzle-orm";
 import { type IdentityStore, SESSIONS_LISTED_MAX } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
-import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import {
+  KEY_REFUSALS,
+  losesAdmin,
+  RELAY_TOKEN_REFUSALS,
+  toLastAdmin,
+  toPrincipalExists,
+  toPrincipalNotFound,
+} from "#storage/catalog/refusals.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
 import { apiKeys, loginLinks, oidcSubjects, principals, relayTokens, sessions } from "./identity-schema.ts";
@@ -46,39 +52,20 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     });
   const requirePrincipal = (id: string): Principal => {
     const principal = findById.get({ id });
-    if (principal === undefined) throw new ProxyError("principal_not_found", "No principal has this id.");
+    if (principal === undefined) throw toPrincipalNotFound();
     return principal;
   };
   const insertPrincipal = (principal: Principal): void => {
-    if (findByName.get({ name: principal.name }) !== undefined) {
-      throw new ProxyError("principal_exists", "A principal of this name exists already.", { param: "name" });
-    }
+    if (findByName.get({ name: principal.name }) !== undefined) throw toPrincipalExists();
     orm.insert(principals).values(principal).run();
   };
-  const requireOtherAdmin = (leaving: Principal): void => {
-    if (leaving.role === "admin" && leaving.enabled && countOtherAdmins(orm, leaving.id) === 0) {
-      throw new ProxyError(
-        "last_admin",
-        `"${leaving.name}" is the last enabled admin: make another one first.`,
-      );
-    }
+  const requireAdminLeft = (before: Principal, after: Principal | null): void => {
+    if (losesAdmin(before, after) && countOtherAdmins(orm, before.id) === 0) throw toLastAdmin(before);
   };
 
   const steps = { write, requirePrincipal, recordAudit };
-  const keys = createSecretStore(connection, apiKeys, steps, {
-    missing: { code: "key_not_found", message: "No key has this id." },
-    full: {
-      code: "too_many_keys",
-      message: `A principal has ${SECRETS_PER_PRINCIPAL_MAX} keys at most: delete one that is not used.`,
-    },
-  });
-  const tokens = createSecretStore(connection, relayTokens, steps, {
-    missing: { code: "relay_token_not_found", message: "No relay token has this id." },
-    full: {
-      code: "too_many_relay_tokens",
-      message: `A principal has ${SECRETS_PER_PRINCIPAL_MAX} relay tokens at most: delete one that is not used.`,
-    },
-  });
+  const keys = createSecretStore(connection, apiKeys, steps, KEY_REFUSALS);
+  const tokens = createSecretStore(connection, relayTokens, steps, RELAY_TOKEN_REFUSALS);
 
   return {
     createPrincipal: (principal, audit) =>
@@ -118,7 +105,7 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
       write(() => {
         const before = requirePrincipal(id);
         const after = { ...before, ...change };
-        if (after.role !== "admin" || !after.enabled) requireOtherAdmin(before);
+        requireAdminLeft(before, after);
         orm
           .update(principals)
           .set({ role: after.role, enabled: after.enabled })
@@ -130,7 +117,7 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
 
     deletePrincipal: (id, audit) =>
       write(() => {
-        requireOtherAdmin(requirePrincipal(id));
+        requireAdminLeft(requirePrincipal(id), null);
         // Keys, relay tokens, sessions and subjects go with it: ON DELETE CASCADE.
         orm.delete(principals).where(eq(principals.id, id)).run();
         recordAudit(audit);

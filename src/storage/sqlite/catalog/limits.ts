@@ -1,13 +1,25 @@
 import { asc, count, eq } from "drizzle-orm";
-import { type ErrorCode, ProxyError } from "#kernel/errors.ts";
-import type { Limit, LimitEach, LimitSubject } from "#limits/limit.ts";
+import type { Limit } from "#limits/limit.ts";
 import { type LimitSet, type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
+import {
+  NOBODY,
+  type SubjectColumns,
+  toLimit,
+  toLimitColumns,
+  toLimitRow,
+} from "#storage/catalog/limit-rows.ts";
+import {
+  toLimitExists,
+  toLimitNotFound,
+  toMissingSubject,
+  toTooManyLimits,
+} from "#storage/catalog/refusals.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { limits } from "./limit-schema.ts";
+import type { SecretTable } from "./secret-lookup.ts";
 
-type Row = typeof limits.$inferSelect;
 /** The limits, and the state of the file that they are of. */
 interface Picture {
   readonly dataVersion: number;
@@ -15,7 +27,6 @@ interface Picture {
   readonly text: string;
   readonly set: LimitSet;
 }
-type Columns = Pick<Row, "principalId" | "keyId" | "relayTokenId" | "tag">;
 
 /** The limits in catalog.db. Names and subjects are looked up under the write lock. */
 export function createLimitStore(connection: Connection, recordAudit: RecordAudit): LimitStore {
@@ -41,14 +52,14 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
   };
   const getLimit = (id: string): Limit => {
     const limit = readSet().limits.find((known) => known.id === id);
-    if (limit === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
+    if (limit === undefined) throw toLimitNotFound();
     return limit;
   };
   const requireFreeName = (name: string): void => {
     if (orm.select({ id: limits.id }).from(limits).where(eq(limits.name, name)).get() !== undefined)
-      throw new ProxyError("limit_exists", "A limit of this name exists already.", { param: "name" });
+      throw toLimitExists();
   };
-  const findColumns = (subject: NamedSubject): Columns => {
+  const findColumns = (subject: NamedSubject): SubjectColumns => {
     switch (subject.kind) {
       case "everybody":
         return NOBODY;
@@ -56,25 +67,23 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
         return { ...NOBODY, tag: subject.pair };
       case "principal": {
         const found = orm.select().from(principals).where(eq(principals.name, subject.name)).get();
-        return { ...NOBODY, principalId: found?.id ?? refuseMissing("principal_not_found", "principal") };
+        if (found === undefined) throw toMissingSubject("principal");
+        return { ...NOBODY, principalId: found.id };
       }
-      case "key": {
-        const found = orm.select({ id: apiKeys.id }).from(apiKeys).where(eq(apiKeys.id, subject.id)).get();
-        return { ...NOBODY, keyId: found?.id ?? refuseMissing("key_not_found", "key") };
-      }
-      default: {
-        const { id } = subject;
-        const found = orm
-          .select({ id: relayTokens.id })
-          .from(relayTokens)
-          .where(eq(relayTokens.id, id))
-          .get();
-        return {
-          ...NOBODY,
-          relayTokenId: found?.id ?? refuseMissing("relay_token_not_found", "relay token"),
-        };
-      }
+      case "key":
+        requireSecret(apiKeys, subject);
+        return { ...NOBODY, keyId: subject.id };
+      default:
+        requireSecret(relayTokens, subject);
+        return { ...NOBODY, relayTokenId: subject.id };
     }
+  };
+  const requireSecret = (
+    table: SecretTable,
+    { kind, id }: { readonly kind: "key" | "relay_token"; readonly id: string },
+  ): void => {
+    if (orm.select({ id: table.id }).from(table).where(eq(table.id, id)).get() === undefined)
+      throw toMissingSubject(kind);
   };
 
   return {
@@ -84,35 +93,24 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
       return remembered ?? (await connection.read(readSet));
     },
 
-    create: ({ subject, each, amount, ...limit }, audit) =>
+    create: (limit, audit) =>
       connection.write(() => {
         requireFreeName(limit.name);
         const { total } = orm.select({ total: count() }).from(limits).get() ?? { total: 0 };
-        if (total >= LIMITS_MAX) {
-          throw new ProxyError(
-            "too_many_limits",
-            `There are ${LIMITS_MAX} limits at most: remove one first.`,
-          );
-        }
+        if (total >= LIMITS_MAX) throw toTooManyLimits();
         orm
           .insert(limits)
-          .values({
-            ...limit,
-            ...findColumns(subject),
-            formerModels: "[]",
-            each: fromEach(each),
-            amount: amount.toString(),
-          })
+          .values(toLimitRow(limit, findColumns(limit.subject)))
           .run();
         recordAudit(audit);
         return getLimit(limit.id);
       }),
 
-    update: (id, { amount, ...change }, audit) =>
+    update: (id, change, audit) =>
       connection.write(() => {
         const before = getLimit(id);
         if (change.name !== undefined && change.name !== before.name) requireFreeName(change.name);
-        const columns = { ...change, ...(amount !== undefined && { amount: amount.toString() }) };
+        const columns = toLimitColumns(change);
         if (Object.keys(columns).length > 0) orm.update(limits).set(columns).where(eq(limits.id, id)).run();
         recordAudit(audit);
         return getLimit(id);
@@ -125,52 +123,4 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
         recordAudit(audit);
       }),
   };
-}
-
-const NOBODY: Columns = { principalId: null, keyId: null, relayTokenId: null, tag: null };
-
-function refuseMissing(code: ErrorCode, noun: string): never {
-  throw new ProxyError(code, `No such ${noun}.`, { param: "subject" });
-}
-
-function toLimit({
-  limit,
-  principalName,
-}: {
-  readonly limit: Row;
-  readonly principalName: string | null;
-}): Limit {
-  const { principalId, keyId, relayTokenId, tag, each, amount, formerModels, ...fields } = limit;
-  return {
-    ...fields,
-    subject: toSubject({ principalId, keyId, relayTokenId, tag }, principalName ?? ""),
-    formerModels: toNames(formerModels),
-    each: toEach(each),
-    amount: BigInt(amount),
-  };
-}
-
-function toSubject({ principalId, keyId, relayTokenId, tag }: Columns, principalName: string): LimitSubject {
-  if (principalId !== null) return { kind: "principal", id: principalId, name: principalName };
-  if (keyId !== null) return { kind: "key", id: keyId };
-  if (relayTokenId !== null) return { kind: "relay_token", id: relayTokenId };
-  return tag === null ? { kind: "everybody" } : { kind: "tag", pair: tag };
-}
-
-export function toNames(json: string): readonly string[] {
-  const names: unknown = JSON.parse(json);
-  return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
-}
-
-const TAG_EACH = "tag:";
-
-function fromEach(each: LimitEach | null): string | null {
-  if (each === null) return null;
-  return each.kind === "tag" ? TAG_EACH + each.key : each.kind;
-}
-
-function toEach(text: string | null): LimitEach | null {
-  if (text === null) return null;
-  if (text.startsWith(TAG_EACH)) return { kind: "tag", key: text.slice(TAG_EACH.length) };
-  return text === "key" ? { kind: "key" } : { kind: "principal" };
 }

@@ -11,7 +11,7 @@ import {
 import type { Connection } from "./connection.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { noticeMarks, notices } from "./limit-schema.ts";
-import type { SecretTable } from "./secret-rows.ts";
+import type { SecretTable } from "./secret-lookup.ts";
 
 /** The notices in catalog.db. */
 export function createNoticeStore(connection: Connection): NoticeStore {

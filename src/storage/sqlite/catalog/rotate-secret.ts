@@ -1,14 +1,17 @@
 import { eq, isNotNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
-import { openCredential, sealCredential } from "#catalog/provider.ts";
 import { LOCAL_ACTOR, toAuditEntry } from "#audit/event.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { createRecordAudit } from "./audit.ts";
-import { FORMER_SECRETS_MAX, type SecretBox } from "#kernel/crypto.ts";
-import { ProxyError, SetupError } from "#kernel/errors.ts";
 import type { RotateOptions, Rotation } from "#storage/engine.ts";
 import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
-import { toProvider } from "./catalog-rows.ts";
+import { toProvider } from "#storage/catalog/catalog-rows.ts";
+import {
+  type Boxes,
+  requirePresentSecret,
+  resealCredential,
+  toNextState,
+} from "#storage/catalog/rotation.ts";
 import type { Orm } from "./connection.ts";
 import { openCatalogBesideServer } from "./local-catalog.ts";
 import { apiKeys, loginLinks, relayTokens, sessions } from "./identity-schema.ts";
@@ -27,22 +30,15 @@ export async function rotateSecret({ next, revokesKeys, ...options }: RotateOpti
         (orm): Rotation => {
           const recordAudit = createRecordAudit(orm, options.clock);
           const record: Record = (entry) => recordAudit(toAuditEntry(LOCAL_ACTOR, entry));
-          const state = readSecretState(client);
-          if (state?.checkValue !== secrets.checkValue || !secrets.follow(state)) {
-            throw new SetupError(
-              "failure",
-              "Another command has rotated the secret key meanwhile: nothing was changed by this one.",
-            );
-          }
-          const sealedTokenKeys = revokesKeys ? [] : secrets.sealTokenKeys(next);
-          requireRoom(sealedTokenKeys.length);
+          requirePresentSecret(readSecretState(client), secrets);
+          const nextState = toNextState({ secrets, next }, revokesKeys);
           const rotation = {
             credentials: resealCredentials(orm, { secrets, next }),
             sessions: orm.delete(sessions).returning({ hash: sessions.tokenHash }).all().length,
             revokedKeys: revokesKeys ? deleteKeys(orm, record) : 0,
           };
           orm.delete(loginLinks).run();
-          writeSecretState(client, { checkValue: next.checkValue, sealedTokenKeys });
+          writeSecretState(client, nextState);
           record({ action: "secret_key.rotate", targetKind: "secret_key", targetRef: SECRET_KEY_NAME });
           return rotation;
         },
@@ -54,28 +50,14 @@ export async function rotateSecret({ next, revokesKeys, ...options }: RotateOpti
   }
 }
 
-type Boxes = { readonly secrets: SecretBox; readonly next: SecretBox };
-
-function resealCredentials(orm: Pick<Orm, "select" | "update">, { secrets, next }: Boxes): number {
+function resealCredentials(orm: Pick<Orm, "select" | "update">, boxes: Boxes): number {
   const rows = orm.select().from(providers).where(isNotNull(providers.sealedCredential)).all();
   for (const row of rows) {
-    const provider = toProvider(row);
-    const apiKey = openOrRefuse(() => openCredential(secrets, provider));
-    if (apiKey === null) continue;
-    const sealedCredential = Buffer.from(sealCredential(next, provider, apiKey));
+    const sealedCredential = resealCredential(boxes, toProvider(row));
+    if (sealedCredential === null) continue;
     orm.update(providers).set({ sealedCredential }).where(eq(providers.id, row.id)).run();
   }
   return rows.length;
-}
-
-/** With the former secret key goes the last chance of opening it. */
-function openOrRefuse<Result>(open: () => Result): Result {
-  try {
-    return open();
-  } catch (cause) {
-    if (!(cause instanceof ProxyError)) throw cause;
-    throw new SetupError("failure", `Nothing was rotated. ${cause.message}`, cause);
-  }
 }
 
 /** Writes down in the same transaction what the command has done. */
@@ -88,12 +70,4 @@ function deleteKeys(orm: Pick<Orm, "delete">, record: Record): number {
   for (const { id } of tokens)
     record({ action: "relay_token.delete", targetKind: "relay_token", targetRef: id });
   return keys.length + tokens.length;
-}
-
-function requireRoom(secretCount: number): void {
-  if (secretCount <= FORMER_SECRETS_MAX) return;
-  throw new SetupError(
-    "failure",
-    `Keys are verified by ${FORMER_SECRETS_MAX} former secrets already: rotate with --revoke-keys, and have new keys made.`,
-  );
 }

@@ -1,8 +1,11 @@
 import { eq, or, sql } from "drizzle-orm";
 import type { FoundSecret } from "#identity/store.ts";
+import { toFoundSecret } from "#storage/catalog/secret-rows.ts";
 import type { Connection } from "./connection.ts";
-import { principals } from "./identity-schema.ts";
-import { type SecretTable, toFoundSecret } from "./secret-rows.ts";
+import { type apiKeys, principals } from "./identity-schema.ts";
+
+/** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
+export type SecretTable = typeof apiKeys;
 
 /** Secrets of a table remembered at once; the oldest is forgotten first. Only those that exist are, so guessing cannot fill it. */
 export const REMEMBERED_SECRETS_MAX = 10_000;

@@ -2,12 +2,11 @@ import { and, asc, count, eq, type SQL } from "drizzle-orm";
 import type { AuditEntry } from "#audit/event.ts";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
-import type { ErrorCode } from "#kernel/errors.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import type { SecretRefusals } from "#storage/catalog/refusals.ts";
+import { toListedSecret, toRotationColumns, toTermColumns } from "#storage/catalog/secret-rows.ts";
 import type { Connection } from "./connection.ts";
 import { principals } from "./identity-schema.ts";
-import { createSecretLookup } from "./secret-lookup.ts";
-import { type SecretTable, toListedSecret, toRotationColumns, toTermColumns } from "./secret-rows.ts";
+import { createSecretLookup, type SecretTable } from "./secret-lookup.ts";
 
 /** What a mutation of the identity store needs, whichever table it is on. */
 export interface MutationSteps {
@@ -19,20 +18,12 @@ export interface MutationSteps {
   readonly recordAudit: (entry: AuditEntry | null) => void;
 }
 
-interface Refusal {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
-/**
- * API keys or relay tokens in catalog.db. `missing` is thrown for an id that is not there, `full` for a principal that has
- * `SECRETS_PER_PRINCIPAL_MAX` of them.
- */
+/** API keys or relay tokens in catalog.db. */
 export function createSecretStore(
   connection: Connection,
   table: SecretTable,
   { write, requirePrincipal, recordAudit }: MutationSteps,
-  { missing, full }: { readonly missing: Refusal; readonly full: Refusal },
+  refusals: SecretRefusals,
 ): SecretStore & { readonly forget: () => void } {
   const { orm } = connection;
   const lookup = createSecretLookup(connection, table);
@@ -49,9 +40,7 @@ export function createSecretStore(
     create: (secret, audit) =>
       write(() => {
         requirePrincipal(secret.principalId);
-        if (countOf(ownedBy(secret.principalId)) >= SECRETS_PER_PRINCIPAL_MAX) {
-          throw new ProxyError(full.code, full.message);
-        }
+        if (countOf(ownedBy(secret.principalId)) >= SECRETS_PER_PRINCIPAL_MAX) throw refusals.toFull();
         const { terms, ...columns } = secret;
         orm
           .insert(table)
@@ -83,7 +72,7 @@ export function createSecretStore(
           .innerJoin(principals, eq(principals.id, table.principalId))
           .where(matches(filter))
           .get();
-        if (found === undefined) throw new ProxyError(missing.code, missing.message);
+        if (found === undefined) throw refusals.toMissing();
         const before = toListedSecret(found);
         const { label = before.label, terms = before.terms, rotation } = plan(before);
         const columns = {
@@ -99,7 +88,7 @@ export function createSecretStore(
     delete: (filter, audit) =>
       write(() => {
         const deleted = orm.delete(table).where(matches(filter)).returning({ id: table.id }).all();
-        if (deleted.length === 0) throw new ProxyError(missing.code, missing.message);
+        if (deleted.length === 0) throw refusals.toMissing();
         recordAudit(audit);
       }),
   };

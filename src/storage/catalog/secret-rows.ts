@@ -1,12 +1,22 @@
 import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
-import type { SecretTerms } from "#identity/secret-terms.ts";
+import type { SecretTerms, TermSetter } from "#identity/secret-terms.ts";
 import type { FoundSecret, Rotation } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
-import type { apiKeys } from "./identity-schema.ts";
+import type { InstantUs } from "#kernel/clock.ts";
 
-/** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
-export type SecretTable = typeof apiKeys;
-type SecretRow = SecretTable["$inferSelect"];
+/** An API key or a relay token as its columns hold it. */
+export interface SecretRow extends Omit<OwnedSecret, "terms"> {
+  readonly hash: string;
+  readonly expiresAtUs: InstantUs | null;
+  /** JSON array of aliases. */
+  readonly models: string | null;
+  readonly pausedBy: TermSetter | null;
+  readonly adminExpiresAtUs: InstantUs | null;
+  readonly adminModels: string | null;
+  /** Hash of the plaintext before the last rotation, and until when that is good. */
+  readonly formerHash: string | null;
+  readonly formerUntilUs: InstantUs | null;
+}
 
 export function toListedSecret({
   secret,

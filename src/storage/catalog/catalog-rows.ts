@@ -2,12 +2,24 @@ import { isCapability, isEndpoint } from "#catalog/capability.ts";
 import type { Capability, Endpoint } from "#catalog/capability.ts";
 import type { Model, Route } from "#catalog/model.ts";
 import type { EndpointOverrides, Provider } from "#catalog/provider.ts";
-import type { models, providers } from "./schema.ts";
+import type { CatalogWrite } from "#catalog/store.ts";
 
-type ProviderRow = typeof providers.$inferSelect;
-type ModelRow = typeof models.$inferSelect;
+/** A provider as its columns hold it. */
+interface ProviderRow extends Omit<Provider, "endpoints"> {
+  /** JSON object: endpoint → URL. */
+  readonly endpoints: string;
+}
 
-/** A row that the schema allows and no version of ours writes: the file was changed by hand. */
+/** A model as its columns hold it: a binding, or a name for another row. */
+export interface ModelRow extends Omit<Model, "route"> {
+  readonly providerId: string | null;
+  readonly upstreamName: string | null;
+  /** JSON array; null for a name. */
+  readonly capabilities: string | null;
+  readonly targetId: string | null;
+}
+
+/** A row that the schema allows and no version of ours writes: the database was changed by hand. */
 class UnreadableRowError extends Error {
   override readonly name = "UnreadableRowError";
 }
@@ -16,7 +28,7 @@ export function toProvider(row: ProviderRow): Provider {
   return { ...row, endpoints: parseEndpoints(row) };
 }
 
-export function toProviderRow(provider: Provider): ProviderRow {
+export function toProviderRow(provider: Provider) {
   const { sealedCredential } = provider;
   return {
     ...provider,
@@ -75,4 +87,17 @@ function parseEndpoints(row: ProviderRow): EndpointOverrides {
     endpoints[endpoint] = url;
   }
   return endpoints;
+}
+
+/** The key of the one row that tells of the newest load of a feed. */
+export const FEED_ROW_ID = 1;
+
+/** Whether the prices are others after it. */
+export function isOfPrice({ kind }: CatalogWrite): boolean {
+  return kind === "put_price" || kind === "delete_price";
+}
+
+/** Plans are made of the catalog as it is, so a row that is not there is a mistake of the plan, not a race. */
+export function requireFound({ kind }: CatalogWrite, isFound: boolean): void {
+  if (!isFound) throw new Error(`${kind} found no row`);
 }
