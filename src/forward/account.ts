@@ -58,6 +58,8 @@ export interface AccountsDeps {
   readonly watch?: UsageWatch;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of the ids of requests (`eventIdToUuid`); absent: 0. */
+  readonly lane?: number;
 }
 
 /** Every account that is open. */

@@ -100,6 +100,7 @@ export interface Exchange {
 export function createExchange(deps: ExchangeDeps, shared: Shared = createShared(deps)): Exchange {
   const { secrets, metrics, clock } = deps;
   const { accounts, upstream, stalls, ends } = shared;
+  const { lane = 0 } = accounts.deps;
   const limiter = createConcurrencyLimiter();
   const buffered = createMemorySemaphore({
     bytesMax: deps.maxResponseBytes,
@@ -170,7 +171,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     const { credential } = route;
     const proxiedBy = withLimitWarnings(route.proxiedBy, warnings);
     const { arrivedAtUs } = input;
-    const open = { proxiedBy, arrivedAtUs, credential, idleMs, account, cancellation, stalls, ends };
+    const open = { proxiedBy, arrivedAtUs, lane, credential, idleMs, account, cancellation, stalls, ends };
     return forward(input, parsed, { route, open });
   }
 

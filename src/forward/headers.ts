@@ -182,16 +182,18 @@ export interface Proxied {
   readonly proxiedBy: ProxiedBy;
   /** The request's id, as its usage event has it. */
   readonly arrivedAtUs: InstantUs;
+  /** Of this process (`eventIdToUuid`). */
+  readonly lane: number;
 }
 
 /** Makes what an upstream's response passes on the headers of a proxied response (section 1, rule 4, and section 7). */
 export function toCallerHeaders(
   passed: Headers,
   status: number,
-  { proxiedBy, arrivedAtUs }: Proxied,
+  { proxiedBy, arrivedAtUs, lane }: Proxied,
 ): Headers {
   setProxiedBy(passed, proxiedBy);
-  passed.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs));
+  passed.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs, lane));
   if (status >= 400) passed.set("x-proxy-error-source", "upstream");
   // Foreign content on our origin: no sniffing, no scripts, no origin of its own to act from.
   passed.set("x-content-type-options", "nosniff");

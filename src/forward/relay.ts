@@ -43,6 +43,7 @@ const COUNTING_PATH = /\/messages\/count_tokens\/?$/;
 /** The transparent relay to a messages API (specification, section 4.5). */
 export function createRelay(shared: Shared, options: RelayOptions): Relay {
   const { accounts, upstream, stalls, ends } = shared;
+  const { lane = 0 } = accounts.deps;
   const { baseUrl, connectSeconds = CONNECT_SECONDS, silenceSeconds = SILENCE_SECONDS } = options;
   const idleMs = silenceSeconds * 1000;
   const provider = { verifyTls: true, caPem: null, timeoutConnectSeconds: connectSeconds };
@@ -160,6 +161,7 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
         return withLimitWarnings(toProxiedBy(RELAY_PROVIDER, asked.model), warnings);
       },
       arrivedAtUs: input.arrivedAtUs,
+      lane,
       // The caller's own goes up, and may come back to it.
       credential: null,
       idleMs,

@@ -40,9 +40,9 @@ export function createApp(deps: AppDeps): App {
   const hosts = createHostRule(config);
   const door = createDoor({ authenticator: deps.authenticator, publicUrl: config.publicUrl });
   const memory = createBodyMemory({ bytesMax: config.maxBodyBytes });
-  const arrivals = createArrivals(clock);
-  const refusals = createRefusals(log, clock);
-  const failures = createFailures(log, refusals);
+  const arrivals = createArrivals(clock, deps.lane);
+  const refusals = createRefusals(log, clock, deps.lane);
+  const failures = createFailures(log, refusals, deps.lane);
   const ingress = createIngress({
     clock,
     arrivals,
@@ -115,7 +115,9 @@ export function createApp(deps: AppDeps): App {
     const answered = await answerWithElysia(routable, isOfDataPlane);
     const response = withOwnHeaders(sessionCookies.complete(routable, answered));
     closeUnread(routable, response);
-    return response.status >= 400 || isOfDataPlane ? withRequestId(response, arrivedAtUs) : response;
+    return response.status >= 400 || isOfDataPlane
+      ? withRequestId(response, arrivedAtUs, arrivals.lane)
+      : response;
   };
 
   return {

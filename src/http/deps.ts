@@ -28,6 +28,8 @@ export interface AppDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of the ids of requests (`eventIdToUuid`); absent: 0. */
+  readonly lane?: number;
   readonly authenticator: Authenticator;
   readonly identity: IdentityStore;
   readonly principals: Principals;

@@ -2,6 +2,8 @@ import type { Clock, InstantUs } from "./clock.ts";
 
 /** Tells when a request arrives; no two of a process arrive at one instant, so that the instant is the request's id. */
 export interface Arrivals {
+  /** Of this process: with the instant, what tells the request from those of every other replica (`eventIdToUuid`). */
+  readonly lane: number;
   next(): InstantUs;
 }
 
@@ -13,9 +15,10 @@ const SET_BACK_US_MAX = 1_000_000;
  * the next free one: an answer can name its event before that is written. A clock that was set back by over a second may
  * give an instant again that an event of then has.
  */
-export function createArrivals(clock: Pick<Clock, "nowUs">): Arrivals {
+export function createArrivals(clock: Pick<Clock, "nowUs">, lane = 0): Arrivals {
   let lastUs = 0;
   return {
+    lane,
     next() {
       const nowUs = clock.nowUs();
       lastUs = nowUs > lastUs || lastUs - nowUs > SET_BACK_US_MAX ? nowUs : lastUs + 1;

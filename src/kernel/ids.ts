@@ -23,15 +23,21 @@ const UUID_ENDS = Array.from(
 /** The spelling of the latest millisecond is kept: many events share it, and each answer names its own. */
 let latestStart = { ms: -1, text: "" };
 
+/** Digits of a UUID's last group, which holds the lane. */
+const NODE_DIGITS = 12;
+
 /**
- * The UUIDv7 of a usage event, derived from its microsecond id, which is unique in a ledger: nothing is stored for it.
- * 48 bits of milliseconds, then the microseconds in `rand_a` (RFC 9562, section 6.2, method 3), then a fixed `rand_b` pattern.
+ * The UUIDv7 of a usage event, derived from its microsecond id, which is unique in a lane: nothing is stored for it. 48 bits
+ * of milliseconds, then the microseconds in `rand_a` (RFC 9562, section 6.2, method 3), then `rand_b`, which is the lane of
+ * the replica that took the request: without it two replicas would give one id twice. A single server's lane is 0.
  */
-export function eventIdToUuid(eventId: InstantUs): string {
+export function eventIdToUuid(eventId: InstantUs, lane = 0): string {
   const ms = Math.floor(eventId / 1000);
   if (ms !== latestStart.ms) {
     const time = ms.toString(16).padStart(12, "0");
     latestStart = { ms, text: `${time.slice(0, 8)}-${time.slice(8)}` };
   }
-  return latestStart.text + (UUID_ENDS[eventId - ms * 1000] ?? "");
+  const end = UUID_ENDS[eventId - ms * 1000] ?? "";
+  if (lane === 0) return latestStart.text + end;
+  return latestStart.text + end.slice(0, -NODE_DIGITS) + lane.toString(16).padStart(NODE_DIGITS, "0");
 }

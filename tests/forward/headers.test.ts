@@ -12,6 +12,7 @@ const answer: UpstreamScript = (call) => call.reply({ body: COMPLETION });
 const toProxied = (upstreamName: string) => ({
   proxiedBy: toProxiedBy("p", upstreamName),
   arrivedAtUs: 0,
+  lane: 0,
 });
 
 describe("request headers", () => {
@@ -204,6 +205,15 @@ describe("response headers", () => {
       null,
       null,
       ...Array<string>(5).fill("upstream"),
+    ]);
+  });
+
+  test("an answer names its request with the lane of the replica that took it", () => {
+    const idOf = (lane: number) =>
+      toCallerHeaders(new Headers(), 200, { ...toProxied("u"), lane }).get("x-proxy-request-id");
+    expect([0, 7].map(idOf)).toEqual([
+      "00000000-0000-7000-8000-000000000000",
+      "00000000-0000-7000-8000-000000000007",
     ]);
   });
 

@@ -70,6 +70,22 @@ describe("instants and ids", () => {
     expect(eventIdToUuid(1_700_000_000_123_457) > first).toBe(true);
     expect(createSystemIds().uuid()).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
   });
+
+  test("replicas never give one UUID twice: it ends with the lane, and without one it is what a single server gives", () => {
+    const arrivedAtUs = 1_700_000_000_123_456;
+    const lanes = [0, 1, 2, 255, 65_535];
+    const uuids = lanes.map((lane) => eventIdToUuid(arrivedAtUs, lane));
+    expect(uuids[0]).toBe(eventIdToUuid(arrivedAtUs));
+    expect(uuids[0]).toBe("018bcfe5-687b-71c8-8000-000000000000");
+    expect(uuids.map((uuid) => uuid.slice(-12))).toEqual([
+      "000000000000",
+      "000000000001",
+      "000000000002",
+      "0000000000ff",
+      "00000000ffff",
+    ]);
+    expect(new Set(uuids.map((uuid) => uuid.slice(0, -12))).size).toBe(1);
+  });
 });
 
 describe("errors and the log", () => {

@@ -35,7 +35,7 @@ export function toErrorResponse(error: ProxyError, request: Request): Response {
 }
 
 /** Names the request in its answer, as each answer of the data plane and each error does (decisions, "Request id"). */
-export function withRequestId(response: Response, arrivedAtUs: InstantUs): Response {
-  response.headers.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs));
+export function withRequestId(response: Response, arrivedAtUs: InstantUs, lane: number): Response {
+  response.headers.set(REQUEST_ID_HEADER, eventIdToUuid(arrivedAtUs, lane));
   return response;
 }

@@ -36,7 +36,7 @@ const PATH_LENGTH_MAX = 200;
 /** How often a text may be encoded in itself and still be shown. */
 const DECODED_MAX = 4;
 
-export function createFailures(log: Log, refusals: Refusals): Failures {
+export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures {
   const note = (refusal: ProxyError, { url, headers }: Request, failed: FailedRequest) => {
     const { arrivedAtUs, findAddress, principal, dataPlane } = failed;
     const { code, model } = refusal;
@@ -66,11 +66,11 @@ export function createFailures(log: Log, refusals: Refusals): Failures {
       if (error.code === "internal_error" && !error.isLogged) {
         log.error("a request failed", {
           method: request.method,
-          request_id: eventIdToUuid(failed.arrivedAtUs),
+          request_id: eventIdToUuid(failed.arrivedAtUs, lane),
           ...describeCause(error.cause ?? error),
         });
       }
-      return withRequestId(toErrorResponse(error, request), failed.arrivedAtUs);
+      return withRequestId(toErrorResponse(error, request), failed.arrivedAtUs, lane);
     },
   };
 }

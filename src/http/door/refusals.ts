@@ -45,7 +45,7 @@ export function isWrongCredential(code: ErrorCode): boolean {
   return WRONG_CREDENTIALS.has(code) || WRONG_SIGN_INS.has(code);
 }
 
-export function createRefusals(log: Log, clock: Clock): Refusals {
+export function createRefusals(log: Log, clock: Clock, lane = 0): Refusals {
   const newest: Refusal[] = [];
   const counts = new Map<ErrorCode, number>();
   const wrong = createPeerCounts(clock);
@@ -60,7 +60,7 @@ export function createRefusals(log: Log, clock: Clock): Refusals {
       // Neither the model nor the path: a log is kept, and what was put there by mistake may be content or a secret.
       log.debug("a request was refused", {
         code,
-        request_id: eventIdToUuid(arrivedAtUs),
+        request_id: eventIdToUuid(arrivedAtUs, lane),
         principal,
         address,
       });

@@ -9,13 +9,14 @@ import { toErrorResponse, toGoneResponse, withRequestId } from "#http/door/envel
 export function toExchangeResponse(
   answer: ForwardResult,
   request: Request,
-  arrivedAtUs: InstantUs,
+  { arrivedAtUs, lane }: { readonly arrivedAtUs: InstantUs; readonly lane: number },
 ): Response {
   if (answer.kind === "responded") return closeUnread(request, answer.response);
   if (answer.kind === "cancelled") return toGoneResponse();
-  if (answer.kind === "refused") return withRequestId(toErrorResponse(answer.refusal, request), arrivedAtUs);
+  if (answer.kind === "refused")
+    return withRequestId(toErrorResponse(answer.refusal, request), arrivedAtUs, lane);
   const error = new ProxyError("provider_unreachable", `The provider did not answer: ${answer.error}.`);
-  const response = withRequestId(toErrorResponse(error, request), arrivedAtUs);
+  const response = withRequestId(toErrorResponse(error, request), arrivedAtUs, lane);
   setProxiedBy(response.headers, toProxiedBy(answer.provider, answer.upstreamName));
   return response;
 }

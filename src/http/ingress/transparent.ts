@@ -91,7 +91,7 @@ export function createTransparent(deps: TransparentDeps): Transparent {
       arrivedAtMs,
       connection: new ConnectedCaller(request, connections),
     });
-    return toExchangeResponse(answer, request, arrivedAtUs);
+    return toExchangeResponse(answer, request, { arrivedAtUs, lane: arrivals.lane });
   };
 
   return {

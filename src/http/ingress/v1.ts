@@ -69,7 +69,7 @@ export function createIngress(deps: IngressDeps): Ingress {
           arrivedAtMs,
           connection: new ConnectedCaller(request, connections),
         });
-        return toExchangeResponse(result, request, arrivedAtUs);
+        return toExchangeResponse(result, request, { arrivedAtUs, lane: arrivals.lane });
       } catch (failure) {
         // A refusal comes before anything goes upstream.
         if (failure instanceof ProxyError && body !== null) free(body.bytes);
