@@ -92,7 +92,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "ledger/journal": ["files"],
     "ledger/threads": ["ledger/journal"],
     "ledger/windows": [],
-    "ledger/rows": [],
+    "ledger/rows": ["ledger/windows"],
     ledger: ["files", ...NEUTRAL_LEDGER],
     "sqlite/file": [".", "files"],
     "sqlite/catalog": [".", "catalog", "sqlite/file", "files", "ledger/threads"],

@@ -9,7 +9,7 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import type { DimensionLimits } from "#storage/sqlite/ledger/write/dimensions.ts";
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";

@@ -13,7 +13,7 @@ import {
   openForWriting,
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
-import type { DimensionLimits } from "#storage/sqlite/ledger/write/dimensions.ts";
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { priceUsage } from "#usage/cost.ts";

@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { CARRIED_MEASURES, TOKEN_COLUMNS } from "#storage/sqlite/ledger/file/carried-totals.ts";
-import { toDay } from "#storage/ledger/windows/calendar.ts";
+import { toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { type Binding, prepareAdd } from "./total-columns.ts";
@@ -20,12 +20,10 @@ export class CarriedTotals {
     this.#add = prepareAdd(database, CARRIED);
   }
 
-  add({ id, combination, ending, cost, amounts }: CountedEvent): void {
-    const endedDay = toDay(id + ending.durationUs);
-    const arrivedDay = toDay(id);
-    if (endedDay === arrivedDay) return;
-    const tokens = TOKENS_AT.reduce((sum, at) => sum + (amounts[at] ?? 0), 0);
-    const unpriced = ending.unpriced ? 1 : 0;
-    this.#add.run(endedDay, arrivedDay, combination, 1, unpriced, cost?.hi ?? 0, cost?.lo ?? 0, tokens);
+  add(event: CountedEvent): void {
+    const row = toCarriedRow(event, TOKENS_AT);
+    if (row === null) return;
+    const { endedDay, arrivedDay, combination, unpriced, costHi, costLo, tokens } = row;
+    this.#add.run(endedDay, arrivedDay, combination, 1, unpriced, costHi, costLo, tokens);
   }
 }

@@ -1,11 +1,12 @@
 import type { Database, Statement } from "bun:sqlite";
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import type { Outcome } from "#usage/event.ts";
-import type { DimensionLimits } from "./dimensions.ts";
 import { Dimensions } from "./dimensions.ts";
 import type { StoredMeasures } from "#storage/ledger/rows/sums.ts";
 import { Sum } from "#storage/ledger/rows/sums.ts";
 import type { Binding } from "./total-columns.ts";
-import { HOUR_MEASURES, prepareAdd } from "./total-columns.ts";
+import { HOUR_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { prepareAdd } from "./total-columns.ts";
 
 interface DayRow extends StoredMeasures {
   readonly combination: number;

@@ -2,11 +2,10 @@ import type { Database, Statement } from "bun:sqlite";
 import type { PriceSet } from "#kernel/units.ts";
 import type { UsageShape, UsageDimensions } from "#usage/event.ts";
 import type { UsageManner } from "#usage/journal-line.ts";
+import { COMBINATION_COLUMNS, toCombinationRow, toFingerprint } from "#storage/ledger/rows/combination.ts";
 
 /** Entries per table kept in memory; beyond it the map is emptied and the file is asked. */
 const CACHE_ENTRIES_MAX = 50_000;
-/** 128 bits of SHA-256: the text itself would be kept twice. */
-const FINGERPRINT_BYTES = 16;
 
 type Id = { readonly id: number };
 
@@ -40,8 +39,8 @@ export class Interning {
   constructor(database: Database) {
     this.#findCombination = database.prepare("SELECT id FROM combination WHERE fingerprint = ?");
     this.#addCombination = database.prepare(
-      `INSERT INTO combination (fingerprint, principal_id, principal_name, key_id, relay_token_id, provider_id, model,
-         upstream_name, endpoint, client, tags, shape) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+      `INSERT INTO combination (fingerprint, ${COMBINATION_COLUMNS.join(", ")})
+       VALUES (?, ${COMBINATION_COLUMNS.map(() => "?").join(", ")}) RETURNING id`,
     );
     this.#addTag = database.prepare("INSERT INTO tag (pair) VALUES (?) ON CONFLICT DO NOTHING");
     this.#linkTag = database.prepare(
@@ -123,24 +122,10 @@ export class Interning {
   }
 
   #internCombination(dimensions: UsageDimensions, shape: UsageShape | null): number {
-    const tags = JSON.stringify(dimensions.tags);
-    const row = [
-      dimensions.principalId,
-      dimensions.principalName,
-      dimensions.keyId,
-      dimensions.relayTokenId,
-      dimensions.providerId,
-      dimensions.model,
-      dimensions.upstreamName,
-      dimensions.endpoint,
-      dimensions.client,
-      tags,
-      shape,
-    ];
+    const row = toCombinationRow(dimensions, shape);
     const text = JSON.stringify(row);
     return intern(this.#combinations, text, () => {
-      const digest = new Bun.CryptoHasher("sha256").update(text).digest();
-      const fingerprint = new Uint8Array(digest.subarray(0, FINGERPRINT_BYTES));
+      const fingerprint = toFingerprint(text);
       const found = this.#findCombination.get(fingerprint);
       if (found !== null) return found.id;
       const id = getId(this.#addCombination.get(fingerprint, ...row));

@@ -1,24 +1,12 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { Outcome } from "#usage/event.ts";
-import { toDay, toHour, toMonth } from "#storage/ledger/windows/calendar.ts";
-import { DimensionTotals } from "./dimension-totals.ts";
-import type { DimensionLimits } from "./dimensions.ts";
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
+import { BatchSums, type DaySum } from "#storage/ledger/rows/batch-sums.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
-import { Sum } from "#storage/ledger/rows/sums.ts";
+import { DAY_MEASURES, HOUR_MEASURES, onConflict } from "#storage/ledger/rows/total-columns.ts";
+import { toMonth } from "#storage/ledger/windows/calendar.ts";
+import { DimensionTotals } from "./dimension-totals.ts";
 import type { Binding } from "./total-columns.ts";
-import { DAY_MEASURES, HOUR_MEASURES, onConflict, prepareAdd } from "./total-columns.ts";
-
-/** A combination of one day mostly has one result. */
-interface ResultSum {
-  readonly result: number;
-  readonly outcome: Outcome;
-  readonly sum: Sum;
-}
-
-interface LateSum extends ResultSum {
-  readonly day: number;
-  readonly combination: number;
-}
+import { prepareAdd } from "./total-columns.ts";
 
 const HOUR = { table: "hour_total", keys: ["hour", "outcome"], measures: HOUR_MEASURES };
 const DAY = { table: "day_total", keys: ["day", "combination", "result"], measures: DAY_MEASURES };
@@ -30,8 +18,8 @@ const SEALED_DAY = {
 const MONTH = { table: "month_total", keys: ["combination", "result", "month"], measures: DAY_MEASURES };
 
 /**
- * The totals of hours, days, months and dimensions. Events are summed in memory and stored once per row and batch: events
- * of one batch mostly fall into few rows. Only within the writer's transaction.
+ * The totals of hours, days, months and dimensions. Events are summed in memory and stored once per row and batch. Only
+ * within the writer's transaction.
  */
 export class Totals {
   readonly #addHour: Statement<unknown, Binding[]>;
@@ -42,9 +30,7 @@ export class Totals {
   readonly #sealMonth: Statement<unknown, [number, number]>;
   readonly #dropDay: Statement<unknown, [number]>;
   readonly #dimensions: DimensionTotals;
-  readonly #hours = new Map<number, Map<Outcome, Sum>>();
-  /** By day and combination. */
-  readonly #days = new Map<number, Map<number, ResultSum[]>>();
+  readonly #sums = new BatchSums();
 
   constructor(database: Database, limits?: DimensionLimits) {
     this.#addHour = prepareAdd(database, HOUR);
@@ -68,38 +54,24 @@ export class Totals {
   }
 
   add(event: CountedEvent): void {
-    const { id, combination, result } = event;
-    const { outcome } = event.ending;
-    const hour = toHour(id);
-    const inHour = getOrMake(this.#hours, hour, () => new Map<Outcome, Sum>());
-    getOrMake(inHour, outcome, () => new Sum()).add(event);
-
-    const inDay = getOrMake(this.#days, toDay(id), () => new Map<number, ResultSum[]>());
-    const results = getOrMake(inDay, combination, () => []);
-    let ofResult = results.find((known) => known.result === result);
-    if (ofResult === undefined) results.push((ofResult = { result, outcome, sum: new Sum() }));
-    ofResult.sum.add(event);
+    this.#sums.add(event);
   }
 
   /** Writes down what was added since the last time. */
   store(sealedBeforeDay: number): void {
-    for (const [hour, byOutcome] of this.#hours) {
-      for (const [outcome, sum] of byOutcome) this.#addHour.run(...sum.hourMeasures<Binding>(hour, outcome));
+    for (const { hour, outcome, sum } of this.#sums.hours())
+      this.#addHour.run(...sum.hourMeasures<Binding>(hour, outcome));
+    for (const total of this.#sums.days()) {
+      const { day, combination, result, sum } = total;
+      if (day >= sealedBeforeDay) this.#addDay.run(...sum.dayMeasures(day, combination, result));
+      else this.#storeLate(total);
     }
-    for (const [day, byCombination] of this.#days) {
-      for (const [combination, results] of byCombination) {
-        for (const { result, outcome, sum } of results) {
-          if (day >= sealedBeforeDay) this.#addDay.run(...sum.dayMeasures(day, combination, result));
-          else this.#storeLate({ day, combination, result, outcome, sum });
-        }
-      }
-    }
-    this.#clearSums();
+    this.#sums.clear();
   }
 
   /** Forgets what a rolled back transaction has added. */
   rollBack(): void {
-    this.#clearSums();
+    this.#sums.clear();
     this.#dimensions.rollBack();
   }
 
@@ -112,22 +84,9 @@ export class Totals {
   }
 
   /** Into a day that was moved already. */
-  #storeLate({ day, combination, result, outcome, sum }: LateSum): void {
+  #storeLate({ day, combination, result, outcome, sum }: DaySum): void {
     this.#addSealedDay.run(...sum.dayMeasures(combination, day, result));
     this.#addMonth.run(...sum.dayMeasures(combination, result, toMonth(day)));
     this.#dimensions.addLate({ day, combination, outcome, sum });
   }
-
-  #clearSums(): void {
-    this.#hours.clear();
-    this.#days.clear();
-  }
-}
-
-function getOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
 }

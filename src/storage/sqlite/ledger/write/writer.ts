@@ -1,17 +1,18 @@
 import type { Database, Statement } from "bun:sqlite";
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { rmSync } from "node:fs";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-line.ts";
 import type { Begun, DecodedLine } from "#usage/journal-decoder.ts";
 import { JournalDecoder } from "#usage/journal-decoder.ts";
 import { CarriedTotals } from "./carried-totals.ts";
-import type { DimensionLimits } from "./dimensions.ts";
 import { EventRows } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
 import type { Commit, Retention } from "#storage/ledger/threads/messages.ts";
 import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { Maintenance } from "./maintenance.ts";
-import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "./open-requests.ts";
+import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
+import { readBegins, storeBegins } from "./open-requests.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
@@ -74,7 +75,7 @@ export class UsageWriter {
     this.#interning = new Interning(database);
     this.#totals = new Totals(database, options.dimensionLimits);
     this.#carried = new CarriedTotals(database);
-    this.#open = new OpenRequests(database);
+    this.#open = new OpenRequests(storeBegins(database));
     this.#rows = new EventRows(database);
     this.#hours = new SealedHours(database);
     this.#months = new SealedMonths(database);
@@ -246,7 +247,11 @@ export class UsageWriter {
     this.#position = { segment: state.journal_segment, offsetBytes: state.journal_offset };
     this.#maintenance.sealedBeforeDay = state.sealed_before_day;
     this.#maintenance.load(state.pruned_before_us);
-    this.#open.reload(this.#reader, this.#decoder, this.#position);
+    this.#open.reload(readBegins(this.#database), {
+      reader: this.#reader,
+      decoder: this.#decoder,
+      position: this.#position,
+    });
     this.#isStale = false;
   }
 }

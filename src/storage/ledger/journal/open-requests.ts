@@ -1,0 +1,127 @@
+import type { Begun, JournalDecoder } from "#usage/journal-decoder.ts";
+import {
+  type JournalLine,
+  type UsageFigures,
+  type UsageManner,
+  encodeJournalLine,
+  LineCursor,
+} from "#usage/journal-line.ts";
+import type { SegmentReader } from "./segment-reader.ts";
+import type { JournalPosition } from "./segments.ts";
+
+interface OpenRequest {
+  readonly begun: Begun;
+  /** Kept in the table as well, because the position has left its segment. */
+  isStored: boolean;
+}
+
+/** The table `open_request`, within the transaction that moves the position. */
+export interface StoredBegins {
+  add(sequence: number, beginLine: Uint8Array): void;
+  drop(sequence: number): void;
+  dropAll(): void;
+}
+
+/**
+ * The requests that have begun and not ended, as of the writer's position. Those that began in the current segment are
+ * found in it again; those of segments before it stand in the table `open_request`.
+ */
+export class OpenRequests {
+  readonly #stored: StoredBegins;
+  readonly #requests = new Map<number, OpenRequest>();
+
+  constructor(stored: StoredBegins) {
+    this.#stored = stored;
+  }
+
+  /** From `open_request`, whose lines come first, and the journal: what memory held before does not count. */
+  reload(
+    storedLines: readonly Uint8Array[],
+    {
+      reader,
+      decoder,
+      position,
+    }: {
+      readonly reader: SegmentReader;
+      readonly decoder: JournalDecoder;
+      readonly position: JournalPosition;
+    },
+  ): void {
+    this.#requests.clear();
+    decoder.startSegment();
+    for (const stored of storedLines) {
+      const line = new LineCursor(Buffer.from(stored));
+      while (line.next()) this.#recall(decoder, line, true);
+    }
+    this.#recallSegment(reader, decoder, position);
+  }
+
+  begin(sequence: number, begun: Begun): void {
+    this.#requests.set(sequence, { begun, isStored: false });
+  }
+
+  /** The begin of a request that has ended now; null when none is open under this number. */
+  end(sequence: number): Begun | null {
+    const request = this.#requests.get(sequence);
+    if (request === undefined) return null;
+    this.#requests.delete(sequence);
+    if (request.isStored) this.#stored.drop(sequence);
+    return request.begun;
+  }
+
+  /** All that are open, which are none afterwards. */
+  takeAll(): readonly Begun[] {
+    const begun = [...this.#requests.values()].map((request) => request.begun);
+    this.#requests.clear();
+    this.#stored.dropAll();
+    return begun;
+  }
+
+  /** Called for the transaction in which the position leaves a segment. */
+  storeAll(): void {
+    for (const [sequence, request] of this.#requests) {
+      if (request.isStored) continue;
+      // Spelled out: what its number means is told by the segment that is left.
+      this.#stored.add(
+        sequence,
+        Buffer.from(encodeJournalLine({ kind: "begin", sequence, ...request.begun })),
+      );
+      request.isStored = true;
+    }
+  }
+
+  #recallSegment(reader: SegmentReader, decoder: JournalDecoder, until: JournalPosition): void {
+    const { segment, offsetBytes } = until;
+    let at: JournalPosition = { segment, offsetBytes: 0 };
+    while (at.segment === segment && at.offsetBytes < offsetBytes) {
+      const chunk = reader.read(at);
+      const line = new LineCursor(chunk.lines);
+      while (line.next()) {
+        if (at.offsetBytes + line.start >= offsetBytes) return;
+        this.#recall(decoder, line, false);
+      }
+      if (chunk.next.segment === segment && chunk.next.offsetBytes === at.offsetBytes) return;
+      at = chunk.next;
+    }
+  }
+
+  #recall(decoder: JournalDecoder, line: JournalLine, isStored: boolean): void {
+    const entry = decoder.decode(line);
+    if (entry?.kind === "run") this.#requests.clear();
+    else if (entry?.kind === "begin") this.#requests.set(entry.sequence, { begun: entry.begun, isStored });
+    else if (entry?.kind === "end") this.#requests.delete(entry.sequence);
+  }
+}
+
+/** The end of a request that was under way when its process was killed: its duration is unknown. */
+export const CUT_OFF: UsageFigures = {
+  statusCode: 502,
+  outcome: "unreachable",
+  errorKind: "interrupted",
+  durationUs: 0,
+  timeToFirstByteUs: null,
+  usage: null,
+  costPico: null,
+  unpriced: false,
+};
+export const CUT_OFF_MANNER: UsageManner = { ...CUT_OFF, shape: null, prices: {} };

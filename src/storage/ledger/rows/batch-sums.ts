@@ -1,0 +1,95 @@
+import type { Outcome } from "#usage/event.ts";
+import { toDay, toHour } from "#storage/ledger/windows/calendar.ts";
+import { type CountedEvent, Sum } from "./sums.ts";
+
+export interface HourSum {
+  readonly hour: number;
+  readonly outcome: Outcome;
+  readonly sum: Sum;
+}
+
+/** A combination of one day mostly has one result. */
+export interface DaySum {
+  readonly day: number;
+  readonly combination: number;
+  readonly result: number;
+  readonly outcome: Outcome;
+  readonly sum: Sum;
+}
+
+/** What the events of a batch add to hours and days. They mostly fall into few rows, each of which is stored once. */
+export class BatchSums {
+  readonly #hours = new Map<number, Map<Outcome, HourSum>>();
+  /** By day and combination. */
+  readonly #days = new Map<number, Map<number, DaySum[]>>();
+
+  add(event: CountedEvent): void {
+    const { id, combination, result } = event;
+    const { outcome } = event.ending;
+    const hour = toHour(id);
+    const inHour = getOrMake(this.#hours, hour, () => new Map<Outcome, HourSum>());
+    getOrMake(inHour, outcome, () => ({ hour, outcome, sum: new Sum() })).sum.add(event);
+
+    const day = toDay(id);
+    const inDay = getOrMake(this.#days, day, () => new Map<number, DaySum[]>());
+    const results = getOrMake(inDay, combination, () => []);
+    let ofResult = results.find((known) => known.result === result);
+    if (ofResult === undefined)
+      results.push((ofResult = { day, combination, result, outcome, sum: new Sum() }));
+    ofResult.sum.add(event);
+  }
+
+  *hours(): Generator<HourSum> {
+    for (const byOutcome of this.#hours.values()) yield* byOutcome.values();
+  }
+
+  *days(): Generator<DaySum> {
+    for (const byCombination of this.#days.values()) {
+      for (const results of byCombination.values()) yield* results;
+    }
+  }
+
+  clear(): void {
+    this.#hours.clear();
+    this.#days.clear();
+  }
+}
+
+/** What a request that ended on another day than it arrived adds to `carried_total`: limits count by the end. */
+export interface CarriedRow {
+  readonly endedDay: number;
+  readonly arrivedDay: number;
+  readonly combination: number;
+  readonly unpriced: number;
+  readonly costHi: number;
+  readonly costLo: number;
+  readonly tokens: number;
+}
+
+/** Null for a request that ended on the day of its arrival. `tokensAt` are the places of what limits count as tokens. */
+export function toCarriedRow(
+  { id, combination, ending, cost, amounts }: CountedEvent,
+  tokensAt: readonly number[],
+): CarriedRow | null {
+  const endedDay = toDay(id + ending.durationUs);
+  const arrivedDay = toDay(id);
+  if (endedDay === arrivedDay) return null;
+  const tokens = tokensAt.reduce((sum, at) => sum + (amounts[at] ?? 0), 0);
+  return {
+    endedDay,
+    arrivedDay,
+    combination,
+    unpriced: ending.unpriced ? 1 : 0,
+    costHi: cost?.hi ?? 0,
+    costLo: cost?.lo ?? 0,
+    tokens,
+  };
+}
+
+function getOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

@@ -1,0 +1,42 @@
+import { UNIT_COLUMNS } from "#kernel/units.ts";
+import { COST_SEAM } from "./sums.ts";
+
+const COUNTS = ["requests", "priced_requests", "unpriced_requests"];
+const BANDS = [
+  "band_under_1s",
+  "band_under_5s",
+  "band_under_15s",
+  "band_under_30s",
+  "band_under_60s",
+  "band_under_120s",
+  "band_over_120s",
+];
+/** The measures of `hour_total` and `dimension_total`, in the order of `Sum.hourMeasures`. */
+export const HOUR_MEASURES: readonly string[] = [...COUNTS, "cost_hi", "cost_lo", ...UNIT_COLUMNS];
+/** Those of days and months, in the order of `Sum.dayMeasures`. */
+export const DAY_MEASURES: readonly string[] = [...HOUR_MEASURES, "duration_us", "last_seen_us", ...BANDS];
+
+export interface TotalTable {
+  readonly table: string;
+  readonly keys: readonly string[];
+  readonly measures: readonly string[];
+}
+
+/** The end of an INSERT that adds measures to those that are there; SQL that every engine speaks. */
+export function onConflict({ table, keys, measures }: TotalTable): string {
+  const carry = `${table}.cost_lo + excluded.cost_lo >= ${COST_SEAM}`;
+  const sums = measures.map((column) => {
+    const [have, more] = [`${table}.${column}`, `excluded.${column}`];
+    if (column === "cost_hi") return `cost_hi = ${have} + ${more} + CASE WHEN ${carry} THEN 1.0 ELSE 0.0 END`;
+    if (column === "cost_lo")
+      return `cost_lo = ${have} + ${more} - CASE WHEN ${carry} THEN ${COST_SEAM}.0 ELSE 0.0 END`;
+    if (column === "last_seen_us")
+      return `${column} = CASE WHEN ${have} < ${more} THEN ${more} ELSE ${have} END`;
+    // Nothing reported and nothing reported stay nothing; a zero counts as reported.
+    if (UNIT_COLUMNS.some((quantity) => quantity === column)) {
+      return `${column} = CASE WHEN ${more} IS NULL THEN ${have} ELSE coalesce(${have}, 0.0) + ${more} END`;
+    }
+    return `${column} = ${have} + ${more}`;
+  });
+  return `ON CONFLICT (${keys.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
+}
