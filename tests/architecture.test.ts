@@ -135,12 +135,23 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
 
 /** What other rooms import of a room that is not open to them as a whole: a file, or what lies in a folder (`files/`). */
 const DOORS: { readonly [room: string]: readonly string[] } = {
-  storage: ["storage/engine.ts", "storage/files/", "storage/backup/"],
+  storage: [
+    "storage/engine.ts",
+    "storage/place.ts",
+    "storage/health.ts",
+    "storage/file-data.ts",
+    "storage/files/",
+    "storage/backup/",
+  ],
 };
 
 /** Which file picks what stands behind such a door. */
 const PICKS: { readonly [path: string]: readonly string[] } = {
-  "boot/settings/engine.ts": ["storage/sqlite/engine.ts"],
+  "boot/settings/engine.ts": [
+    "storage/sqlite/engine.ts",
+    "storage/sqlite/file/folder-lock.ts",
+    "storage/postgres/engine.ts",
+  ],
 };
 
 /** Where a package may be imported: rooms, or one file of them. Anything from `node:` and `bun` may be used anywhere. */

@@ -1,5 +1,5 @@
 import { type Actor, toAuditEntry } from "#audit/event.ts";
-import { parseConfig } from "#boot/settings/config.ts";
+import { isOnFiles, parseConfig } from "#boot/settings/config.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { loadAdminPassword } from "#boot/secrets/admin-password.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
@@ -48,12 +48,13 @@ export async function openInstallation(
 ): Promise<Installation> {
   // Only the folder: the settings of whoever runs this are for their own server.
   const config = parseConfig({ PROXY_DATA_DIR: dataDir });
+  if (!isOnFiles(config)) throw new Error("no URL of a database was given");
   prepareDataDir(config);
   const secrets = loadKeyring(config, ids);
   const { path: adminPasswordPath } = loadAdminPassword(config, ids);
   if (adminPasswordPath === null) throw new Error("the admin password has no file");
   const database = await openCatalogDatabase({
-    path: config.databasePath,
+    path: config.database.path,
     secrets,
     clock,
     log,

@@ -11,8 +11,8 @@ import { createLimitAdmin, type LimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limit-gate.ts";
 import { createNoticeTrial, type NoticeTrial } from "#notices/trial.ts";
 import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
-import type { Config } from "#boot/settings/config.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { isOnFiles, type Config } from "#boot/settings/config.ts";
+import { engineOf } from "#boot/settings/engine.ts";
 import { prepareDataDir, requireInstallation } from "#boot/folder/data-dir.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
@@ -48,7 +48,8 @@ export interface Local extends LocalServices {
 
 /** Opens an installation. Throws a `SetupError` when there is none, and when it cannot be used. */
 export async function openLocal(config: Config, system: System): Promise<Local> {
-  requireInstallation(config);
+  await requireInstallation(config);
+  const engine = await engineOf(config);
   const opening = prepareOpening(config, system);
   const storage = await engine.openLocal(opening.storageOptions);
   let writing: Promise<LocalServices> | null = null;
@@ -62,9 +63,10 @@ export async function openLocal(config: Config, system: System): Promise<Local> 
 
 /** Opens an installation for the command that may come first: makes the data folder, the key and the catalog when there is no installation. */
 export async function makeLocal(config: Config, system: System): Promise<Local> {
-  await goBackBeforeRestore(config, system.log);
+  if (isOnFiles(config)) await goBackBeforeRestore(config, system.log);
   prepareDataDir(config);
-  if (engine.inspect.findCatalogAge(config.databasePath) === "none") {
+  const engine = await engineOf(config);
+  if ((await engine.findCatalogAge(config)) === "none") {
     await engine.makeCatalog(prepareOpening(config, system).storageOptions);
   }
   return openLocal(config, system);
@@ -77,7 +79,7 @@ function prepareOpening(config: Config, system: System) {
   return {
     storageOptions: {
       dataDir: config.dataDir,
-      databasePath: config.databasePath,
+      database: config.database,
       secrets,
       clock,
       log,

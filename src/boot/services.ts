@@ -16,10 +16,10 @@ import { createPasswordSignIn } from "#identity/password.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
-import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
+import { createSignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
-import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
-import { describeCause, type Log } from "#kernel/log.ts";
+import { createSingleSignOn, type SingleSignOn, type SingleSignOnDeps } from "#identity/sso.ts";
+import { describeCause } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limit-gate.ts";
 import type { Notices } from "#notices/notices.ts";
@@ -28,8 +28,8 @@ import { createNoticeTrial } from "#notices/trial.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
-import type { Config } from "#boot/settings/config.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { isOnFiles, type Config } from "#boot/settings/config.ts";
+import { engineOf } from "#boot/settings/engine.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
 import { measureFolder } from "#boot/folder/folder-size.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
@@ -64,13 +64,14 @@ export async function openServices(
   findOrigin: () => string,
 ): Promise<Services> {
   const { clock, ids, log } = system;
-  await goBackBeforeRestore(config, log);
+  if (isOnFiles(config)) await goBackBeforeRestore(config, log);
   prepareDataDir(config);
   finishRotation(config, clock.nowUs());
   const secrets = loadKeyring(config, ids);
   const adminPassword = loadAdminPassword(config, ids);
+  const engine = await engineOf(config);
   const storage = await engine.serve({
-    databasePath: config.databasePath,
+    database: config.database,
     dataDir: config.dataDir,
     secrets,
     ledgerSync: config.ledgerSync,
@@ -109,6 +110,7 @@ export async function openServices(
       catalog,
       ledger,
       metrics: usageMetrics,
+      slots: storage.slots,
       secrets,
       clock,
       log,
@@ -185,11 +187,20 @@ export async function openServices(
       passwordSignIn: createPasswordSignIn({
         ...sessions,
         signIns,
+        sharedAttempts: storage.sharedAttempts,
         password,
         passwordPrint,
       }),
-      loginLinkSignIn: createLoginLinkSignIn({ ...sessions, signIns }),
-      sso: await openSingleSignOn(config, { ...sessions, log, signIns }, findOrigin),
+      loginLinkSignIn: createLoginLinkSignIn({
+        ...sessions,
+        signIns,
+        sharedAttempts: storage.sharedAttempts,
+      }),
+      sso: await openSingleSignOn(
+        config,
+        { ...sessions, log, signIns, usedStates: storage.usedStates },
+        findOrigin,
+      ),
       limits: createLimitAdmin({ store: storage.limits, limits, clock, ids }),
       notices: createNoticeTrial({ target: config.notices, clock, ids }),
       identity: storage.identity,
@@ -232,7 +243,7 @@ async function openNotices(
 /** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */
 async function openSingleSignOn(
   config: Config,
-  deps: SessionsDeps & { readonly log: Log; readonly signIns: SignInLog },
+  deps: SessionsDeps & Pick<SingleSignOnDeps, "log" | "signIns" | "usedStates">,
   findOrigin: () => string,
 ): Promise<SingleSignOn | null> {
   const { oidc, publicUrl } = config;

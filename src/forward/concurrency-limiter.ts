@@ -1,3 +1,5 @@
+import type { SlotLoan, SlotSource } from "#catalog/slots.ts";
+
 /** Enforces `max_concurrency`: a queue hands out no more permits than its limit, in order of arrival. */
 export interface ConcurrencyLimiter {
   /** One queue for each name: provider id and upstream host. */
@@ -9,14 +11,14 @@ export interface ConcurrencyLimiter {
 /** Each waiting request keeps its body in memory. */
 export const QUEUE_LENGTH_MAX = 10_000;
 
-export function createConcurrencyLimiter(): ConcurrencyLimiter {
+export function createConcurrencyLimiter(slots: SlotSource): ConcurrencyLimiter {
   // A queue is never removed: there is one for each host that the catalog ever named.
   const queues = new Map<string, PermitQueue>();
   return {
     openQueue(name) {
       let queue = queues.get(name);
       if (queue === undefined) {
-        queue = new PermitQueue();
+        queue = new PermitQueue((onLent) => slots.open(name, onLent));
         queues.set(name, queue);
       }
       return queue;
@@ -31,10 +33,15 @@ export function createConcurrencyLimiter(): ConcurrencyLimiter {
 
 /** The requests to one host of one provider. The newest limit that any request brings is in force; null is unlimited. */
 export class PermitQueue {
+  readonly #slots: SlotLoan;
   #permitsOut = 0;
   #limit = Number.POSITIVE_INFINITY;
   /** A Set keeps the order of arrival, and a request that gives up is deleted from its middle. */
   readonly #waiting = new Set<(permit: Permit) => void>();
+
+  constructor(openSlots: (onLent: () => void) => SlotLoan) {
+    this.#slots = openSlots(() => this.#advance());
+  }
 
   get waitingCount(): number {
     return this.#waiting.size;
@@ -43,7 +50,7 @@ export class PermitQueue {
   /** A permit when one is free and no request waits for it, else null. */
   tryAcquire(maxConcurrency: number | null): Permit | null {
     this.#follow(maxConcurrency);
-    return this.#permitsOut < this.#limit && this.#waiting.size === 0 ? this.#handOut() : null;
+    return this.#waiting.size === 0 && this.#hasFree(0) ? this.#handOut() : null;
   }
 
   /** Waits in the queue. Null when the signal aborts first, and at once when the queue is full. */
@@ -69,6 +76,7 @@ export class PermitQueue {
   takeBack(): void {
     this.#permitsOut -= 1;
     if (this.#waiting.size > 0) this.#advance();
+    else this.#hasFree(0);
   }
 
   /** A raised limit lets waiting requests go at once; a lowered one is reached as permits come back. */
@@ -81,10 +89,16 @@ export class PermitQueue {
 
   #advance(): void {
     for (const accept of this.#waiting) {
-      if (this.#permitsOut >= this.#limit) return;
+      if (!this.#hasFree(this.#waiting.size)) return;
       this.#waiting.delete(accept);
       accept(this.#handOut());
     }
+  }
+
+  /** Asked also where the answer is not used: the lender hears of it that fewer slots are in use. */
+  #hasFree(waiting: number): boolean {
+    if (this.#limit === Number.POSITIVE_INFINITY) return true;
+    return this.#permitsOut < this.#slots.allow(this.#limit, this.#permitsOut, waiting);
   }
 
   #handOut(): Permit {

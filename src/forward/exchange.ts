@@ -14,6 +14,7 @@ import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.t
 import { respond } from "./respond.ts";
 import { toAttribution } from "./attribution.ts";
 import type { Caller } from "#kernel/cancellation.ts";
+import type { SlotSource } from "#catalog/slots.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
 import {
   type Reservation,
@@ -39,6 +40,8 @@ export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly metrics: Pick<UsageMetrics, "open">;
+  /** Of `max_concurrency`. */
+  readonly slots: SlotSource;
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly log: Log;
@@ -101,7 +104,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
   const { secrets, metrics, clock } = deps;
   const { accounts, upstream, stalls, ends } = shared;
   const { lane = 0 } = accounts.deps;
-  const limiter = createConcurrencyLimiter();
+  const limiter = createConcurrencyLimiter(deps.slots);
   const buffered = createMemorySemaphore({
     bytesMax: deps.maxResponseBytes,
     totalBytesMax: deps.bufferedBytesTotalMax ?? BUFFERED_BYTES_TOTAL_MAX,

@@ -5,7 +5,7 @@ import type { Peer } from "./peer.ts";
 
 /** Specification, section 8. */
 export const FAILURE_DELAY_MS = 400;
-/** The delay does not stop parallel guessing; these do, over the whole process (decisions, "Sign-in"). */
+/** The delay does not stop parallel guessing; these do, over the whole installation (decisions, "Sign-in"). */
 export const ATTEMPTS_PER_SECOND = 10;
 export const ATTEMPTS_BURST = 20;
 /** Two seconds' worth: more of one network would only make each other wait. */
@@ -33,42 +33,73 @@ export interface AttemptLimit {
   admit(peer: Pick<Peer, "network">, browser?: Browser): Promise<boolean>;
 }
 
-/** A token bucket; who finds none waits in a fair queue. */
-export function createAttemptLimit(clock: Clock, pause: Pause = sleepFor): AttemptLimit {
+/** What is guessed at: each has a bucket of its own. */
+export type AttemptKind = "password" | "login_link";
+
+/** The buckets that all processes of an installation draw from. */
+export interface SharedAttempts {
+  openBucket(kind: AttemptKind): AttemptBucket;
+}
+
+/** `ATTEMPTS_PER_SECOND` fall into it, and `ATTEMPTS_BURST` are in it at most. */
+export interface AttemptBucket {
+  /**
+   * Draws one attempt. 0 when there was one, else after how many milliseconds to draw again. Never throws: a process that
+   * cannot ask the others draws from a bucket of its own.
+   */
+  draw(): number | Promise<number>;
+}
+
+/** For a process that is alone. */
+export function createOwnAttempts(clock: Clock): SharedAttempts {
+  return { openBucket: () => createAttemptBucket(clock) };
+}
+
+export function createAttemptBucket(clock: Clock): AttemptBucket {
+  let available = ATTEMPTS_BURST;
+  let filledAtMs = clock.monotonicMs();
+  return {
+    draw() {
+      const nowMs = clock.monotonicMs();
+      const refilled = available + ((nowMs - filledAtMs) / 1000) * ATTEMPTS_PER_SECOND;
+      available = Math.min(ATTEMPTS_BURST, refilled);
+      filledAtMs = nowMs;
+      if (available < 1) return ((1 - available) / ATTEMPTS_PER_SECOND) * 1000;
+      available -= 1;
+      return 0;
+    },
+  };
+}
+
+/** Who finds the bucket empty waits in a fair queue. */
+export function createAttemptLimit(
+  bucket: AttemptBucket,
+  clock: Clock,
+  pause: Pause = sleepFor,
+): AttemptLimit {
   const queue = createFairQueue(clock, {
     waitingOfPeerMax: WAITING_OF_PEER_MAX,
     waitingMax: WAITING_MAX,
     waitMsMax: WAIT_MS_MAX,
   });
-  let available = ATTEMPTS_BURST;
-  let filledAtMs = clock.monotonicMs();
   let isCalling = false;
 
-  const refill = (): void => {
-    const nowMs = clock.monotonicMs();
-    const refilled = available + ((nowMs - filledAtMs) / 1000) * ATTEMPTS_PER_SECOND;
-    available = Math.min(ATTEMPTS_BURST, refilled);
-    filledAtMs = nowMs;
-  };
-  const callUp = async (): Promise<void> => {
+  const callUp = async (waitMs: number): Promise<void> => {
     isCalling = true;
-    while (!queue.isEmpty) {
-      await pause(((1 - available) / ATTEMPTS_PER_SECOND) * 1000);
-      refill();
-      while (available >= 1 && queue.callNext() !== null) available -= 1;
+    for (let nextMs = waitMs; !queue.isEmpty;) {
+      if (nextMs > 0) await pause(nextMs);
+      nextMs = await bucket.draw();
+      if (nextMs === 0) queue.callNext();
     }
     isCalling = false;
   };
 
   return {
     async admit({ network }, { name, device } = UNKNOWN_BROWSER) {
-      refill();
-      if (queue.isEmpty && available >= 1) {
-        available -= 1;
-        return true;
-      }
+      const waitMs = queue.isEmpty ? await bucket.draw() : null;
+      if (waitMs === 0) return true;
       const turn = device === null ? queue.join(network, name) : queue.join(`device ${device.id}`);
-      if (!isCalling) void callUp();
+      if (!isCalling) void callUp(waitMs ?? 0);
       return await turn;
     },
   };

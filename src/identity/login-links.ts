@@ -1,6 +1,13 @@
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { type Browser, createAttemptLimit, FAILURE_DELAY_MS, type Pause, sleepFor } from "./attempts.ts";
+import {
+  type Browser,
+  createAttemptLimit,
+  FAILURE_DELAY_MS,
+  type Pause,
+  type SharedAttempts,
+  sleepFor,
+} from "./attempts.ts";
 import type { Peer } from "./peer.ts";
 import type { Principal } from "./principal.ts";
 import { createSecretText } from "./secret.ts";
@@ -57,6 +64,7 @@ export function createLoginLinks({
 
 export interface LoginLinkSignInDeps extends SessionsDeps {
   readonly signIns: SignInLog;
+  readonly sharedAttempts: SharedAttempts;
   /** For tests, which do not wait: after a failure, and for a turn. */
   readonly sleep?: Pause;
   readonly pause?: Pause;
@@ -68,7 +76,7 @@ export interface LoginLinkSignInDeps extends SessionsDeps {
  */
 export function createLoginLinkSignIn(deps: LoginLinkSignInDeps): LoginLinkSignIn {
   const { secrets, clock, signIns, sleep = sleepFor } = deps;
-  const attempts = createAttemptLimit(clock, deps.pause);
+  const attempts = createAttemptLimit(deps.sharedAttempts.openBucket("login_link"), clock, deps.pause);
   return {
     async signIn(token, peer, browser) {
       const isLookedAt = token.length <= TOKEN_LENGTH_MAX && (await attempts.admit(peer, browser));

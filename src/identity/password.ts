@@ -5,6 +5,7 @@ import {
   createAttemptLimit,
   FAILURE_DELAY_MS,
   type Pause,
+  type SharedAttempts,
   sleepFor,
   UNKNOWN_BROWSER,
 } from "./attempts.ts";
@@ -26,6 +27,7 @@ export interface PasswordSignInDeps extends SessionsDeps {
   readonly password: PasswordSource;
   readonly passwordPrint: Pick<PasswordPrint, "of">;
   readonly signIns: SignInLog;
+  readonly sharedAttempts: SharedAttempts;
   /** For tests, which do not wait: after a failure, and for a turn. */
   readonly sleep?: Pause;
   readonly pause?: Pause;
@@ -33,7 +35,7 @@ export interface PasswordSignInDeps extends SessionsDeps {
 
 export function createPasswordSignIn(deps: PasswordSignInDeps): PasswordSignIn {
   const { password: expected, store, signIns, sleep = sleepFor } = deps;
-  const attempts = createAttemptLimit(deps.clock, deps.pause);
+  const attempts = createAttemptLimit(deps.sharedAttempts.openBucket("password"), deps.clock, deps.pause);
   /** A device of another principal's has signed in without this password, and waits like a stranger. */
   const toKnown = async (browser: Browser): Promise<Browser> => {
     if (browser.device === null) return browser;

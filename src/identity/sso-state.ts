@@ -61,12 +61,26 @@ export function isRetryState(secrets: SecretBox, state: string): boolean {
   return /^sso-state\.[0-9a-f]+\.retry$/.test(secrets.verify(state) ?? "");
 }
 
-/** Makes each attempt good for one callback. */
+/** Makes each attempt good for one callback, over all processes of an installation. */
 export interface UsedStates {
-  /** True once for an attempt that has not expired and whose state is this one. */
-  take(attempt: SignInAttempt, state: string): boolean;
+  /** True once for each state, until it expires and is not to be asked about any more. */
+  claim(state: string, expiresAtUs: InstantUs): Promise<boolean>;
 }
 
+/** True once for an attempt that has not expired and whose state is this one. */
+export async function takeAttempt(
+  used: UsedStates,
+  {
+    attempt,
+    state,
+    nowUs,
+  }: { readonly attempt: SignInAttempt; readonly state: string; readonly nowUs: InstantUs },
+): Promise<boolean> {
+  if (attempt.expiresAtUs <= nowUs || !equalsConstantTime(state, attempt.state)) return false;
+  return await used.claim(attempt.state, attempt.expiresAtUs);
+}
+
+/** For a process that is alone. */
 export function createUsedStates(clock: Clock): UsedStates {
   const expiriesUs = new Map<string, InstantUs>();
   const forgetOld = (nowUs: InstantUs) => {
@@ -77,12 +91,10 @@ export function createUsedStates(clock: Clock): UsedStates {
     }
   };
   return {
-    take(attempt, state) {
-      const nowUs = clock.nowUs();
-      if (attempt.expiresAtUs <= nowUs || !equalsConstantTime(state, attempt.state)) return false;
-      if (expiriesUs.has(attempt.state)) return false;
-      forgetOld(nowUs);
-      expiriesUs.set(attempt.state, attempt.expiresAtUs);
+    async claim(state, expiresAtUs) {
+      if (expiriesUs.has(state)) return false;
+      forgetOld(clock.nowUs());
+      expiriesUs.set(state, expiresAtUs);
       return true;
     },
   };

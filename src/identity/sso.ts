@@ -5,13 +5,14 @@ import { toErrorWord } from "./oidc-failure.ts";
 import { createSsoAccounts } from "./sso-account.ts";
 import { toGroups } from "./sso-claims.ts";
 import {
-  createUsedStates,
   isRetryState,
   readStateCookie,
   STATE_SECONDS,
   STATE_SECRET_BYTES,
+  takeAttempt,
   toSignInAttempt,
   type SignInAttempt,
+  type UsedStates,
 } from "./sso-state.ts";
 import type { Peer } from "./peer.ts";
 import { issueSession, type IssuedSession, type SessionsDeps } from "./sessions.ts";
@@ -47,6 +48,7 @@ export type SsoOutcome =
 
 export interface SingleSignOnDeps extends SessionsDeps {
   readonly provider: OpenIdProvider;
+  readonly usedStates: UsedStates;
   /** Ends with `/auth/callback`. Asked at each sign-in: a free port is known only once it is bound. */
   readonly redirectUri: () => string;
   readonly requiredGroup: string | null;
@@ -58,15 +60,18 @@ export interface SingleSignOnDeps extends SessionsDeps {
 }
 
 export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
-  const { provider, secrets, clock, ids, requiredGroup, adminGroup, log, signIns } = deps;
+  const { provider, usedStates, secrets, clock, ids, requiredGroup, adminGroup, log, signIns } = deps;
   const accounts = createSsoAccounts(deps);
-  const usedStates = createUsedStates(clock);
 
   /** The attempt that this callback ends; null when it is none of ours, of another browser, too late or used before. */
-  const takeAttempt = (attempt: SignInAttempt | null, states: readonly string[]): SignInAttempt | null => {
+  const takeOwn = async (
+    attempt: SignInAttempt | null,
+    states: readonly string[],
+  ): Promise<SignInAttempt | null> => {
     const [state] = states;
     if (attempt === null || state === undefined || states.length > 1) return null;
-    return usedStates.take(attempt, state) ? attempt : null;
+    const isTaken = await takeAttempt(usedStates, { attempt, state, nowUs: clock.nowUs() });
+    return isTaken ? attempt : null;
   };
   const checkAnswer = (query: URLSearchParams): void => {
     const error = query.get("error") ?? "";
@@ -82,7 +87,7 @@ export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
   const end = async ({ query, stateCookie, peer }: SsoCallback): Promise<SsoOutcome> => {
     const brought = stateCookie === null ? null : readStateCookie(secrets, stateCookie);
     const states = query.getAll("state");
-    const attempt = takeAttempt(brought, states);
+    const attempt = await takeOwn(brought, states);
     if (attempt === null) {
       // Blocked cookies must not loop: then the mark in the signed state is the one that is left.
       const wasRetry = brought?.isRetry === true || states.some((state) => isRetryState(secrets, state));

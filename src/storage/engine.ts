@@ -1,5 +1,8 @@
 import type { AuditStore } from "#audit/store.ts";
 import type { CatalogStore } from "#catalog/store.ts";
+import type { SlotSource } from "#catalog/slots.ts";
+import type { SharedAttempts } from "#identity/attempts.ts";
+import type { UsedStates } from "#identity/sso-state.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
@@ -11,8 +14,9 @@ import type { NoticeStore } from "#notices/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import type { JournalPosition } from "./ledger/journal/segments.ts";
+import type { StorageHealth } from "./health.ts";
 import type { LedgerCheck, LedgerCheckOptions, LimitCheck, LimitCheckOptions } from "./ledger-check.ts";
+import type { DataPlace, DatabaseAge, LedgerSync } from "./place.ts";
 
 /**
  * The door to what keeps an installation's data, and the only part of an engine that `boot` knows. It picks one in
@@ -20,7 +24,7 @@ import type { LedgerCheck, LedgerCheckOptions, LimitCheck, LimitCheckOptions } f
  * contract suite (`tests/storage/contract.ts`) from `tests/storage/engines/<engine>.ts`.
  *
  * Every method throws a `SetupError` for data that cannot be used: damaged, foreign, of a newer version or of an unreleased
- * one, or closed to this user.
+ * one, closed to this user, or on a database that does not answer. What only files can do is `DataFiles`.
  */
 export interface StorageEngine {
   /**
@@ -33,14 +37,13 @@ export interface StorageEngine {
    * Opens an installation for a command on this machine, also while a server runs on it. No file is made or changed until
    * `forWriting` is called, no lock is taken, and the ledger's files are first touched when a report is asked for.
    *
-   *     const local = await engine.openLocal({ dataDir, databasePath, secrets, clock, log });
+   *     const local = await engine.openLocal({ dataDir, database, secrets, clock, log });
    *     await local.reading.catalog.snapshot();                        // a step that writes fails here
    *     await (await local.forWriting()).identity.createPrincipal(…);  // the running server sees it at its next request
    *     await local.ledger.stats.readSummary(…);                       // all five reports, from a reader Worker
    *     await local.close();
    *
-   * Throws when there is no catalog: `inspect.findCatalogAge(databasePath) === "none"` says so beforehand, and
-   * `makeCatalog` makes one.
+   * Throws when there is no catalog: `findCatalogAge(place) === "none"` says so beforehand, and `makeCatalog` makes one.
    */
   openLocal(options: OpenOptions): Promise<LocalStorage>;
 
@@ -51,11 +54,13 @@ export interface StorageEngine {
    */
   rotateSecret(options: RotateOptions): Promise<Rotation>;
 
-  /** Makes an empty catalog, or brings the one that there is up to date. Its folder exists. */
+  findCatalogAge(place: DataPlace): Promise<DatabaseAge>;
+
+  /** Makes an empty catalog, or brings the one that there is up to date. The folders of its files exist. */
   makeCatalog(options: OpenOptions): Promise<void>;
 
   /** The reports of a ledger, also while a server writes to it. Takes no lock and changes nothing. */
-  openLedgerReader(options: { readonly dataDir: string; readonly log: Log }): LedgerReader;
+  openLedgerReader(options: DataPlace & { readonly log: Log }): LedgerReader;
 
   /**
    * Whether nothing recorded is missing or counted twice, as far as journal, events and totals tell; also while a server
@@ -68,18 +73,6 @@ export interface StorageEngine {
    * them. Changes nothing. Null where no ledger was made yet.
    */
   checkLimits(options: LimitCheckOptions): Promise<LimitCheck | null>;
-
-  readonly inspect: DataInspection;
-  readonly lock: FolderLocks;
-  readonly copy: DataCopies;
-}
-
-/** Where the data of an installation is. */
-export interface DataPlace {
-  /** The folder of the usage database and its journal. */
-  readonly dataDir: string;
-  /** The catalog's database; its folder exists. */
-  readonly databasePath: string;
 }
 
 export interface OpenOptions extends DataPlace {
@@ -106,8 +99,7 @@ export interface Rotation {
 }
 
 export interface ServeOptions extends OpenOptions {
-  /** Whether the usage journal is synced at intervals or before each response ends. */
-  readonly ledgerSync: "interval" | "request";
+  readonly ledgerSync: LedgerSync;
   /** Null keeps the request log for ever. Totals always stay. */
   readonly usageRetentionDays: number | null;
 }
@@ -126,10 +118,16 @@ export interface Storage extends CatalogStores {
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
   readonly limitLedger: LimitLedger;
+  /** What all processes that serve the data have in common. */
+  readonly sharedAttempts: SharedAttempts;
+  readonly usedStates: UsedStates;
+  readonly slots: SlotSource;
   /** False when no server had run on the data before this one. */
   readonly wasServed: boolean;
   /** How the ledger is doing; asks no file, so that it can be told while the disk fails. */
   ledgerGauges(): LedgerGauges;
+  /** How the database is doing; asks it nothing, so that it can be told while it is away. */
+  health(): StorageHealth;
   /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
   maintain(): Promise<void>;
   /** Fulfilled when another server has taken over the data: nothing is recorded any more, and this one has to end. */
@@ -162,77 +160,4 @@ export interface LedgerReader {
    */
   settle(): Promise<number>;
   close(): Promise<void>;
-}
-
-/** `none`: there is no such database, or nothing is in it. `older`: the next start brings its schema up to date. */
-export type DatabaseAge = "none" | "older" | "current";
-
-export interface CatalogFacts {
-  /** The last migration that was applied. */
-  readonly schema: string;
-  /** False: the next start brings it up to date. */
-  readonly isCurrent: boolean;
-  /** `SecretBox.checkValue` of the secret key that it was made with; null when that is not in it. */
-  readonly secretCheckValue: string | null;
-}
-
-export interface UsageFacts {
-  readonly schema: number;
-  /** How far its journal is in it. */
-  readonly position: JournalPosition;
-  /** The arrival of the newest event; null when there is none. */
-  readonly newestAtUs: InstantUs | null;
-}
-
-/** Looks at data, also while a server uses it, and changes nothing. */
-export interface DataInspection {
-  findCatalogAge(path: string): DatabaseAge;
-  inspectCatalog(path: string): CatalogFacts;
-  hasUsageDatabase(path: string): boolean;
-  inspectUsage(path: string): UsageFacts;
-  /** Throws a `SetupError` that says `name` unless every page, every index and every reference of the file is sound. */
-  requireIntact(path: string, name?: string): void;
-  /** How many journal lines from the position's segment on are torn or damaged; a last line may be under way and does not count. */
-  countDamagedLines(journalDirectory: string, position: JournalPosition): number;
-  /** Whether the folder holds segments; false for one that is absent or closed to this user. */
-  hasJournal(journalDirectory: string): boolean;
-  /** Whether what was thrown tells of a file that is damaged, or no database at all. */
-  isDamage(cause: unknown): boolean;
-}
-
-export interface FolderLock {
-  release(): void;
-}
-
-/** Lets one process serve from a data folder: two would write one journal. The lock falls with its process, however that ends. */
-export interface FolderLocks {
-  /** Throws a `SetupError` when another process holds it. */
-  take(dataDir: string): FolderLock;
-  /** Null when another process holds it. */
-  tryTake(dataDir: string): FolderLock | null;
-  /** The lock of the one command that rotates the secret key, beside a server or not; null when another process holds it. */
-  tryTakeRotation(dataDir: string): FolderLock | null;
-  /** Makes no file. */
-  isTaken(dataDir: string): boolean;
-  /** The file whose lock it is. */
-  toPath(dataDir: string): string;
-}
-
-export interface LedgerCopyOptions extends Pick<DataPlace, "dataDir"> {
-  /** An empty folder, with an empty folder `journal` in it. */
-  readonly target: string;
-  /** The share of the log that is copied, from 0 to 1. */
-  readonly onShare: (share: number) => void;
-  readonly signal: AbortSignal;
-}
-
-/** Copies of data that a server may be writing to, as a backup holds them. */
-export interface DataCopies {
-  /** Copies the last commit of the catalog to `target`, private, checked and synced. */
-  copyCatalog(path: string, target: string): Promise<void>;
-  /**
-   * Copies the ledger as it is at one moment, so that a start from the copy counts every event that had been recorded once.
-   * Returns the names of the journal's segments; the caller syncs them.
-   */
-  copyLedger(options: LedgerCopyOptions): Promise<readonly string[]>;
 }

@@ -1,10 +1,9 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import type { Limit } from "#limits/limit.ts";
+import type { DataPlace } from "./place.ts";
 
-export interface LedgerCheckOptions {
-  /** The folder of the usage database and its journal. */
-  readonly dataDir: string;
+export interface LedgerCheckOptions extends DataPlace {
   /** The share of the days that is checked, from 0 to 1. */
   readonly onShare: (share: number) => void;
   readonly signal: AbortSignal;

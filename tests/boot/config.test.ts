@@ -25,7 +25,7 @@ describe("defaults", () => {
       port: 4000,
       publicUrl: null,
       dataDir: "/home/someone/.local/share/lockport",
-      databasePath: "/home/someone/.local/share/lockport/catalog.db",
+      database: { kind: "sqlite", path: "/home/someone/.local/share/lockport/catalog.db" },
       secretKey: null,
       adminPassword: null,
       adminPasswordEnabled: true,
@@ -69,6 +69,9 @@ describe("defaults", () => {
   });
 });
 
+const POSTGRES = { PROXY_DATABASE_URL: "postgresql://ann@db/models" };
+const POSTGRES_DATABASE = { kind: "postgres", url: POSTGRES.PROXY_DATABASE_URL };
+
 describe("values", () => {
   const accepted: readonly [Environment, object][] = [
     [
@@ -78,8 +81,25 @@ describe("values", () => {
     [{ PROXY_HOST: "::1" }, { host: "::1" }],
     [{ PROXY_HOST: "[::1]" }, { host: "::1" }],
     [{ PROXY_PUBLIC_URL: "https://Models.example.org/" }, { publicUrl: "https://models.example.org" }],
-    [{ PROXY_DATABASE_URL: "sqlite:/srv/a.db" }, { databasePath: "/srv/a.db" }],
-    [{ PROXY_DATABASE_URL: "sqlite:///srv/a.db" }, { databasePath: "/srv/a.db" }],
+    [{ PROXY_DATABASE_URL: "sqlite:/srv/a.db" }, { database: { kind: "sqlite", path: "/srv/a.db" } }],
+    [{ PROXY_DATABASE_URL: "sqlite:///srv/a.db" }, { database: { kind: "sqlite", path: "/srv/a.db" } }],
+    [
+      { PROXY_DATABASE_URL: "postgres://ann:w%40rd@db:5433/models?sslmode=verify-full" },
+      {
+        database: {
+          kind: "postgres",
+          url: "postgres://ann:w%40rd@db:5433/models?sslmode=verify-full",
+          schema: "lockport",
+          graceMs: 30_000,
+        },
+      },
+    ],
+    [
+      { ...POSTGRES, PROXY_DATABASE_SCHEMA: "models_2", PROXY_DATABASE_GRACE: "45s" },
+      { database: { ...POSTGRES_DATABASE, schema: "models_2", graceMs: 45_000 } },
+    ],
+    [{ ...POSTGRES, PROXY_DATABASE_GRACE: "0" }, { database: { ...POSTGRES_DATABASE, graceMs: 0 } }],
+    [{ ...POSTGRES, PROXY_LEDGER_SYNC: "database" }, { ledgerSync: "database" }],
     [{ PROXY_ADMIN_PASSWORD: "twelve chars" }, { adminPassword: "twelve chars" }],
     [{ PROXY_ADMIN_PASSWORD_DISABLED: "true" }, { adminPasswordEnabled: false }],
     [
@@ -144,7 +164,17 @@ describe("values", () => {
     { PROXY_PUBLIC_URL: "ftp://models.example.org" },
     { PROXY_DATABASE_URL: "/srv/a.db" },
     { PROXY_DATABASE_URL: "sqlite:" },
-    { PROXY_DATABASE_URL: "postgres://a/b" },
+    { PROXY_DATABASE_URL: "postgres:models" },
+    { PROXY_DATABASE_URL: "postgres:///models" },
+    { PROXY_DATABASE_URL: "postgres://ann:a#b@db/models" },
+    { PROXY_DATABASE_URL: "postgres://one:5432,two:5432/models" },
+    { PROXY_DATABASE_URL: "mysql://ann@db/models" },
+    { PROXY_DATABASE_SCHEMA: "Lockport" },
+    { PROXY_DATABASE_SCHEMA: "pg_lockport" },
+    { PROXY_DATABASE_SCHEMA: "a;drop" },
+    { PROXY_DATABASE_SCHEMA: "a".repeat(64) },
+    { PROXY_DATABASE_GRACE: "46s" },
+    { PROXY_DATABASE_GRACE: "30" },
     { PROXY_ADMIN_PASSWORD: "elevenchars" },
     { PROXY_ADMIN_PASSWORD_DISABLED: "yes" },
     { PROXY_OIDC_ISSUER: "http://id.example.org", PROXY_OIDC_CLIENT_ID: "x" },
@@ -194,6 +224,13 @@ describe("values", () => {
 });
 
 describe("rules between variables", () => {
+  test("PROXY_LEDGER_SYNC=database is refused with SQLite, whose database is a file beside the journal", () => {
+    expect(refusal({ PROXY_LEDGER_SYNC: "database" })).toStartWith(
+      "configuration: PROXY_LEDGER_SYNC=database needs PostgreSQL (PROXY_DATABASE_URL)",
+    );
+    expect(refusal({ PROXY_LEDGER_SYNC: "database", ...POSTGRES })).toBe("accepted");
+  });
+
   test("an unknown PROXY_ variable is refused by name, with the one that was probably meant, and other names are not looked at", () => {
     expect(refusal({ PROXY_PROT: "1" })).toBe(
       "configuration: PROXY_PROT is not a setting (did you mean PROXY_PORT?): correct its name or unset it.",

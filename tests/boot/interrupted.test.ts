@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { backUpToFile } from "#boot/operate/backup/backup-file.ts";
 import type { Watch } from "#boot/operate/backup/backup.ts";
 import { parseConfig } from "#boot/settings/config.ts";
+import { requireOnFiles } from "#boot/settings/require-files.ts";
 import { restoreBackup } from "#boot/operate/restore/restore.ts";
 import { createSystem } from "#boot/process/system.ts";
 import { startApp } from "../support/app.ts";
@@ -25,7 +26,7 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 const depsOf = (directory: string) => {
-  const config = parseConfig({ PROXY_DATA_DIR: directory });
+  const config = requireOnFiles(parseConfig({ PROXY_DATA_DIR: directory }), "backup");
   return { config, system: createSystem({ logLevel: "error" }) };
 };
 

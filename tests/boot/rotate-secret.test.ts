@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { requireOnFiles } from "#boot/settings/require-files.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { parseConfig } from "#boot/settings/config.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
@@ -331,7 +332,12 @@ describe("a rotation that is cut off", () => {
       const secrets = loadKeyring({ ...config, secretKey }, createSystemIds());
       const log = createLog({ level: "error", json: true, write: () => {}, timestamp: () => "" });
       return () =>
-        openCatalogDatabase({ path: config.databasePath, secrets, clock: createSystemClock(), log });
+        openCatalogDatabase({
+          path: requireOnFiles(config, "restore").database.path,
+          secrets,
+          clock: createSystemClock(),
+          log,
+        });
     };
     const [byFile, byVariable] = [open(null), open(before)];
     expect((await rotate()).code).toBe(0);

@@ -6,7 +6,7 @@ import { formatCommand } from "#cli/help/follow-up.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
 import { UNRELEASED_APPLICATION_IDS } from "#storage/sqlite/ledger/file/schema.ts";
-import type { FolderLock } from "#storage/engine.ts";
+import type { FolderLock } from "#storage/file-data.ts";
 import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { startApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { OWN_SLOTS } from "#catalog/slots.ts";
 import type { ConcurrencyLimiter, Permit } from "#forward/concurrency-limiter.ts";
 import { createConcurrencyLimiter, QUEUE_LENGTH_MAX } from "#forward/concurrency-limiter.ts";
 
@@ -17,7 +18,7 @@ function acquire(limiter: ConcurrencyLimiter, { queueName, maxConcurrency }: Lan
 
 describe("the limiter", () => {
   test("lets as many in as the cap says and serves who waits in order", async () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     const first = mustEnter(tryAcquire(limiter, lane(2)));
     const second = mustEnter(tryAcquire(limiter, lane(2)));
     expect(tryAcquire(limiter, lane(2))).toBeNull();
@@ -36,7 +37,7 @@ describe("the limiter", () => {
   });
 
   test("nobody overtakes those who wait", async () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     const permit = mustEnter(tryAcquire(limiter, lane(1)));
     const waiting = acquire(limiter, lane(1), never);
     permit[Symbol.dispose]();
@@ -47,7 +48,7 @@ describe("the limiter", () => {
   });
 
   test("who leaves the line is passed over and takes no permit along", async () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     const permit = mustEnter(tryAcquire(limiter, lane(1)));
     const impatient = new AbortController();
     const left = acquire(limiter, lane(1), impatient.signal);
@@ -63,7 +64,7 @@ describe("the limiter", () => {
   });
 
   test("releasing twice gives back one permit only", () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     const first = mustEnter(tryAcquire(limiter, lane(2)));
     mustEnter(tryAcquire(limiter, lane(2)));
     first[Symbol.dispose]();
@@ -73,14 +74,14 @@ describe("the limiter", () => {
   });
 
   test("lanes do not hinder one another", () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     expect(tryAcquire(limiter, lane(1, "one host"))).not.toBeNull();
     expect(tryAcquire(limiter, lane(1, "other host"))).not.toBeNull();
     expect(tryAcquire(limiter, lane(1, "one host"))).toBeNull();
   });
 
   test("a raised cap that the next request brings lets the line move at once, a lowered one is reached as permits come back", async () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     const permits = [mustEnter(tryAcquire(limiter, lane(1)))];
     const waiting = [acquire(limiter, lane(1), never), acquire(limiter, lane(1), never)];
     expect(tryAcquire(limiter, lane(3))).toBeNull();
@@ -94,7 +95,7 @@ describe("the limiter", () => {
   });
 
   test("who entered while there was no cap counts when there is one", () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     const permits = [1, 2, 3].map(() => mustEnter(tryAcquire(limiter, lane(null))));
     expect(tryAcquire(limiter, lane(3))).toBeNull();
     permits[0]?.[Symbol.dispose]();
@@ -102,7 +103,7 @@ describe("the limiter", () => {
   });
 
   test("a line that is full takes nobody more, and moves on for those who are in it", async () => {
-    const limiter = createConcurrencyLimiter();
+    const limiter = createConcurrencyLimiter(OWN_SLOTS);
     const request = { queueName: "a", maxConcurrency: 1 };
     const permit = tryAcquire(limiter, request);
     const { signal } = new AbortController();

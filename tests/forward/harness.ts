@@ -1,3 +1,4 @@
+import { OWN_SLOTS } from "#catalog/slots.ts";
 import type { Capability, ServedEndpoint } from "#catalog/capability.ts";
 import { sealCredential, type Provider } from "#catalog/provider.ts";
 import type { Model } from "#catalog/model.ts";
@@ -68,6 +69,7 @@ export function startProxy(setup: Setup): Proxy {
     catalog: { peek: () => snapshot, snapshot: () => Promise.resolve(snapshot) },
     ledger,
     metrics,
+    slots: OWN_SLOTS,
     secrets,
     clock,
     log: { debug: logLine, info: logLine, warn: logLine, error: logLine },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "#http/app.ts";
-import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
+import { ATTEMPTS_BURST, createOwnAttempts, FAILURE_DELAY_MS } from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import { signSession } from "#identity/session-cookie.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
@@ -91,6 +91,7 @@ describe("POST /auth/password", () => {
   test("answers wrong passwords 400 ms later at the earliest, many at once as late as one", async () => {
     const { identity, clock, log } = harness.deps;
     const passwordSignIn = createPasswordSignIn({
+      sharedAttempts: createOwnAttempts(harness.deps.clock),
       password: PASSWORD,
       passwordPrint: { of: () => "print" },
       store: identity,

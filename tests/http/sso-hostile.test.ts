@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
+import { createUsedStates } from "#identity/sso-state.ts";
 import { createOpenIdProvider } from "#identity/oidc.ts";
 import { createSingleSignOn, type SingleSignOn } from "#identity/sso.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
@@ -48,6 +49,7 @@ async function startRig(requestMsMax: number): Promise<Rig> {
   let sessionsMade = 0;
   const open = () =>
     createSingleSignOn({
+      usedStates: createUsedStates(clock),
       provider: createOpenIdProvider({
         issuer: provider.issuer,
         clientId: CLIENT_ID,

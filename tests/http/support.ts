@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createOwnAttempts } from "#identity/attempts.ts";
 import { createCatalog } from "#catalog/catalog.ts";
 import { createDiscovery } from "#catalog/discovery.ts";
 import { createModelsCall } from "#forward/models-call.ts";
@@ -109,6 +110,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     keyUse,
     devices: createDevices({ secrets, clock, ids }),
     passwordSignIn: createPasswordSignIn({
+      sharedAttempts: createOwnAttempts(clock),
       password,
       passwordPrint,
       store: identity,
@@ -120,6 +122,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       sleep: async () => {},
     }),
     loginLinkSignIn: createLoginLinkSignIn({
+      sharedAttempts: createOwnAttempts(clock),
       store: identity,
       secrets,
       clock,

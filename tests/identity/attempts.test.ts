@@ -3,6 +3,7 @@ import {
   ATTEMPTS_BURST,
   ATTEMPTS_PER_SECOND,
   createAttemptLimit,
+  createOwnAttempts,
   WAITING_MAX,
   UNKNOWN_BROWSER,
   WAITING_OF_PEER_MAX,
@@ -18,7 +19,7 @@ let limit: AttemptLimit;
 beforeEach(() => {
   clock = createTestClock();
   pauses = [];
-  limit = createAttemptLimit(clock, (durationMs) => {
+  limit = createAttemptLimit(createOwnAttempts(clock).openBucket("password"), clock, (durationMs) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     pauses.push({ untilMs: clock.monotonicMs() + durationMs, end: resolve });
     return promise;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { ATTEMPTS_BURST, FAILURE_DELAY_MS } from "#identity/attempts.ts";
+import { ATTEMPTS_BURST, createOwnAttempts, FAILURE_DELAY_MS } from "#identity/attempts.ts";
 import {
   createLoginLinks,
   createLoginLinkSignIn,
@@ -22,7 +22,13 @@ beforeEach(async () => {
   links = createLoginLinks(fixture.sessions);
   const sleep = async (durationMs: number) => void slept.push(durationMs);
   const pause = async (durationMs: number) => fixture.clock.advance(durationMs);
-  const door = createLoginLinkSignIn({ ...fixture.sessions, signIns: fixture.signIns, sleep, pause });
+  const door = createLoginLinkSignIn({
+    ...fixture.sessions,
+    sharedAttempts: createOwnAttempts(fixture.clock),
+    signIns: fixture.signIns,
+    sleep,
+    pause,
+  });
   signIn = (token) => door.signIn(token, PEER);
   ada = await fixture.principals.create({ name: "ada", role: "admin" }, null);
 });

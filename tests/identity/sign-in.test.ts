@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { ATTEMPTS_BURST, FAILURE_DELAY_MS, WAITING_OF_PEER_MAX } from "#identity/attempts.ts";
+import {
+  ATTEMPTS_BURST,
+  createOwnAttempts,
+  FAILURE_DELAY_MS,
+  WAITING_OF_PEER_MAX,
+} from "#identity/attempts.ts";
 import { createPasswordSignIn } from "#identity/password.ts";
 import { type Peer, toPeer } from "#identity/peer.ts";
 import { type IssuedSession, issueSession } from "#identity/sessions.ts";
@@ -34,6 +39,7 @@ async function sleep(durationMs: number): Promise<void> {
 }
 
 const deps = () => ({
+  sharedAttempts: createOwnAttempts(fixture.clock),
   ...fixture.sessions,
   signIns: fixture.signIns,
   passwordPrint: fixture.passwordPrint,

@@ -4,6 +4,8 @@ import { toGroups, toNumberedName, toPrincipalName } from "#identity/sso-claims.
 import {
   buildStateCookie,
   createUsedStates,
+  takeAttempt,
+  type SignInAttempt,
   isRetryState,
   readStateCookie,
   STATE_SECONDS,
@@ -12,7 +14,7 @@ import {
 import { signSession } from "#identity/session-cookie.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import { isName } from "#kernel/text.ts";
-import { createTestClock } from "./support.ts";
+import { createTestClock, type TestClock } from "./support.ts";
 
 const secrets = createSecretBox(new Uint8Array(32).fill(1));
 const otherSecrets = createSecretBox(new Uint8Array(32).fill(2));
@@ -21,6 +23,12 @@ const SECRET = "a".repeat(43);
 function begin(clock = createTestClock(), isRetry = false) {
   const expiresAtUs = clock.nowUs() + STATE_SECONDS * 1_000_000;
   return toSignInAttempt(secrets, { secret: SECRET, isRetry, expiresAtUs });
+}
+
+function taker(clock: TestClock) {
+  const used = createUsedStates(clock);
+  return (attempt: SignInAttempt, state: string) =>
+    takeAttempt(used, { attempt, state, nowUs: clock.nowUs() });
 }
 
 describe("a sign-in attempt", () => {
@@ -51,33 +59,33 @@ describe("a sign-in attempt", () => {
     }
   });
 
-  test("is good once, with its own state, and for ten minutes", () => {
+  test("is good once, with its own state, and for ten minutes", async () => {
     const clock = createTestClock();
-    const used = createUsedStates(clock);
+    const take = taker(clock);
     const attempt = begin(clock);
-    expect(used.take(attempt, "forged")).toBe(false);
-    expect(used.take(attempt, "")).toBe(false);
-    expect(used.take(attempt, attempt.state)).toBe(true);
-    expect(used.take(attempt, attempt.state)).toBe(false);
+    expect(await take(attempt, "forged")).toBe(false);
+    expect(await take(attempt, "")).toBe(false);
+    expect(await take(attempt, attempt.state)).toBe(true);
+    expect(await take(attempt, attempt.state)).toBe(false);
 
     const late = toSignInAttempt(secrets, { ...attempt, secret: "b".repeat(43) });
     clock.advance(STATE_SECONDS * 1000 - 1);
-    expect(used.take(late, late.state)).toBe(true);
+    expect(await take(late, late.state)).toBe(true);
     const tooLate = toSignInAttempt(secrets, { ...attempt, secret: "c".repeat(43) });
     clock.advance(1);
-    expect(used.take(tooLate, tooLate.state)).toBe(false);
-    expect(used.take(attempt, attempt.state)).toBe(false);
+    expect(await take(tooLate, tooLate.state)).toBe(false);
+    expect(await take(attempt, attempt.state)).toBe(false);
   });
 
-  test("of which very many are used is still good once, as long as it is among the newest ten thousand", () => {
+  test("of which very many are used is still good once, as long as it is among the newest ten thousand", async () => {
     const clock = createTestClock();
-    const used = createUsedStates(clock);
+    const take = taker(clock);
     const { expiresAtUs } = begin(clock);
     const attempts = Array.from({ length: 10_050 }, (_, index) =>
       toSignInAttempt(secrets, { secret: `s${index}`, isRetry: false, expiresAtUs }),
     );
-    for (const attempt of attempts) expect(used.take(attempt, attempt.state)).toBe(true);
-    for (const attempt of attempts.slice(-9_000)) expect(used.take(attempt, attempt.state)).toBe(false);
+    for (const attempt of attempts) expect(await take(attempt, attempt.state)).toBe(true);
+    for (const attempt of attempts.slice(-9_000)) expect(await take(attempt, attempt.state)).toBe(false);
   });
 
   test("says in its signed state whether it was the retry, and a forged state says nothing", () => {

@@ -11,7 +11,7 @@ import { createTempDir, PAGE, principal, toSecrets, silentLog } from "./support.
 
 const open = (folder: string) =>
   openStorage({
-    databasePath: join(folder, "catalog.db"),
+    database: { kind: "sqlite", path: join(folder, "catalog.db") },
     dataDir: folder,
     secrets: toSecrets(),
     ledgerSync: "interval",

@@ -1,41 +1,52 @@
 import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { isOnFiles, type Config, type FileConfig, type FilePlace } from "#boot/settings/config.ts";
+import { engineOf, files } from "#boot/settings/engine.ts";
 import { PRIVATE_FOLDER_MODE, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findHalfRestore } from "./half-restore.ts";
 import { findMissingData } from "./missing-data.ts";
 import { findExisting, requireRight, toFileError } from "./permission-problem.ts";
-
-interface DataPaths {
-  readonly dataDir: string;
-  readonly databasePath: string;
-}
 
 /**
  * Makes the data folder (mode 0700) unless it exists. Throws a `SetupError` when it or a database in it cannot be
  * written to, when a restore into it was cut off (its files are then of two installations), and when one of its databases
  * is gone.
  */
-export function prepareDataDir(paths: DataPaths): void {
-  makeDataDir(paths);
-  for (const path of [paths.databasePath, join(paths.dataDir, USAGE_NAME)])
+export function prepareDataDir(config: Config): void {
+  makeDataDir(config);
+  if (!isOnFiles(config)) return;
+  for (const path of [config.database.path, join(config.dataDir, USAGE_NAME)])
     requireRight(path, "change", `The database ${path} cannot be opened`);
-  refuseHalfRestored(paths);
-  refuseMissingData(paths);
+  refuseHalfRestored(config);
+  refuseMissingData(config);
 }
 
 /**
  * For commands that work on an installation that there is: a wrong folder's name must not make another one. Makes nothing.
  * Throws a `SetupError` when there is none, when a restore into it was cut off, and when one of its databases is gone.
  */
-export function requireInstallation({ dataDir, databasePath }: DataPaths): void {
+export async function requireInstallation(config: Config): Promise<void> {
+  if (isOnFiles(config)) {
+    requireFiles(config);
+    return;
+  }
+  const engine = await engineOf(config);
+  if ((await engine.findCatalogAge(config)) !== "none") return;
+  throw new SetupError(
+    "configuration",
+    "There is no Lockport installation in the schema that PROXY_DATABASE_SCHEMA names: correct it or PROXY_DATABASE_URL, or make one there with lockport serve or lockport admin bootstrap.",
+  );
+}
+
+function requireFiles({ dataDir, database }: FileConfig): void {
+  const databasePath = database.path;
   refuseFile(findExisting(dataDir), "PROXY_DATA_DIR");
   refuseFile(findExisting(dirname(databasePath)), "PROXY_DATABASE_URL");
   requireRight(databasePath, "read", `The installation in ${dataDir} cannot be opened`);
-  refuseHalfRestored({ dataDir, databasePath });
-  refuseMissingData({ dataDir, databasePath });
-  if (engine.inspect.findCatalogAge(databasePath) !== "none") return;
+  refuseHalfRestored({ dataDir, database });
+  refuseMissingData({ dataDir, database });
+  if (files.inspect.findCatalogAge(databasePath) !== "none") return;
   const isInside = dirname(databasePath) === dataDir;
   throw new SetupError(
     "configuration",
@@ -45,21 +56,21 @@ export function requireInstallation({ dataDir, databasePath }: DataPaths): void 
   );
 }
 
-function refuseHalfRestored(paths: DataPaths): void {
-  const half = findHalfRestore(paths);
+function refuseHalfRestored(place: FilePlace): void {
+  const half = findHalfRestore(place);
   if (half !== null) throw new SetupError("configuration", `${half.finding}: ${half.advice}.`);
 }
 
 /** Another one in its place would be an empty one, without a word. */
-function refuseMissingData(paths: DataPaths): void {
-  const missing = findMissingData(paths);
+function refuseMissingData(place: FilePlace): void {
+  const missing = findMissingData(place);
   if (missing !== null) throw new SetupError("configuration", `${missing.finding}: ${missing.advice}.`);
 }
 
 /** Makes the folders of the data for a restore, which finds them empty. */
-export function makeDataDir(paths: DataPaths): void {
-  makeFolder(paths.dataDir, "PROXY_DATA_DIR");
-  makeFolder(dirname(paths.databasePath), "PROXY_DATABASE_URL");
+export function makeDataDir({ dataDir, database }: Config): void {
+  makeFolder(dataDir, "PROXY_DATA_DIR");
+  if (database.kind === "sqlite") makeFolder(dirname(database.path), "PROXY_DATABASE_URL");
 }
 
 function makeFolder(path: string, variable: string): void {

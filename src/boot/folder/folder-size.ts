@@ -1,17 +1,12 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Config } from "#boot/settings/config.ts";
 import { DATABASE_SUFFIXES, JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 
 /** What an installation takes on the disk, in bytes. */
-export async function measureFolder({
-  dataDir,
-  databasePath,
-}: {
-  readonly dataDir: string;
-  readonly databasePath: string;
-}) {
+export async function measureFolder({ dataDir, database }: Pick<Config, "dataDir" | "database">) {
   const [catalogBytes, usageBytes, journalBytes] = await Promise.all([
-    measureDatabase(databasePath),
+    database.kind === "sqlite" ? measureDatabase(database.path) : 0,
     measureDatabase(join(dataDir, USAGE_NAME)),
     measureFiles(join(dataDir, JOURNAL_NAME)),
   ]);

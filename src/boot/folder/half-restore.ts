@@ -1,25 +1,21 @@
 import { existsSync } from "node:fs";
 import type { Log } from "#kernel/log.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { locks } from "#boot/settings/engine.ts";
+import type { FilePlace } from "#boot/settings/config.ts";
 import type { Finding } from "./finding.ts";
 import { toFileError } from "./permission-problem.ts";
 import { isPutAside, takeBackUnfinished, toRestoreMark } from "./restore-mark.ts";
 import { removeLeftovers } from "./staging.ts";
 
-interface DataPaths {
-  readonly dataDir: string;
-  readonly databasePath: string;
-}
-
 /**
  * Where a restore was killed over an installation, puts that in place again. One that is at work is left alone: it holds
  * the folder's lock. Throws a `SetupError` when it cannot be done.
  */
-export async function goBackBeforeRestore({ dataDir, databasePath }: DataPaths, log: Log): Promise<void> {
+export async function goBackBeforeRestore({ dataDir, database }: FilePlace, log: Log): Promise<void> {
   const mark = toRestoreMark(dataDir);
   try {
-    if (!isPutAside(mark, databasePath)) return;
-    const lock = engine.lock.tryTake(dataDir);
+    if (!isPutAside(mark, database.path)) return;
+    const lock = locks.tryTake(dataDir);
     if (lock === null) return;
     try {
       await takeBackUnfinished(mark);
@@ -35,15 +31,15 @@ export async function goBackBeforeRestore({ dataDir, databasePath }: DataPaths, 
 }
 
 /** A restore that has not come to its end; null when there is none. Throws a `SetupError` for a lock that cannot be asked. */
-export function findHalfRestore({ dataDir, databasePath }: DataPaths): Finding | null {
+export function findHalfRestore({ dataDir, database }: FilePlace): Finding | null {
   const mark = toRestoreMark(dataDir);
   if (!existsSync(mark)) return null;
-  if (engine.lock.isTaken(dataDir)) {
+  if (locks.isTaken(dataDir)) {
     return { finding: `${dataDir} holds a restore that is under way`, advice: "wait until it has ended" };
   }
   return {
     finding: `${dataDir} holds a restore that was cut off half-way`,
-    advice: isPutAside(mark, databasePath)
+    advice: isPutAside(mark, database.path)
       ? "start the server (lockport serve), which goes back to what was there before, or run lockport restore FILE --force again"
       : "run lockport restore FILE --force again; without that file, move what is in the folder away, and back into their places what its folders before-restore-… hold, if there are any",
   };

@@ -2,13 +2,9 @@ import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isRightsCode, systemCode } from "#kernel/system-code.ts";
 import { CATALOG_NAME, JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { files } from "#boot/settings/engine.ts";
+import type { FilePlace } from "#boot/settings/config.ts";
 import type { Finding } from "./finding.ts";
-
-interface DataPaths {
-  readonly dataDir: string;
-  readonly databasePath: string;
-}
 
 /** A database that had been there, in words. */
 export interface MissingData extends Finding {
@@ -20,14 +16,17 @@ export interface MissingData extends Finding {
  * the catalog first, the usage database after it, and the journal last. Throws a `SetupError` for a catalog that cannot be
  * looked at.
  */
-export function findMissingData({ dataDir, databasePath }: DataPaths): MissingData | null {
+export function findMissingData({
+  dataDir,
+  database: { path: databasePath },
+}: FilePlace): MissingData | null {
   const usagePath = join(dataDir, USAGE_NAME);
   const journal = join(dataDir, JOURNAL_NAME);
   const hasUsage = hasContent(usagePath);
-  const hasJournal = engine.inspect.hasJournal(journal);
+  const hasJournal = files.inspect.hasJournal(journal);
   if (!hasUsage && !hasJournal) return null;
   const back = "restore a backup (lockport restore FILE --force), or put the file back";
-  if (engine.inspect.findCatalogAge(databasePath) === "none") {
+  if (files.inspect.findCatalogAge(databasePath) === "none") {
     const setting = dirname(databasePath) === dataDir ? "" : ", or correct PROXY_DATABASE_URL";
     return {
       database: CATALOG_NAME,

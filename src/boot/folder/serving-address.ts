@@ -5,7 +5,7 @@ import { systemCode } from "#kernel/system-code.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
 import type { Config } from "#boot/settings/config.ts";
 import type { Environment } from "#boot/settings/environment.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { locks } from "#boot/settings/engine.ts";
 import { formatAddress, toReachable } from "#boot/settings/listen-address.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 
@@ -43,7 +43,7 @@ export function removeServingAddress(dataDir: string): void {
 export function findServingAddress(dataDir: string): ServingAddress | null {
   const text = readText(toPath(dataDir));
   // What a killed server has left says nothing.
-  if (text === null || !engine.lock.isTaken(dataDir)) return null;
+  if (text === null || !locks.isTaken(dataDir)) return null;
   return parseAddress(text);
 }
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { PRIVATE_FOLDER_MODE } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { locks } from "#boot/settings/engine.ts";
 import type { System } from "#boot/process/system.ts";
 
 const PREFIX = ".lockport-staging-";
@@ -31,7 +31,7 @@ export async function withStaging<Result>(
   if (owner === "parent") makePrivateFolder(staging);
   else mkdirSync(staging, { mode: PRIVATE_FOLDER_MODE });
   try {
-    const lock = engine.lock.take(staging);
+    const lock = locks.take(staging);
     try {
       return await work(staging);
     } finally {
@@ -52,7 +52,7 @@ export function removeLeftovers(parent: string): void {
 /** Removes the folder if it can: it may be another user's, or about to be locked. */
 function removeUnlocked(path: string): void {
   try {
-    if (!existsSync(engine.lock.toPath(path)) || engine.lock.isTaken(path)) return;
+    if (!existsSync(locks.toPath(path)) || locks.isTaken(path)) return;
     rmSync(path, { recursive: true, force: true });
   } catch {
     return;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { ADMIN_PASSWORD_NAME } from "#storage/files/data-files.ts";
-import type { Config } from "#boot/settings/config.ts";
+import { isOnFiles, type Config } from "#boot/settings/config.ts";
 import { createSecret, readSecret, replaceSecret } from "./secret-file.ts";
 import { ADMIN_PASSWORD_LENGTH_MIN } from "#boot/settings/setting-values.ts";
 
@@ -19,6 +19,12 @@ export interface AdminPassword {
 export function loadAdminPassword(config: Config, ids: Ids): AdminPassword {
   if (!config.adminPasswordEnabled) return { password: null, path: null };
   if (config.adminPassword !== null) return { password: config.adminPassword, path: null };
+  if (!isOnFiles(config)) {
+    throw new SetupError(
+      "configuration",
+      "PROXY_ADMIN_PASSWORD has to be set with PostgreSQL (PROXY_DATABASE_URL), to the same value on every replica, or PROXY_ADMIN_PASSWORD_DISABLED to true.",
+    );
+  }
   const path = join(config.dataDir, ADMIN_PASSWORD_NAME);
   const password = readSecret(path) ?? createSecret(path, generatePassword(ids), ids);
   return { password: requireLong(password, path), path };

@@ -10,8 +10,8 @@ import type { Rotation } from "#storage/engine.ts";
 import { FORMER_KEY_PREFIX, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { syncFolderNow } from "#storage/files/sync-folder.ts";
 import { requireInstallation } from "#boot/folder/data-dir.ts";
-import type { Config } from "#boot/settings/config.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { isOnFiles, type Config, type FileConfig } from "#boot/settings/config.ts";
+import { engineOf, locks } from "#boot/settings/engine.ts";
 import { replaceSecret } from "./secret-file.ts";
 import { findNextSecretKey, loadKeyring, toNextPath } from "./secret-key.ts";
 
@@ -32,7 +32,13 @@ export async function rotateSecretKey(
   { clock, ids, log }: { readonly clock: Clock; readonly ids: Ids; readonly log: Log },
   { revokesKeys }: { readonly revokesKeys: boolean },
 ): Promise<RotatedSecretKey> {
-  requireInstallation(config);
+  await requireInstallation(config);
+  if (!isOnFiles(config)) {
+    throw new SetupError(
+      "configuration",
+      "The secret key of an installation on PostgreSQL comes from PROXY_SECRET_KEY and is not rotated by this command.",
+    );
+  }
   const path = join(config.dataDir, SECRET_KEY_NAME);
   if (config.secretKey !== null) {
     throw new SetupError(
@@ -40,7 +46,7 @@ export async function rotateSecretKey(
       `The secret key comes from PROXY_SECRET_KEY: stop the server, write the variable's value into ${path} (mode 0600), unset it, run this again, set it to what the file holds then, and remove the file.`,
     );
   }
-  const lock = engine.lock.tryTakeRotation(config.dataDir);
+  const lock = locks.tryTakeRotation(config.dataDir);
   if (lock === null) {
     throw new SetupError(
       "failure",
@@ -64,15 +70,19 @@ interface Rotating {
 }
 
 /** With the lock, so that the next key's file is this process's alone. */
-async function rotateToNew(config: Config, { clock, ids, log, revokesKeys }: Rotating): Promise<Rotation> {
-  const { dataDir, databasePath } = config;
+async function rotateToNew(
+  config: FileConfig,
+  { clock, ids, log, revokesKeys }: Rotating,
+): Promise<Rotation> {
+  const { dataDir, database } = config;
   const secrets = loadKeyring(config, ids);
   const secret = ids.randomBytes(SECRET_KEY_BYTES);
   const next = createSecretBox(secret);
   // One that a rotation left behind when it was cut off may have been copied with the folder since: it is not taken.
   replaceSecret(toNextPath(config), Buffer.from(secret).toString("base64"), ids);
   try {
-    return await engine.rotateSecret({ dataDir, databasePath, secrets, clock, log, next, revokesKeys });
+    const engine = await engineOf(config);
+    return await engine.rotateSecret({ dataDir, database, secrets, clock, log, next, revokesKeys });
   } catch (cause) {
     removeUnusedNext(config);
     throw cause;
@@ -80,7 +90,7 @@ async function rotateToNew(config: Config, { clock, ids, log, revokesKeys }: Rot
 }
 
 /** Where the catalog cannot be read, nobody knows whether it has that key: the file stays. */
-function removeUnusedNext(config: Config): void {
+function removeUnusedNext(config: FileConfig): void {
   try {
     if (findNextSecretKey(config) === null) rmSync(toNextPath(config), { force: true });
   } catch {
@@ -90,8 +100,8 @@ function removeUnusedNext(config: Config): void {
 
 /** Puts the next key in its place when a rotation was cut off right before that. One that is still under way does so itself. */
 export function finishRotation(config: Config, nowUs: InstantUs): void {
-  if (config.secretKey !== null || findNextSecretKey(config) === null) return;
-  const lock = engine.lock.tryTakeRotation(config.dataDir);
+  if (config.secretKey !== null || !isOnFiles(config) || findNextSecretKey(config) === null) return;
+  const lock = locks.tryTakeRotation(config.dataDir);
   if (lock === null) return;
   try {
     // Looked at again: a rotation may have ended meanwhile.

@@ -5,8 +5,8 @@ import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { createKeyring, type Keyring } from "#kernel/keyring.ts";
 import { NEXT_SECRET_KEY_NAME, SECRET_KEY_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
-import type { Config } from "#boot/settings/config.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { isOnFiles, type Config, type FilePlace } from "#boot/settings/config.ts";
+import { files } from "#boot/settings/engine.ts";
 import { createSecret, readSecret } from "./secret-file.ts";
 import { decodeSecretKey } from "#boot/settings/setting-values.ts";
 
@@ -17,12 +17,18 @@ import { decodeSecretKey } from "#boot/settings/setting-values.ts";
  */
 export function loadSecretKey(config: Config, ids: Ids): Uint8Array {
   if (config.secretKey !== null) return config.secretKey;
+  if (!isOnFiles(config)) {
+    throw new SetupError(
+      "configuration",
+      "PROXY_SECRET_KEY has to be set with PostgreSQL (PROXY_DATABASE_URL), to the same value on every replica: make one with openssl rand -base64 32.",
+    );
+  }
   const path = join(config.dataDir, SECRET_KEY_NAME);
   // Before the other file: a rotation that ends meanwhile moves the next key there.
   const next = findNextSecretKey(config);
   if (next !== null) return next;
   // Looked at before the file is: a process that starts at the same time makes the file first and the database after it.
-  const hasData = existsSync(config.databasePath) || existsSync(join(config.dataDir, USAGE_NAME));
+  const hasData = existsSync(config.database.path) || existsSync(join(config.dataDir, USAGE_NAME));
   const text =
     readSecret(path) ??
     (hasData
@@ -39,7 +45,7 @@ export function loadSecretKey(config: Config, ids: Ids): Uint8Array {
 
 /** The secret that there is: `PROXY_SECRET_KEY`, else what the file holds; null when there is neither. Makes nothing. */
 export function findSecretKey(config: Config): Uint8Array | null {
-  if (config.secretKey !== null) return config.secretKey;
+  if (config.secretKey !== null || !isOnFiles(config)) return config.secretKey;
   const next = findNextSecretKey(config);
   if (next !== null) return next;
   const path = join(config.dataDir, SECRET_KEY_NAME);
@@ -48,11 +54,11 @@ export function findSecretKey(config: Config): Uint8Array | null {
 }
 
 /** The key of a rotation that was cut off when the catalog had it already; null when there is none. */
-export function findNextSecretKey(config: Config): Uint8Array | null {
+export function findNextSecretKey(config: FilePlace): Uint8Array | null {
   const path = toNextPath(config);
   const secret = existsSync(path) ? decodeSecretKey(readSecret(path) ?? "") : null;
-  if (secret === null || engine.inspect.findCatalogAge(config.databasePath) === "none") return null;
-  const { secretCheckValue } = engine.inspect.inspectCatalog(config.databasePath);
+  if (secret === null || files.inspect.findCatalogAge(config.database.path) === "none") return null;
+  const { secretCheckValue } = files.inspect.inspectCatalog(config.database.path);
   return createSecretBox(secret).checkValue === secretCheckValue ? secret : null;
 }
 
@@ -69,6 +75,7 @@ export function loadKeyring(config: Config, ids: Ids): Keyring {
 
 /** The secret key with this check value among those that there are; null when it is none of them. */
 function findSecretKeyOf(config: Config, checkValue: string): Uint8Array | null {
+  if (!isOnFiles(config)) return null;
   // In this order: a rotation moves the next key to the place of the other, and one that has gone from here is there.
   const texts = [readSecret(toNextPath(config)), readSecret(join(config.dataDir, SECRET_KEY_NAME))];
   const secrets = [config.secretKey, ...texts.map((text) => (text === null ? null : decodeSecretKey(text)))];

@@ -6,8 +6,9 @@ import { isLoopback } from "#kernel/loopback.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import type { NoticeTarget } from "#notices/post.ts";
 import { CATALOG_NAME } from "#storage/files/data-files.ts";
+import type { Database, LedgerSync, SqliteDatabase } from "#storage/place.ts";
 import type { Environment } from "./environment.ts";
-import type { LedgerSync } from "./setting-values.ts";
+import type { DatabaseUrl } from "./setting-values.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 
 /** The settings of an installation: parsed once, at start, and never changed. */
@@ -19,11 +20,10 @@ export interface Config {
   readonly publicUrl: string | null;
   /** Absolute. */
   readonly dataDir: string;
-  /** Absolute path of `catalog.db`. */
-  readonly databasePath: string;
-  /** 32 bytes; null: kept in `secret.key` in the data folder. */
+  readonly database: Database;
+  /** 32 bytes; null: kept in `secret.key` in the data folder, and missing where the database is no file. */
   readonly secretKey: Uint8Array | null;
-  /** Null: kept in `admin-password` in the data folder. */
+  /** Null: kept in `admin-password` in the data folder, and missing where the database is no file. */
   readonly adminPassword: string | null;
   readonly adminPasswordEnabled: boolean;
   /** Null: single sign-on is off. */
@@ -65,13 +65,12 @@ export interface OidcConfig {
 export function parseConfig(env: Environment): Config {
   refuseUnknown(env);
   const dataDir = resolve(read(env, SETTINGS.dataDir) ?? dataDirDefault(env));
-  const databasePath = read(env, SETTINGS.databaseUrl);
   const config: Config = {
     host: need(env, SETTINGS.host),
     port: need(env, SETTINGS.port),
     publicUrl: read(env, SETTINGS.publicUrl),
     dataDir,
-    databasePath: databasePath === null ? join(dataDir, CATALOG_NAME) : resolve(databasePath),
+    database: parseDatabase(env, dataDir),
     secretKey: read(env, SETTINGS.secretKey),
     adminPassword: read(env, SETTINGS.adminPassword),
     adminPasswordEnabled: !need(env, SETTINGS.adminPasswordDisabled),
@@ -96,7 +95,24 @@ export function parseConfig(env: Environment): Config {
       "PROXY_OIDC_ISSUER needs PROXY_PUBLIC_URL when PROXY_HOST is not a loopback address: the redirect URI never comes from a request.",
     );
   }
+  if (config.ledgerSync === "database" && config.database.kind === "sqlite") {
+    throw new SetupError(
+      "configuration",
+      "PROXY_LEDGER_SYNC=database needs PostgreSQL (PROXY_DATABASE_URL): with SQLite, request keeps each response until its event is on the disk.",
+    );
+  }
   return Object.freeze(config);
+}
+
+/** The settings of an installation whose data are files in its folder. */
+export interface FileConfig extends Config {
+  readonly database: SqliteDatabase;
+}
+
+export type FilePlace = Pick<FileConfig, "dataDir" | "database">;
+
+export function isOnFiles(config: Config): config is FileConfig {
+  return config.database.kind === "sqlite";
 }
 
 /** As `parseConfig`; a flag precedes its variable and has to satisfy the same rule. */
@@ -106,6 +122,18 @@ export function configWith(
 ): Config {
   const given = Object.entries(flags).filter(([, value]) => value !== undefined);
   return parseConfig({ ...env, ...Object.fromEntries(given) });
+}
+
+function parseDatabase(env: Environment, dataDir: string): Database {
+  const given: DatabaseUrl = read(env, SETTINGS.databaseUrl) ?? {
+    kind: "sqlite",
+    path: join(dataDir, CATALOG_NAME),
+  };
+  const schema = need(env, SETTINGS.databaseSchema);
+  const graceMs = need(env, SETTINGS.databaseGrace);
+  return Object.freeze(
+    given.kind === "sqlite" ? { kind: "sqlite", path: resolve(given.path) } : { ...given, schema, graceMs },
+  );
 }
 
 function parseOidc(env: Environment): OidcConfig | null {

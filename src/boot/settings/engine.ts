@@ -1,5 +1,20 @@
+import { SetupError } from "#kernel/errors.ts";
 import type { StorageEngine } from "#storage/engine.ts";
-import { sqliteEngine } from "#storage/sqlite/engine.ts";
+import type { DataFiles, FolderLocks } from "#storage/file-data.ts";
+import type { DataPlace } from "#storage/place.ts";
+import { sqliteEngine, sqliteFiles } from "#storage/sqlite/engine.ts";
+import { folderLocks } from "#storage/sqlite/file/folder-lock.ts";
 
-/** What keeps the data, chosen here and nowhere else. `PROXY_DATABASE_URL` names SQLite files only, so there is one. */
-export const engine: StorageEngine = sqliteEngine;
+/** What keeps the data of an installation, chosen here and nowhere else. */
+export async function engineOf({ database }: Pick<DataPlace, "database">): Promise<StorageEngine> {
+  if (database.kind === "sqlite") return sqliteEngine;
+  throw new SetupError(
+    "configuration",
+    "PROXY_DATABASE_URL names PostgreSQL, which this version does not serve yet: name a file (sqlite:PATH).",
+  );
+}
+
+/** The files of an installation that is kept in files, and of a backup. */
+export const files: DataFiles = sqliteFiles;
+
+export const locks: FolderLocks = folderLocks;

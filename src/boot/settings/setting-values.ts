@@ -2,6 +2,7 @@ import { parseUpstreamUrl, toBaseUrl } from "#catalog/upstream-url.ts";
 import { SECRET_KEY_BYTES } from "#kernel/crypto.ts";
 import { LOG_LEVELS, type LogLevel } from "#kernel/log.ts";
 import { isLoopback } from "#kernel/loopback.ts";
+import { LEDGER_SYNCS, type LedgerSync } from "#storage/place.ts";
 
 /*
  * Text of a variable → value. Each throws a RangeError whose message completes "<name> must be …".
@@ -16,10 +17,8 @@ const PORT_MAX = 65_535;
 const SESSION_SECONDS_MAX = 3_650 * 86_400;
 /** A timer above 24.8 days (2³¹ ms) overflows and is due at once. */
 export const DRAIN_SECONDS_MAX = 86_400;
+const GRACE_SECONDS_MAX = 45;
 const SECONDS_PER_UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3_600, d: 86_400 };
-
-export const LEDGER_SYNCS = ["interval", "request"] as const;
-export type LedgerSync = (typeof LEDGER_SYNCS)[number];
 
 export function toText(text: string): string {
   if (text.trim() === "") throw new RangeError("a text that is not blank");
@@ -83,9 +82,48 @@ export function toNoticeUrl(text: string): string {
   return url;
 }
 
-export function toSqlitePath(text: string): string {
+/** Where the catalog is: the file of one, or the URL of a PostgreSQL database as it was given. */
+export type DatabaseUrl =
+  | { readonly kind: "sqlite"; readonly path: string }
+  | { readonly kind: "postgres"; readonly url: string };
+
+export function toDatabaseUrl(text: string): DatabaseUrl {
+  if (!/^postgres(ql)?:/.test(text)) return { kind: "sqlite", path: toSqlitePath(text) };
+  const url = URL.parse(text);
+  if (url === null || !/^postgres(ql)?:\/\//.test(text) || url.hostname === "" || url.hash !== "") {
+    throw new RangeError(
+      "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with characters such as @, / and # of the password escaped (%40)",
+    );
+  }
+  if (url.hostname.includes(",")) {
+    throw new RangeError("the URL of one PostgreSQL server, such as the address that follows the primary");
+  }
+  return { kind: "postgres", url: text };
+}
+
+/** As PostgreSQL keeps a name that is not quoted; what begins with pg_ is its own. */
+export function toSchemaName(text: string): string {
+  if (!/^[a-z_][a-z0-9_]{0,62}$/.test(text) || text.startsWith("pg_")) {
+    throw new RangeError(
+      "a plain name: small letters, digits and underscores, at most 63, without pg_ in front",
+    );
+  }
+  return text;
+}
+
+/** Milliseconds. A change waits as long for a replica that is silent, and proxies give an answer about a minute. */
+export function toGraceMs(text: string): number {
+  const seconds = text === "0" ? 0 : parseSeconds(text);
+  if (seconds === null || seconds > GRACE_SECONDS_MAX) {
+    throw new RangeError(`0, or a duration of at most ${GRACE_SECONDS_MAX}s, such as 30s`);
+  }
+  return seconds * 1000;
+}
+
+function toSqlitePath(text: string): string {
   const path = text.startsWith("sqlite:") ? text.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "") : "";
-  if (path === "" || path.includes("\0") || path.includes("?")) throw new RangeError("sqlite:PATH");
+  if (path === "" || path.includes("\0") || path.includes("?"))
+    throw new RangeError("sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE");
   refuseTooLong(path);
   return path;
 }
@@ -170,7 +208,7 @@ export function toHostNames(text: string): readonly string[] {
 
 export function toLedgerSync(text: string): LedgerSync {
   const sync = LEDGER_SYNCS.find((candidate) => candidate === text);
-  if (sync === undefined) throw new RangeError("interval or request");
+  if (sync === undefined) throw new RangeError("interval, request or database");
   return sync;
 }
 

@@ -26,9 +26,9 @@ export function addAdminPasswordCommands(admin: Command, terminal: Terminal): vo
 
   const show = addLocalCommand(password, "show", "print the password on a terminal")
     .option("--yes", "print it also into a pipe or a file, or as JSON")
-    .action((options: ShowOptions) => {
+    .action(async (options: ShowOptions) => {
       const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
-      const { text, path } = readPassword(config, options);
+      const { text, path } = await readPassword(config, options);
       if (options.yes !== true && (!terminal.screens.data || options.json === true)) {
         throw new CommandError(
           "usage",
@@ -67,10 +67,10 @@ export function addAdminPasswordCommands(admin: Command, terminal: Terminal): vo
   addExamples(rotate, ["lockport admin password rotate", "lockport admin password rotate --keep-sessions"]);
 }
 
-function readPassword(
+async function readPassword(
   config: Config,
   options: LocalOptions,
-): { readonly text: string; readonly path: string | null } {
+): Promise<{ readonly text: string; readonly path: string | null }> {
   if (!config.adminPasswordEnabled) {
     throw new CommandError("failure", "Sign-in by password is off (PROXY_ADMIN_PASSWORD_DISABLED).");
   }
@@ -80,7 +80,7 @@ function readPassword(
       "The password comes from PROXY_ADMIN_PASSWORD: look it up where that is set.",
     );
   }
-  requireInstallation(config);
+  await requireInstallation(config);
   const found = findAdminPassword(config);
   if (found !== null) return found;
   throw new CommandError(

@@ -4,6 +4,7 @@ import { createSystem } from "#boot/process/system.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import { configWith } from "#boot/settings/config.ts";
+import { requireOnFiles } from "#boot/settings/require-files.ts";
 import type { LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { toSize } from "#cli/screen/figures.ts";
@@ -27,7 +28,7 @@ export function addBackupCommand(program: Command, terminal: Terminal): void {
     .action(async (file: string, options: BackupOptions) => {
       if (file === STDOUT) requirePipe(terminal, options);
       const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
-      const deps = { config, system: createSystem(config) };
+      const deps = { config: requireOnFiles(config, "backup"), system: createSystem(config) };
       // Loaded here and not above: no other command has a need of it.
       const { backUpToFile, backUpToStream } = await import("#boot/operate/backup/backup-file.ts");
       const withSecretKey = options.withSecretKey === true;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Config } from "#boot/settings/config.ts";
+import { isOnFiles, type Config, type FileConfig } from "#boot/settings/config.ts";
 import { toFailure, toOk, toWarning, type Check } from "#boot/operate/doctor/check.ts";
 import type { UsageFound } from "#boot/operate/doctor/databases.ts";
 import { checkSettings, type SettingSource } from "#boot/operate/doctor/settings.ts";
@@ -51,8 +51,8 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
   ]);
 }
 
-interface Examination {
-  readonly config: Config;
+interface Examination<Settings = Config> {
+  readonly config: Settings;
   readonly options: LocalOptions;
 }
 
@@ -75,7 +75,7 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
     ...(openFiles === null ? [] : [openFiles]),
     ...(notices === null ? [] : [notices]),
   ];
-  if (!folder.isOpen) return [folder.check, ...around];
+  if (!folder.isOpen || !isOnFiles(config)) return [folder.check, ...around];
   return withSteps(terminal, async (step) => {
     const key = await checkKeyFile(config);
     step("checking catalog.db", null);
@@ -95,7 +95,7 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
 
 async function examineCatalog(
   terminal: Terminal,
-  { config, options }: Examination,
+  { config, options }: Examination<FileConfig>,
   facts: UsageFound["facts"],
 ): Promise<readonly Check[]> {
   const { checkProviders } = await import("#boot/operate/doctor/providers.ts");
@@ -110,7 +110,7 @@ async function examineCatalog(
     });
   } catch (cause) {
     const advice = "See what is said of catalog.db and of the data folder.";
-    return [toDiagnosis({ name: "providers", needs: [[config.databasePath, "change"]], advice }, cause)];
+    return [toDiagnosis({ name: "providers", needs: [[config.database.path, "change"]], advice }, cause)];
   }
 }
 

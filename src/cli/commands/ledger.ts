@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { configWith } from "#boot/settings/config.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { configWith, isOnFiles } from "#boot/settings/config.ts";
+import { engineOf } from "#boot/settings/engine.ts";
 import { findMissingData } from "#boot/folder/missing-data.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { formatInstant } from "#kernel/clock.ts";
@@ -16,7 +16,8 @@ import { withTransfer } from "#cli/screen/progress.ts";
 import { createStyle } from "#cli/screen/style.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 
-type LedgerCheck = NonNullable<Awaited<ReturnType<typeof engine.checkLedger>>>;
+type Engine = Awaited<ReturnType<typeof engineOf>>;
+type LedgerCheck = NonNullable<Awaited<ReturnType<Engine["checkLedger"]>>>;
 type LedgerFinding = LedgerCheck["findings"][number];
 
 /** Beyond it the others are counted: one cause mostly has many. */
@@ -31,11 +32,17 @@ export function addLedgerCommands(program: Command, terminal: Terminal): void {
     "compare journal, events and totals: nothing missing, nothing counted twice",
   ).action(async (options: LocalOptions) => {
     const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
-    const missing = findMissingData(config);
+    const missing = isOnFiles(config) ? findMissingData(config) : null;
     if (missing !== null) throw new SetupError("configuration", `${missing.finding}: ${missing.advice}.`);
-    const { dataDir } = config;
+    const { dataDir, database } = config;
+    const engine = await engineOf(config);
     const checked = await withTransfer(terminal, ({ signal, step }) =>
-      engine.checkLedger({ dataDir, signal, onShare: (share) => step("adding up the ledger", share) }),
+      engine.checkLedger({
+        dataDir,
+        database,
+        signal,
+        onShare: (share) => step("adding up the ledger", share),
+      }),
     );
     if (checked === null) {
       throw new SetupError(

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { engine } from "#boot/settings/engine.ts";
+import { engineOf } from "#boot/settings/engine.ts";
 import { toReachable } from "#boot/settings/listen-address.ts";
 import { findServingAddress } from "#boot/folder/serving-address.ts";
 import type { Config } from "#boot/settings/config.ts";
@@ -78,10 +78,12 @@ async function check(terminal: Terminal, local: Local, config: Config) {
   const before: Told = server.api === null ? new Map() : await readTold(server.api);
   const underWay = server.origin === null ? 0 : await readUnderWay(server.origin);
   const unsettled = await settleUsage({ local });
-  const { dataDir } = config;
+  const { dataDir, database } = config;
+  const engine = await engineOf(config);
   const checked = await withTransfer(terminal, ({ signal, step }) =>
     engine.checkLimits({
       dataDir,
+      database,
       limits,
       nowUs,
       signal,
@@ -123,7 +125,7 @@ function findServer(terminal: Terminal, { dataDir }: Config) {
 }
 
 interface Found {
-  readonly checked: NonNullable<Awaited<ReturnType<typeof engine.checkLimits>>>;
+  readonly checked: NonNullable<Awaited<ReturnType<Awaited<ReturnType<typeof engineOf>>["checkLimits"]>>>;
   readonly nowUs: number;
   readonly told: Told;
 }

@@ -3,6 +3,7 @@ import { createSystem } from "#boot/process/system.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
 import { configWith } from "#boot/settings/config.ts";
+import { requireOnFiles } from "#boot/settings/require-files.ts";
 import type { LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
@@ -44,7 +45,7 @@ export function addRestoreCommand(program: Command, terminal: Terminal): void {
       if (file === STDIN && terminal.interactive) {
         throw new CommandError("usage", "A backup cannot be typed: name a file, or send one to stdin.");
       }
-      const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
+      const config = requireOnFiles(configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir }), "restore");
       const { restoreBackup } = await import("#boot/operate/restore/restore.ts");
       const source = file === STDIN ? Bun.stdin.stream() : file;
       const force = options.force === true;

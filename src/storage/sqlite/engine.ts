@@ -1,18 +1,13 @@
 import { join } from "node:path";
 import type { LocalStorage, OpenOptions, StorageEngine } from "#storage/engine.ts";
+import type { DataFiles } from "#storage/file-data.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { countDamagedLines } from "#storage/ledger/journal/journal-check.ts";
 import { findSegments } from "#storage/ledger/journal/segments.ts";
 import { openCatalogDatabase, type CatalogDatabase } from "./catalog/catalog-database.ts";
 import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
+import { toCatalogPath } from "./file/catalog-path.ts";
 import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
-import {
-  isDataFolderLocked,
-  lockDataFolder,
-  toLockPath,
-  tryLockDataFolder,
-  tryLockRotation,
-} from "./file/folder-lock.ts";
 import { isDamage, withSetupErrors } from "./file/open.ts";
 import { requireIntact } from "./file/reader.ts";
 import { hasUsageDatabase, inspectUsage } from "./ledger/file/inspect.ts";
@@ -29,8 +24,9 @@ export const sqliteEngine: StorageEngine = {
     const { rotateSecret } = await import("./catalog/rotate-secret.ts");
     return rotateSecret(options);
   },
+  findCatalogAge: async (place) => findCatalogAge(toCatalogPath(place)),
   async makeCatalog(options) {
-    await (await openCatalogDatabase({ ...options, path: options.databasePath })).close();
+    await (await openCatalogDatabase({ ...options, path: toCatalogPath(options) })).close();
   },
   openLedgerReader,
   async checkLedger(options) {
@@ -41,6 +37,9 @@ export const sqliteEngine: StorageEngine = {
     const { checkLimits } = await import("./ledger/check/limit-check.ts");
     return checkLimits(options);
   },
+};
+
+export const sqliteFiles: DataFiles = {
   inspect: {
     findCatalogAge,
     inspectCatalog,
@@ -50,13 +49,6 @@ export const sqliteEngine: StorageEngine = {
     countDamagedLines,
     hasJournal: (journalDirectory) => findSegments(journalDirectory).length > 0,
     isDamage,
-  },
-  lock: {
-    take: lockDataFolder,
-    tryTake: tryLockDataFolder,
-    tryTakeRotation: tryLockRotation,
-    isTaken: isDataFolderLocked,
-    toPath: toLockPath,
   },
   copy: {
     async copyCatalog(path, target) {
@@ -76,8 +68,8 @@ export const sqliteEngine: StorageEngine = {
   },
 };
 
-async function openLocal({ dataDir, databasePath, ...options }: OpenOptions): Promise<LocalStorage> {
-  const catalogOptions = { ...options, path: databasePath };
+async function openLocal({ dataDir, ...options }: OpenOptions): Promise<LocalStorage> {
+  const catalogOptions = { ...options, path: toCatalogPath(options) };
   const reading = await readCatalogDatabase(catalogOptions);
   const ledger = openLedgerReader({ dataDir, log: options.log });
   let writing: Promise<CatalogDatabase> | null = null;

@@ -2,9 +2,15 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import { USAGE_NAME } from "#storage/files/data-files.ts";
+import type { LedgerSync } from "#storage/place.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import type { WatchedFile } from "#storage/files/file-watch.ts";
+import { OWN_SLOTS } from "#catalog/slots.ts";
+import { createOwnAttempts } from "#identity/attempts.ts";
+import { createUsedStates } from "#identity/sso-state.ts";
+import type { StorageHealth } from "#storage/health.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
+import { toCatalogPath } from "./file/catalog-path.ts";
 import { lockDataFolder } from "./file/folder-lock.ts";
 import { openLedger } from "./ledger/ledger.ts";
 
@@ -14,15 +20,16 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
   // Before the catalog is brought up to date: another server may be at work on it, perhaps of an older version.
   lockDataFolder(dataDir).release();
   const wasServed = existsSync(join(dataDir, USAGE_NAME));
-  const database = await openCatalogDatabase({ ...options, path: options.databasePath, isServing: true });
+  const path = toCatalogPath(options);
+  const database = await openCatalogDatabase({ ...options, path, isServing: true });
   try {
     const usage = await openLedger({
       dataDir,
       clock,
       log,
-      sync: options.ledgerSync,
+      sync: toJournalSync(options.ledgerSync),
       retentionDays: options.usageRetentionDays,
-      watched: [toWatched(options.databasePath)],
+      watched: [toWatched(path)],
     });
     return {
       audit: database.audit,
@@ -34,7 +41,11 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       keyUse: usage.keyUse,
       stats: usage.stats,
       limitLedger: usage.limitLedger,
+      sharedAttempts: createOwnAttempts(clock),
+      usedStates: createUsedStates(clock),
+      slots: OWN_SLOTS,
       wasServed,
+      health: () => ALONE,
       ledgerGauges: () => usage.gauges(),
       maintain: () => usage.maintain(),
       superseded: usage.superseded,
@@ -51,6 +62,15 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
     await database.close();
     throw cause;
   }
+}
+
+/** Its files are as near as the process itself: one that fails is told by the refusals. */
+const ALONE: StorageHealth = { isServing: true, replica: null };
+
+/** The settings refuse the third value without a database that is apart from the journal. */
+function toJournalSync(sync: LedgerSync): "interval" | "request" {
+  if (sync === "database") throw new TypeError("the ledger's database is a file beside its journal");
+  return sync;
 }
 
 /** The catalog is not put back: what local commands have written to another file meanwhile would be lost. */

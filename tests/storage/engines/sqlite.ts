@@ -17,6 +17,7 @@ const RECORDER = join(import.meta.dir, "../../ledger/child.ts");
 export function createSqliteEngine(): SqliteEngine {
   const dir = createTempDir();
   const path = join(dir.path, "catalog.db");
+  const database = { kind: "sqlite", path } as const;
   const clock = createFakeClock();
   const opened: { close(): void | Promise<void> }[] = [];
   const options = { secrets: toSecrets(), clock, log: silentLog };
@@ -34,13 +35,13 @@ export function createSqliteEngine(): SqliteEngine {
         await sqliteEngine.serve({
           ...options,
           dataDir: dir.path,
-          databasePath: path,
+          database,
           ledgerSync: "interval",
           usageRetentionDays: null,
           ...changes,
         }),
       ),
-    openReader: () => keep(sqliteEngine.openLedgerReader({ dataDir: dir.path, log: silentLog })),
+    openReader: () => keep(sqliteEngine.openLedgerReader({ dataDir: dir.path, database, log: silentLog })),
     spawnRecorder: (firstArrivalUs) =>
       Bun.spawn({
         cmd: [process.execPath, RECORDER, dir.path, String(firstArrivalUs)],

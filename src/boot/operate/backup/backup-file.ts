@@ -9,7 +9,7 @@ import { checkSeal } from "#storage/backup/seal.ts";
 import { syncFolder } from "#storage/files/sync-folder.ts";
 import { DATABASE_SUFFIXES, PRIVATE_FILE_MODE, USAGE_NAME } from "#storage/files/data-files.ts";
 import { requireSource, writeBackup, type BackupRequest, type WrittenBackup } from "./backup.ts";
-import type { Config } from "#boot/settings/config.ts";
+import type { FileConfig } from "#boot/settings/config.ts";
 import { requireRight, toFileError } from "#boot/folder/permission-problem.ts";
 import { withStaging } from "#boot/folder/staging.ts";
 import type { System } from "#boot/process/system.ts";
@@ -23,9 +23,9 @@ import type { System } from "#boot/process/system.ts";
 export async function backUpToFile(
   path: string,
   request: BackupRequest,
-  { config, system }: { readonly config: Config; readonly system: System },
+  { config, system }: { readonly config: FileConfig; readonly system: System },
 ): Promise<WrittenBackup> {
-  requireSource(config);
+  await requireSource(config);
   let target = resolve(path);
   try {
     requireFolder(target);
@@ -62,9 +62,9 @@ export async function backUpToFile(
 export async function backUpToStream(
   write: (bytes: Uint8Array) => Promise<void>,
   request: BackupRequest,
-  { config, system }: { readonly config: Config; readonly system: System },
+  { config, system }: { readonly config: FileConfig; readonly system: System },
 ): Promise<WrittenBackup> {
-  requireSource(config);
+  await requireSource(config);
   const folder = tmpdir();
   const task = `The backup cannot be prepared in ${folder} (TMPDIR)`;
   requireRight(folder, "fill", task);
@@ -96,7 +96,7 @@ function followLinks(path: string): string {
 }
 
 /** What lies there under a name that means something to the server would be taken for its own. */
-function requireOutside(target: string, { dataDir, databasePath }: Config): void {
+function requireOutside(target: string, { dataDir, database: { path: databasePath } }: FileConfig): void {
   const real = join(realpathSync(dirname(target)), basename(target));
   const way = relative(realpathSync(dataDir), real);
   const isInside = way !== "" && way !== ".." && !way.startsWith(`..${sep}`);
@@ -112,7 +112,7 @@ function requireOutside(target: string, { dataDir, databasePath }: Config): void
 async function requireReplaceable(
   path: string,
   { withSecretKey, watch: { signal } }: BackupRequest,
-  { dataDir }: Config,
+  { dataDir }: FileConfig,
 ): Promise<void> {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;

@@ -6,10 +6,10 @@ import { SetupError } from "#kernel/errors.ts";
 import { INTERFACE_VERSION } from "#kernel/version.ts";
 import { writeArchive, type ArchiveEntry } from "#storage/backup/archive-writer.ts";
 import { encodeManifest, MANIFEST_NAME, type BackupManifest } from "#storage/backup/manifest.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { files } from "#boot/settings/engine.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME, SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
-import type { Config } from "#boot/settings/config.ts";
+import type { FileConfig } from "#boot/settings/config.ts";
 import { requireInstallation } from "#boot/folder/data-dir.ts";
 import { requireRight } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
@@ -32,7 +32,7 @@ export interface BackupRequest {
 }
 
 export interface BackupWriting {
-  readonly config: Config;
+  readonly config: FileConfig;
   readonly system: System;
   /** A folder with room for a copy of both databases, which its maker removes. */
   readonly staging: string;
@@ -54,12 +54,12 @@ export async function writeBackup(
   makePrivateFolder(join(staging, JOURNAL_NAME));
   const createdAtUs = system.clock.nowUs();
   const names = await copyParts(staging, { config, watch });
-  const catalog = engine.inspect.inspectCatalog(join(staging, CATALOG_NAME));
-  const usage = names.includes(USAGE_NAME) ? engine.inspect.inspectUsage(join(staging, USAGE_NAME)) : null;
-  const files = names.map((name) => ({ name, content: join(staging, name) }));
+  const catalog = files.inspect.inspectCatalog(join(staging, CATALOG_NAME));
+  const usage = names.includes(USAGE_NAME) ? files.inspect.inspectUsage(join(staging, USAGE_NAME)) : null;
+  const entries = names.map((name) => ({ name, content: join(staging, name) }));
   const parts = withSecretKey
-    ? [...files, { name: SECRET_KEY_NAME, content: toKeyFile(config, catalog.secretCheckValue) }]
-    : files;
+    ? [...entries, { name: SECRET_KEY_NAME, content: toKeyFile(config, catalog.secretCheckValue) }]
+    : entries;
   const weighed: Weighed[] = [];
   for (const part of parts) weighed.push(await weigh(part, watch));
 
@@ -84,7 +84,7 @@ export async function writeBackup(
 }
 
 /** Null when this process has no secret key, or another catalog's: a backup without a MAC is better than none. */
-function findSecrets(config: Config, checkValue: string | null): SecretBox | null {
+function findSecrets(config: FileConfig, checkValue: string | null): SecretBox | null {
   try {
     const secret = findSecretKey(config);
     const secrets = secret === null ? null : createSecretBox(secret);
@@ -96,45 +96,45 @@ function findSecrets(config: Config, checkValue: string | null): SecretBox | nul
 }
 
 /** Throws a `SetupError` unless there is an installation that this user may read. */
-export function requireSource(config: Config): void {
-  for (const path of [config.databasePath, join(config.dataDir, USAGE_NAME)]) {
+export async function requireSource(config: FileConfig): Promise<void> {
+  for (const path of [config.database.path, join(config.dataDir, USAGE_NAME)]) {
     requireRight(path, "read", "The installation cannot be read");
   }
-  requireInstallation(config);
+  await requireInstallation(config);
 }
 
 /** The ledger first and the catalog after it: a principal, key or model that an event names is in the catalog's copy. */
 async function copyParts(
   staging: string,
-  { config, watch }: { readonly config: Config; readonly watch: Watch },
+  { config, watch }: { readonly config: FileConfig; readonly watch: Watch },
 ): Promise<readonly string[]> {
   const ledgerParts = await copyLedger(staging, { config, watch });
   watch.step("copying catalog.db", null);
-  await engine.copy.copyCatalog(config.databasePath, join(staging, CATALOG_NAME));
+  await files.copy.copyCatalog(config.database.path, join(staging, CATALOG_NAME));
   return [CATALOG_NAME, ...ledgerParts];
 }
 
 async function copyLedger(
   staging: string,
-  { config, watch }: { readonly config: Config; readonly watch: Watch },
+  { config, watch }: { readonly config: FileConfig; readonly watch: Watch },
 ): Promise<readonly string[]> {
   const databasePath = join(config.dataDir, USAGE_NAME);
   // Asked of the file itself: a message about the copy would name a temporary folder.
-  if (!engine.inspect.hasUsageDatabase(databasePath)) return [];
+  if (!files.inspect.hasUsageDatabase(databasePath)) return [];
   watch.step("copying usage.db", 0);
-  const segments = await engine.copy.copyLedger({
+  const segments = await files.copy.copyLedger({
     dataDir: config.dataDir,
     target: staging,
     onShare: (share) => watch.step("copying usage.db", share),
     signal: watch.signal,
   });
   watch.step(toCheckStep(USAGE_NAME), null);
-  engine.inspect.requireIntact(join(staging, USAGE_NAME), databasePath);
+  files.inspect.requireIntact(join(staging, USAGE_NAME), databasePath);
   return [USAGE_NAME, ...segments];
 }
 
 /** The key as its file in the data folder is written. Throws a `SetupError` when there is none, or the key is another catalog's. */
-function toKeyFile(config: Config, checkValue: string | null): Uint8Array {
+function toKeyFile(config: FileConfig, checkValue: string | null): Uint8Array {
   const secret = findSecretKey(config);
   if (secret === null) {
     throw new SetupError(

@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "#boot/settings/config.ts";
-import { engine } from "#boot/settings/engine.ts";
+import type { FileConfig } from "#boot/settings/config.ts";
+import { engineOf, files, locks } from "#boot/settings/engine.ts";
 import { toOwnSentence } from "#boot/folder/finding.ts";
 import { findMissingData } from "#boot/folder/missing-data.ts";
 import type { Use } from "#boot/folder/permission-problem.ts";
 import { findSecretKey } from "#boot/secrets/secret-key.ts";
 import { createSecretBox } from "#kernel/crypto.ts";
 import type { Log } from "#kernel/log.ts";
-import type { UsageFacts } from "#storage/engine.ts";
+import type { UsageFacts } from "#storage/file-data.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 import { findRightsFailure, standAlone, toDiagnosis, type Look } from "./diagnosis.ts";
@@ -24,15 +24,15 @@ export interface LockFound {
   readonly isServing: boolean | null;
 }
 
-export function checkLock({ dataDir }: Config): LockFound {
+export function checkLock({ dataDir }: Pick<FileConfig, "dataDir">): LockFound {
   const name = "serving lock";
-  const path = engine.lock.toPath(dataDir);
+  const path = locks.toPath(dataDir);
   try {
-    const isServing = existsSync(dataDir) && engine.lock.isTaken(dataDir);
+    const isServing = existsSync(dataDir) && locks.isTaken(dataDir);
     return { check: toOk(name, `${isServing ? "a" : "no"} server runs from the folder`), isServing };
   } catch (cause) {
     const advice = `Stop the server that runs from the folder, if one does, and remove the file: rm ${path}`;
-    const check = engine.inspect.isDamage(cause)
+    const check = files.inspect.isDamage(cause)
       ? toFailure(name, `${path} is damaged: no server starts, and no restore`, advice)
       : toDiagnosis({ name, needs: [[path, "change"]], advice }, cause);
     return { check, isServing: null };
@@ -45,18 +45,18 @@ export interface CatalogFound {
   readonly isUsable: boolean;
 }
 
-export function checkCatalog(config: Config): CatalogFound {
+export function checkCatalog(config: FileConfig): CatalogFound {
   const name = CATALOG_NAME;
-  const path = config.databasePath;
+  const path = config.database.path;
   const found = (check: Check, isUsable = false): CatalogFound => ({ check, isUsable });
   const look = toLook(name, path);
   const refused = findRightsFailure(look);
   if (refused !== null) return found(refused);
   try {
-    if (engine.inspect.findCatalogAge(path) === "none") {
+    if (files.inspect.findCatalogAge(path) === "none") {
       return found(findMissingDataOf(config, name) ?? toOk(name, "not made yet: the first start makes it"));
     }
-    const { isCurrent, schema, secretCheckValue } = engine.inspect.inspectCatalog(path);
+    const { isCurrent, schema, secretCheckValue } = files.inspect.inspectCatalog(path);
     const damage = findDamage(look);
     if (damage !== null) return found(damage);
     const secret = findReadableKey(config);
@@ -79,18 +79,18 @@ export interface UsageFound {
   readonly facts: UsageFacts | null;
 }
 
-export function checkUsage(config: Config): UsageFound {
+export function checkUsage(config: FileConfig): UsageFound {
   const name = USAGE_NAME;
   const path = join(config.dataDir, name);
   const look = toLook(name, path);
   const refused = findRightsFailure(look);
   if (refused !== null) return { check: refused, facts: null };
   try {
-    if (!engine.inspect.hasUsageDatabase(path)) {
+    if (!files.inspect.hasUsageDatabase(path)) {
       const lost = findMissingDataOf(config, name);
       return { check: lost ?? toOk(name, "not made yet: the first start makes it"), facts: null };
     }
-    const facts = engine.inspect.inspectUsage(path);
+    const facts = files.inspect.inspectUsage(path);
     const damage = findDamage(look);
     if (damage !== null) return { check: damage, facts: null };
     return { check: toOk(name, `sound, schema ${facts.schema}`), facts };
@@ -105,7 +105,7 @@ export interface JournalLook {
   readonly log: Log;
 }
 
-export async function checkJournal(config: Config, look: JournalLook): Promise<Check> {
+export async function checkJournal(config: FileConfig, look: JournalLook): Promise<Check> {
   const name = "usage journal";
   const directory = join(config.dataDir, JOURNAL_NAME);
   if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) {
@@ -124,14 +124,14 @@ export async function checkJournal(config: Config, look: JournalLook): Promise<C
 }
 
 interface JournalParts {
-  readonly config: Config;
+  readonly config: FileConfig;
   readonly facts: UsageFacts;
   readonly look: JournalLook;
 }
 
 async function lookAtJournal(directory: string, { config, facts, look }: JournalParts): Promise<Check> {
   const name = "usage journal";
-  const damaged = engine.inspect.countDamagedLines(directory, facts.position);
+  const damaged = files.inspect.countDamagedLines(directory, facts.position);
   if (damaged > 0) {
     const finding = `${damaged} ${damaged === 1 ? "line is" : "lines are"} torn or damaged`;
     return toWarning(
@@ -140,7 +140,8 @@ async function lookAtJournal(directory: string, { config, facts, look }: Journal
       "They are skipped. After a crash one is usual; more of them tell of a failing disk.",
     );
   }
-  const reader = engine.openLedgerReader({ dataDir: config.dataDir, log: look.log });
+  const engine = await engineOf(config);
+  const reader = engine.openLedgerReader({ ...config, log: look.log });
   try {
     const waitingBytes = await reader.settle();
     if (waitingBytes === 0) return toOk(name, "everything recorded is in usage.db");
@@ -161,7 +162,7 @@ async function lookAtJournal(directory: string, { config, facts, look }: Journal
   }
 }
 
-function findMissingDataOf(config: Config, name: string): Check | null {
+function findMissingDataOf(config: FileConfig, name: string): Check | null {
   const missing = findMissingData(config);
   if (missing === null || missing.database !== name) return null;
   const { finding, advice } = missing;
@@ -180,7 +181,7 @@ function toLook(name: string, path: string): Look {
 function findDamage(look: Look): Check | null {
   const [path] = look.needs[0] ?? [""];
   try {
-    engine.inspect.requireIntact(path);
+    files.inspect.requireIntact(path);
     return null;
   } catch (cause) {
     return toDiagnosis({ ...look, advice: RESTORE }, cause);
@@ -188,7 +189,7 @@ function findDamage(look: Look): Check | null {
 }
 
 /** A key file that cannot be read is the finding of its own check. */
-function findReadableKey(config: Config): Uint8Array | null {
+function findReadableKey(config: FileConfig): Uint8Array | null {
   try {
     return findSecretKey(config);
   } catch {

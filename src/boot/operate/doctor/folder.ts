@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "#boot/settings/config.ts";
+import { isOnFiles, type Config } from "#boot/settings/config.ts";
 import { toOwnSentence } from "#boot/folder/finding.ts";
 import { findHalfRestore } from "#boot/folder/half-restore.ts";
 import { findExisting, type Use } from "#boot/folder/permission-problem.ts";
@@ -56,7 +56,7 @@ function lookAtFolder(config: Config): FolderFound {
   const refused = findRightsFailure({ name, needs: [[dataDir, "keep"]] });
   if (refused !== null) return closed(refused);
   if (existing !== dataDir) return closed(checkMakeable(dataDir, existing));
-  const half = findHalfRestore(config);
+  const half = isOnFiles(config) ? findHalfRestore(config) : null;
   if (half !== null) return closed(toFailure(name, half.finding, toOwnSentence(half.advice)));
   const opened = (check: Check): FolderFound => ({ check, isOpen: true });
   // A file that another user made, such as root by a command, keeps the server from starting.
@@ -94,7 +94,7 @@ export async function checkKeyFile(config: Config): Promise<Check> {
   if (config.secretKey !== null) return toOk(name, "from PROXY_SECRET_KEY");
   return standAlone({ name, needs: [[path, "read"]], advice: "Nothing opens without it." }, () => {
     if (findSecretKey(config) === null) {
-      return existsSync(config.databasePath)
+      return config.database.kind === "sqlite" && existsSync(config.database.path)
         ? toFailure(
             name,
             `${path} is missing beside existing data`,

@@ -11,11 +11,11 @@ import {
   DATABASE_SUFFIXES,
 } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
-import type { Config } from "#boot/settings/config.ts";
+import type { FileConfig } from "#boot/settings/config.ts";
 import { move, takeBack, toRestoreMark, writeMark } from "#boot/folder/restore-mark.ts";
 
 /** The first of an installation's own files that is there already, or null. A secret key alone is no data. */
-function findData({ dataDir, databasePath }: Config): string | null {
+function findData({ dataDir, database: { path: databasePath } }: FileConfig): string | null {
   const journal = join(dataDir, JOURNAL_NAME);
   if (existsSync(journal) && readdirSync(journal).length > 0) return journal;
   const candidates = [databasePath, join(dataDir, USAGE_NAME), toRestoreMark(dataDir)];
@@ -23,7 +23,7 @@ function findData({ dataDir, databasePath }: Config): string | null {
 }
 
 /** Throws a `SetupError` for a folder that holds an installation, unless what it holds is to be put aside. */
-export function requireEmpty(config: Config, force: boolean): void {
+export function requireEmpty(config: FileConfig, force: boolean): void {
   if (force) return;
   const found = findData(config);
   if (found === null) return;
@@ -34,7 +34,7 @@ export function requireEmpty(config: Config, force: boolean): void {
 }
 
 export interface Placing {
-  readonly config: Config;
+  readonly config: FileConfig;
   readonly nowUs: InstantUs;
   /** False: the key that is in use stays. */
   readonly withSecretKey: boolean;
@@ -49,7 +49,10 @@ export async function putInPlace(
   staging: string,
   { config, nowUs, withSecretKey }: Placing,
 ): Promise<readonly string[]> {
-  const { dataDir, databasePath } = config;
+  const {
+    dataDir,
+    database: { path: databasePath },
+  } = config;
   const asideName = toAsideName(
     `before-restore-${formatInstant(nowUs).replaceAll(/[-:]|\.\d+/g, "")}`,
     config,
@@ -96,7 +99,7 @@ export async function putInPlace(
 }
 
 /** One that is not there yet: what an earlier restore put aside stays whole. */
-function toAsideName(name: string, { dataDir, databasePath }: Config): string {
+function toAsideName(name: string, { dataDir, database: { path: databasePath } }: FileConfig): string {
   const isTaken = (candidate: string) =>
     [dataDir, dirname(databasePath)].some((folder) => existsSync(join(folder, candidate)));
   let candidate = name;

@@ -5,11 +5,11 @@ import { SetupError } from "#kernel/errors.ts";
 import { BackupFormatError, readManifest, unpackArchive } from "#storage/backup/archive-reader.ts";
 import { type BackupManifest } from "#storage/backup/manifest.ts";
 import { checkSeal, type Seal } from "#storage/backup/seal.ts";
-import { engine } from "#boot/settings/engine.ts";
+import { files, locks } from "#boot/settings/engine.ts";
 import { CATALOG_NAME, USAGE_NAME, JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { makePrivateFolder } from "#storage/files/private-file.ts";
 import { toCheckStep, type Watch } from "#boot/operate/backup/backup.ts";
-import type { Config } from "#boot/settings/config.ts";
+import type { FileConfig } from "#boot/settings/config.ts";
 import { makeDataDir } from "#boot/folder/data-dir.ts";
 import { findExisting, requireRight, toFileError } from "#boot/folder/permission-problem.ts";
 import { receiveBackup } from "./received-backup.ts";
@@ -54,7 +54,7 @@ interface Backup {
  */
 export async function restoreBackup(
   { source, force, allowUnverified, watch }: RestoreRequest,
-  { config, system }: { readonly config: Config; readonly system: System },
+  { config, system }: { readonly config: FileConfig; readonly system: System },
 ): Promise<Restored> {
   // Before anything is made: a file that is no backup leaves no trace.
   const file =
@@ -66,7 +66,7 @@ export async function restoreBackup(
   makeDataDir(config);
   try {
     return await withPlaceErrors(config.dataDir, async () => {
-      const lock = engine.lock.take(config.dataDir);
+      const lock = locks.take(config.dataDir);
       try {
         await takeBackUnfinished(toRestoreMark(config.dataDir));
         return await withStaging(config.dataDir, { system, owner: "parent" }, async (staging) => {
@@ -94,7 +94,7 @@ interface Unpacking {
   readonly staging: string;
   readonly allowUnverified: boolean;
   readonly watch: Watch;
-  readonly config: Config;
+  readonly config: FileConfig;
   readonly system: System;
 }
 
@@ -113,7 +113,7 @@ async function unpackInPlace(
     }),
   );
   await checkDatabases(staging, { label, manifest, watch });
-  const { secretCheckValue } = engine.inspect.inspectCatalog(join(staging, CATALOG_NAME));
+  const { secretCheckValue } = files.inspect.inspectCatalog(join(staging, CATALOG_NAME));
   const key = chooseSecretKey(staging, { config, manifest, checkValue: secretCheckValue });
   const { from: secretKeyFrom } = key;
   const verifiedBy = verifyOrigin(staging, { config, label, seal, secretKeyFrom, allowUnverified });
@@ -191,13 +191,13 @@ async function checkDatabases(staging: string, { label, manifest, watch }: Check
   const usagePath = join(staging, USAGE_NAME);
   try {
     watch.step(toCheckStep(CATALOG_NAME), null);
-    engine.inspect.inspectCatalog(catalogPath);
-    engine.inspect.requireIntact(catalogPath);
+    files.inspect.inspectCatalog(catalogPath);
+    files.inspect.requireIntact(catalogPath);
     await hearSignals(watch);
     if (manifest.usageSchema === null) return;
     watch.step(toCheckStep(USAGE_NAME), null);
-    engine.inspect.inspectUsage(usagePath);
-    engine.inspect.requireIntact(usagePath);
+    files.inspect.inspectUsage(usagePath);
+    files.inspect.requireIntact(usagePath);
     await hearSignals(watch);
   } catch (cause) {
     if (!(cause instanceof SetupError)) throw cause;

@@ -1,6 +1,7 @@
 import { SetupError } from "#kernel/errors.ts";
 import { findPending } from "#storage/sqlite/file/migrate.ts";
-import type { CatalogFacts, DatabaseAge } from "#storage/engine.ts";
+import type { CatalogFacts } from "#storage/file-data.ts";
+import type { DatabaseAge } from "#storage/place.ts";
 import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
 import { hasFormerCredentials } from "./former-credentials.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";

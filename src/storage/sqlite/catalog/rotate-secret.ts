@@ -12,6 +12,7 @@ import {
   resealCredential,
   toNextState,
 } from "#storage/catalog/rotation.ts";
+import { toCatalogPath } from "#storage/sqlite/file/catalog-path.ts";
 import type { Orm } from "./connection.ts";
 import { openCatalogBesideServer } from "./local-catalog.ts";
 import { apiKeys, loginLinks, relayTokens, sessions } from "./identity-schema.ts";
@@ -20,7 +21,8 @@ import { readSecretState, writeSecretState } from "./secret-state.ts";
 
 /** Makes `next` the catalog's secret (`StorageEngine.rotateSecret`). */
 export async function rotateSecret({ next, revokesKeys, ...options }: RotateOptions): Promise<Rotation> {
-  const { databasePath: path, secrets } = options;
+  const { secrets } = options;
+  const path = toCatalogPath(options);
   // Brought up to date first; its check of the present secret is repeated below, under the lock.
   await (await openCatalogBesideServer({ ...options, path })).close();
   const client = openSqlite(path);

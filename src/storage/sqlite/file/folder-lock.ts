@@ -2,9 +2,17 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { FolderLock } from "#storage/engine.ts";
+import type { FolderLock, FolderLocks } from "#storage/file-data.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import { ensureDatabaseFile, isBusy, isDamage, withSetupErrors } from "./open.ts";
+
+export const folderLocks: FolderLocks = {
+  take: lockDataFolder,
+  tryTake: tryLockDataFolder,
+  tryTakeRotation: tryLockRotation,
+  isTaken: isDataFolderLocked,
+  toPath: toLockPath,
+};
 
 /** The lock of a server, which it keeps although the file may be removed. */
 export interface ServerLock extends FolderLock {
@@ -55,7 +63,7 @@ export function tryLockDataFolder(dataDir: string): FolderLock | null {
 }
 
 /** Two rotations of the secret key at once would write one `secret.key.next`, and lose the key that the catalog has. */
-export function tryLockRotation(dataDir: string): FolderLock | null {
+function tryLockRotation(dataDir: string): FolderLock | null {
   return tryLock(join(dataDir, "rotating.lock"));
 }
 
@@ -82,7 +90,7 @@ function takeLock(path: string): Database | null {
 }
 
 /** Whether a process serves from the folder now. Makes no file. Throws SetupError for a lock file that cannot be read. */
-export function isDataFolderLocked(dataDir: string): boolean {
+function isDataFolderLocked(dataDir: string): boolean {
   const path = toLockPath(dataDir);
   if (!existsSync(path)) return false;
   return withLockErrors(path, () => {

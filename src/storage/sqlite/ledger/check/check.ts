@@ -14,14 +14,17 @@ import { withUsageDatabase } from "./usage-database.ts";
 const ATTEMPTS_MAX = 20;
 
 /** See `StorageEngine.checkLedger`. */
-export function checkLedger({ dataDir, ...options }: LedgerCheckOptions): Promise<LedgerCheck | null> {
+export function checkLedger({
+  dataDir,
+  ...options
+}: Omit<LedgerCheckOptions, "database">): Promise<LedgerCheck | null> {
   return withUsageDatabase(dataDir, (database) => checkOne(database, join(dataDir, JOURNAL_NAME), options));
 }
 
 async function checkOne(
   database: Database,
   journalDirectory: string,
-  options: Omit<LedgerCheckOptions, "dataDir">,
+  options: Omit<LedgerCheckOptions, "dataDir" | "database">,
 ): Promise<LedgerCheck> {
   const findings: LedgerFinding[] = [];
   const ends = pin(database, journalDirectory);

@@ -14,11 +14,14 @@ import { type CountedSource, sumLimits, toTotals } from "#storage/sqlite/ledger/
 import { withUsageDatabase } from "./usage-database.ts";
 
 /** See `StorageEngine.checkLimits`. */
-export function checkLimits({ dataDir, ...options }: LimitCheckOptions): Promise<LimitCheck | null> {
+export function checkLimits({
+  dataDir,
+  ...options
+}: Omit<LimitCheckOptions, "database">): Promise<LimitCheck | null> {
   return withUsageDatabase(dataDir, (database) => checkOne(database, options));
 }
 
-type CheckOptions = Omit<LimitCheckOptions, "dataDir">;
+type CheckOptions = Omit<LimitCheckOptions, "dataDir" | "database">;
 
 async function checkOne(database: Database, options: CheckOptions): Promise<LimitCheck> {
   const { limits, nowUs } = options;

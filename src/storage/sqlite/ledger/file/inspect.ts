@@ -1,5 +1,5 @@
 import { SetupError } from "#kernel/errors.ts";
-import type { UsageFacts } from "#storage/engine.ts";
+import type { UsageFacts } from "#storage/file-data.ts";
 import { hasFile, withReader } from "#storage/sqlite/file/reader.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 
