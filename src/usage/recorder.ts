@@ -5,6 +5,9 @@ import { encodeJournalLine } from "./journal-line.ts";
 import type { LineBuffer } from "./line-buffer.ts";
 import type { OpenUsage, UsageLedger } from "./store.ts";
 
+/** How long an end waits for the database before it is refused. */
+const COMMIT_WAIT_MS_MAX = 10_000;
+
 /** Where lines go first: a file that outlives the process. */
 export interface UsageJournal {
   /** True when what could not be written has used up its buffer. */
@@ -23,8 +26,11 @@ export interface UsageJournal {
 
 export interface RecorderOptions {
   readonly journal: UsageJournal;
-  /** `request`: an end waits until it would survive a loss of power. `interval`: until it survives a kill. */
-  readonly sync: "interval" | "request";
+  /**
+   * `request`: an end waits until it would survive a loss of power. `interval`: until it survives a kill. `database`: until
+   * it would survive the loss of this machine, which takes a database elsewhere.
+   */
+  readonly sync: "interval" | "request" | "database";
   readonly flush: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -62,6 +68,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         encoder.enter(journal.stretch);
         encoder.end(sequence, ending);
         journal.appended();
+        if (options.sync === "database") return untilCommitted(options.flush());
         return options.sync === "request" ? journal.synced() : journal.written();
       },
     };
@@ -79,4 +86,18 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
       await options.close();
     },
   };
+}
+
+/** As long as it takes, up to a limit: the event is in the journal all the same, and is committed later. */
+async function untilCommitted(committed: Promise<void>): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new ProxyError("internal_error", "The database did not confirm the usage event in time.")),
+    COMMIT_WAIT_MS_MAX,
+  );
+  try {
+    await Promise.race([committed, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -36,7 +36,7 @@ afterEach(async () => {
 interface Setup {
   readonly dataDir?: string;
   readonly clock?: ManualClock;
-  readonly sync?: "interval" | "request";
+  readonly sync?: "interval" | "request" | "database";
   readonly retentionDays?: number | null;
 }
 
@@ -188,6 +188,25 @@ describe("usage.db locked by another process", () => {
     await opened.ledger.flush();
     expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(501);
   }, 20_000);
+
+  test("holds up the end of a request that waits for the database, and no other", async () => {
+    const opened = await open({ sync: "database" });
+    await record(opened, NEW_YEAR_US);
+    expect((await opened.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
+    const other = new Database(join(opened.dataDir, "usage.db"));
+    other.run("BEGIN IMMEDIATE");
+    let isEnded = false;
+    const ended = record(opened, NEW_YEAR_US + 1).then(() => (isEnded = true));
+    // It has failed to commit at least once by now.
+    while (opened.gauges().writerFailures === 0) await Bun.sleep(1);
+    expect(isEnded).toBe(false);
+    const interval = await open();
+    await record(interval, NEW_YEAR_US);
+    other.run("ROLLBACK");
+    other.close();
+    await ended;
+    expect(opened.gauges().writerEvents).toBe(2);
+  });
 
   test("is asked for one flush at a time, however many wait, and each of them sees what ended before it", async () => {
     let asked = 0;

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename } from "node:path";
 import { DAY_US, type Clock, type InstantUs } from "#kernel/clock.ts";
 import { joinNext } from "#kernel/join-next.ts";
 import type { Log } from "#kernel/log.ts";
@@ -9,7 +9,6 @@ import type { LedgerGauges } from "#usage/gauges.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import { JOURNAL_NAME } from "#storage/files/data-files.ts";
 import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
 import { JournalBacklog } from "./journal/backlog.ts";
 import { Journal } from "./journal/journal.ts";
@@ -42,7 +41,7 @@ export interface LedgerOptions {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly log: Log;
-  readonly sync: "interval" | "request";
+  readonly sync: "interval" | "request" | "database";
   /** Rows of the request log older than this are removed; null keeps them for ever. Totals always stay. */
   readonly retentionDays: number | null;
   /** Further files to look after. */
@@ -65,6 +64,8 @@ export interface OpenedLedger {
 
 /** What an engine puts into its ledger. `Place` tells its Workers where the database is. */
 export interface LedgerParts<Place extends object> {
+  /** The folder of the segments, made unless it is there. */
+  readonly journalDirectory: string;
   readonly place: Place;
   readonly writerUrl: URL;
   readonly readerUrl: URL;
@@ -98,9 +99,8 @@ export async function openLedgerOf<Place extends object>(
   parts: LedgerParts<Place>,
   options: LedgerOptions,
 ): Promise<OpenedLedger> {
-  const { place, committed, recorded, run } = parts;
-  const { dataDir, clock, log } = options;
-  const journalDirectory = join(dataDir, JOURNAL_NAME);
+  const { journalDirectory, place, committed, recorded, run } = parts;
+  const { clock, log } = options;
   const superseded = Promise.withResolvers<void>();
   let isSuperseded = false;
   const standDown = () => {
@@ -157,7 +157,7 @@ export async function openLedgerOf<Place extends object>(
     [
       ...parts.watch({ putBack: () => writer.putBack(), standDown }),
       {
-        name: JOURNAL_NAME,
+        name: basename(journalDirectory),
         isInPlace: () => journal.isInPlace(),
         putBack: () => journal.putBack(),
       },

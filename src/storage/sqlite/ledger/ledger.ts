@@ -1,5 +1,5 @@
 import { basename, join } from "node:path";
-import { USAGE_NAME } from "#storage/files/data-files.ts";
+import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import { type LedgerOptions, openLedgerOf, type OpenedLedger } from "#storage/ledger/ledger.ts";
 import { RecordedEvents } from "#storage/ledger/threads/recorded-events.ts";
@@ -31,6 +31,7 @@ function openLocked(lock: ServerLock, options: LedgerOptions): Promise<OpenedLed
   let usageFile = toFileIdentity(databasePath);
   return openLedgerOf(
     {
+      journalDirectory: join(dataDir, JOURNAL_NAME),
       place: { databasePath },
       writerUrl: new URL("./writer-worker.ts", import.meta.url),
       readerUrl: new URL("./reader-worker.ts", import.meta.url),
