@@ -119,7 +119,8 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       "ledger",
       ...NEUTRAL_LEDGER,
     ],
-    "postgres/catalog": [".", "catalog"],
+    "postgres/connection": [],
+    "postgres/catalog": [".", "catalog", "postgres/connection"],
     sqlite: [
       ".",
       "sqlite/catalog",
@@ -177,6 +178,14 @@ const RESERVED: readonly {
     what: "the environment of the process",
     pattern: /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
     files: ["boot/settings/environment.ts"],
+  },
+  {
+    what: "the driver of PostgreSQL",
+    pattern:
+      /\bBun\.sql\b|\bnew Bun\.SQL\(|\bimport \{[^}]*\bSQL\b[^}]*\} from "bun"|"drizzle-orm\/(pg-proxy|bun-sql|postgres-js|node-postgres)["/]/,
+    files: ["connection/listener.ts", "connection/orm.ts", "connection/pool.ts"].map(
+      (file) => `storage/postgres/${file}`,
+    ),
   },
   {
     what: "the wall clock",

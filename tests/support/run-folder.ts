@@ -19,7 +19,8 @@ export function makeRunFolder(): string {
   }
   const path = join(tmpdir(), `${PREFIX}${process.pid}`);
   if (existsSync(path)) rmSync(path, { recursive: true });
-  mkdirSync(path, { mode: 0o700 });
+  // Passable: a server in it may run as another user.
+  mkdirSync(path, { mode: 0o711 });
   return path;
 }
 

@@ -1,0 +1,114 @@
+import { SetupError } from "#kernel/errors.ts";
+
+/**
+ * PostgreSQL did not answer within the limit of a call, or the connection was refused or lost. The next call makes its own
+ * connection. The message holds no address, no credentials and no SQL.
+ */
+export class DatabaseUnreachableError extends Error {
+  override readonly name = "DatabaseUnreachableError";
+  /** What happened, as a stable word for the log: `limit`, `busy`, `closed`, `refused`, or the SQLSTATE that the server gave. */
+  readonly code: string;
+  /** True when the statement, or the COMMIT, had been sent: what it changed may have been made. */
+  readonly mayBeCommitted: boolean;
+
+  constructor(code: string, options: { readonly mayBeCommitted: boolean }) {
+    super(`PostgreSQL cannot be reached (${code}).`);
+    this.code = code;
+    this.mayBeCommitted = options.mayBeCommitted;
+  }
+}
+
+/** A statement that PostgreSQL refused: a constraint, a conflict between transactions, a limit of the server, or a fault of the statement. */
+export class StatementError extends Error {
+  override readonly name = "StatementError";
+  /** The SQLSTATE, such as `23505` for a unique violation, `40001` and `40P01` for conflicts, `57014` for the time limit. */
+  readonly code: string;
+  /** The name of the constraint; null where none was violated. */
+  readonly constraint: string | null;
+
+  constructor(code: string, constraint: string | null) {
+    super(
+      `PostgreSQL refused a statement (SQLSTATE ${code}${constraint === null ? "" : `, ${constraint}`}).`,
+    );
+    this.code = code;
+    this.constraint = constraint;
+  }
+}
+
+/** The server ends or refuses a connection with these: it stops, starts, is full, or has become a standby. */
+const AWAY_STATES = new Set(["25006", "53300", "57P01", "57P02", "57P03", "57P05"]);
+
+/** The statement was refused, or never left: nothing of it was made. */
+const UNSENT_STATES = new Set(["25006", "53300", "57P03"]);
+const UNSENT_CODES = new Set([
+  "ERR_POSTGRES_CONNECTION_REFUSED",
+  "ERR_POSTGRES_CONNECTION_FAILED",
+  "ERR_POSTGRES_CONNECTION_TIMEOUT",
+]);
+
+/** SQLSTATE or Bun's code → what an operator has to change. */
+const SETUP_ERRORS: { readonly [code: string]: readonly [SetupError["kind"], string] } = {
+  "28000": ["configuration", "PostgreSQL refuses this user: check PROXY_DATABASE_URL and pg_hba.conf."],
+  "28P01": [
+    "configuration",
+    "PostgreSQL refuses the password: check the user and password of PROXY_DATABASE_URL.",
+  ],
+  "3D000": [
+    "configuration",
+    "The database that PROXY_DATABASE_URL names does not exist: create it, or name another one.",
+  ],
+  "42501": [
+    "permission",
+    "The PostgreSQL role lacks a right: let it own the schema, or run `lockport migrate` as a role that may create tables and grant this one the rights on them.",
+  ],
+  ERR_POSTGRES_TLS_NOT_AVAILABLE: [
+    "configuration",
+    "PostgreSQL does not offer TLS: turn on `ssl` in postgresql.conf, or connect through loopback or a unix socket.",
+  ],
+  ERR_POSTGRES_UNSUPPORTED_AUTHENTICATION_METHOD: [
+    "configuration",
+    "PostgreSQL asks for a way to sign in that is not supported: use scram-sha-256 in pg_hba.conf.",
+  ],
+};
+
+const CERTIFICATE_ERROR = new SetupError(
+  "configuration",
+  "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.",
+);
+const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
+
+/**
+ * What the driver threw, as one of our own errors; another error is returned as it is. The driver's message, `detail`, `hint`
+ * and `where` hold values of rows and settings, so none of them is kept, and the driver's error is no `cause`. `commits` says
+ * whether the statement would have been committed by itself.
+ */
+export function toDatabaseError(thrown: unknown, commits: boolean): Error {
+  if (!(thrown instanceof Bun.SQL.PostgresError)) {
+    const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
+    if (CERTIFICATE_CODE.test(code)) return CERTIFICATE_ERROR;
+    return thrown instanceof Error ? thrown : new TypeError("the driver threw no error");
+  }
+  const state = thrown.errno;
+  const setup = SETUP_ERRORS[state ?? thrown.code];
+  if (setup !== undefined) return new SetupError(...setup);
+  if (CERTIFICATE_CODE.test(thrown.code)) return CERTIFICATE_ERROR;
+  // PgBouncer, which passes on neither the schema nor the limits of a session.
+  if (state === "08P01" && thrown.message.includes("startup parameter")) return toPoolerError();
+  if (state === undefined) {
+    const isUnsent = UNSENT_CODES.has(thrown.code);
+    return new DatabaseUnreachableError(isUnsent ? "refused" : "closed", {
+      mayBeCommitted: commits && !isUnsent,
+    });
+  }
+  if (state.startsWith("08") || AWAY_STATES.has(state)) {
+    return new DatabaseUnreachableError(state, { mayBeCommitted: commits && !UNSENT_STATES.has(state) });
+  }
+  return new StatementError(state, thrown.constraint ?? null);
+}
+
+function toPoolerError(): SetupError {
+  return new SetupError(
+    "configuration",
+    "A connection pooler (PgBouncer) stands before PostgreSQL and does not keep a session's settings: name PostgreSQL itself in PROXY_DATABASE_URL.",
+  );
+}

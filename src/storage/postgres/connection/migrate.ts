@@ -1,0 +1,131 @@
+import { sha256Hex } from "#kernel/crypto.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { quoteName } from "./driver-options.ts";
+import { StatementError } from "./errors.ts";
+import { MIGRATIONS, type Migration } from "./migrations.ts";
+import type { Postgres } from "./postgres.ts";
+import type { Sql } from "./sql.ts";
+
+/** The oldest that the tests run on. */
+const SERVER_VERSION_MIN = 15;
+/** As long as the slowest of several processes may take that start at once. */
+const MIGRATE_MS_MAX = 120_000;
+
+/**
+ * Brings the schema of the connection up to date and returns the names of the steps that were applied, none when it was
+ * current. All in one transaction, under a lock that only starting processes take, so that of several one does the work and
+ * the others find it done. A role that may not create anything serves a current schema. Throws SetupError, having changed
+ * nothing: a newer or an altered schema, a schema of another program, a missing right, an old server.
+ */
+export async function migrate(
+  postgres: Postgres,
+  schema: string,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<readonly string[]> {
+  return postgres.transaction(
+    async (tx) => {
+      await requireServer(tx);
+      await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [toLockKey(schema)]);
+      const pending = await findPending(tx, schema, migrations);
+      if (pending === null) await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
+      const steps = pending ?? migrations;
+      if (steps.length === migrations.length) await tx.run(MIGRATION_TABLE_SQL);
+      for (const { name, sql } of steps) {
+        await apply(tx, name, sql);
+        await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [name, hashOf(sql)]);
+      }
+      return steps.map(({ name }) => name);
+    },
+    { callMsMax: MIGRATE_MS_MAX },
+  );
+}
+
+const MIGRATION_TABLE_SQL = `CREATE TABLE migration (
+  name text COLLATE "C" PRIMARY KEY,
+  sha256 text COLLATE "C" NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
+)`;
+
+async function apply(tx: Sql, name: string, sql: string): Promise<void> {
+  try {
+    await tx.run(sql);
+  } catch (cause) {
+    if (!(cause instanceof StatementError)) throw cause;
+    throw new SetupError(
+      "failure",
+      `The migration ${name} failed (SQLSTATE ${cause.code}); nothing was changed.`,
+      cause,
+    );
+  }
+}
+
+/** The steps that the schema lacks; null when there is no schema. */
+async function findPending(
+  tx: Sql,
+  schema: string,
+  migrations: readonly Migration[],
+): Promise<readonly Migration[] | null> {
+  const applied = await readApplied(tx, schema);
+  if (applied === null) return null;
+  for (const [position, { name, sql }] of migrations.slice(0, applied.length).entries()) {
+    const row = applied[position];
+    if (row?.name !== name || row.sha256 !== hashOf(sql)) {
+      throw new SetupError(
+        "configuration",
+        `The schema ${schema} is that of no released lockport (migration ${row?.name} differs) and cannot be brought up to date: start the executable that made it, or restore a dump.`,
+      );
+    }
+  }
+  if (applied.length > migrations.length) {
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} was made by a newer version: start that version, or restore a dump.`,
+    );
+  }
+  return migrations.slice(applied.length);
+}
+
+interface AppliedRow {
+  readonly name: string;
+  readonly sha256: string;
+}
+
+async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedRow[] | null> {
+  const [found] = await tx.all<{ tables: number; is_ours: boolean }>(
+    `SELECT count(c.oid) AS tables, coalesce(bool_or(c.relname = 'migration'), false) AS is_ours
+     FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
+     WHERE n.nspname = $1 GROUP BY n.oid`,
+    [schema],
+  );
+  if (found === undefined) return null;
+  if (found.tables === 0) return [];
+  if (!found.is_ours) {
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} holds tables of another program: name another one in PROXY_DATABASE_SCHEMA.`,
+    );
+  }
+  return tx.all<AppliedRow>('SELECT name, sha256 FROM migration ORDER BY name COLLATE "C"');
+}
+
+async function requireServer(tx: Sql): Promise<void> {
+  const [row] = await tx.all<{ version: number; encoding: string }>(
+    "SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding",
+  );
+  if (row === undefined || row.version < SERVER_VERSION_MIN * 10_000) {
+    throw new SetupError("configuration", `PostgreSQL ${SERVER_VERSION_MIN} or newer is needed.`);
+  }
+  if (row.encoding !== "UTF8") {
+    throw new SetupError("configuration", "The database's encoding has to be UTF8.");
+  }
+}
+
+/** The lock of a schema's name: 52 bits of its hash, which a number holds exactly. */
+function toLockKey(schema: string): number {
+  return Number.parseInt(sha256Hex(`lockport migrations ${schema}`).slice(0, 13), 16);
+}
+
+/** Hash of the text as it is in the repository: a checkout with CRLF line ends makes the same schema. */
+function hashOf(sql: string): string {
+  return sha256Hex(sql.replaceAll("\r\n", "\n"));
+}

@@ -1,0 +1,96 @@
+import { SQL } from "bun";
+import { toDriverOptions, type PoolOptions } from "./driver-options.ts";
+import { DatabaseUnreachableError, toDatabaseError } from "./errors.ts";
+import { withinLimit } from "./limit.ts";
+import { createPermits } from "./permits.ts";
+import { execute, type CallLimits, type Result, type Statement } from "./statement.ts";
+
+/** Connections that are made as needed. All are given up together once one has stayed silent for the limit of a call. */
+export interface Pool {
+  /** A connection of the caller's own until `release`. Throws DatabaseUnreachableError and SetupError. */
+  lease(): Promise<Lease>;
+  close(): Promise<void>;
+}
+
+export interface Lease {
+  /** See `execute` in `statement.ts`. */
+  execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">): Promise<Result<Row>>;
+  /** True once a call has failed as the connection did. */
+  isLost(): boolean;
+  /** Gives the connection back; the driver closes one that is in a transaction. */
+  release(): void;
+}
+
+const CLOSE_SECONDS_MAX = 2;
+
+/** `onDiscard` is called when the connections were given up, since others to the same server may be silent as well. */
+export function createPool(options: PoolOptions & { readonly onDiscard: () => void }): Pool {
+  const { callMsMax, connectionsMax, log, onDiscard } = options;
+  const permits = createPermits(connectionsMax);
+  let current: SQL | null = null;
+  let isClosed = false;
+
+  const discard = (pool: SQL): void => {
+    if (current !== pool) return;
+    current = null;
+    if (!isClosed) log.warn("PostgreSQL gave no sign within the limit: all connections are made anew");
+    // Rejects at once what is under way: a call that waited for its own limit would hold its request up.
+    void pool.close({ timeout: 0 }).catch(() => {});
+    onDiscard();
+  };
+  const toLease = (client: Bun.ReservedSQL, pool: SQL, giveBack: () => void): Lease => {
+    let isLost = false;
+    let isReleased = false;
+    return {
+      async execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">) {
+        try {
+          return await execute<Row>(client, statement, { ...limits, onExpiry: () => discard(pool) });
+        } catch (cause) {
+          isLost ||= cause instanceof DatabaseUnreachableError;
+          throw cause;
+        }
+      },
+      isLost: () => isLost,
+      release() {
+        if (isReleased) return;
+        isReleased = true;
+        void client.release().catch(() => {});
+        giveBack();
+      },
+    };
+  };
+  return {
+    async lease() {
+      const giveBack = await permits.take(callMsMax);
+      try {
+        if (isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
+        const pool = (current ??= new SQL(toDriverOptions(options)));
+        return toLease(await reserve(pool, callMsMax, () => discard(pool)), pool, giveBack);
+      } catch (cause) {
+        giveBack();
+        throw cause;
+      }
+    },
+    async close() {
+      isClosed = true;
+      const pool = current;
+      current = null;
+      await pool?.close({ timeout: CLOSE_SECONDS_MAX }).catch(() => {});
+    },
+  };
+}
+
+/** A connection that is free, or a new one. */
+async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promise<Bun.ReservedSQL> {
+  const reserving = pool.reserve();
+  try {
+    return await withinLimit(reserving, limitMs, () => {
+      // It may come after all, and would keep its place in the pool.
+      void reserving.then((late) => late.close()).catch(() => {});
+      onExpiry();
+      return new DatabaseUnreachableError("limit", { mayBeCommitted: false });
+    });
+  } catch (cause) {
+    throw toDatabaseError(cause, false);
+  }
+}

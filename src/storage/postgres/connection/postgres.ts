@@ -1,0 +1,106 @@
+import type { Log } from "#kernel/log.ts";
+import { createListener } from "./listener.ts";
+import type { Orm } from "./orm.ts";
+import { createPool, type Lease, type Pool } from "./pool.ts";
+import { createSql, type Sql } from "./sql.ts";
+import { toAddress, type PostgresTarget } from "./target.ts";
+import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
+
+export interface PostgresOptions {
+  readonly target: PostgresTarget;
+  /** Stands behind `lockport ` in pg_stat_activity, such as `writer`. */
+  readonly purpose: string;
+  readonly connectionsMax: number;
+  /** Milliseconds that a call may take, waiting for a connection and making one each have as many. */
+  readonly callMsMax: number;
+  readonly log: Log;
+}
+
+/**
+ * The connections of one purpose. Every call has a limit on this side, after which it fails with DatabaseUnreachableError
+ * and all connections are made anew; nothing is tried twice. A failure that settings cause is a SetupError, one of a
+ * statement a StatementError with its SQLSTATE. None of them holds an address, a credential, SQL or a value.
+ */
+export interface Postgres extends Sql {
+  readonly orm: Orm;
+  /** One transaction on one connection. What `step` throws is thrown after the ROLLBACK. */
+  transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
+  /**
+   * A connection of one's own, for temporary tables. `prepare` runs whenever it is made: at the first transaction, and at the
+   * first one after it was lost.
+   */
+  reserve(prepare: (sql: Sql) => Promise<void>): Reserved;
+  /**
+   * Calls `onNotify` after a notification on the channel, and after the connection was made again, since some may have been
+   * missed meanwhile; `onLost` when it is lost. A hint alone: a pooler or a partition can swallow notifications in silence.
+   * Returns what ends it.
+   */
+  listen(channel: string, onNotify: () => void, onLost: () => void): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
+export interface Reserved {
+  /** As `Postgres.transaction`. One at a time. */
+  transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
+  release(): void;
+}
+
+/** Connects once, so that a wrong setting shows at once. Throws SetupError and DatabaseUnreachableError. */
+export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { target, callMsMax } = options;
+  const connecting = { ...options, address: toAddress(target), schema: target.schema };
+  const listener = createListener(connecting);
+  const pool = createPool({ ...connecting, onDiscard: listener.remake });
+  try {
+    (await pool.lease()).release();
+  } catch (cause) {
+    await pool.close();
+    throw cause;
+  }
+  const leased = async <R>(use: (lease: Lease) => Promise<R>): Promise<R> => {
+    const lease = await pool.lease();
+    try {
+      return await use(lease);
+    } finally {
+      lease.release();
+    }
+  };
+  const sql = createSql((statement) =>
+    leased((lease) => lease.execute({ ...statement, commits: true }, { callMsMax })),
+  );
+  return {
+    ...sql,
+    transaction: (step, changes = {}) =>
+      leased((lease) => runTransaction(lease, step, { callMsMax, ...changes })),
+    reserve: (prepare) => createReserved(pool, prepare, callMsMax),
+    listen: listener.listen,
+    async close() {
+      await Promise.all([listener.close(), pool.close()]);
+    },
+  };
+}
+
+function createReserved(pool: Pool, prepare: (sql: Sql) => Promise<void>, callMsMax: number): Reserved {
+  let held: Lease | null = null;
+  const drop = () => {
+    held?.release();
+    held = null;
+  };
+  const take = async (): Promise<Lease> => {
+    if (held !== null && !held.isLost()) return held;
+    drop();
+    const lease = await pool.lease();
+    held = lease;
+    try {
+      await prepare(createSql((statement) => lease.execute({ ...statement, commits: true }, { callMsMax })));
+      return lease;
+    } catch (cause) {
+      drop();
+      throw cause;
+    }
+  };
+  return {
+    transaction: async (step, changes = {}) => runTransaction(await take(), step, { callMsMax, ...changes }),
+    release: drop,
+  };
+}

@@ -1,0 +1,130 @@
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { SetupError } from "#kernel/errors.ts";
+
+/** Where the data is. `url` holds a password: it is never logged and in no error. */
+export interface PostgresTarget {
+  /** `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…`; `?host=/folder` is the folder of a unix socket. */
+  readonly url: string;
+  /** Holds all tables; made by the first start when it is missing. */
+  readonly schema: string;
+}
+
+/** Where a target leads, in the driver's words. Every field is given: the driver would take one that is missing from the environment. */
+export interface Address {
+  readonly hostname: string;
+  readonly port: number;
+  readonly username: string;
+  readonly password: string;
+  readonly database: string;
+  /** The folder of a unix socket; null for TCP. */
+  readonly socketFolder: string | null;
+  readonly tls: "disable" | Bun.SQL.TLSOptions;
+  readonly sslmode: SslMode;
+}
+
+export type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
+
+const PORT = 5432;
+const PARAMETERS = new Set(["sslmode", "sslrootcert", "host"]);
+const ENCRYPTED: readonly string[] = ["require", "verify-ca", "verify-full"];
+
+/**
+ * Reads PROXY_DATABASE_URL. TCP off loopback needs TLS, since without it passwords of upstreams and keys' hashes can be read
+ * and changed on the way. Throws a SetupError that never holds the URL or a part of it but the name of a parameter.
+ */
+export function toAddress({ url }: PostgresTarget): Address {
+  const parsed = parseUrl(url);
+  const unknown = [...parsed.searchParams.keys()].find((name) => !PARAMETERS.has(name));
+  if (unknown !== undefined) {
+    throw invalid(
+      `has the parameter ${unknown}, which is not known: use sslmode, sslrootcert and host alone`,
+    );
+  }
+  const hostname = decodeURIComponent(parsed.hostname).replace(/^\[(.*)\]$/, "$1");
+  const named = parsed.searchParams.get("host") ?? hostname;
+  if (named.includes(",")) throw hasManyHosts();
+  const isSocket = named.startsWith("/");
+  const username = decodeURIComponent(parsed.username);
+  if (username === "") throw invalid("names no user: write postgres://user:password@host/database");
+  const host = named === "" ? "localhost" : named;
+  const sslmode = toSslMode(parsed.searchParams.get("sslmode"), isSocket || isLoopback(host));
+  return {
+    hostname: isSocket ? "localhost" : host,
+    port: parsed.port === "" ? PORT : Number(parsed.port),
+    username,
+    password: decodeURIComponent(parsed.password),
+    database: decodeURIComponent(parsed.pathname.slice(1)) || username,
+    socketFolder: isSocket ? named : null,
+    sslmode,
+    tls: sslmode === "disable" ? "disable" : toTls(sslmode, host, parsed.searchParams.get("sslrootcert")),
+  };
+}
+
+function parseUrl(url: string): URL {
+  // An authority with several hosts is no URL at all (RFC 3986, section 3.2), though libpq takes it.
+  if (/^postgres(ql)?:\/\/[^/?]*,/.test(url)) throw hasManyHosts();
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {
+    throw invalid("is no URL of PostgreSQL: write postgres://user:password@host:5432/database");
+  }
+  return parsed;
+}
+
+function toSslMode(given: string | null, isLocal: boolean): SslMode {
+  switch (given) {
+    case "require":
+    case "verify-ca":
+    case "verify-full":
+      return given;
+    case null:
+    case "disable":
+    case "allow":
+    case "prefer":
+      if (isLocal) return "disable";
+      throw invalid(
+        "leads off this machine without TLS: add ?sslmode=verify-full, and &sslrootcert=FILE for a CA of your own",
+      );
+    default:
+      throw invalid(`has an unknown sslmode: use ${ENCRYPTED.join(", ")}, or disable on loopback`);
+  }
+}
+
+function toTls(sslmode: SslMode, host: string, rootFile: string | null): Bun.SQL.TLSOptions {
+  // A mode below verification would accept any certificate, with a CA at hand or without.
+  const isVerified = sslmode !== "require" || rootFile !== null;
+  return {
+    // Set in any case: NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the check off.
+    rejectUnauthorized: isVerified,
+    ...(isIP(host) === 0 ? { serverName: host } : {}),
+    ...(rootFile === null || rootFile === "system" ? {} : { ca: readRoot(rootFile) }),
+    ...(sslmode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),
+  };
+}
+
+function readRoot(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new SetupError(
+      "configuration",
+      "The file that sslrootcert names in PROXY_DATABASE_URL cannot be read.",
+      cause,
+    );
+  }
+}
+
+/** Whether a host is this machine without asking a resolver. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function hasManyHosts(): SetupError {
+  return invalid(
+    "names several hosts, which is not supported: name one that leads to the primary, such as a proxy or a virtual address",
+  );
+}
+
+function invalid(what: string): SetupError {
+  return new SetupError("configuration", `PROXY_DATABASE_URL ${what}.`);
+}

@@ -1,0 +1,92 @@
+import { toServerLimit } from "./driver-options.ts";
+import { StatementError } from "./errors.ts";
+import type { Lease } from "./pool.ts";
+import { createSql, type Call, type Sql, type SqlWithOrm } from "./sql.ts";
+import type { Binding } from "./values.ts";
+
+export interface Transaction extends SqlWithOrm {
+  /**
+   * The rows of an answer of any length in parts, through a cursor: the next part is asked for when the one before is done.
+   *
+   *     for await (const rows of tx.parts<Row>({ text, bindings, rowsPerFetch: 5_000 })) …
+   */
+  parts<Row>(query: CursorQuery): AsyncGenerator<readonly Row[]>;
+}
+
+export interface CursorQuery {
+  readonly text: string;
+  readonly bindings?: readonly Binding[];
+  readonly rowsPerFetch: number;
+}
+
+export interface TransactionOptions {
+  readonly isReadOnly?: boolean;
+  /** Default `read committed`. */
+  readonly isolation?: "read committed" | "repeatable read";
+  /** Limit of each call within it, in place of the connection's. */
+  readonly callMsMax?: number;
+  /** Ends the statement under way on the server; it and all later ones fail with SQLSTATE 57014. */
+  readonly signal?: AbortSignal;
+}
+
+const READER_IDLE_MS_MAX = 60_000;
+/** SQLSTATE in_failed_sql_transaction. */
+const FAILED_TRANSACTION = "25P02";
+
+/**
+ * BEGIN, `step`, COMMIT. A COMMIT whose answer was lost throws a DatabaseUnreachableError with `mayBeCommitted`; after any
+ * other error nothing was made.
+ */
+export async function runTransaction<R>(
+  lease: Lease,
+  step: (tx: Transaction) => Promise<R>,
+  options: Limited,
+): Promise<R> {
+  const { callMsMax, signal } = options;
+  let isOver = false;
+  await lease.execute({ text: toBegin(options), commits: false }, { callMsMax });
+  let result: R;
+  try {
+    const call: Call = (statement) =>
+      // One that comes late would run in no transaction, or in another caller's.
+      isOver
+        ? Promise.reject(new StatementError(FAILED_TRANSACTION, null))
+        : lease.execute({ ...statement, commits: false }, { callMsMax, signal });
+    const sql = createSql(call);
+    result = await step({ ...sql, parts: createParts(sql) });
+    isOver = true;
+  } catch (cause) {
+    isOver = true;
+    // A connection that does not even roll back is closed by the driver, and the server rolls back.
+    if (!lease.isLost())
+      await lease.execute({ text: "ROLLBACK", commits: false }, { callMsMax }).catch(() => {});
+    throw cause;
+  }
+  const { command } = await lease.execute({ text: "COMMIT", commits: true }, { callMsMax });
+  // The server answers a COMMIT of a transaction in which a statement failed with ROLLBACK, and no error.
+  if (command !== "COMMIT") throw new StatementError(FAILED_TRANSACTION, null);
+  return result;
+}
+
+type Limited = TransactionOptions & { readonly callMsMax: number };
+
+function toBegin({ isReadOnly = false, isolation = "read committed", callMsMax }: Limited): string {
+  const begin = `BEGIN ISOLATION LEVEL ${isolation} ${isReadOnly ? "READ ONLY" : "READ WRITE"}`;
+  // What only reads holds no lock that another replica waits for, and may hand rows on in between.
+  const idle = isReadOnly ? `; SET LOCAL idle_in_transaction_session_timeout = ${READER_IDLE_MS_MAX}` : "";
+  return `${begin}; SET LOCAL statement_timeout = ${toServerLimit(callMsMax)}${idle}`;
+}
+
+function createParts(sql: Sql): Transaction["parts"] {
+  let count = 0;
+  return async function* <Row>({ text, bindings = [], rowsPerFetch }: CursorQuery) {
+    const name = `cursor_${(count += 1)}`;
+    await sql.run(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, bindings);
+    for (;;) {
+      const rows = await sql.all<Row>(`FETCH ${rowsPerFetch} FROM ${name}`);
+      if (rows.length > 0) yield rows;
+      if (rows.length < rowsPerFetch) break;
+    }
+    await sql.run(`CLOSE ${name}`);
+  };
+}

@@ -1,0 +1,64 @@
+import { StatementError } from "./errors.ts";
+
+export type Binding = string | number | bigint | boolean | null | Uint8Array | Date | readonly unknown[];
+
+/** OIDs of `bigint` and `bigint[]` (PostgreSQL's pg_type.dat). */
+const INT8 = 20;
+const INT8_ARRAY = 1016;
+
+/** What the driver is given for a binding: it would send an array as JSON. */
+export function toParameter(binding: Binding): unknown {
+  return Array.isArray(binding) ? toArrayLiteral(binding) : binding;
+}
+
+/** The text form of an array, whose element type the statement or the column tells (PostgreSQL's documentation, 8.15.6). */
+function toArrayLiteral(values: readonly unknown[]): string {
+  let literal = "{";
+  for (const value of values) literal += (literal.length === 1 ? "" : ",") + toElement(value);
+  return `${literal}}`;
+}
+
+function toElement(value: unknown): string {
+  switch (typeof value) {
+    case "number":
+    case "bigint":
+    case "boolean":
+      return String(value);
+    case "string":
+      return `"${value.replace(/["\\]/g, "\\$&")}"`;
+    default:
+  }
+  if (value === null) return "NULL";
+  if (value instanceof Uint8Array) return `"\\\\x${value.toHex()}"`;
+  if (value instanceof Date) return `"${value.toISOString()}"`;
+  if (Array.isArray(value)) return toArrayLiteral(value);
+  throw new TypeError(`An array element of type ${typeof value} has no form in PostgreSQL.`);
+}
+
+/** Result columns of type `bigint` arrive as strings: makes numbers of them, in place. */
+export function decodeIntegers(rows: unknown[], columns: readonly { name: string; type: number }[]): void {
+  for (const [index, { name, type }] of columns.entries()) {
+    if (type !== INT8 && type !== INT8_ARRAY) continue;
+    const decode = type === INT8 ? toNumber : toNumbers;
+    for (const row of rows) {
+      if (Array.isArray(row)) row[index] = decode(row[index]);
+      else if (isRecord(row)) row[name] = decode(row[name]);
+    }
+  }
+}
+
+/** SQLSTATE 22003 (numeric value out of range) beyond 2^53, where a number is no longer exact. */
+function toNumber(text: unknown): unknown {
+  if (text === null) return null;
+  const number = Number(text);
+  if (!Number.isSafeInteger(number)) throw new StatementError("22003", null);
+  return number;
+}
+
+function toNumbers(texts: unknown): unknown {
+  return Array.isArray(texts) ? texts.map(toNumber) : texts;
+}
+
+function isRecord(row: unknown): row is Record<string, unknown> {
+  return typeof row === "object" && row !== null;
+}

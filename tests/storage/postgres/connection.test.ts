@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test";
+import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
+import { principals } from "#storage/postgres/catalog/identity-schema.ts";
+import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
+import { createTcpProxy } from "../../support/tcp-proxy.ts";
+import { createDatabase } from "./support.ts";
+import { silentLog } from "../support.ts";
+
+const CALL_MS_MAX = 5_000;
+
+function open(url: string, changes: { callMsMax?: number; connectionsMax?: number } = {}): Promise<Postgres> {
+  return openPostgres({
+    target: { url, schema: "public" },
+    purpose: "test",
+    connectionsMax: 2,
+    callMsMax: CALL_MS_MAX,
+    log: silentLog,
+    ...changes,
+  });
+}
+
+async function failureOf(attempt: Promise<unknown>): Promise<unknown> {
+  return attempt.then(
+    () => null,
+    (cause: unknown) => cause,
+  );
+}
+
+describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
+  test("bigint and count arrive as numbers, numeric as text, bytea as bytes, and arrays as arrays", async () => {
+    const postgres = await open((await sharedPostgres()).url);
+    const [row] = await postgres.all(
+      `SELECT count(*) AS n, $1::bigint AS b, 1.5::numeric AS m, $2::bytea AS y, $3::bigint[] AS bs, $4::text[] AS ts,
+         $5::bytea[] AS ys, $6::double precision[] AS ds, $7::boolean AS f`,
+      [
+        9_007_199_254_740_991,
+        Uint8Array.of(0, 255),
+        [1, 2n, null],
+        ['a "b" \\c', "{,}"],
+        [Uint8Array.of(7)],
+        [0.1],
+        true,
+      ],
+    );
+    expect(row).toEqual({
+      n: 1,
+      b: 9_007_199_254_740_991,
+      m: "1.5",
+      y: Buffer.of(0, 255),
+      bs: [1, 2, null],
+      ts: ['a "b" \\c', "{,}"],
+      ys: [Buffer.of(7)],
+      ds: [0.1],
+      f: true,
+    });
+    await postgres.close();
+  });
+
+  test("an integer beyond 2^53 is refused instead of being rounded", async () => {
+    const postgres = await open((await sharedPostgres()).url);
+    const failure = await failureOf(postgres.all("SELECT 9007199254740993::bigint AS b"));
+    expect(failure).toBeInstanceOf(StatementError);
+    expect(failure).toHaveProperty("code", "22003");
+    await postgres.close();
+  });
+
+  test("drizzle's queries run under the same limits, and a failure of theirs holds no parameter", async () => {
+    await using database = await createDatabase();
+    const { orm } = database.postgres;
+    const row = {
+      id: "p",
+      name: "secret-name",
+      kind: "user",
+      role: "member",
+      enabled: true,
+      createdAtUs: 1,
+    } as const;
+    await orm.insert(principals).values(row);
+    expect(await orm.select().from(principals)).toMatchObject([row]);
+    const failure = await failureOf(orm.insert(principals).values(row));
+    expect(failure).toBeInstanceOf(StatementError);
+    expect(failure).toHaveProperty("code", "23505");
+    expect(Bun.inspect(failure)).not.toContain("secret-name");
+  });
+
+  test("a cursor hands on every row in parts", async () => {
+    const postgres = await open((await sharedPostgres()).url);
+    const query = { text: "SELECT generate_series(1, $1::integer) AS n", bindings: [7], rowsPerFetch: 3 };
+    const parts = await postgres.transaction(async (tx) => Array.fromAsync(tx.parts<{ n: number }>(query)));
+    expect(parts.map((rows) => rows.map(({ n }) => n))).toEqual([[1, 2, 3], [4, 5, 6], [7]]);
+    await postgres.close();
+  });
+
+  test("what a step throws is thrown after the rollback, and nothing of it was made", async () => {
+    const postgres = await open((await sharedPostgres()).url);
+    await postgres.run("CREATE TABLE rolled_back (a integer)");
+    const failure = await failureOf(
+      postgres.transaction(async (tx) => {
+        await tx.run("INSERT INTO rolled_back VALUES ($1)", [1]);
+        throw new RangeError("mine");
+      }),
+    );
+    expect(failure).toEqual(new RangeError("mine"));
+    expect(await postgres.all("SELECT a FROM rolled_back")).toEqual([]);
+    await postgres.run("DROP TABLE rolled_back");
+    await postgres.close();
+  });
+});
+
+test.skipIf(postgresMissing !== null)(
+  "a silent partition ends every call at its limit, and the next call has a new connection",
+  async () => {
+    const server = await sharedPostgres();
+    const proxy = createTcpProxy(server.port);
+    const postgres = await open(proxy.toUrl(server.url), { callMsMax: 400 });
+    proxy.silence();
+    const start = performance.now();
+    const failures = await Promise.all([
+      failureOf(postgres.all("SELECT 1")),
+      failureOf(postgres.all("SELECT 2")),
+    ]);
+    expect(performance.now() - start).toBeLessThan(1_500);
+    for (const failure of failures) expect(failure).toBeInstanceOf(DatabaseUnreachableError);
+    proxy.resume();
+    expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    await postgres.close();
+    proxy.stop();
+  },
+);

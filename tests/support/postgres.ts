@@ -1,0 +1,232 @@
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { cleanEnvironment } from "./process.ts";
+import { runFolder } from "./run-folder.ts";
+
+/** Debian's places, then what the path holds. */
+const BIN_FOLDERS = ["18", "17", "16", "15"].map((version) => `/usr/lib/postgresql/${version}/bin`);
+const INITDB = Bun.which("initdb", { PATH: `${BIN_FOLDERS.join(":")}:${process.env["PATH"] ?? ""}` });
+
+/** Why tests on PostgreSQL are skipped; null where they run. On CI they never are: it installs PostgreSQL itself. */
+export const postgresMissing =
+  INITDB === null && process.env["CI"] !== "true"
+    ? "PostgreSQL is not installed (Debian: apt install postgresql)"
+    : null;
+
+export const SUPERUSER = "lockport";
+/** `nobody`: PostgreSQL refuses to run as root. */
+const SERVER_UID = 65534;
+const START_MS_MAX = 30_000;
+const POLL_MS = 5;
+
+export interface TestServerOptions {
+  /** Off: what a killed machine would lose is no matter here, and a test is quicker. */
+  readonly fsync?: boolean;
+  /** PEM files of the server's certificate; it offers TLS then. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly settings?: Record<string, string>;
+}
+
+/** Debian's PostgreSQL on loopback, in a folder of its own, as a user who is not root. Every connection is trusted but those by password. */
+export interface TestServer extends AsyncDisposable {
+  readonly port: number;
+  /** Of the superuser. */
+  readonly url: string;
+  readonly binFolder: string;
+  /** The folder of its unix socket. */
+  readonly socketFolder: string;
+  /** The postmaster's process. */
+  readonly pid: number;
+  /** The URL of another role, with its password. */
+  urlOf(user: string, password: string): string;
+  /** A schema's name that no other test has; the schema and all in it is dropped at the end. It is not made. */
+  schema(): TestSchema;
+  sql<Row>(text: string, parameters?: unknown[]): Promise<Row[]>;
+  /** `immediate` is as a crash; `fast` ends transactions; it can be started again. */
+  stop(mode?: "immediate" | "fast"): Promise<void>;
+  start(): Promise<void>;
+  /** Stops every process of the server where it stands, as a machine that hangs; connections stay open. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface TestSchema extends AsyncDisposable {
+  readonly url: string;
+  readonly schema: string;
+}
+
+let shared: Promise<TestServer> | null = null;
+
+/** The one server of this test process; it ends with it. */
+export function sharedPostgres(): Promise<TestServer> {
+  return (shared ??= startPostgres());
+}
+
+export async function startPostgres(options: TestServerOptions = {}): Promise<TestServer> {
+  if (INITDB === null) throw new Error("PostgreSQL is not installed: apt install postgresql");
+  const binFolder = INITDB.slice(0, INITDB.lastIndexOf("/"));
+  const folder = mkdtempSync(join(runFolder(), "postgres-"));
+  const data = join(folder, "data");
+  chmodSync(folder, 0o711);
+  mkdirSync(data, { mode: 0o700 });
+  if (process.getuid?.() === 0) {
+    chownSync(folder, SERVER_UID, SERVER_UID);
+    chownSync(data, SERVER_UID, SERVER_UID);
+  }
+  const initialized = Bun.spawnSync(
+    asServer([INITDB, "-D", data, "-U", SUPERUSER, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]),
+    { cwd: folder, env: cleanEnvironment({}) },
+  );
+  if (initialized.exitCode !== 0) throw new Error(`initdb: ${initialized.stderr.toString()}`);
+  writeFileSync(
+    join(data, "pg_hba.conf"),
+    `local all all trust\nhost all ${SUPERUSER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n`,
+  );
+  const port = findFreePort();
+  const settings = toSettings(folder, data, port, options);
+  let server: Bun.Subprocess | null = null;
+
+  const start = async (): Promise<void> => {
+    const started = Bun.spawn(asServer([join(binFolder, "postgres"), "-D", data, ...settings]), {
+      cwd: folder,
+      env: cleanEnvironment({}),
+      stdio: ["ignore", Bun.file(join(folder, "log")), Bun.file(join(folder, "log"))],
+    });
+    server = started;
+    const end = performance.now() + START_MS_MAX;
+    while (!isReady(data, started.pid)) {
+      if (started.exitCode !== null || performance.now() > end) {
+        throw new Error(`PostgreSQL did not start: ${readFileSync(join(folder, "log"), "utf8")}`);
+      }
+      await Bun.sleep(POLL_MS);
+    }
+  };
+  const stop = async (mode: "immediate" | "fast" = "fast"): Promise<void> => {
+    const running = server;
+    server = null;
+    running?.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
+    await running?.exited;
+  };
+  const pidOf = (): number => {
+    if (server === null) throw new Error("the server is stopped");
+    return server.pid;
+  };
+  const end = () => {
+    if (server !== null) server.kill("SIGQUIT");
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.on("exit", end);
+  await start();
+
+  const url = `postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`;
+  const sql = async <Row>(text: string, parameters?: unknown[]): Promise<Row[]> => {
+    await using client = new SQL(url, { max: 1 });
+    return [...(await client.unsafe<Row[]>(text, parameters))];
+  };
+  let schemas = 0;
+  return {
+    port,
+    url,
+    binFolder,
+    socketFolder: folder,
+    get pid() {
+      return pidOf();
+    },
+    urlOf: (user, password) => `postgres://${user}:${password}@127.0.0.1:${port}/postgres`,
+    schema() {
+      const schema = `test_${(schemas += 1)}`;
+      return {
+        url,
+        schema,
+        [Symbol.asyncDispose]: async () => void (await sql(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)),
+      };
+    },
+    sql,
+    stop,
+    start,
+    pause: () => signalAll(pidOf(), "SIGSTOP"),
+    resume: () => signalAll(pidOf(), "SIGCONT"),
+    async [Symbol.asyncDispose]() {
+      process.off("exit", end);
+      if (server !== null) signalAll(server.pid, "SIGCONT");
+      await stop("immediate");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function toSettings(
+  folder: string,
+  data: string,
+  port: number,
+  { fsync, tls, settings }: TestServerOptions,
+): string[] {
+  const all: Record<string, string> = {
+    port: String(port),
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: folder,
+    max_connections: "100",
+    shared_buffers: "16MB",
+    fsync: fsync === true ? "on" : "off",
+    full_page_writes: fsync === true ? "on" : "off",
+    // What it writes to disk by itself has no part in these tests, and takes a core from them.
+    autovacuum_naptime: "1h",
+    max_wal_size: "256MB",
+    log_min_messages: "warning",
+    ...settings,
+  };
+  if (tls !== undefined) {
+    const files = { ssl_cert_file: ["server.crt", tls.cert], ssl_key_file: ["server.key", tls.key] } as const;
+    for (const [name, [file, text]] of Object.entries(files)) {
+      const path = join(data, file);
+      writeFileSync(path, text, { mode: 0o600 });
+      if (process.getuid?.() === 0) chownSync(path, SERVER_UID, SERVER_UID);
+      all[name] = path;
+    }
+    all["ssl"] = "on";
+  }
+  return Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+}
+
+/** A test process that is killed takes its server along (PR_SET_PDEATHSIG), where the system has a way to say so. */
+function asServer(command: readonly string[]): string[] {
+  if (Bun.which("setpriv") === null) return [...command];
+  const become = [`--reuid=${SERVER_UID}`, `--regid=${SERVER_UID}`, "--clear-groups"];
+  return ["setpriv", ...(process.getuid?.() === 0 ? become : []), "--pdeathsig=SIGQUIT", ...command];
+}
+
+/** The last line of its lock file tells when connections are taken (PostgreSQL's pidfile.h). */
+function isReady(data: string, pid: number): boolean {
+  const path = join(data, "postmaster.pid");
+  if (!existsSync(path)) return false;
+  const lines = readFileSync(path, "utf8").split("\n");
+  return lines[0] === String(pid) && lines[7]?.trim() === "ready";
+}
+
+function findFreePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  listener.stop(true);
+  return listener.port;
+}
+
+/** The postmaster and its children, which a signal to it alone does not reach. */
+function signalAll(pid: number, signal: "SIGSTOP" | "SIGCONT"): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  for (const one of [pid, ...children.split(" ").filter(Boolean).map(Number)]) {
+    try {
+      process.kill(one, signal);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
