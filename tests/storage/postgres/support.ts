@@ -33,3 +33,11 @@ export async function createDatabase(): Promise<TestDatabase> {
     },
   };
 }
+
+/** What an attempt throws; null when it is fulfilled. */
+export async function failureOf(attempt: Promise<unknown>): Promise<unknown> {
+  return attempt.then(
+    () => null,
+    (cause: unknown) => cause,
+  );
+}
