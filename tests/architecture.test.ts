@@ -139,7 +139,6 @@ const DOORS: { readonly [room: string]: readonly string[] } = {
   storage: [
     "storage/engine.ts",
     "storage/place.ts",
-    "storage/health.ts",
     "storage/file-data.ts",
     "storage/files/",
     "storage/backup/",

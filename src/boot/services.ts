@@ -217,6 +217,7 @@ export async function openServices(
         notices,
         exchange,
         ledger: () => storage.ledgerGauges(),
+        health: () => storage.health(),
         loopLag,
       },
     },

@@ -102,6 +102,8 @@ export function createApp(deps: AppDeps): App {
     if (url === null) throw new ProxyError("unknown_endpoint", "There is no such endpoint.");
     const endpoint = request.method === "POST" ? ENDPOINT_PATHS.get(url.pathname) : undefined;
     if (endpoint !== undefined) return await ingress.serve(endpoint, request, server);
+    if (url.pathname === "/healthz" && request.method !== "POST" && !operation.isServing())
+      return closeUnread(request, withOwnHeaders(toUnavailable()));
     if (request.method === "GET" && url.pathname === "/healthz")
       return closeUnread(
         request,
@@ -143,6 +145,11 @@ export function createApp(deps: AppDeps): App {
 
 /** `/healthz` tells the version in a header, since the specification fixes the keys of its body. */
 const VERSION_HEADER = { "x-proxy-version": PRODUCT_VERSION };
+
+/** The specification knows one answer, of a server that serves. */
+function toUnavailable(): Response {
+  return Response.json({ status: "unavailable" }, { status: 503, headers: VERSION_HEADER });
+}
 
 /** Bun gives a bare path when the request had no Host (HTTP/1.0). Null for what is no path, as in CONNECT. */
 function parseUrl(text: string): URL | null {

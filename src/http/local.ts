@@ -29,6 +29,7 @@ const LOCAL_CONFIG: HttpConfig = {
 
 /** A command asks no server how it is. */
 const NO_OPERATION: Operation = {
+  isServing: () => true,
   toHealth: () => ({ status: "ok" }),
   toMetrics: () => new Response(),
 };

@@ -13,8 +13,8 @@ import type { LimitStore } from "#limits/store.ts";
 import type { NoticeStore } from "#notices/store.ts";
 import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
+import type { StorageHealth } from "#usage/health.ts";
 import type { UsageLedger } from "#usage/store.ts";
-import type { StorageHealth } from "./health.ts";
 import type { LedgerCheck, LedgerCheckOptions, LimitCheck, LimitCheckOptions } from "./ledger-check.ts";
 import type { DataPlace, DatabaseAge, LedgerSync } from "./place.ts";
 

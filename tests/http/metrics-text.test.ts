@@ -27,6 +27,7 @@ function startPage(lookMs: number) {
       limits: { refusals: () => [] },
       notices: null,
       exchange: { activeCount: () => 0, activeStreamCount: () => openStreams, waitingCount: () => 0 },
+      health: () => ({ isServing: true, replica: null }),
       ledger: () => ({
         filesLost: 0,
         filesMissing: 0,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { MetricFamily } from "#http/metrics/exposition.ts";
 import { toExposition } from "#http/metrics/exposition.ts";
+import { toReplicaFamilies } from "#http/metrics/replica-figures.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { LineEncoder, SUBJECT } from "../ledger/usage.ts";
 import { startApp, type TestApp } from "../support/app.ts";
@@ -255,6 +256,15 @@ describe("the server's own figures", () => {
   });
 });
 
+const REPLICA_FAMILIES = toReplicaFamilies({
+  isDatabaseUp: false,
+  trustLeftSeconds: 12.5,
+  barrierSeconds: 0.25,
+  spool: { bytes: 4096, ageSeconds: 17 },
+  slots: 3,
+});
+const REPLICA_NAMES = new Set(REPLICA_FAMILIES.map(({ name }) => name));
+
 describe("the page docs/metrics.md", () => {
   test("has each metric that is served, with its type, labels and meaning, and no other", async () => {
     await makeTraffic();
@@ -274,7 +284,24 @@ describe("the page docs/metrics.md", () => {
     // Not every system tells it.
     const isToldHere = ([name = ""]: readonly string[]) =>
       name !== "`process_open_fds`" || families.has("process_open_fds");
-    expect(documented.filter(isToldHere)).toEqual(served);
+    const isOfReplica = ([name = ""]: readonly string[]) => REPLICA_NAMES.has(name.slice(1, -1));
+    expect(documented.filter((row) => isToldHere(row) && !isOfReplica(row))).toEqual(served);
+    const ofReplica = REPLICA_FAMILIES.map(({ name, kind, help }) => [`\`${name}\``, kind, "none", help]);
+    expect(documented.filter(isOfReplica)).toEqual(ofReplica);
+  });
+
+  test("has those of a replica, which a server without PostgreSQL does not tell", async () => {
+    expect(toReplicaFamilies(null)).toEqual([]);
+    expect(REPLICA_FAMILIES.map(({ name, samples }) => [name, samples[0]?.value])).toEqual([
+      ["proxy_database_up", 0],
+      ["proxy_database_trust_seconds", 12.5],
+      ["proxy_change_barrier_seconds", 0.25],
+      ["proxy_spool_bytes", 4096],
+      ["proxy_spool_age_seconds", 17],
+      ["proxy_slots_borrowed", 3],
+    ]);
+    const families = await scrape();
+    for (const name of REPLICA_NAMES) expect(families.has(name)).toBe(false);
   });
 });
 

@@ -151,6 +151,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
       limits,
       notices: null,
       exchange: { activeCount: () => 0, activeStreamCount: () => 0, waitingCount: () => 0 },
+      health: () => ({ isServing: true, replica: null }),
       ledger: () => ({
         filesLost: 0,
         filesMissing: 0,

@@ -7,9 +7,11 @@ import type { Notices } from "#notices/notices.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
 import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
+import type { StorageHealth } from "#usage/health.ts";
 import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
 import { type MetricFamily, type MetricLabels, type MetricSample, toCounter, toGauge } from "./exposition.ts";
 import { readProcessFamilies } from "./process-figures.ts";
+import { toReplicaFamilies } from "./replica-figures.ts";
 
 /** The sources of the figures. Each answers from memory, so that it can be asked whatever else fails. */
 export interface MetricsSources {
@@ -19,6 +21,7 @@ export interface MetricsSources {
   readonly notices: Pick<Notices, "counts" | "waitingCount"> | null;
   readonly exchange: Pick<Exchange, "activeCount" | "activeStreamCount" | "waitingCount">;
   readonly ledger: () => LedgerGauges;
+  readonly health: () => StorageHealth;
   readonly loopLag: Pick<LoopLag, "histogram" | "maxMs">;
   readonly refusals: Pick<Refusals, "counts">;
 }
@@ -32,6 +35,7 @@ export function collectProcess(sources: MetricsSources, startedAtSeconds: number
     toLimitFamily(sources.limits),
     ...toNoticeFamilies(sources.notices),
     ...toLedgerFamilies(sources.ledger()),
+    ...toReplicaFamilies(sources.health().replica),
     ...toLoopLagFamilies(sources.loopLag),
     ...readProcessFamilies(startedAtSeconds),
   ];

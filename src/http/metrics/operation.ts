@@ -5,6 +5,8 @@ import type { MetricsSources } from "./metrics.ts";
 
 /** What watches over a server asks for. */
 export interface Operation {
+  /** False while every request would be refused, so that a load balancer asks another replica. */
+  isServing(): boolean;
   toHealth(): { readonly status: "ok" };
   toMetrics(): Response;
 }
@@ -12,6 +14,7 @@ export interface Operation {
 export function createOperation(sources: MetricsSources, clock: Clock): Operation {
   const toText = createMetricsText(sources, clock);
   return {
+    isServing: () => sources.health().isServing,
     toHealth: () => ({ status: "ok" }),
     toMetrics: () => new Response(toText(), { headers: { "content-type": EXPOSITION_TYPE } }),
   };

@@ -15,6 +15,8 @@ export function opsRoutes(guard: Guard, operation: Operation) {
       route({
         access: "public",
         summary: "Whether the server serves",
+        description:
+          'On PostgreSQL 503 `{status: "unavailable"}` while the database has been away for longer than `PROXY_DATABASE_GRACE`: every request is refused then, until it is back. `GET /metrics` answers all the same.',
         answer: json(200, fields({ status: Type.Literal("ok") }), { status: "ok" }),
         infallible: true,
       }),

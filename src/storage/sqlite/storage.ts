@@ -8,7 +8,7 @@ import type { WatchedFile } from "#storage/files/file-watch.ts";
 import { OWN_SLOTS } from "#catalog/slots.ts";
 import { createOwnAttempts } from "#identity/attempts.ts";
 import { createUsedStates } from "#identity/sso-state.ts";
-import type { StorageHealth } from "#storage/health.ts";
+import type { StorageHealth } from "#usage/health.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
 import { toCatalogPath } from "./file/catalog-path.ts";
 import { lockDataFolder } from "./file/folder-lock.ts";
