@@ -121,6 +121,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     ],
     "postgres/connection": [],
     "postgres/catalog": [".", "catalog", "postgres/connection"],
+    "postgres/ledger": [".", "postgres/connection", "files", "ledger", ...NEUTRAL_LEDGER],
     sqlite: [
       ".",
       "sqlite/catalog",

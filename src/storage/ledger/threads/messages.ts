@@ -98,11 +98,13 @@ interface ReaderQuestions {
     readonly question: { readonly query: StatsQuery; readonly page: RequestPage };
     readonly answer: Awaited<ReturnType<StatsStore["listRequests"]>>;
   };
-  /** The events with these ids that match, newest first; the window is not looked at. */
+  /** The events with these keys that match, newest first; the window is not looked at. */
   readonly listRecorded: {
     readonly question: {
       readonly query: StatsQuery;
       readonly ids: readonly InstantUs[];
+      /** The lane of each; null: 0. */
+      readonly lanes: readonly number[] | null;
       readonly page: Page;
     };
     readonly answer: Paged<RequestLogRow>;

@@ -7,6 +7,8 @@ const EVENTS_KEPT_MAX = 32_768;
 export interface RecordedSince {
   /** Ids of the events, in the order in which they were recorded; empty where there is a gap. */
   readonly ids: readonly InstantUs[];
+  /** The lane of each; null where there is one server, whose lane is 0. */
+  readonly lanes: readonly number[] | null;
   /** Where the next look goes on. */
   readonly cursor: string;
   /** True when events may have been recorded that are not among them: the cursor is of another start, or too old. */
@@ -58,9 +60,9 @@ export class RecordedEvents implements RecordedOrder {
   since(cursor: string): RecordedSince {
     const now = `${this.#epoch}.${this.#count.toString(36)}`;
     const from = cursor === "" ? this.#count : this.#parse(cursor);
-    if (from === null) return { ids: [], cursor: now, hasGap: true };
+    if (from === null) return { ids: [], lanes: null, cursor: now, hasGap: true };
     const ids = Array.from({ length: this.#count - from }, (_, index) => this.#idAt(from + index));
-    return { ids, cursor: now, hasGap: false };
+    return { ids, lanes: null, cursor: now, hasGap: false };
   }
 
   #idAt(place: number): InstantUs {

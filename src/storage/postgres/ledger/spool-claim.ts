@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { SetupError } from "#kernel/errors.ts";
+import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+
+/** A server says twice a second that it is there: one that stays silent for so long has ended, or has lost the database. */
+const SILENCE_MS = 4_000;
+const LOOK_INTERVAL_MS = 200;
+
+/** What a server has of its spool. */
+export interface Spool {
+  /** Differs from that of every other spool: the second half of an event's key. */
+  readonly lane: number;
+  /** Each start has the next number; a writer that finds a higher one than its own writes no more. */
+  readonly run: number;
+  /** How far its segments are in the database. */
+  readonly committed: JournalPosition;
+  /** Whether another process may still be adding to the segments. */
+  readonly isOvertaking: boolean;
+}
+
+export interface ClaimOptions {
+  /** The spool's own name (`openSpoolFolder`). */
+  readonly id: string;
+  /** Tells the folder's lock from any other (`toHolder`). */
+  readonly holder: string;
+  /** Waits between two looks. */
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+/**
+ * The locked file on this machine, as it runs now: a copy of the folder has another file, or is on another machine. The
+ * host's name comes first, for people: that of a container changes while its folder stays.
+ */
+export function toHolder(lockFile: string): string {
+  const host = hostname();
+  return `${host} ${findBoot() ?? host} ${lockFile}`;
+}
+
+function isSameLock(one: string, other: string): boolean {
+  return one.slice(one.indexOf(" ")) === other.slice(other.indexOf(" "));
+}
+
+/**
+ * Begins a run of a spool, which has a lane from its first start on. A process before that held the same lock has ended; one
+ * that held another lock is waited for until it has been silent for long enough. Throws SetupError when it is there: both
+ * would write events of one name, from segments that differ.
+ */
+export async function claimSpool(postgres: Postgres, options: ClaimOptions): Promise<Spool> {
+  const { sleep = (ms) => Bun.sleep(ms) } = options;
+  let heardAt: string | null = null;
+  for (let silentMs = 0; ; silentMs += LOOK_INTERVAL_MS) {
+    const look = await postgres.transaction((tx) => tryClaim(tx, options, silentMs >= SILENCE_MS));
+    if (look.kind === "claimed") return look.spool;
+    if (heardAt !== null && look.heardAt !== heardAt) throw toHeldError(look.holder);
+    heardAt = look.heardAt;
+    await sleep(LOOK_INTERVAL_MS);
+  }
+}
+
+/** Says that a run has ended: the next one need not wait for it. */
+export async function releaseSpool(sql: Sql, { lane, run }: Pick<Spool, "lane" | "run">): Promise<void> {
+  await sql.run("UPDATE spool SET holder = '' WHERE lane = $1 AND run = $2", [lane, run]);
+}
+
+type Look =
+  | { readonly kind: "claimed"; readonly spool: Spool }
+  | { readonly kind: "held"; readonly holder: string; readonly heardAt: string };
+
+interface SpoolRow {
+  readonly lane: number;
+  readonly run: number;
+  readonly holder: string;
+  readonly heardAt: string;
+  readonly segment: number;
+  readonly offset: number;
+}
+
+async function tryClaim(tx: Sql, { id, holder }: ClaimOptions, isForced: boolean): Promise<Look> {
+  const row = (await lockSpool(tx, id)) ?? (await makeSpool(tx, id));
+  const isOthers = row.holder !== "" && !isSameLock(row.holder, holder);
+  if (isOthers && !isForced) return { kind: "held", holder: row.holder, heardAt: row.heardAt };
+  const run = row.run + 1;
+  await tx.run("UPDATE spool SET run = $2, holder = $3, heard_at = clock_timestamp() WHERE lane = $1", [
+    row.lane,
+    run,
+    holder,
+  ]);
+  const committed = { segment: row.segment, offsetBytes: row.offset };
+  return { kind: "claimed", spool: { lane: row.lane, run, committed, isOvertaking: isOthers } };
+}
+
+async function lockSpool(tx: Sql, id: string): Promise<SpoolRow | null> {
+  const [row] = await tx.all<SpoolRow>(
+    `SELECT lane, run, holder, heard_at::text AS "heardAt", segment, "offset" FROM spool WHERE id = $1 FOR UPDATE`,
+    [id],
+  );
+  return row ?? null;
+}
+
+async function makeSpool(tx: Sql, id: string): Promise<SpoolRow> {
+  // Two processes with copies of one new folder come at the same moment: the second finds the first one's.
+  await tx.run("INSERT INTO spool (id) VALUES ($1) ON CONFLICT (id) DO NOTHING", [id]);
+  const row = await lockSpool(tx, id);
+  if (row === null) throw new TypeError("a spool that was just made is not there");
+  return row;
+}
+
+function toHeldError(holder: string): SetupError {
+  return new SetupError(
+    "configuration",
+    `This spool is held by a server on ${holder.split(" ", 1)[0]}: another process serves with a copy of this data folder. Give each replica a folder of its own, and start this one with an empty one.`,
+  );
+}
+
+/** Of the system that runs, also within a container; null where the system tells of none. */
+function findBoot(): string | null {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,64 @@
+import { fsyncSync, readFileSync, closeSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { SetupError } from "#kernel/errors.ts";
+import type { Ids } from "#kernel/ids.ts";
+import { systemCode } from "#kernel/system-code.ts";
+import { openPrivateFile } from "#storage/files/private-file.ts";
+import { syncFolderNow } from "#storage/files/sync-folder.ts";
+import { ensureJournalFolder } from "#storage/ledger/journal/segments.ts";
+
+/** Beside `journal`, which is SQLite's: its segments are in `usage.db`, and would be counted a second time. */
+const SPOOL_NAME = "spool";
+/** In the folder of the segments: they are what it is the name of, and both are lost or copied together. */
+const ID_NAME = "spool-id";
+const ID_BYTES = 16;
+const ID_PATTERN = /^[0-9a-f]{32}\n?$/;
+
+export function toSpoolFolder(dataDir: string): string {
+  return join(dataDir, SPOOL_NAME);
+}
+
+/**
+ * The name of the spool in a data folder, made at its first start: 128 random bits. Throws SetupError for a file that holds
+ * something else, and what the file system does.
+ */
+export function openSpoolFolder(dataDir: string, ids: Pick<Ids, "randomBytes">): string {
+  const folder = toSpoolFolder(dataDir);
+  ensureJournalFolder(folder);
+  const path = join(folder, ID_NAME);
+  return readSpoolId(path) ?? makeSpoolId(folder, path, ids);
+}
+
+/** The name of the spool in a data folder; null when no server on PostgreSQL has run from it. */
+export function findSpoolId(dataDir: string): string | null {
+  return readSpoolId(join(toSpoolFolder(dataDir), ID_NAME));
+}
+
+function readSpoolId(path: string): string | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "latin1");
+  } catch (cause) {
+    if (systemCode(cause) === "ENOENT") return null;
+    throw cause;
+  }
+  if (ID_PATTERN.test(text)) return text.trimEnd();
+  throw new SetupError(
+    "configuration",
+    `The file ${path} is damaged: put it back from a copy. Without one, remove it and the segments beside it, which loses what they alone hold.`,
+  );
+}
+
+/** Durable before a segment is written: segments under another name than theirs would be counted a second time. */
+function makeSpoolId(folder: string, path: string, ids: Pick<Ids, "randomBytes">): string {
+  const id = ids.randomBytes(ID_BYTES).toHex();
+  const file = openPrivateFile(path, "wx");
+  try {
+    writeSync(file, `${id}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  syncFolderNow(folder);
+  return id;
+}
