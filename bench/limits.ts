@@ -16,7 +16,8 @@ import type { UseWatch } from "#limits/use-watch.ts";
 import { ensureCarriedTotals } from "#storage/sqlite/ledger/file/carried-totals.ts";
 import { LimitNotices } from "#notices/limit-notices.ts";
 import { openForWriting } from "#storage/sqlite/ledger/file/database.ts";
-import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
+import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { fill } from "./fill.ts";
 import { below, createTable, percentile } from "./table.ts";
@@ -216,7 +217,7 @@ async function measureRebuild(events: number): Promise<void> {
       const times: number[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
         const startedMs = performance.now();
-        sumLimits(database, { limits, nowUs: filled.untilUs - HOUR_US / 2 });
+        readFrom(database, sumLimits({ limits, nowUs: filled.untilUs - HOUR_US / 2 }));
         times.push(performance.now() - startedMs);
       }
       const leastMs = Math.min(...times);

@@ -50,7 +50,15 @@ const ROOMS: { readonly [room: string]: readonly string[] } = {
 };
 
 /** What every engine's ledger is made of; knows no driver. */
-const NEUTRAL_LEDGER = ["ledger/journal", "ledger/threads", "ledger/windows", "ledger/rows"];
+const NEUTRAL_LEDGER = [
+  "ledger/journal",
+  "ledger/threads",
+  "ledger/windows",
+  "ledger/rows",
+  "ledger/queries",
+  "ledger/limits",
+  "ledger/reports",
+];
 
 /**
  * Which sub-room of a room may import which; a key is a folder of the room, and a file belongs to the longest one that it
@@ -93,17 +101,19 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "ledger/threads": ["ledger/journal"],
     "ledger/windows": [],
     "ledger/rows": ["ledger/windows"],
+    "ledger/queries": [],
+    "ledger/limits": ["ledger/queries", "ledger/rows", "ledger/windows"],
+    "ledger/reports": ["ledger/limits", "ledger/queries", "ledger/rows", "ledger/threads", "ledger/windows"],
     ledger: ["files", ...NEUTRAL_LEDGER],
     "sqlite/file": [".", "files"],
     "sqlite/catalog": [".", "catalog", "sqlite/file", "files", "ledger/threads"],
-    "sqlite/ledger/file": [".", "sqlite/file", "files", "ledger/journal", "ledger/rows"],
+    "sqlite/ledger/file": [".", "sqlite/file", "files", "ledger/journal", "ledger/queries", "ledger/rows"],
     "sqlite/ledger/write": ["sqlite/ledger/file", "files", ...NEUTRAL_LEDGER],
-    "sqlite/ledger/limits": ["sqlite/ledger/file", ...NEUTRAL_LEDGER],
-    "sqlite/ledger/reports": ["sqlite/ledger/limits", "sqlite/ledger/file", ...NEUTRAL_LEDGER],
+    "sqlite/ledger/reports": NEUTRAL_LEDGER,
     "sqlite/ledger/check": [
       ".",
       "sqlite/ledger/file",
-      "sqlite/ledger/limits",
+      "sqlite/ledger/reports",
       "sqlite/file",
       "files",
       ...NEUTRAL_LEDGER,
@@ -111,7 +121,6 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "sqlite/ledger": [
       ".",
       "sqlite/ledger/file",
-      "sqlite/ledger/limits",
       "sqlite/ledger/write",
       "sqlite/ledger/reports",
       "sqlite/file",

@@ -3,7 +3,8 @@ import { makeFolder } from "../support/folder.ts";
 import { join } from "node:path";
 import { parseBreakdown } from "#stats/breakdown-query.ts";
 import type { Breakdown } from "#stats/store.ts";
-import { readBreakdown } from "#storage/sqlite/ledger/reports/breakdown.ts";
+import { readBreakdown } from "#storage/ledger/reports/breakdown.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { CONTEXT } from "./reports.ts";
 import { ENDING, EVERYTHING, NEW_YEAR_US, type RandomUsage, SUBJECT, writeUsages } from "./usage.ts";
 
@@ -20,13 +21,13 @@ const toUsages = (clients: readonly string[]): readonly RandomUsage[] =>
 function ask(
   usages: readonly RandomUsage[],
   query: string,
-  limits?: Parameters<typeof readBreakdown>[2],
+  limits?: Parameters<typeof readBreakdown>[1],
 ): Breakdown {
   counter += 1;
   const { reader, writer } = writeUsages(join(folder.path, String(counter)), usages);
   try {
     const breakdown = parseBreakdown(new URLSearchParams(query), ["client", "endpoint"]);
-    return readBreakdown(reader, { ...EVERYTHING, ...breakdown, context: CONTEXT }, limits);
+    return readFrom(reader, readBreakdown({ ...EVERYTHING, ...breakdown, context: CONTEXT }, limits));
   } finally {
     reader.close();
     writer.close();

@@ -10,9 +10,10 @@ import {
   prepareUsageDatabase,
 } from "#storage/sqlite/ledger/file/database.ts";
 import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
-import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
+import { listRequests } from "#storage/ledger/reports/request-log.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
-import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
+import { readSeries } from "#storage/ledger/reports/series.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -202,7 +203,7 @@ describe("the totals of a dimension", () => {
           const query = { ...EVERYTHING, ...each };
           const matching = usages.filter((usage) => matchesFilter(query, usage));
           for (const bucket of BUCKETS.filter((name) => name !== "hour")) {
-            const { buckets } = readSeries(reader, { ...query, bucket, nowUs: NOW_US });
+            const { buckets } = readFrom(reader, readSeries({ ...query, bucket, nowUs: NOW_US }));
             const counted = buckets.reduce((sum, { requests }) => sum + requests, 0);
             const cost = buckets.reduce((sum, { costPico }) => sum + (costPico ?? 0n), 0n);
             expect({ each, bucket, counted, cost }).toEqual({
@@ -213,7 +214,7 @@ describe("the totals of a dimension", () => {
             });
           }
           if (pruneBeforeDay === FIRST_DAY) {
-            const { total } = listRequests(reader, query, { limit: 3, offset: 4 });
+            const { total } = readFrom(reader, listRequests(query, { limit: 3, offset: 4 }));
             expect({ each, total }).toEqual({ each, total: matching.length });
           }
         }
@@ -251,7 +252,7 @@ describe("the totals of a dimension", () => {
       ["", 18],
     ] as const) {
       const query = { ...EVERYTHING, filter: { ...EVERYTHING.filter, clientPrefixes: [prefix] } };
-      const { buckets } = readSeries(ledger.reader, { ...query, bucket: "day", nowUs: NOW_US });
+      const { buckets } = readFrom(ledger.reader, readSeries({ ...query, bucket: "day", nowUs: NOW_US }));
       expect(buckets.reduce((sum, { requests }) => sum + requests, 0)).toBe(total);
     }
     ledger.reader.close();

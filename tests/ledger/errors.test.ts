@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatInstant } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
+import { readErrors } from "#storage/ledger/reports/errors.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { scale } from "../support/scale.ts";
 import {
   arbitraryCase,
@@ -91,7 +92,9 @@ describe("the report on errors", () => {
         const { reader, writer } = writeCase(folder, { usages, ...options });
         for (const [index, query] of queries.entries()) {
           const wanted = index % 2 === 0 ? "day" : "hour";
-          const report = orRefused(() => readErrors(reader, { ...query, bucket: wanted, context: CONTEXT }));
+          const report = orRefused(() =>
+            readFrom(reader, readErrors({ ...query, bucket: wanted, context: CONTEXT })),
+          );
           if (report === REFUSED) {
             // Of the buckets there are, only hours can be too many here.
             expect(wanted).toBe("hour");
@@ -104,7 +107,7 @@ describe("the report on errors", () => {
             bucket: wanted,
             breakdown: bruteForce(counted),
           });
-          const few = readErrors(reader, { ...query, bucket: wanted, context: CONTEXT }, 2);
+          const few = readFrom(reader, readErrors({ ...query, bucket: wanted, context: CONTEXT }, 2));
           expect(toTotals(JSON.parse(decode(few)).breakdown)).toEqual(toTotals(breakdown));
           // The series ends with the present bucket.
           if (query.window.untilUs === null) continue;
@@ -137,7 +140,7 @@ describe("the report on errors", () => {
     ];
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
     const window = { sinceUs: null, untilUs: NEW_YEAR_US + 2 * DAY_US };
-    const report = readErrors(reader, { ...EVERYTHING, window, bucket: "day", context: CONTEXT });
+    const report = readFrom(reader, readErrors({ ...EVERYTHING, window, bucket: "day", context: CONTEXT }));
     expect(decode(report)).toBe(
       '{"bucket":"day","series":[' +
         '{"start":"2026-01-01T00:00:00.000000Z","ok":1,"upstream_error":0,"unreachable":0,"cancelled":0},' +
@@ -164,7 +167,7 @@ describe("the report on errors", () => {
     for (const untilUs of [null, NEW_YEAR_US + 10, NEW_YEAR_US + 9]) {
       const query = { ...EVERYTHING, window: { sinceUs: null, untilUs } };
       const { breakdown } = JSON.parse(
-        decode(readErrors(reader, { ...query, bucket: "day", context: CONTEXT })),
+        decode(readFrom(reader, readErrors({ ...query, bucket: "day", context: CONTEXT }))),
       );
       const seen = untilUs === NEW_YEAR_US + 9 ? "7" : "9";
       expect(breakdown).toMatchObject([{ last_seen: `2026-01-01T00:00:00.00000${seen}Z` }]);
@@ -180,7 +183,7 @@ describe("the report on errors", () => {
     }));
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
     const query = { ...EVERYTHING, bucket: "day", context: CONTEXT } as const;
-    const folded = readErrors(reader, query, 1);
+    const folded = readFrom(reader, readErrors(query, 1));
     expect(folded.truncated).toBe(true);
     const other = {
       client: "(other)",
@@ -193,9 +196,11 @@ describe("the report on errors", () => {
       { ...other, model: SUBJECT.model },
       { client: "c", error_kind: "kind_c", requests: 2 },
     ]);
-    expect(JSON.parse(decode(readErrors(reader, query, 3))).breakdown).toHaveLength(3);
+    expect(JSON.parse(decode(readFrom(reader, readErrors(query, 3)))).breakdown).toHaveLength(3);
     const filter = { ...EVERYTHING.filter, clientPrefixes: ["a"] };
-    expect(JSON.parse(decode(readErrors(reader, { ...query, filter }, 2))).breakdown).toHaveLength(1);
+    expect(JSON.parse(decode(readFrom(reader, readErrors({ ...query, filter }, 2)))).breakdown).toHaveLength(
+      1,
+    );
     expect(reader.inTransaction).toBe(false);
     reader.close();
     writer.close();
@@ -204,9 +209,9 @@ describe("the report on errors", () => {
   test("refuses more buckets than a series may have, and is empty for an empty ledger", () => {
     const { reader, writer } = writeCase(folder, { usages: [], sealBeforeUs: 0, pruneBeforeUs: 0 });
     const query = { ...EVERYTHING, bucket: "hour", context: CONTEXT } as const;
-    expect(decode(readErrors(reader, query))).toBe('{"bucket":"hour","series":[],"breakdown":[]}');
+    expect(decode(readFrom(reader, readErrors(query)))).toBe('{"bucket":"hour","series":[],"breakdown":[]}');
     const window = { sinceUs: NEW_YEAR_US, untilUs: null };
-    expect(() => readErrors(reader, { ...query, window })).toThrow(ProxyError);
+    expect(() => readFrom(reader, readErrors({ ...query, window }))).toThrow(ProxyError);
     reader.close();
     writer.close();
   });

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FACET_NAMES, type FacetName } from "#stats/store.ts";
-import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
+import { readFacets } from "#storage/ledger/reports/facets.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { scale } from "../support/scale.ts";
 import { arbitraryCase, CONTEXT, nameProvider, select, writeCase } from "./reports.ts";
 import type { RandomUsage } from "./usage.ts";
@@ -42,10 +43,13 @@ describe("the facets", () => {
       fc.property(arbitraryCase, ({ usages, queries, ...options }) => {
         const { reader, writer } = writeCase(folder, { usages, ...options });
         for (const query of queries) {
-          const { snapped, truncated, keyIds, ...facets } = readFacets(reader, {
-            ...query,
-            context: CONTEXT,
-          });
+          const { snapped, truncated, keyIds, ...facets } = readFrom(
+            reader,
+            readFacets({
+              ...query,
+              context: CONTEXT,
+            }),
+          );
           const counted = select(usages, query, snapped);
           expect<object>({ query, ...facets, keys: keyIds.map(({ id }) => id) }).toEqual({
             query,
@@ -73,7 +77,7 @@ describe("the facets", () => {
     // Used once: m000 to m498. Used twice: the last three, which a plain cut would lose.
     const usages = [...models, ...models.slice(499)].map(used);
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
-    const facets = readFacets(reader, { ...EVERYTHING, context: CONTEXT });
+    const facets = readFrom(reader, readFacets({ ...EVERYTHING, context: CONTEXT }));
     expect(facets.models).toEqual([...models.slice(0, 497), ...models.slice(499)]);
     expect(facets.counts.models).toEqual([...Array.from({ length: 497 }, () => 1), 2, 2, 2]);
     expect(facets.cut).toEqual({
@@ -102,7 +106,7 @@ describe("the facets", () => {
       ...used("key-3", ["bob", "alice", "bob"]),
     ];
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
-    expect(readFacets(reader, { ...EVERYTHING, context: CONTEXT }).keyIds).toEqual([
+    expect(readFrom(reader, readFacets({ ...EVERYTHING, context: CONTEXT })).keyIds).toEqual([
       { id: "key-1", principal: "alice" },
       { id: "key-2", principal: "alice" },
       { id: "key-3", principal: "bob" },

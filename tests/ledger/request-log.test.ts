@@ -7,8 +7,9 @@ import { Database } from "bun:sqlite";
 import { compareCodeUnits } from "#kernel/text.ts";
 import { LOG_ORDERS, type LogOrder } from "#stats/log-order.ts";
 import type { StatsQuery } from "#stats/store.ts";
-import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
-import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
+import { readFacets } from "#storage/ledger/reports/facets.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { listRequests } from "#storage/ledger/reports/request-log.ts";
 import { scale } from "../support/scale.ts";
 import { CONTEXT } from "./reports.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
@@ -116,7 +117,7 @@ describe("the request log", () => {
           const kept = events.filter(({ subject }) => subject.arrivedAtUs >= pruneBeforeUs);
           for (const [asked, page] of questions) {
             const expected = kept.filter((usage) => matches(asked, usage)).sort(compareBy(page.order));
-            const { rows, total, snapped } = listRequests(reader, asked, page);
+            const { rows, total, snapped } = readFrom(reader, listRequests(asked, page));
             expect(snapped).toBeNull();
             expect({ asked, page, total, at: rows.map((row) => row.arrivedAtUs) }).toEqual({
               asked,
@@ -127,7 +128,7 @@ describe("the request log", () => {
                 .map(({ subject }) => subject.arrivedAtUs),
             });
             // The same rows where nobody wants the total.
-            expect(listRequests(reader, asked, { ...page, isTotalWanted: false })).toEqual({
+            expect(readFrom(reader, listRequests(asked, { ...page, isTotalWanted: false }))).toEqual({
               ...NO_ROWS,
               rows,
             });
@@ -144,7 +145,7 @@ describe("the request log", () => {
     fc.assert(
       fc.property(usages, (events) => {
         const { reader, writer } = write(events);
-        const { rows } = listRequests(reader, EVERYTHING, { limit: 500, offset: 0 });
+        const { rows } = readFrom(reader, listRequests(EVERYTHING, { limit: 500, offset: 0 }));
         const byArrival = new Map(events.map((usage) => [usage.subject.arrivedAtUs, usage]));
         for (const row of rows) {
           const { subject, ending } = byArrival.get(row.arrivedAtUs)!;
@@ -182,7 +183,7 @@ describe("the request log", () => {
 
   test("of an empty ledger is an empty page with total 0", () => {
     const { reader, writer } = write([]);
-    expect(listRequests(reader, EVERYTHING, { limit: 10, offset: 0 })).toEqual(NO_ROWS);
+    expect(readFrom(reader, listRequests(EVERYTHING, { limit: 10, offset: 0 }))).toEqual(NO_ROWS);
     reader.close();
     writer.close();
   });
@@ -192,19 +193,21 @@ describe("the request log", () => {
     const page = { limit: 1, offset: 0 };
     const rows = { ...EVERYTHING.filter, rows: { ...OPEN_ROWS, minDurationUs: 1 } };
     const refused = [
-      () => listRequests(database, { ...EVERYTHING, filter: rows }, page),
-      () => listRequests(database, EVERYTHING, { ...page, order: "cost" }),
-      () => listRequests(database, EVERYTHING, { ...page, order: "duration" }),
-      () => readFacets(database, { ...EVERYTHING, filter: rows, context: CONTEXT }),
+      () => readFrom(database, listRequests({ ...EVERYTHING, filter: rows }, page)),
+      () => readFrom(database, listRequests(EVERYTHING, { ...page, order: "cost" })),
+      () => readFrom(database, listRequests(EVERYTHING, { ...page, order: "duration" })),
+      () => readFrom(database, readFacets({ ...EVERYTHING, filter: rows, context: CONTEXT })),
     ];
     for (const ask of refused) {
       expect(ask).toThrow(expect.objectContaining({ code: "range_too_large", param: "since" }));
       expect(database.inTransaction).toBe(false);
     }
-    const { total } = listRequests(database, EVERYTHING, { ...page, order: "oldest" });
+    const { total } = readFrom(database, listRequests(EVERYTHING, { ...page, order: "oldest" }));
     expect(total).toBe(25_000_001);
     const elsewhere = { sinceUs: SUBJECT.arrivedAtUs + 3_600_000_000, untilUs: null };
-    expect(listRequests(database, { ...EVERYTHING, window: elsewhere, filter: rows }, page)).toEqual(NO_ROWS);
+    expect(
+      readFrom(database, listRequests({ ...EVERYTHING, window: elsewhere, filter: rows }, page)),
+    ).toEqual(NO_ROWS);
     database.close();
   });
 
@@ -222,8 +225,8 @@ describe("the request log", () => {
       },
       providers: { include: [nasty, '"]'], exclude: [nasty] },
     };
-    expect(listRequests(reader, asked, { limit: 10, offset: 0 })).toEqual(NO_ROWS);
-    expect(listRequests(reader, EVERYTHING, { limit: 10, offset: 0 }).total).toBe(1);
+    expect(readFrom(reader, listRequests(asked, { limit: 10, offset: 0 }))).toEqual(NO_ROWS);
+    expect(readFrom(reader, listRequests(EVERYTHING, { limit: 10, offset: 0 })).total).toBe(1);
     reader.close();
     writer.close();
   });
@@ -257,10 +260,13 @@ describe("a clock that was ahead and made retention run early", () => {
           written.append(after);
           const left = [...ahead.filter(({ subject }) => subject.arrivedAtUs >= aheadUs), ...kept];
           for (const asked of questions) {
-            const { rows, total } = listRequests(written.reader, asked, { limit: 500, offset: 0 });
+            const { rows, total } = readFrom(written.reader, listRequests(asked, { limit: 500, offset: 0 }));
             const found = left.filter((usage) => matches(asked, usage)).length;
             expect({ asked, total, rows: rows.length }).toEqual({ asked, total: found, rows: found });
-            const last = listRequests(written.reader, asked, { limit: 1, offset: Math.max(0, total - 1) });
+            const last = readFrom(
+              written.reader,
+              listRequests(asked, { limit: 1, offset: Math.max(0, total - 1) }),
+            );
             expect(last.rows).toEqual(rows.slice(-1));
           }
           written.reader.close();

@@ -3,8 +3,9 @@ import * as fc from "fast-check";
 import { join } from "node:path";
 import type { GroupBy, GroupOrder } from "#stats/series-grouping.ts";
 import type { UnpricedUnit } from "#stats/store.ts";
-import { readMissingPrices } from "#storage/sqlite/ledger/reports/missing-prices.ts";
-import { readGroupedSeries } from "#storage/sqlite/ledger/reports/series-groups.ts";
+import { readMissingPrices } from "#storage/ledger/reports/missing-prices.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { readGroupedSeries } from "#storage/ledger/reports/series-groups.ts";
 import { makeFolder } from "../support/folder.ts";
 import { scale } from "../support/scale.ts";
 import { arbitraryCase, CONTEXT, decode, writeCase } from "./reports.ts";
@@ -32,8 +33,8 @@ test("a report by group that needs more sums than may be in memory answers the s
           const window =
             bucket === "hour" ? { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 4 * DAY_US } : query.window;
           const asked = { ...query, window, bucket, grouping: { by, order, top }, context: CONTEXT } as const;
-          const folded = readGroupedSeries(reader, asked, 0);
-          const whole = readGroupedSeries(reader, asked);
+          const folded = readFrom(reader, readGroupedSeries(asked, 0));
+          const whole = readFrom(reader, readGroupedSeries(asked));
           expect({ asked, snapped: folded.snapped, ...JSON.parse(decode(folded)) }).toEqual({
             asked,
             snapped: whole.snapped,
@@ -56,15 +57,15 @@ test("prices that are missing under more names than may be in memory are told of
       ending: usages[0]!.ending,
     },
   ]);
-  const folded = readMissingPrices(reader, EVERYTHING, { sumsMax: 2 });
+  const folded = readFrom(reader, readMissingPrices(EVERYTHING, { sumsMax: 2 }));
   expect([...new Set(folded.rows.map(({ model }) => model))]).toEqual(["(other)", "c"]);
   expect(folded.truncated).toBe(true);
-  const whole = readMissingPrices(reader, EVERYTHING, { sumsMax: 3 });
+  const whole = readFrom(reader, readMissingPrices(EVERYTHING, { sumsMax: 3 }));
   expect([...new Set(whole.rows.map(({ model }) => model))]).toEqual(["a", "b", "c"]);
   expect(whole.truncated).toBe(false);
   const sum = (rows: readonly UnpricedUnit[]) => rows.reduce((total, { requests }) => total + requests, 0);
   expect(sum(folded.rows)).toBe(sum(whole.rows));
-  expect(() => readMissingPrices(reader, EVERYTHING, { rowsMax: 3 })).toThrow(
+  expect(() => readFrom(reader, readMissingPrices(EVERYTHING, { rowsMax: 3 }))).toThrow(
     expect.objectContaining({ code: "range_too_large", param: "since" }),
   );
   reader.close();

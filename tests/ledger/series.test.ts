@@ -9,11 +9,12 @@ import { REPORT_UNITS } from "#kernel/units.ts";
 import type { Bucket } from "#stats/bucket.ts";
 import { BUCKETS, planBuckets } from "#stats/bucket.ts";
 import type { ReportNotes, StatsQuery } from "#stats/store.ts";
-import { toMeasureSources } from "#storage/sqlite/ledger/reports/measure-sources.ts";
+import { toMeasureSources } from "#storage/ledger/reports/measure-sources.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { readTransaction } from "#storage/sqlite/ledger/reports/read-transaction.ts";
-import { resolveFilter } from "#storage/sqlite/ledger/reports/request-filter.ts";
-import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
-import { readEdges } from "#storage/sqlite/ledger/reports/ledger-edges.ts";
+import { resolveFilter } from "#storage/ledger/reports/request-filter.ts";
+import { readSeries } from "#storage/ledger/reports/series.ts";
+import { readEdges } from "#storage/ledger/reports/ledger-edges.ts";
 import { cutWindow } from "#storage/ledger/windows/window-cut.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
@@ -393,8 +394,8 @@ describe("a window that was cut", () => {
           const all = toKept(usages, [], pruneBeforeUs);
           for (const [{ query }, into] of questions) {
             readTransaction(reader, () => {
-              const cut = cutWindow(readEdges(reader), query.window, into);
-              const sources = toMeasureSources(reader, cut, resolveFilter(reader, query));
+              const cut = cutWindow(readFrom(reader, readEdges()), query.window, into);
+              const sources = readFrom(reader, toMeasureSources(cut, readFrom(reader, resolveFilter(query))));
               const kept = all.filter(
                 ({ atUs, usage }) => within(cut.snapped ?? query.window, atUs) && matchesFilter(query, usage),
               );
@@ -441,7 +442,7 @@ function isNothing(found: unknown): boolean {
 }
 
 function ask(reader: ReturnType<typeof write>["reader"], query: StatsQuery, bucket: Bucket) {
-  return readSeries(reader, { ...query, bucket, nowUs: NOW_US });
+  return readFrom(reader, readSeries({ ...query, bucket, nowUs: NOW_US }));
 }
 
 const REFUSED = "range_too_large";

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { picoToNumber } from "#kernel/units.ts";
 import type { SummaryGrouping } from "#stats/store.ts";
-import { readSummary } from "#storage/sqlite/ledger/reports/summary.ts";
+import { readSummary } from "#storage/ledger/reports/summary.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { scale } from "../support/scale.ts";
 import {
   arbitraryCase,
@@ -90,7 +91,10 @@ describe("the usage summary", () => {
         const { reader, writer } = writeCase(folder, { usages, ...options });
         for (const query of queries) {
           for (const grouping of ["own", "admin", "team"] as const) {
-            const report = readSummary(reader, { ...query, grouping, format: "json", context: CONTEXT });
+            const report = readFrom(
+              reader,
+              readSummary({ ...query, grouping, format: "json", context: CONTEXT }),
+            );
             const expected = bruteForce(select(usages, query, report.snapped), grouping);
             expect({ query, grouping, ...JSON.parse(decode(report)) }).toEqual({
               query,
@@ -99,7 +103,7 @@ describe("the usage summary", () => {
             });
             expect(report.truncated).toBe(false);
             const ofFew = { ...query, grouping, format: "json", context: CONTEXT } as const;
-            const folded = JSON.parse(decode(readSummary(reader, ofFew, 2))).usage;
+            const folded = JSON.parse(decode(readFrom(reader, readSummary(ofFew, 2)))).usage;
             expect(toTotals(folded)).toEqual(toTotals(expected));
           }
         }
@@ -130,7 +134,7 @@ describe("the usage summary", () => {
     });
     const window = { sinceUs: NEW_YEAR_US, untilUs: NEW_YEAR_US + 61 * DAY_US + 10 };
     const query = { ...EVERYTHING, window, grouping: "own", format: "csv", context: CONTEXT } as const;
-    expect(decode(readSummary(reader, query))).toBe(
+    expect(decode(readFrom(reader, readSummary(query)))).toBe(
       "model,endpoint,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds\r\n" +
         `fast,chat,5,0,45035.996273704965,,${5 * (2 ** 50 + 1)},,\r\n`,
     );
@@ -143,7 +147,10 @@ describe("the usage summary", () => {
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
     const read = (names: readonly (readonly [string, string])[]) => {
       const context = { ...CONTEXT, providerNames: new Map(names) };
-      const report = readSummary(reader, { ...EVERYTHING, grouping: "team", format: "json", context });
+      const report = readFrom(
+        reader,
+        readSummary({ ...EVERYTHING, grouping: "team", format: "json", context }),
+      );
       return JSON.parse(decode(report)).usage.map(({ provider }: any) => provider);
     };
     expect(read([["provider-1", "before"]])).toEqual(["before"]);
@@ -156,8 +163,8 @@ describe("the usage summary", () => {
   test("of an empty ledger is an empty list, and as CSV the header row alone", () => {
     const { reader, writer } = writeCase(folder, { usages: [], sealBeforeUs: 0, pruneBeforeUs: 0 });
     const query = { ...EVERYTHING, grouping: "team", context: CONTEXT } as const;
-    expect(decode(readSummary(reader, { ...query, format: "json" }))).toBe('{"usage":[]}');
-    expect(decode(readSummary(reader, { ...query, format: "csv" }))).toBe(
+    expect(decode(readFrom(reader, readSummary({ ...query, format: "json" })))).toBe('{"usage":[]}');
+    expect(decode(readFrom(reader, readSummary({ ...query, format: "csv" })))).toBe(
       "principal,provider,model,endpoint,client,tags,app,requests,cancelled,cost,input_tokens,output_tokens,cached_input_tokens,audio_seconds\r\n",
     );
     reader.close();
@@ -178,7 +185,7 @@ describe("the usage summary", () => {
     }));
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
     const query = { ...EVERYTHING, grouping: "own", format: "json", context: CONTEXT } as const;
-    expect(JSON.parse(decode(readSummary(reader, query, 1))).usage).toMatchObject([
+    expect(JSON.parse(decode(readFrom(reader, readSummary(query, 1)))).usage).toMatchObject([
       { model: "(other)", endpoint: "(other)", requests: 2 },
       { model: "c", endpoint: "/v1/c", requests: 2 },
     ]);
@@ -195,7 +202,12 @@ describe("the usage summary", () => {
     const { reader, writer } = writeCase(folder, { usages, sealBeforeUs: 0, pruneBeforeUs: 0 });
     const ask = (grouping: SummaryGrouping, sumsMax: number) =>
       JSON.parse(
-        decode(readSummary(reader, { ...EVERYTHING, grouping, format: "json", context: CONTEXT }, sumsMax)),
+        decode(
+          readFrom(
+            reader,
+            readSummary({ ...EVERYTHING, grouping, format: "json", context: CONTEXT }, sumsMax),
+          ),
+        ),
       ).usage;
     const one = ask("team", 4)[0];
     expect(ask("team", 4)).toHaveLength(4);
@@ -217,8 +229,8 @@ describe("the usage summary", () => {
     for (const grouping of ["own", "admin"] as const)
       expect(ask(grouping, 1)).toMatchObject([{ requests: 5 }]);
     const ofTeam = { ...EVERYTHING, grouping: "team", format: "json", context: CONTEXT } as const;
-    expect(readSummary(reader, ofTeam, 4).truncated).toBe(false);
-    expect(readSummary(reader, ofTeam, 1).truncated).toBe(true);
+    expect(readFrom(reader, readSummary(ofTeam, 4)).truncated).toBe(false);
+    expect(readFrom(reader, readSummary(ofTeam, 1)).truncated).toBe(true);
     reader.close();
     writer.close();
   });

@@ -10,7 +10,8 @@ import type { Limit } from "#limits/limit.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { openForWriting, prepareUsageDatabase } from "#storage/sqlite/ledger/file/database.ts";
-import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
+import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
@@ -95,7 +96,7 @@ export class Machine {
     const book = new LimitBook();
     const missing = book.replace(this.#set.limits);
     const counted = missing.filter(({ measure }) => measure !== "concurrent");
-    book.load(missing, sumLimits(this.#database, { limits: counted, nowUs: this.nowUs }));
+    book.load(missing, readFrom(this.#database, sumLimits({ limits: counted, nowUs: this.nowUs })));
     return book;
   }
 
@@ -123,7 +124,7 @@ export class Machine {
       },
       onMark: (mark) => {
         const question = this.#asked.get(mark);
-        if (question !== undefined) this.#summed.set(mark, sumLimits(this.#database, question));
+        if (question !== undefined) this.#summed.set(mark, readFrom(this.#database, sumLimits(question)));
       },
     });
   }

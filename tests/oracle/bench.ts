@@ -1,13 +1,14 @@
 import type { Database } from "bun:sqlite";
 import type { StatsStore } from "#stats/store.ts";
-import { readBreakdown } from "#storage/sqlite/ledger/reports/breakdown.ts";
-import { readErrors } from "#storage/sqlite/ledger/reports/errors.ts";
-import { readFacets } from "#storage/sqlite/ledger/reports/facets.ts";
-import { readMissingPrices } from "#storage/sqlite/ledger/reports/missing-prices.ts";
-import { listRequests } from "#storage/sqlite/ledger/reports/request-log.ts";
-import { readGroupedSeries } from "#storage/sqlite/ledger/reports/series-groups.ts";
-import { readSeries } from "#storage/sqlite/ledger/reports/series.ts";
-import { readSummary } from "#storage/sqlite/ledger/reports/summary.ts";
+import { readBreakdown } from "#storage/ledger/reports/breakdown.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
+import { readErrors } from "#storage/ledger/reports/errors.ts";
+import { readFacets } from "#storage/ledger/reports/facets.ts";
+import { readMissingPrices } from "#storage/ledger/reports/missing-prices.ts";
+import { listRequests } from "#storage/ledger/reports/request-log.ts";
+import { readGroupedSeries } from "#storage/ledger/reports/series-groups.ts";
+import { readSeries } from "#storage/ledger/reports/series.ts";
+import { readSummary } from "#storage/ledger/reports/summary.ts";
 import { call, createCaller, startHarness, type Harness } from "../http/support.ts";
 import type { Cast } from "./events.ts";
 import type { Answer, Question, World } from "./oracle.ts";
@@ -118,15 +119,15 @@ export async function startBench(): Promise<Bench> {
 function createDirectStats(database: Database): StatsStore {
   return {
     listRequests: async (query, page, options) =>
-      listRequests(database, query, { ...page, order: options?.order }),
+      readFrom(database, listRequests(query, { ...page, order: options?.order })),
     listRecorded: () => Promise.reject(new Error("there is no writer")),
-    readSeries: async (query) => readSeries(database, query),
-    readGroupedSeries: async (query) => readGroupedSeries(database, query),
-    readSummary: async (query) => readSummary(database, query),
-    readBreakdown: async (query) => readBreakdown(database, query),
-    readFacets: async (query) => readFacets(database, query),
-    readErrors: async (query) => readErrors(database, query),
-    readMissingPrices: async (query) => readMissingPrices(database, query),
+    readSeries: async (query) => readFrom(database, readSeries(query)),
+    readGroupedSeries: async (query) => readFrom(database, readGroupedSeries(query)),
+    readSummary: async (query) => readFrom(database, readSummary(query)),
+    readBreakdown: async (query) => readFrom(database, readBreakdown(query)),
+    readFacets: async (query) => readFrom(database, readFacets(query)),
+    readErrors: async (query) => readFrom(database, readErrors(query)),
+    readMissingPrices: async (query) => readFrom(database, readMissingPrices(query)),
   };
 }
 

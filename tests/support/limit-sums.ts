@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
 import type { Limit } from "#limits/limit.ts";
-import { sumLimits, toTotals } from "#storage/sqlite/ledger/limits/limit-sums.ts";
+import { sumLimits, toTotals } from "#storage/ledger/limits/limit-sums.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { toEventTotal, type CheckedEvent } from "./ledger-totals.ts";
 
 const DAY_US = 86_400_000_000;
@@ -58,7 +59,7 @@ export function checkLimitSums(
   for (const nowUs of moments) {
     // Where retention has removed rows there are totals without events: those are left out of both.
     const kept = Math.ceil(pruned / DAY_US);
-    const sums = sumLimits(database, { limits, nowUs }, toTotals(database, kept));
+    const sums = readFrom(database, sumLimits({ limits, nowUs }, toTotals(kept)));
     const told = new Map<string, string>();
     for (const { limitId, value, parts } of sums)
       for (const { startUs, amount, unpriced } of parts)

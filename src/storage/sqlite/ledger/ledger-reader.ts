@@ -14,7 +14,7 @@ import { readPosition, type UsagePlace } from "./file/database.ts";
 import { hasUsageDatabase } from "./file/inspect.ts";
 import { readSchemaVersion } from "./file/schema-version.ts";
 import { SCHEMA_SQL } from "./file/schema.ts";
-import { answerQuestion } from "./reports/reader-questions.ts";
+import { answerQuestion } from "./reports/reading.ts";
 
 /** A running server commits what its journal holds every 50 ms; several times that is waited for. */
 const COMMIT_WAIT_MS_MAX = 500;

@@ -7,7 +7,7 @@ import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import type { ReaderCommand, ReaderReply } from "#storage/ledger/threads/messages.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { LeftError, untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
-import { answerQuestion } from "#storage/sqlite/ledger/reports/reader-questions.ts";
+import { answerQuestion } from "#storage/sqlite/ledger/reports/reading.ts";
 
 declare const self: Worker;
 

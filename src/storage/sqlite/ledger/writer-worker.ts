@@ -5,7 +5,8 @@ import { openForWriting, type UsagePlace } from "#storage/sqlite/ledger/file/dat
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import { MARKS_MAX, type WriterCommand, type WriterReply } from "#storage/ledger/threads/messages.ts";
 import { readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
-import { sumLimits } from "#storage/sqlite/ledger/limits/limit-sums.ts";
+import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { putBackDatabase } from "#storage/sqlite/ledger/file/put-back.ts";
 import { UsageWriter } from "#storage/sqlite/ledger/write/writer.ts";
 
@@ -192,7 +193,7 @@ function sumAtMark(mark: number): void {
       throw new EarlyMarkError();
     return;
   }
-  const sums = sumLimits(database, command.question);
+  const sums = readFrom(database, sumLimits(command.question));
   summed.push({ mark, answer: { kind: "summed", id: command.id, sums } });
 }
 

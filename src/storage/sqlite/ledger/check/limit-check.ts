@@ -4,13 +4,13 @@ import { SetupError } from "#kernel/errors.ts";
 import { isSliding, toWindowStart } from "#limits/limit-window.ts";
 import type { LimitCheck, LimitCheckOptions } from "#storage/ledger-check.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
-import {
-  COUNTED_COLUMNS,
-  COUNTED_JOINS,
-  hasCarriedTotals,
-} from "#storage/sqlite/ledger/file/carried-totals.ts";
-import type { CountedRow } from "#storage/sqlite/ledger/limits/counted-rows.ts";
-import { type CountedSource, sumLimits, toTotals } from "#storage/sqlite/ledger/limits/limit-sums.ts";
+import type { CountedRow } from "#storage/ledger/limits/counted-rows.ts";
+import { type CountedSource, sumLimits, toTotals } from "#storage/ledger/limits/limit-sums.ts";
+import { toCountedColumns, toCountedJoins } from "#storage/ledger/queries/counted-columns.ts";
+import { SQLITE } from "#storage/ledger/queries/dialect.ts";
+import { scan } from "#storage/ledger/queries/reading.ts";
+import { hasCarriedTotals } from "#storage/sqlite/ledger/file/carried-totals.ts";
+import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { withUsageDatabase } from "./usage-database.ts";
 
 /** See `StorageEngine.checkLimits`. */
@@ -47,9 +47,9 @@ async function checkOne(database: Database, options: CheckOptions): Promise<Limi
   const checked = {
     events,
     rowsFromUs: rowsFromDay * DAY_US,
-    byRows: sumLimits(database, question, toRows(database)),
-    byTotals: sumLimits(database, question, toTotals(database, rowsFromDay)),
-    whole: sumLimits(database, question),
+    byRows: readFrom(database, sumLimits(question, OF_ROWS)),
+    byTotals: readFrom(database, sumLimits(question, toTotals(rowsFromDay))),
+    whole: readFrom(database, sumLimits(question)),
   };
   database.run("COMMIT");
   return checked;
@@ -84,8 +84,8 @@ async function addUpDays(
   const addUp = database.query<unknown, [number, number, number]>(
     `INSERT INTO temp.ended_day (combination, day, requests, unpriced_requests, tokens, cost_hi, cost_lo)
      SELECT combination, day, sum(requests), sum(unpriced_requests), sum(tokens), ${COSTS}
-     FROM (SELECT e.combination, (e.id + e.duration_us) / ${DAY_US} AS day, ${COUNTED_COLUMNS}
-       FROM event AS e ${COUNTED_JOINS} WHERE e.id >= ?1 AND e.id < ?2 AND e.id + e.duration_us >= ?3)
+     FROM (SELECT e.combination, (e.id + e.duration_us) / ${DAY_US} AS day, ${toCountedColumns(SQLITE)}
+       FROM event AS e ${toCountedJoins(SQLITE)} WHERE e.id >= ?1 AND e.id < ?2 AND e.id + e.duration_us >= ?3)
      GROUP BY 1, 2`,
   );
   for (let day = first; day <= last; day += 1) {
@@ -101,29 +101,28 @@ async function addUpDays(
   );
 }
 
+const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens,
+  ${COSTS.replace("AS cost_hi", 'AS "costHi"').replace("AS cost_lo", 'AS "costLo"')}`;
+
 /** What `addUpDays` has left, and for sliding windows the rows themselves. */
-function toRows(database: Database): CountedSource {
-  const sums = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens,
-    ${COSTS.replace("AS cost_hi", "AS costHi").replace("AS cost_lo", "AS costLo")}`;
-  return {
-    *readCalendar({ window, fromDay }) {
-      const rows = database
-        .query<Omit<CountedRow, "startUs"> & { day: number }, [number]>(
-          `SELECT combination, day, ${sums} FROM temp.ended_day WHERE day >= ? GROUP BY combination, day`,
-        )
-        .iterate(fromDay);
-      for (const { day, ...row } of rows) yield { ...row, startUs: toWindowStart(window, day * DAY_US) };
-    },
-    readSliding({ fromUs, stepUs, by }) {
-      // A plus sign keeps an index away: the rows alone say what is there.
-      const at = by === "begin" ? "+e.id" : "(+e.id + e.duration_us)";
-      return database
-        .query<CountedRow, [number]>(
-          `SELECT combination, at / ${stepUs} * ${stepUs} AS startUs, ${sums} FROM (
-             SELECT e.combination, ${at} AS at, ${COUNTED_COLUMNS} FROM event AS e ${COUNTED_JOINS} WHERE ${at} >= ?)
-           GROUP BY 1, 2`,
-        )
-        .iterate(fromUs);
-    },
-  };
-}
+const OF_ROWS: CountedSource = {
+  readCalendar: ({ window, fromDay }, onRows) =>
+    scan<Omit<CountedRow, "startUs"> & { day: number }>(
+      `SELECT combination, day, ${SUMS} FROM temp.ended_day WHERE day >= ? GROUP BY combination, day`,
+      [fromDay],
+      (rows) =>
+        onRows(rows.map(({ day, ...row }) => ({ ...row, startUs: toWindowStart(window, day * DAY_US) }))),
+    ),
+  readSliding({ fromUs, stepUs, by }, onRows) {
+    // A plus sign keeps an index away: the rows alone say what is there.
+    const at = by === "begin" ? "+e.id" : "(+e.id + e.duration_us)";
+    return scan<CountedRow>(
+      `SELECT combination, at / ${stepUs} * ${stepUs} AS startUs, ${SUMS} FROM (
+         SELECT e.combination, ${at} AS at, ${toCountedColumns(SQLITE)}
+         FROM event AS e ${toCountedJoins(SQLITE)} WHERE ${at} >= ?)
+       GROUP BY 1, 2`,
+      [fromUs],
+      onRows,
+    );
+  },
+};

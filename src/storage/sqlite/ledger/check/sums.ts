@@ -1,9 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
-import { toEventMeasures, UNPRICED_UNITS } from "#storage/sqlite/ledger/file/event-measures.ts";
+import { SQLITE } from "#storage/ledger/queries/dialect.ts";
+import { toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
 
-const EVENT_MEASURES = toEventMeasures("c.shape IS NOT 'exclusive'");
+const EVENT_MEASURES = toEventMeasures(SQLITE, "c.shape IS NOT 'exclusive'");
 const SUMMED_ELSEWHERE = new Set(["cost_hi", "cost_lo"]);
 /** What a row of days and months has, and of hours and dimensions. */
 export const DAY_COLUMNS: readonly string[] = [...EVENT_MEASURES.keys()];
@@ -21,8 +22,9 @@ export function toSums(columns: readonly string[], toColumn = (column: string) =
 
 /** Makes `event_sum`, which `sumEvents` fills, and what it needs. */
 export function makeEventSums(database: Database): void {
+  const unpriced = toUnpricedUnits(SQLITE);
   database.run(
-    `CREATE TEMP TABLE priced_manner AS SELECT manner.id, result, outcome, ${UNITS.map((unit, index) => `${UNPRICED_UNITS[index]} AS ${unit}`).join(", ")}
+    `CREATE TEMP TABLE priced_manner AS SELECT manner.id, result, outcome, ${UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`).join(", ")}
      FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set`,
   );
   database.run("CREATE UNIQUE INDEX temp.manner_id ON priced_manner (id)");

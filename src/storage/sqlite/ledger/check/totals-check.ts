@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { DAY_US } from "#kernel/clock.ts";
 import type { LedgerFinding } from "#storage/ledger-check.ts";
-import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
+import { SQLITE } from "#storage/ledger/queries/dialect.ts";
+import { toValueOfCombination } from "#storage/ledger/queries/dimension-kinds.ts";
 import { findCellDifferences } from "./cells-check.ts";
 import { compare, DAY_COLUMNS, HOUR_COLUMNS, makeEventSums, type Sides, sumEvents, toSums } from "./sums.ts";
 
@@ -10,7 +11,7 @@ const DAY_MS = DAY_US / 1000;
 const OF_RESULT = "JOIN result ON result.id = t.result";
 
 const DIMENSIONS_OF_COMBINATIONS = [
-  ...Object.entries(VALUE_OF_COMBINATION).map(
+  ...Object.entries(toValueOfCombination(SQLITE)).map(
     ([kind, value]) =>
       `SELECT combination.id AS combination, dimension.id AS dimension, first_day FROM combination JOIN dimension ON kind = '${kind}' AND value = ${value}`,
   ),

@@ -1,5 +1,5 @@
 import type { Database, Statement } from "bun:sqlite";
-import { CARRIED_MEASURES, TOKEN_COLUMNS } from "#storage/sqlite/ledger/file/carried-totals.ts";
+import { CARRIED_MEASURES, TOKEN_COLUMNS } from "#storage/ledger/queries/counted-columns.ts";
 import { toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
 import type { CountedEvent } from "#storage/ledger/rows/sums.ts";
 import { UNIT_COLUMNS } from "#kernel/units.ts";

@@ -5,7 +5,8 @@ import {
   type DimensionRow,
   DimensionValues,
 } from "#storage/ledger/rows/dimension-values.ts";
-import { VALUE_OF_COMBINATION } from "#storage/sqlite/ledger/file/dimension-kinds.ts";
+import { SQLITE } from "#storage/ledger/queries/dialect.ts";
+import { toValueOfCombination } from "#storage/ledger/queries/dimension-kinds.ts";
 
 /** Combinations whose values are kept in memory; beyond it the map is emptied. */
 const COMBINATIONS_MAX = 50_000;
@@ -19,7 +20,7 @@ export class Dimensions {
 
   constructor(database: Database, limits?: DimensionLimits) {
     this.#values = new DimensionValues(limits);
-    const values = Object.entries(VALUE_OF_COMBINATION).map(([kind, sql]) => `${sql} AS ${kind}`);
+    const values = Object.entries(toValueOfCombination(SQLITE)).map(([kind, sql]) => `${sql} AS ${kind}`);
     this.#readCombinations = database.prepare(
       `SELECT id, ${values.join(", ")}, tags FROM combination WHERE id IN (SELECT value FROM json_each(?))`,
     );

@@ -5,7 +5,8 @@ import type { Cell } from "#storage/ledger/rows/cells.ts";
 import { encodeCells } from "#storage/ledger/rows/cells.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
 import { toHour } from "#storage/ledger/windows/calendar.ts";
-import { toEventMeasures, UNPRICED_UNITS } from "#storage/sqlite/ledger/file/event-measures.ts";
+import { SQLITE } from "#storage/ledger/queries/dialect.ts";
+import { toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
 
 /** More rows than this in one hour are not summed, since that would keep batches waiting; reports read them one by one. */
 const HOUR_ROWS_MAX = 50_000;
@@ -73,13 +74,13 @@ export class SealedHours {
     );
     this.#database.run("DELETE FROM priced_manner");
     this.#database.run(
-      `INSERT INTO priced_manner SELECT manner.id, outcome, ${UNPRICED_UNITS.join(", ")}
+      `INSERT INTO priced_manner SELECT manner.id, outcome, ${toUnpricedUnits(SQLITE).join(", ")}
        FROM manner JOIN result ON result.id = result JOIN price_set ON price_set.id = price_set`,
     );
   }
 }
 
-const MEASURES = toEventMeasures("c.shape IS NOT 'exclusive'");
+const MEASURES = toEventMeasures(SQLITE, "c.shape IS NOT 'exclusive'");
 const toMeasure = (column: string) => MEASURES.get(column) ?? "";
 
 const CELLS = `SELECT e.combination, m.outcome, ${[

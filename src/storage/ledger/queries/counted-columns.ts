@@ -1,0 +1,31 @@
+import { UNITS } from "#kernel/units.ts";
+import type { Dialect } from "./dialect.ts";
+import { toEventMeasures, toUnpricedUnits } from "./event-measures.ts";
+
+/** A request this long is found by an index of its own, so that what ended in the last hour is found without reading a day. */
+export const LONG_REQUEST_US = 600_000_000;
+
+/** What limits count of an event, by its column: its tokens are those of input, cached or not, and of output. */
+export const CARRIED_MEASURES = ["requests", "unpriced_requests", "cost_hi", "cost_lo", "tokens"] as const;
+export const TOKEN_COLUMNS = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
+
+/** The SELECT list of what limits count, over rows of `event AS e`, after `toCountedJoins`. */
+export function toCountedColumns(dialect: Dialect): string {
+  const measures = toEventMeasures(dialect, "c.shape IS DISTINCT FROM 'exclusive'");
+  const toMeasure = (column: string): string => {
+    const sql = measures.get(column);
+    if (sql === undefined) throw new Error(`events have no measure ${column}`);
+    return sql;
+  };
+  return `${toMeasure("requests")} AS requests, ${toMeasure("unpriced_requests")} AS unpriced_requests,
+    ${toMeasure("cost_hi")} AS cost_hi, ${toMeasure("cost_lo")} AS cost_lo,
+    ${TOKEN_COLUMNS.map((column) => `coalesce(${toMeasure(column)}, 0.0)`).join(" + ")} AS tokens`;
+}
+
+/** CROSS JOIN keeps the clustered table outermost. */
+export function toCountedJoins(dialect: Dialect): string {
+  const unpriced = toUnpricedUnits(dialect);
+  return `CROSS JOIN (SELECT manner.id, ${UNITS.map((unit, index) => `${unpriced[index]} AS ${unit}`).join(", ")}
+      FROM manner JOIN price_set ON price_set.id = price_set) AS m ON m.id = e.manner
+    CROSS JOIN combination AS c ON c.id = e.combination`;
+}

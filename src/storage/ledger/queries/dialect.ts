@@ -1,0 +1,44 @@
+/** What the engines disagree on. Everything else is SQL that both of them speak. */
+export interface Dialect {
+  /** Whether `value` is in a list that is bound as one value. */
+  readonly isAnyOf: (value: string, type: "text" | "number") => string;
+  /** A condition as 1 or 0, to be added up. */
+  readonly toNumber: (condition: string) => string;
+  /** A number whose sums are exact below 2^53, and arrive as a number. */
+  readonly toConstant: (number: number) => string;
+  /** A member of an object, or of an array, as text; `json` is a column of text. */
+  readonly toMember: (json: string, member: string | number) => string;
+  /** An array of two texts as text, without spaces. */
+  readonly toPair: (first: string, second: string) => string;
+  /** The texts of an array, as a table with the column `value`. */
+  readonly toItems: (json: string) => string;
+  /** The last whole multiple of `step` that is not above `value`. */
+  readonly toStep: (value: string, step: number) => string;
+  /** How a row of `event AS e` finds the shape of its combination, and is left out when that is not chosen. */
+  readonly shapes: {
+    /** Behind the join of `chosen_manner AS m`; `combinations` is the table of those that are chosen. */
+    readonly join: (combinations: string) => string;
+    readonly isInclusive: string;
+    /** True when they are looked up in bytes that `saveShapes` leaves in `chosen_shapes`. */
+    readonly areBytes: boolean;
+  };
+  /** Tells whether there are totals of what ended on another day than it arrived; null where they always are. */
+  readonly carriedTotals: string | null;
+}
+
+export const SQLITE: Dialect = {
+  isAnyOf: (value) => `${value} IN (SELECT value FROM json_each(?))`,
+  toNumber: (condition) => `(${condition})`,
+  toConstant: String,
+  toMember: (json, member) => `${json} ->> ${typeof member === "number" ? member : `'${member}'`}`,
+  toPair: (first, second) => `json_array(${first}, ${second})`,
+  toItems: (json) => `json_each(${json})`,
+  toStep: (value, step) => `${value} / ${step} * ${step}`,
+  // One byte for each combination, by its id: to look that up takes a quarter of what a look into a table does.
+  shapes: {
+    join: () => "AND substr((SELECT shapes FROM chosen_shapes), e.combination, 1) > x'00'",
+    isInclusive: "substr((SELECT shapes FROM chosen_shapes), e.combination, 1) = x'01'",
+    areBytes: true,
+  },
+  carriedTotals: "SELECT 1 FROM sqlite_schema WHERE name = 'carried_total'",
+};

@@ -1,0 +1,126 @@
+import { type Binding, dialectOf, empty, fill, type Reading, run } from "#storage/ledger/queries/reading.ts";
+import { toValueOfCombination } from "#storage/ledger/queries/dimension-kinds.ts";
+import type { GroupSql } from "./group-values.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
+import type { Span } from "#storage/ledger/windows/window-cut.ts";
+
+/** Rows `t` of totals by day, with the measures of `hour_total`: the FROM of a SELECT. */
+export interface SealedSource {
+  readonly from: string;
+  readonly bindings: readonly Binding[];
+  /** The column of the day to group by. */
+  readonly day: string;
+  /** The column of the outcome. */
+  readonly outcome: string;
+  /** The column of the group; a constant where there are none. */
+  readonly group: string;
+}
+
+/**
+ * True when a filter is by one dimension (and outcome), and any of the values that it asks for has totals: what
+ * `toSealedSources` then adds up. After `resolveFilter`: it makes temporary tables.
+ */
+export function* findDimensions({ dimension }: ResolvedFilter): Reading<boolean> {
+  if (dimension === null) return false;
+  yield* empty("chosen_dimension");
+  const changes = yield* run(
+    `INSERT INTO chosen_dimension SELECT id, first_day, 0 FROM dimension WHERE kind = ? AND ${dimension.sql}`,
+    [dimension.kind, ...dimension.bindings],
+  );
+  return changes > 0;
+}
+
+/**
+ * Where sealed days are added up for a filter with `findDimensions`: in the totals of its values, and, for what has none or
+ * had none yet on a day, in those of its combinations, which are few then. The two do not overlap.
+ */
+export function* toSealedSources(filter: ResolvedFilter, span: Span): Reading<readonly SealedSource[]> {
+  yield* saveRest(filter, span);
+  return yield* listSources(filter, span);
+}
+
+/**
+ * Where sealed days are added up by group, for a filter by outcome only and after `saveGroups`: every value of the groups'
+ * kind is chosen, and the rest are the combinations whose value has no totals of its own.
+ */
+export function* toGroupedSources(
+  { kind, ofDimension, dimensionOfCombination, bindings }: GroupSql,
+  { filter, span }: { readonly filter: ResolvedFilter; readonly span: Span },
+): Reading<readonly SealedSource[]> {
+  yield* empty("chosen_dimension");
+  yield* run(
+    `INSERT INTO chosen_dimension SELECT d.id, d.first_day, v.group_id
+       FROM dimension AS d CROSS JOIN (SELECT DISTINCT group_id, value FROM combination_group) AS v
+         ON v.value = ${ofDimension}
+       WHERE d.kind = '${kind}'`,
+    bindings,
+  );
+  yield* empty("chosen_rest");
+  yield* run(
+    `INSERT INTO chosen_rest SELECT c.id, coalesce(v.first_day, ${NEVER}), g.group_id
+       FROM combination_group AS g CROSS JOIN combination AS c ON c.id = g.id
+       LEFT JOIN dimension AS v ON v.kind = '${kind}' AND v.value = ${dimensionOfCombination}
+       WHERE v.first_day IS NULL OR v.first_day > ${span.first}`,
+    bindings,
+  );
+  return yield* listSources(filter, span);
+}
+
+function* listSources(filter: ResolvedFilter, span: Span): Reading<readonly SealedSource[]> {
+  yield* saveDays(span);
+  const { isAnyOf } = yield* dialectOf();
+  const isChosen = filter.outcomes === null ? "" : `AND ${isAnyOf("t.outcome", "text")}`;
+  return [
+    {
+      from: `chosen_day AS d CROSS JOIN chosen_dimension AS v ON v.first_day <= d.day
+         CROSS JOIN dimension_total AS t ON t.day = d.day AND t.dimension = v.id ${isChosen}`,
+      bindings: filter.outcomes === null ? [] : [filter.outcomes],
+      day: "d.day",
+      outcome: "t.outcome",
+      group: "v.group_id",
+    },
+    {
+      from: `chosen_rest AS c CROSS JOIN sealed_day_total AS t
+           ON t.combination = c.id AND t.day >= ? AND t.day < c.end_day AND t.day < ?
+         CROSS JOIN result AS r ON r.id = t.result ${filter.resultCondition}`,
+      bindings: [span.first, span.end],
+      day: "t.day",
+      outcome: "r.outcome",
+      group: "c.group_id",
+    },
+  ];
+}
+
+// Read day by day: the table begins with the day, so that a new day is added at its end.
+function* saveDays({ first, end }: Span): Reading<void> {
+  yield* fill(
+    "chosen_day",
+    Array.from({ length: end - first }, (_, index) => [first + index]),
+  );
+}
+
+/** After every day there is. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+/** The combinations whose value has no totals of the days before `end_day`. */
+function* saveRest({ dimension }: ResolvedFilter, { first }: Span): Reading<void> {
+  yield* empty("chosen_rest");
+  if (dimension === null) return;
+  if (dimension.kind === "tag") {
+    // One tag is one value, of all of them.
+    yield* run(
+      `INSERT INTO chosen_rest SELECT c.id, v.first_day, 0
+         FROM chosen_dimension AS v CROSS JOIN chosen_combination AS c ON true WHERE v.first_day > ?`,
+      [first],
+    );
+    return;
+  }
+  const values = toValueOfCombination(yield* dialectOf());
+  yield* run(
+    `INSERT INTO chosen_rest SELECT c.id, coalesce(v.first_day, ${NEVER}), 0
+       FROM chosen_combination AS c CROSS JOIN combination AS f ON f.id = c.id
+       LEFT JOIN dimension AS v ON v.kind = ? AND v.value = ${values[dimension.kind]}
+       WHERE v.first_day IS NULL OR v.first_day > ?`,
+    [dimension.kind, first],
+  );
+}

@@ -1,0 +1,98 @@
+import { all, dialectOf, empty, type Reading, run } from "#storage/ledger/queries/reading.ts";
+import type { BreakdownBy } from "#stats/breakdown-query.ts";
+import type { GroupBy, GroupField } from "#stats/series-grouping.ts";
+import type { DimensionKind } from "#storage/ledger/queries/dimension-kinds.ts";
+import type { Dialect } from "#storage/ledger/queries/dialect.ts";
+import { toValueOfCombination } from "#storage/ledger/queries/dimension-kinds.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
+
+/** The value that reports show, in SQL over `combination AS c`; takes `bindings`. A provider's is its id. */
+export interface ValueSql {
+  readonly ofCombination: string;
+  readonly bindings: readonly string[];
+}
+
+/** What a series is grouped by, in SQL over `combination AS c` and `dimension AS d`; each takes `bindings`. */
+export interface GroupSql extends ValueSql {
+  readonly kind: DimensionKind;
+  /** The value of a row of `dimension` of this kind, in SQL. */
+  readonly ofDimension: string;
+  /** The dimension that a combination counts in. */
+  readonly dimensionOfCombination: string;
+}
+
+const OF_COMBINATION: { readonly [field in GroupField]: string } = {
+  model: "c.model",
+  principal: "c.principal_name",
+  provider: "c.provider_id",
+  client: "c.client",
+  key: "c.key_id",
+};
+
+/** An event has one value of each tag, so that the first pair with the key is the only one. */
+function toTagOfCombination({ toItems }: Dialect): string {
+  return `(SELECT value FROM ${toItems("c.tags")} WHERE substr(value, 1, length(?1)) = ?1 LIMIT 1)`;
+}
+
+export function toValueSql(dialect: Dialect, by: BreakdownBy): ValueSql {
+  return by.field === "endpoint" ? { ofCombination: "c.endpoint", bindings: [] } : toGroupSql(dialect, by);
+}
+
+export function toGroupSql(dialect: Dialect, by: GroupBy): GroupSql {
+  if (by.field === "tag") {
+    const tag = toTagOfCombination(dialect);
+    return {
+      kind: "tag",
+      ofCombination: `substr(${tag}, length(?1) + 1)`,
+      ofDimension: "CASE WHEN substr(d.value, 1, length(?1)) = ?1 THEN substr(d.value, length(?1) + 1) END",
+      dimensionOfCombination: tag,
+      bindings: [`${by.tagKey}:`],
+    };
+  }
+  return {
+    kind: by.field,
+    ofCombination: OF_COMBINATION[by.field],
+    ofDimension: by.field === "principal" ? dialect.toMember("d.value", 1) : "d.value",
+    dimensionOfCombination: toValueOfCombination(dialect)[by.field],
+    bindings: [],
+  };
+}
+
+/**
+ * The group of each combination that a filter chooses, as `combination_group` of this connection until the next call; after
+ * `resolveFilter`. Groups are numbered from 1.
+ */
+export function* saveGroups(
+  { ofCombination, bindings }: ValueSql,
+  { combinations }: ResolvedFilter,
+): Reading<void> {
+  yield* empty("combination_group");
+  yield* run(
+    `INSERT INTO combination_group SELECT id, dense_rank() OVER (ORDER BY value), value
+       FROM (SELECT c.id, ${ofCombination} AS value
+         FROM ${combinations} AS f CROSS JOIN combination AS c ON c.id = f.id) AS s`,
+    bindings,
+  );
+}
+
+/** The group of all combinations that `keepGroups` puts together. */
+export const REST_GROUP = 0;
+
+/** Puts the combinations of all other groups together. */
+export function* keepGroups(kept: readonly number[]): Reading<void> {
+  const { isAnyOf } = yield* dialectOf();
+  yield* run(`UPDATE combination_group SET group_id = ? WHERE NOT ${isAnyOf("group_id", "number")}`, [
+    REST_GROUP,
+    kept,
+  ]);
+}
+
+/** The value of each of these groups. */
+export function* findGroupValues(groups: readonly number[]): Reading<ReadonlyMap<number, string | null>> {
+  const { isAnyOf } = yield* dialectOf();
+  const rows = yield* all<{ group_id: number; value: string | null }>(
+    `SELECT DISTINCT group_id, value FROM combination_group WHERE ${isAnyOf("group_id", "number")}`,
+    [groups],
+  );
+  return new Map(rows.map(({ group_id: id, value }) => [id, value]));
+}

@@ -1,0 +1,45 @@
+import { all, dialectOf, one, type Reading } from "#storage/ledger/queries/reading.ts";
+import type { Paged } from "#kernel/page.ts";
+import type { Window } from "#stats/filter.ts";
+import type { LogOrder } from "#stats/log-order.ts";
+import type { RequestLogRow } from "#stats/store.ts";
+import type { RequestPage } from "#storage/ledger/threads/messages.ts";
+import { prepareEvents, toEventJoins } from "./chosen-events.ts";
+import { readEdges } from "./ledger-edges.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
+import { readRowsById } from "./request-rows.ts";
+import { refuseTooManyRows } from "./row-window.ts";
+
+const ORDER_BY: { readonly [order in LogOrder]: string } = {
+  newest: "e.id DESC",
+  oldest: "e.id",
+  // Without a cost a request comes last.
+  cost: "e.cost_hi DESC NULLS LAST, e.cost_lo DESC NULLS LAST, e.id DESC",
+  duration: "e.duration_us DESC, e.id DESC",
+};
+
+/**
+ * A page of the rows that a filter leaves, in any order, by looking at each row of the window; without a total no further than
+ * the page goes, where the order is that of time. Throws `range_too_large` before it reads.
+ */
+export function* scanPage(
+  filter: ResolvedFilter,
+  { window, page }: { readonly window: Window; readonly page: RequestPage },
+): Reading<Paged<RequestLogRow>> {
+  const rows = (yield* readEdges())?.rows ?? null;
+  const fromUs = Math.max(window.sinceUs ?? 0, rows?.firstUs ?? 0);
+  const toUs = Math.min(window.untilUs ?? Number.MAX_SAFE_INTEGER, (rows?.lastUs ?? 0) + 1);
+  if (rows === null || fromUs >= toUs) return { rows: [], total: 0 };
+  yield* refuseTooManyRows({ fromUs, toUs });
+  yield* prepareEvents(filter);
+  const events = `event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ?`;
+  const ids = (yield* all<{ id: number }>(
+    `SELECT e.id FROM ${events} ORDER BY ${ORDER_BY[page.order ?? "newest"]} LIMIT ? OFFSET ?`,
+    [fromUs, toUs, page.limit, page.offset],
+  )).map(({ id }) => id);
+  const byId = new Map((yield* readRowsById(ids)).map((row) => [row.arrivedAtUs, row]));
+  const listed = ids.flatMap((id) => byId.get(id) ?? []);
+  if (page.isTotalWanted === false) return { rows: listed, total: 0 };
+  const counted = yield* one<{ total: number }>(`SELECT count(*) AS total FROM ${events}`, [fromUs, toUs]);
+  return { rows: listed, total: counted?.total ?? 0 };
+}

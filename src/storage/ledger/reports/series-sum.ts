@@ -1,0 +1,24 @@
+import type { Binding, Reading } from "#storage/ledger/queries/reading.ts";
+import type { CellSum } from "./cell-sums.ts";
+
+/** What one period of a series adds up to. Within one bucket several are added. */
+export interface SeriesSum extends CellSum {
+  readonly period: number;
+  /** Which group of `combination_group`; 0 where there are none. */
+  readonly group_id: number;
+}
+
+/** `[from, to)` of one bucket: hours for `sumHours`, microseconds for `sumRows`. */
+export interface BucketRange {
+  readonly bucket: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How sums are read. Grouped ones need `saveGroups` before, in the same transaction. */
+export interface SumReading {
+  readonly isGrouped: boolean;
+  readonly read: (sql: string, bindings: readonly Binding[]) => Reading<readonly SeriesSum[]>;
+  /** Told of sums that were made in another way. */
+  readonly take: (count: number) => void;
+}

@@ -1,0 +1,183 @@
+import { gather, type Reading } from "#storage/ledger/queries/reading.ts";
+import type { UnitTotals } from "#kernel/units.ts";
+import { UNIT_COLUMNS } from "#kernel/units.ts";
+import type { EncodedReport, StatsStore, SummaryGrouping } from "#stats/store.ts";
+import type { SummaryPart } from "#stats/summary.ts";
+import { encodeSummary } from "#stats/summary.ts";
+import { CellSums, NOT_CHOSEN } from "./cell-sums.ts";
+import { foldCombinations } from "./combination-fold.ts";
+import type { MeasureSource } from "./measure-sources.ts";
+import { toMeasureSources } from "./measure-sources.ts";
+import { createSumReader, orFolded, SUMS_MAX } from "./report-sums.ts";
+import { findSubjects, getSubject } from "./report-subjects.ts";
+import type { ResolvedFilter } from "./request-filter.ts";
+import { resolveFilter } from "./request-filter.ts";
+import { CELL_MEASURES } from "#storage/ledger/rows/cells.ts";
+import { type CellReading, readSealedCells } from "./sealed-cells.ts";
+import { joinCost, toCostSums } from "#storage/ledger/rows/sums.ts";
+import { addSources } from "./streamed-cells.ts";
+import type { WindowCut } from "#storage/ledger/windows/window-cut.ts";
+import { cutFiltered } from "./row-window.ts";
+
+type SummaryQuery = Parameters<StatsStore["readSummary"]>[0];
+
+/**
+ * The summary of `StatsStore.readSummary`, grouped and spelled by the report. The team's is made of totals by combination; the
+ * others are grouped by the database, since tags, of which any caller may send new ones, are no part of them. When more than
+ * `sumsMax` sums would be in memory, the least used stand together as `(other)`, and the report is `truncated`.
+ */
+export function* readSummary(query: SummaryQuery, sumsMax = SUMS_MAX): Reading<EncodedReport> {
+  const filter = yield* resolveFilter(query);
+  const cut = yield* cutFiltered({ window: query.window, into: "months" }, filter);
+  const whole = function* parts() {
+    return encodeSummary(yield* readParts({ query, filter, cut }, sumsMax), query);
+  };
+  const folded = function* foldedParts() {
+    return { ...encodeSummary(yield* readFoldedParts({ filter, cut }, sumsMax), query), truncated: true };
+  };
+  return { ...(yield* orFolded(whole, folded)), snapped: cut.snapped };
+}
+
+interface Chosen {
+  readonly filter: ResolvedFilter;
+  readonly cut: WindowCut;
+}
+
+function* readParts(
+  { query, filter, cut }: Chosen & { readonly query: SummaryQuery },
+  sumsMax: number,
+): Reading<readonly SummaryPart[]> {
+  const sealed = yield* readSealedCells({ cut, filter }, toCellReading(filter, sumsMax));
+  const sources = yield* toMeasureSources(sealed?.rest ?? cut, filter);
+  const sums = sealed?.sums ?? [];
+  return [
+    ...(yield* toParts(sums.map((sum) => ({ ...sum, combination: sum.group_id })))),
+    ...(query.grouping === "team"
+      ? yield* readByCombination(sources, sumsMax - sums.length)
+      : yield* readByKey(sources, { grouping: query.grouping, sumsMax })),
+  ];
+}
+
+/** In parts that may be of one subject. */
+function* readFoldedParts({ filter, cut }: Chosen, sumsMax: number): Reading<readonly SummaryPart[]> {
+  const fold = yield* foldCombinations(yield* toMeasureSources(cut, filter), sumsMax);
+  const groupOf = fold.coarseOf.map((coarse, id) => {
+    const kept = fold.keptOf[id] ?? NOT_CHOSEN;
+    return kept === NOT_CHOSEN ? coarse : kept;
+  });
+  const reading = { ...toCellReading(filter, Number.POSITIVE_INFINITY), groupOf };
+  const sealed = yield* readSealedCells({ cut, filter }, reading);
+  const rest = new CellSums(groupOf, reading.outcomes);
+  yield* addSources(rest, yield* toMeasureSources(sealed?.rest ?? cut, filter));
+  const sums = [...(sealed?.sums ?? []), ...rest.take()];
+  const subjects = yield* fold.toSubjects(sums.map(({ group_id: group }) => group));
+  return sums.flatMap((sum, index) => {
+    const subject = subjects[index];
+    return subject === undefined || subject.model === null ? [] : [{ subject, ...toFigures(sum) }];
+  });
+}
+
+function toCellReading({ outcomes }: ResolvedFilter, combinationsMax: number): CellReading {
+  return {
+    outcomes: COUNTED.filter((outcome) => outcomes === null || outcomes.includes(outcome)),
+    measuresMax: CELL_MEASURES.length,
+    combinationsMax,
+  };
+}
+
+interface Sums extends UnitTotals {
+  readonly requests: number;
+  readonly cancelled: number;
+  readonly priced_requests: number;
+  readonly cost_hi: number;
+  readonly cost_lo: number;
+}
+
+interface CombinationSums extends Sums {
+  readonly combination: number;
+}
+
+function* readByCombination(
+  sources: readonly MeasureSource[],
+  sumsMax: number,
+): Reading<readonly SummaryPart[]> {
+  const { read } = createSumReader<CombinationSums>(sumsMax);
+  const sums = yield* gather(sources, (source) => read(toCombinationSums(source.sql), source.bindings));
+  return yield* toParts(sums);
+}
+
+/** A relay call may name no model; it is no usage of one. */
+function* toParts(sums: readonly CombinationSums[]): Reading<readonly SummaryPart[]> {
+  const subjects = yield* findSubjects(sums.map(({ combination }) => combination));
+  const parts: SummaryPart[] = [];
+  for (const sum of sums) {
+    const subject = getSubject(subjects, sum.combination);
+    if (subject.model !== null) parts.push({ subject, ...toFigures(sum) });
+  }
+  return parts;
+}
+
+interface KeySums extends Sums {
+  readonly principal: string;
+  readonly model: string;
+  readonly endpoint: string;
+}
+
+const KEYS = {
+  own: { columns: "'' AS principal, c.model, c.endpoint", groups: "c.model, c.endpoint" },
+  admin: {
+    columns: "c.principal_name AS principal, c.model, c.endpoint",
+    groups: "c.principal_name, c.model, c.endpoint",
+  },
+} as const;
+
+/** By combination first, in the order of the tables: to sort their rows by text would take several times as long. */
+function* readByKey(
+  sources: readonly MeasureSource[],
+  { grouping, sumsMax }: { readonly grouping: Exclude<SummaryGrouping, "team">; readonly sumsMax: number },
+): Reading<readonly SummaryPart[]> {
+  const { columns, groups } = KEYS[grouping];
+  const { read } = createSumReader<KeySums>(sumsMax);
+  const sums = yield* gather(sources, (source) =>
+    read(
+      `SELECT ${columns}, ${toSums("sum(cancelled)")}
+         FROM (${toCombinationSums(source.sql)}) AS s CROSS JOIN combination AS c ON c.id = s.combination
+         WHERE c.model IS NOT NULL GROUP BY ${groups}`,
+      source.bindings,
+    ),
+  );
+  return sums.map(toKeyPart);
+}
+
+/** What it is not grouped by is left empty. */
+function toKeyPart({ principal, model, endpoint, ...sums }: KeySums): SummaryPart {
+  const subject = { principal, keyId: null, providerId: "", model, endpoint, client: null, tags: "" };
+  return { subject, ...toFigures(sums) };
+}
+
+/** Failures are no usage; what a caller broke off is (decisions, "Reports"). */
+const COUNTED = ["ok", "cancelled"];
+
+function toCombinationSums(source: string): string {
+  const cancelled = "SELECT id FROM result WHERE outcome = 'cancelled'";
+  return `SELECT combination, ${toSums(`sum(CASE WHEN result IN (${cancelled}) THEN requests ELSE 0 END)`)}
+    FROM (${source}) AS one WHERE result IN (SELECT id FROM result WHERE outcome IN (${COUNTED.map((outcome) => `'${outcome}'`).join(", ")})) GROUP BY combination`;
+}
+
+function toSums(cancelled: string): string {
+  const plain = ["requests", "priced_requests", ...UNIT_COLUMNS];
+  return [
+    `${cancelled} AS cancelled`,
+    ...plain.map((column) => `sum(${column}) AS ${column}`),
+    toCostSums((column) => column),
+  ].join(", ");
+}
+
+function toFigures(sum: Sums): Omit<SummaryPart, "subject"> {
+  return {
+    requests: sum.requests,
+    cancelled: sum.cancelled,
+    costPico: sum.priced_requests === 0 ? null : joinCost(sum.cost_hi, sum.cost_lo),
+    totals: UNIT_COLUMNS.map((column) => sum[column]),
+  };
+}
