@@ -7,6 +7,7 @@ import { requireRight } from "#boot/folder/permission-problem.ts";
 import { isRelaunched, listUnsetVariables } from "./relaunch.ts";
 import { startServer, type RunningServer } from "./server.ts";
 import { createSystem } from "#boot/process/system.ts";
+import { StartAborted } from "#boot/process/waiting.ts";
 
 /**
  * The life of a server process: start, tell where it is, run until SIGTERM, SIGINT or SIGHUP, drain, and return. A second
@@ -22,10 +23,12 @@ export async function serve(
   tellIgnored(system.log, config);
   await startFetchThread();
   const signalled = Promise.withResolvers<string>();
+  const early = new AbortController();
   const hurry = new AbortController();
   let signals = 0;
   const onSignal = (signal: string) => {
     signals += 1;
+    early.abort();
     if (signals === 1) signalled.resolve(signal);
     else hurry.abort();
   };
@@ -33,7 +36,16 @@ export async function serve(
   process.on("SIGINT", onSignal);
   if (!isHangUpIgnored()) process.on("SIGHUP", onSignal);
 
-  const server = await startServer(config, system, openPageAssets());
+  const server = await startServer(config, system, { assets: openPageAssets(), end: early.signal }).catch(
+    (cause: unknown) => {
+      if (cause instanceof StartAborted) return null;
+      throw cause;
+    },
+  );
+  if (server === null) {
+    system.log.info("stopped before it served");
+    return;
+  }
   system.log.info("listening", { url: server.url });
   // Said while it serves already: neither a slow terminal nor a browser holds the requests up.
   void onStart(server).catch((cause: unknown) =>

@@ -26,16 +26,23 @@ export interface RunningServer {
   stop(hurry?: AbortSignal): Promise<void>;
 }
 
-/** Opens the data folder and listens; `assets` is the built page, if there is one. Throws a `SetupError` that says what to do when either cannot be. */
+export interface StartOptions {
+  /** The built page, if there is one. */
+  readonly assets?: AssetTable | null;
+  /** Ends a start that waits for its database: it throws `StartAborted`. */
+  readonly end?: AbortSignal;
+}
+
+/** Opens the data folder and listens. Throws a `SetupError` that says what to do when either cannot be. */
 export async function startServer(
   config: Config,
   system: System,
-  assets: AssetTable | null = null,
+  { assets = null, end = new AbortController().signal }: StartOptions = {},
 ): Promise<RunningServer> {
   let server: Bun.Server<undefined>;
   const findOrigin = () => `http://${formatAddress({ host: config.host, port: server.port ?? config.port })}`;
   await requireResolvable(config);
-  const services = await openServices(config, system, findOrigin);
+  const services = await openServices(config, system, { findOrigin, end });
   try {
     const app = createApp({ ...services.app, assets });
     // `development: false` turns SO_REUSEPORT on: a second server would then take half of the connections in silence.

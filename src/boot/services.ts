@@ -37,6 +37,7 @@ import { finishRotation } from "#boot/secrets/rotate-secret-key.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
+import { untilReachable } from "#boot/process/waiting.ts";
 
 export interface Services {
   readonly app: Omit<AppDeps, "assets">;
@@ -53,15 +54,22 @@ export interface Services {
   close(): Promise<void>;
 }
 
+export interface Opening {
+  /** Where the server listens, once it does. */
+  readonly findOrigin: () => string;
+  /** Ends a start that waits for its database. */
+  readonly end: AbortSignal;
+}
+
 /**
  * Opens the data folder, the databases and the ledger, and wires every part to the next. At first start it makes the
- * secret key, the password file and the principal `admin`. Throws a `SetupError` when the data cannot be opened.
- * `findOrigin` tells where the server listens, once it does.
+ * secret key, the password file and the principal `admin`. Throws a `SetupError` when the data cannot be opened, and an
+ * `UnreachableError` when the database has not answered for `START_WAIT_MS_MAX`.
  */
 export async function openServices(
   config: Config,
   system: System,
-  findOrigin: () => string,
+  { findOrigin, end }: Opening,
 ): Promise<Services> {
   const { clock, ids, log } = system;
   if (isOnFiles(config)) await goBackBeforeRestore(config, log);
@@ -70,15 +78,10 @@ export async function openServices(
   const secrets = loadKeyring(config, ids);
   const adminPassword = loadAdminPassword(config, ids);
   const engine = await engineOf(config);
-  const storage = await engine.serve({
-    database: config.database,
-    dataDir: config.dataDir,
-    secrets,
-    ledgerSync: config.ledgerSync,
-    usageRetentionDays: config.usageRetentionDays,
-    clock,
-    log,
-  });
+  const { database, dataDir, ledgerSync, usageRetentionDays } = config;
+  const serving = { database, dataDir, secrets, ledgerSync, usageRetentionDays, clock, log };
+  const waiting = { monotonicMs: () => clock.monotonicMs(), log, signal: end };
+  const storage = await untilReachable(() => engine.serve(serving), waiting);
   let isSuperseded = false;
   void storage.superseded.then(() => (isSuperseded = true));
   const catalog = createCatalog({ store: storage.catalog, secrets, clock, ids });

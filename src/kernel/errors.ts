@@ -125,3 +125,17 @@ export class SetupError extends Error {
     this.kind = kind;
   }
 }
+
+/**
+ * What keeps the data did not answer within its limit: nothing is wrong with a request or a setting, and it may answer in a
+ * moment. A command ends with exit code 69 (EX_UNAVAILABLE), a server that starts waits.
+ */
+export class UnreachableError extends Error {
+  /** True when what was asked for may have been done all the same. */
+  readonly mayBeCommitted: boolean;
+
+  constructor(message: string, { mayBeCommitted }: { readonly mayBeCommitted: boolean }) {
+    super(message);
+    this.mayBeCommitted = mayBeCommitted;
+  }
+}

@@ -90,13 +90,11 @@ export type DatabaseUrl =
 export function toDatabaseUrl(text: string): DatabaseUrl {
   if (!/^postgres(ql)?:/.test(text)) return { kind: "sqlite", path: toSqlitePath(text) };
   const url = URL.parse(text);
-  if (url === null || !/^postgres(ql)?:\/\//.test(text) || url.hostname === "" || url.hash !== "") {
+  const hasHost = url !== null && (url.hostname !== "" || url.searchParams.has("host"));
+  if (!hasHost || !/^postgres(ql)?:\/\//.test(text) || url.hash !== "") {
     throw new RangeError(
       "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with characters such as @, / and # of the password escaped (%40)",
     );
-  }
-  if (url.hostname.includes(",")) {
-    throw new RangeError("the URL of one PostgreSQL server, such as the address that follows the primary");
   }
   return { kind: "postgres", url: text };
 }

@@ -1,4 +1,4 @@
-import { ProxyError, SetupError } from "#kernel/errors.ts";
+import { ProxyError, SetupError, UnreachableError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
 
@@ -61,6 +61,7 @@ export function checkTyped(rule: () => unknown): void {
 export function toFailure(cause: unknown): { readonly kind: FailureKind; readonly sentence: string } {
   // What the machine has to say is one line; a path in it may have several.
   if (cause instanceof SetupError) return { kind: cause.kind, sentence: toPrintable(cause.message) };
+  if (cause instanceof UnreachableError) return { kind: "unreachable", sentence: describeAway(cause) };
   if (cause instanceof CommandError) return { kind: cause.kind, sentence: cause.message };
   if (cause instanceof ProxyError) return { kind: "failure", sentence: describeRefusal(cause) };
   const { cause: name, cause_code: code } = describeCause(cause);
@@ -69,6 +70,13 @@ export function toFailure(cause: unknown): { readonly kind: FailureKind; readonl
     kind: "failure",
     sentence: `unexpected failure (${found}): please report it with the command that you ran.`,
   };
+}
+
+function describeAway({ message, mayBeCommitted }: UnreachableError): string {
+  const made = mayBeCommitted
+    ? "What was asked for may have been done: look before you ask for it again."
+    : "Nothing was changed.";
+  return `${message} ${made} lockport doctor says more.`;
 }
 
 /** A refusal as a person reads it: its sentence, its code and the field that it is about. */

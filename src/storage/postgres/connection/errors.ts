@@ -1,20 +1,18 @@
-import { SetupError } from "#kernel/errors.ts";
+import { SetupError, UnreachableError } from "#kernel/errors.ts";
 
 /**
  * PostgreSQL did not answer within the limit of a call, or the connection was refused or lost. The next call makes its own
  * connection. The message holds no address, no credentials and no SQL.
  */
-export class DatabaseUnreachableError extends Error {
+export class DatabaseUnreachableError extends UnreachableError {
   override readonly name = "DatabaseUnreachableError";
   /** What happened, as a stable word for the log: `limit`, `busy`, `closed`, `refused`, or the SQLSTATE that the server gave. */
   readonly code: string;
-  /** True when the statement, or the COMMIT, had been sent: what it changed may have been made. */
-  readonly mayBeCommitted: boolean;
 
+  /** `mayBeCommitted`: the statement, or the COMMIT, had been sent. */
   constructor(code: string, options: { readonly mayBeCommitted: boolean }) {
-    super(`PostgreSQL cannot be reached (${code}).`);
+    super(`PostgreSQL cannot be reached (${code}).`, options);
     this.code = code;
-    this.mayBeCommitted = options.mayBeCommitted;
   }
 }
 
