@@ -105,6 +105,7 @@ export async function openServices(
     metrics: usageMetrics,
     limits,
     ...(notices !== null && { watch: notices.usage }),
+    lane: storage.lane,
     clock,
     log,
   });
@@ -159,6 +160,7 @@ export async function openServices(
       config,
       clock,
       log,
+      lane: storage.lane,
       catalog,
       discovery: createDiscovery({
         catalog,

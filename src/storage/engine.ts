@@ -122,6 +122,8 @@ export interface Storage extends CatalogStores {
   readonly sharedAttempts: SharedAttempts;
   readonly usedStates: UsedStates;
   readonly slots: SlotSource;
+  /** Tells requests of this process from those of any other on the data (`eventIdToUuid`); 0 where there is no other. */
+  readonly lane: number;
   /** False when no server had run on the data before this one. */
   readonly wasServed: boolean;
   /** How the ledger is doing; asks no file, so that it can be told while the disk fails. */

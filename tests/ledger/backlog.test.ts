@@ -28,3 +28,38 @@ test("segments that were committed before the start do not count, removed or not
   const removed = new JournalBacklog(new Map(), { segment: 2, offsetBytes: 70 });
   expect(removed.bytes).toBe(0);
 });
+
+test("the oldest line that waits is as old as its write, to some seconds, whatever came after it", () => {
+  let nowMs = 1_000_000;
+  const backlog = new JournalBacklog(new Map(), { segment: 0, offsetBytes: 0 }, () => nowMs);
+  const pass = (seconds: number) => (nowMs += seconds * 1000);
+  expect(backlog.ageMs).toBe(0);
+  pass(100);
+  backlog.grow(1, 10);
+  pass(1);
+  backlog.grow(1, 10);
+  pass(59);
+  backlog.grow(1, 10);
+  backlog.grow(2, 10);
+  expect(backlog.ageMs).toBe(60_000);
+  // The second line is not told apart from the first, which came a second before it.
+  backlog.commit({ segment: 1, offsetBytes: 10 });
+  expect(backlog.ageMs).toBe(60_000);
+  pass(5);
+  backlog.commit({ segment: 1, offsetBytes: 20 });
+  expect(backlog.ageMs).toBe(5_000);
+  backlog.commit({ segment: 2, offsetBytes: 10 });
+  expect(backlog.ageMs).toBe(0);
+  pass(100);
+  backlog.grow(2, 1);
+  expect(backlog.ageMs).toBe(0);
+});
+
+test("what a process before has left waits since the start of this one", () => {
+  let nowMs = 0;
+  const backlog = new JournalBacklog(new Map([[4, 50]]), { segment: 4, offsetBytes: 10 }, () => nowMs);
+  nowMs = 7_000;
+  expect(backlog.ageMs).toBe(7_000);
+  backlog.commit({ segment: 4, offsetBytes: 50 });
+  expect(backlog.ageMs).toBe(0);
+});

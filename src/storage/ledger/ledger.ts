@@ -14,6 +14,7 @@ import { JournalBacklog } from "./journal/backlog.ts";
 import { Journal } from "./journal/journal.ts";
 import {
   ensureJournalFolder,
+  isBefore,
   type JournalPosition,
   measureSegments,
   removeUnfinished,
@@ -54,6 +55,8 @@ export interface OpenedLedger {
   readonly stats: StatsStore;
   readonly limitLedger: LimitLedger;
   gauges(): LedgerGauges;
+  /** How long the oldest line that is not in the database has been waiting; 0 when there is none. */
+  uncommittedMs(): number;
   /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
   maintain(): Promise<void>;
   /** Fulfilled when another server has begun its run on the ledger: this one records nothing any more, and has to end. */
@@ -87,7 +90,7 @@ export interface LedgerParts<Place extends object> {
   /** Runs a step of the start-up; a failure of the file at `path` becomes a `SetupError`. */
   withSetupErrors<Result>(path: string, step: () => Result): Result;
   /** Lets go of the data folder, after all else. */
-  release(): void;
+  release(): void | Promise<void>;
 }
 
 /**
@@ -115,7 +118,7 @@ export async function openLedgerOf<Place extends object>(
     removeUnfinished(journalDirectory);
     return measureSegments(journalDirectory);
   });
-  const backlog = new JournalBacklog(found, committed);
+  let backlog = new JournalBacklog(found, committed);
   // Never one that was written to: its end may be torn.
   const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
   const journal = parts.withSetupErrors(
@@ -136,6 +139,9 @@ export async function openLedgerOf<Place extends object>(
         },
         log,
         onCommit({ position, eventIds }) {
+          // A database that was put back to an older state reads again what is kept.
+          if (isBefore(position, backlog.committed))
+            backlog = new JournalBacklog(measureSegments(journalDirectory), position);
           backlog.commit(position);
           recorded.add(eventIds);
         },
@@ -225,7 +231,7 @@ export async function openLedgerOf<Place extends object>(
     }
     await isDoneWithin({ work: journal.close(), waitMsMax: CLOSE_WAIT_MS_MAX, log });
     await Promise.all([writer.stop(), reader.stop()]);
-    parts.release();
+    await parts.release();
   };
   const close = () => (closing ??= closeOnce());
 
@@ -260,6 +266,7 @@ export async function openLedgerOf<Place extends object>(
       journalUncommittedBytes: backlog.bytes,
       readerWaiting: reader.waitingCount,
     }),
+    uncommittedMs: () => backlog.ageMs,
     maintain,
     superseded: superseded.promise,
     close: () => ledger.close(),

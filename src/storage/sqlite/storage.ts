@@ -44,6 +44,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       sharedAttempts: createOwnAttempts(clock),
       usedStates: createUsedStates(clock),
       slots: OWN_SLOTS,
+      lane: 0,
       wasServed,
       health: () => ALONE,
       ledgerGauges: () => usage.gauges(),

@@ -1,20 +1,41 @@
-import type { JournalPosition } from "./segments.ts";
+import { isBefore, type JournalPosition } from "./segments.ts";
+
+/** How exactly it is known when a line was written: a database that is away for a day leaves some thousand marks. */
+const MARK_INTERVAL_MS = 5_000;
+
+/** Lines from a position on were written from a moment on. */
+interface Mark {
+  readonly from: JournalPosition;
+  readonly atMs: number;
+}
 
 /**
- * How far the database is behind the journal, in bytes: kept in memory, so that it can be told while neither can be
- * asked. One entry per segment that is not committed to its end.
+ * How far the database is behind the journal, in bytes and in time: kept in memory, so that it can be told while neither can
+ * be asked. One entry per segment that is not committed to its end. What a process before has left is as old as this one.
  */
 export class JournalBacklog {
   readonly #sizesBytes: Map<number, number>;
   #committed: JournalPosition;
   #totalBytes = 0;
+  #marks: Mark[] = [];
+  readonly #nowMs: () => number;
 
   /** From what an earlier process left behind, and the position up to which that is committed. */
-  constructor(found: ReadonlyMap<number, number>, committed: JournalPosition) {
+  constructor(
+    found: ReadonlyMap<number, number>,
+    committed: JournalPosition,
+    nowMs = () => performance.now(),
+  ) {
+    this.#nowMs = nowMs;
     this.#sizesBytes = new Map(found);
     for (const sizeBytes of found.values()) this.#totalBytes += sizeBytes;
     this.#committed = committed;
     this.commit(committed);
+    if (this.bytes > 0) this.#marks.push({ from: committed, atMs: nowMs() });
+  }
+
+  get committed(): JournalPosition {
+    return this.#committed;
   }
 
   get bytes(): number {
@@ -22,8 +43,19 @@ export class JournalBacklog {
     return Math.max(0, this.#totalBytes - (this.#sizesBytes.has(segment) ? offsetBytes : 0));
   }
 
+  /** How long the oldest line that is not committed has been waiting, to some seconds; 0 when there is none. */
+  get ageMs(): number {
+    const oldest = this.#marks[0];
+    return oldest === undefined ? 0 : this.#nowMs() - oldest.atMs;
+  }
+
   grow(segment: number, sizeBytes: number): void {
-    this.#sizesBytes.set(segment, (this.#sizesBytes.get(segment) ?? 0) + sizeBytes);
+    const offsetBytes = this.#sizesBytes.get(segment) ?? 0;
+    const atMs = this.#nowMs();
+    const latest = this.#marks.at(-1);
+    if (latest === undefined || atMs - latest.atMs >= MARK_INTERVAL_MS)
+      this.#marks.push({ from: { segment, offsetBytes }, atMs });
+    this.#sizesBytes.set(segment, offsetBytes + sizeBytes);
     this.#totalBytes += sizeBytes;
   }
 
@@ -34,5 +66,8 @@ export class JournalBacklog {
       this.#sizesBytes.delete(segment);
       this.#totalBytes -= sizeBytes;
     }
+    if (this.bytes === 0) this.#marks = [];
+    const passed = this.#marks.findLastIndex(({ from }) => !isBefore(position, from));
+    if (passed > 0) this.#marks.splice(0, passed);
   }
 }
