@@ -12,6 +12,8 @@ export interface TcpProxy {
   toUrl(url: string): string;
   /** Nothing comes through any more, in both directions, and nothing says so; new connections are taken and stay silent. */
   silence(): void;
+  /** What is open goes on to the server, and no answer comes back. */
+  loseAnswers(): void;
   /** Ends what is open by a reset, and takes no new connection. */
   refuse(): void;
   /** Ends what is open by a reset; new connections come through. */
@@ -25,6 +27,7 @@ export function createTcpProxy(port: number): TcpProxy {
   let state: "open" | "silent" | "refusing" = "open";
   const open = new Set<Socket<Pair>>();
   const dead = new WeakSet<Socket<Pair>>();
+  const deaf = new WeakSet<Socket<Pair>>();
   const endAll = () => {
     for (const socket of open) socket.terminate();
   };
@@ -41,7 +44,7 @@ export function createTcpProxy(port: number): TcpProxy {
           hostname: "127.0.0.1",
           port,
           socket: {
-            data: (_, bytes) => void (dead.has(socket) || socket.write(bytes)),
+            data: (_, bytes) => void (dead.has(socket) || deaf.has(socket) || socket.write(bytes)),
             close: () => void (dead.has(socket) || socket.end()),
           },
         }).catch(() => null);
@@ -66,6 +69,9 @@ export function createTcpProxy(port: number): TcpProxy {
     silence() {
       state = "silent";
       for (const socket of open) dead.add(socket);
+    },
+    loseAnswers() {
+      for (const socket of open) deaf.add(socket);
     },
     refuse() {
       state = "refusing";

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
+import { StatementError } from "#storage/postgres/connection/errors.ts";
 import { principals } from "#storage/postgres/catalog/identity-schema.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
-import { createTcpProxy } from "../../support/tcp-proxy.ts";
-import { createDatabase } from "./support.ts";
+import { createDatabase, failureOf } from "./support.ts";
 import { silentLog } from "../support.ts";
 
 const CALL_MS_MAX = 5_000;
@@ -18,13 +17,6 @@ function open(url: string, changes: { callMsMax?: number; connectionsMax?: numbe
     log: silentLog,
     ...changes,
   });
-}
-
-async function failureOf(attempt: Promise<unknown>): Promise<unknown> {
-  return attempt.then(
-    () => null,
-    (cause: unknown) => cause,
-  );
 }
 
 describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
@@ -106,25 +98,53 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     await postgres.run("DROP TABLE rolled_back");
     await postgres.close();
   });
-});
 
-test.skipIf(postgresMissing !== null)(
-  "a silent partition ends every call at its limit, and the next call has a new connection",
-  async () => {
-    const server = await sharedPostgres();
-    const proxy = createTcpProxy(server.port);
-    const postgres = await open(proxy.toUrl(server.url), { callMsMax: 400 });
-    proxy.silence();
-    const start = performance.now();
-    const failures = await Promise.all([
-      failureOf(postgres.all("SELECT 1")),
-      failureOf(postgres.all("SELECT 2")),
-    ]);
-    expect(performance.now() - start).toBeLessThan(1_500);
-    for (const failure of failures) expect(failure).toBeInstanceOf(DatabaseUnreachableError);
-    proxy.resume();
-    expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  test("a transaction whose step swallowed a failed statement is not told to be committed", async () => {
+    const postgres = await open((await sharedPostgres()).url);
+    const failure = await failureOf(
+      postgres.transaction(async (tx) => {
+        await tx.run("CREATE TABLE swallowed (a integer)");
+        await failureOf(tx.all("SELECT 1 / 0"));
+      }),
+    );
+    expect(failure).toMatchObject({ name: "StatementError", code: "25P02" });
+    expect(await postgres.all("SELECT to_regclass('swallowed') AS found")).toEqual([{ found: null }]);
     await postgres.close();
-    proxy.stop();
-  },
-);
+  });
+
+  test("a statement that comes after its transaction has ended is refused, and runs nowhere", async () => {
+    const postgres = await open((await sharedPostgres()).url);
+    const late = await postgres.transaction(async (tx) => ({
+      run: () => tx.run("CREATE TABLE late (a integer)"),
+    }));
+    expect(await failureOf(late.run())).toMatchObject({ name: "StatementError", code: "25P02" });
+    expect(await postgres.all("SELECT to_regclass('late') AS found")).toEqual([{ found: null }]);
+    await postgres.close();
+  });
+
+  test("a reserved connection keeps its temporary tables, and is prepared again after it was lost", async () => {
+    const server = await sharedPostgres();
+    const postgres = await open(server.url, { connectionsMax: 1 });
+    const reserved = postgres.reserve(async (sql) => {
+      await sql.run("CREATE TEMPORARY TABLE picked (id integer) ON COMMIT DELETE ROWS");
+    });
+    const count = () =>
+      reserved.transaction(
+        async (tx) => {
+          await tx.run("INSERT INTO picked SELECT unnest($1::integer[])", [[1, 2, 3]]);
+          return tx.all("SELECT count(*) AS n, pg_backend_pid() AS pid FROM picked");
+        },
+        { isReadOnly: true, isolation: "repeatable read" },
+      );
+    const [first] = await count();
+    expect(first).toMatchObject({ n: 3 });
+    expect(await count()).toEqual([first]);
+    await server.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lockport test'",
+    );
+    await failureOf(count());
+    expect(await count()).toMatchObject([{ n: 3 }]);
+    reserved.release();
+    await postgres.close();
+  });
+});

@@ -69,10 +69,6 @@ const SETUP_ERRORS: { readonly [code: string]: readonly [SetupError["kind"], str
   ],
 };
 
-const CERTIFICATE_ERROR = new SetupError(
-  "configuration",
-  "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.",
-);
 const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
 
 /**
@@ -83,13 +79,13 @@ const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
 export function toDatabaseError(thrown: unknown, commits: boolean): Error {
   if (!(thrown instanceof Bun.SQL.PostgresError)) {
     const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
-    if (CERTIFICATE_CODE.test(code)) return CERTIFICATE_ERROR;
+    if (CERTIFICATE_CODE.test(code)) return toCertificateError();
     return thrown instanceof Error ? thrown : new TypeError("the driver threw no error");
   }
   const state = thrown.errno;
   const setup = SETUP_ERRORS[state ?? thrown.code];
   if (setup !== undefined) return new SetupError(...setup);
-  if (CERTIFICATE_CODE.test(thrown.code)) return CERTIFICATE_ERROR;
+  if (CERTIFICATE_CODE.test(thrown.code)) return toCertificateError();
   // PgBouncer, which passes on neither the schema nor the limits of a session.
   if (state === "08P01" && thrown.message.includes("startup parameter")) return toPoolerError();
   if (state === undefined) {
@@ -102,6 +98,13 @@ export function toDatabaseError(thrown: unknown, commits: boolean): Error {
     return new DatabaseUnreachableError(state, { mayBeCommitted: commits && !UNSENT_STATES.has(state) });
   }
   return new StatementError(state, thrown.constraint ?? null);
+}
+
+function toCertificateError(): SetupError {
+  return new SetupError(
+    "configuration",
+    "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.",
+  );
 }
 
 function toPoolerError(): SetupError {

@@ -41,11 +41,11 @@ export function toAddress({ url }: PostgresTarget): Address {
       `has the parameter ${unknown}, which is not known: use sslmode, sslrootcert and host alone`,
     );
   }
-  const hostname = decodeURIComponent(parsed.hostname).replace(/^\[(.*)\]$/, "$1");
+  const hostname = decode(parsed.hostname).replace(/^\[(.*)\]$/, "$1");
   const named = parsed.searchParams.get("host") ?? hostname;
   if (named.includes(",")) throw hasManyHosts();
   const isSocket = named.startsWith("/");
-  const username = decodeURIComponent(parsed.username);
+  const username = decode(parsed.username);
   if (username === "") throw invalid("names no user: write postgres://user:password@host/database");
   const host = named === "" ? "localhost" : named;
   const sslmode = toSslMode(parsed.searchParams.get("sslmode"), isSocket || isLoopback(host));
@@ -53,8 +53,8 @@ export function toAddress({ url }: PostgresTarget): Address {
     hostname: isSocket ? "localhost" : host,
     port: parsed.port === "" ? PORT : Number(parsed.port),
     username,
-    password: decodeURIComponent(parsed.password),
-    database: decodeURIComponent(parsed.pathname.slice(1)) || username,
+    password: decode(parsed.password),
+    database: decode(parsed.pathname.slice(1)) || username,
     socketFolder: isSocket ? named : null,
     sslmode,
     tls: sslmode === "disable" ? "disable" : toTls(sslmode, host, parsed.searchParams.get("sslrootcert")),
@@ -64,11 +64,20 @@ export function toAddress({ url }: PostgresTarget): Address {
 function parseUrl(url: string): URL {
   // An authority with several hosts is no URL at all (RFC 3986, section 3.2), though libpq takes it.
   if (/^postgres(ql)?:\/\/[^/?]*,/.test(url)) throw hasManyHosts();
-  const parsed = URL.parse(url);
+  // libpq takes an empty host behind the credentials, which names a socket's folder by a parameter; a URL may not have one.
+  const parsed = URL.parse(url.replace(/^([a-z]+:\/\/[^/?#]*@)(?=[:/?#]|$)/, "$1localhost"));
   if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {
-    throw invalid("is no URL of PostgreSQL: write postgres://user:password@host:5432/database");
+    throw isNoUrl();
   }
   return parsed;
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw isNoUrl();
+  }
 }
 
 function toSslMode(given: string | null, isLocal: boolean): SslMode {
@@ -83,7 +92,7 @@ function toSslMode(given: string | null, isLocal: boolean): SslMode {
     case "prefer":
       if (isLocal) return "disable";
       throw invalid(
-        "leads off this machine without TLS: add ?sslmode=verify-full, and &sslrootcert=FILE for a CA of your own",
+        "leads off this machine without TLS: add ?sslmode=verify-full, and &sslrootcert=FILE where its CA is your own",
       );
     default:
       throw invalid(`has an unknown sslmode: use ${ENCRYPTED.join(", ")}, or disable on loopback`);
@@ -123,6 +132,10 @@ function hasManyHosts(): SetupError {
   return invalid(
     "names several hosts, which is not supported: name one that leads to the primary, such as a proxy or a virtual address",
   );
+}
+
+function isNoUrl(): SetupError {
+  return invalid("is no URL of PostgreSQL: write postgres://user:password@host:5432/database");
 }
 
 function invalid(what: string): SetupError {

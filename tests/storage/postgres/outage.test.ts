@@ -1,0 +1,201 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { createLog } from "#kernel/log.ts";
+import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
+import { openPostgres, type Postgres, type PostgresOptions } from "#storage/postgres/connection/postgres.ts";
+import { postgresMissing, startPostgres, type TestServer } from "../../support/postgres.ts";
+import { createTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
+import { failureOf } from "./support.ts";
+
+const CALL_MS_MAX = 600;
+/** A call ends at its limit; the rest is what a loaded machine takes. */
+const LATE_MS_MAX = 1_000;
+
+const lines: string[] = [];
+const log = createLog({ level: "debug", json: true, write: (line) => lines.push(line), timestamp: () => "" });
+
+let started: Promise<TestServer> | null = null;
+/** A server of this file's own: it is stopped and started. */
+const server = () => (started ??= startPostgres());
+afterAll(async () => (await started)?.[Symbol.asyncDispose]());
+
+interface Network extends AsyncDisposable {
+  readonly proxy: TcpProxy;
+  readonly postgres: Postgres;
+}
+
+/** Connections to the server through a network that can be cut. */
+async function connect(changes: Partial<PostgresOptions> = {}): Promise<Network> {
+  const { url, port } = await server();
+  const proxy = createTcpProxy(port);
+  const target = { url: proxy.toUrl(url), schema: "public" };
+  const options = { target, purpose: "test", connectionsMax: 3, callMsMax: CALL_MS_MAX, log };
+  const postgres = await openPostgres({ ...options, ...changes });
+  return {
+    proxy,
+    postgres,
+    async [Symbol.asyncDispose]() {
+      proxy.reset();
+      await postgres.close();
+      proxy.stop();
+    },
+  };
+}
+
+async function timed<R>(work: Promise<R>): Promise<{ readonly ms: number; readonly result: R }> {
+  const start = performance.now();
+  const result = await work;
+  return { ms: performance.now() - start, result };
+}
+
+describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", () => {
+  test("a silent partition ends a call at its limit, what is under way beside it at once, and the next call has a new connection", async () => {
+    await using network = await connect();
+    const { postgres, proxy } = network;
+    await Promise.all([1, 2, 3].map((n) => postgres.all("SELECT $1::integer", [n])));
+    proxy.silence();
+    const first = timed(failureOf(postgres.all("SELECT 1")));
+    await Bun.sleep(CALL_MS_MAX / 2);
+    const second = timed(failureOf(postgres.all("SELECT 2")));
+    const ends = await Promise.all([first, second]);
+    expect(ends[0].result).toMatchObject({
+      name: "DatabaseUnreachableError",
+      code: "limit",
+      mayBeCommitted: true,
+    });
+    expect(ends[1].result).toBeInstanceOf(DatabaseUnreachableError);
+    expect(ends[0].ms).toBeLessThan(CALL_MS_MAX + LATE_MS_MAX);
+    expect(ends[1].ms).toBeLessThan(ends[0].ms);
+    proxy.resume();
+    expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+
+  test("a connection that is made in silence ends at the limit too", async () => {
+    await using network = await connect();
+    network.proxy.silence();
+    network.proxy.reset();
+    // The driver has heard of the resets.
+    await Bun.sleep(20);
+    for (const _ of [1, 2]) {
+      const { ms, result } = await timed(failureOf(network.postgres.all("SELECT 1")));
+      expect(result).toMatchObject({ name: "DatabaseUnreachableError", mayBeCommitted: false });
+      expect(ms).toBeLessThan(CALL_MS_MAX + LATE_MS_MAX);
+    }
+  });
+
+  test("a transaction whose connection is lost before its COMMIT has made nothing, and says so", async () => {
+    await using network = await connect();
+    const { postgres, proxy } = network;
+    await postgres.run("CREATE TABLE lost_before (a integer)");
+    const failure = await failureOf(
+      postgres.transaction(async (tx) => {
+        await tx.run("INSERT INTO lost_before VALUES ($1)", [1]);
+        proxy.reset();
+        await tx.run("INSERT INTO lost_before VALUES ($1)", [2]);
+      }),
+    );
+    expect(failure).toMatchObject({ name: "DatabaseUnreachableError", mayBeCommitted: false });
+    expect(await settled(postgres, "SELECT a FROM lost_before")).toEqual([]);
+  });
+
+  test("a COMMIT whose answer is lost tells that it may have been made", async () => {
+    await using network = await connect();
+    const { postgres, proxy } = network;
+    await postgres.run("CREATE TABLE lost_answer (a integer)");
+    const failure = await failureOf(
+      postgres.transaction(async (tx) => {
+        await tx.run("INSERT INTO lost_answer VALUES ($1)", [1]);
+        proxy.loseAnswers();
+      }),
+    );
+    expect(failure).toMatchObject({ name: "DatabaseUnreachableError", code: "limit", mayBeCommitted: true });
+    proxy.resume();
+    expect(await settled(postgres, "SELECT a FROM lost_answer")).toEqual([{ a: 1 }]);
+  });
+
+  test("a refused connection fails at once, and the first call after its return succeeds", async () => {
+    await using network = await connect();
+    const { postgres, proxy } = network;
+    proxy.refuse();
+    // The driver has heard of the resets.
+    await Bun.sleep(20);
+    const { ms, result } = await timed(failureOf(postgres.all("SELECT 1")));
+    expect(result).toBeInstanceOf(DatabaseUnreachableError);
+    expect(ms).toBeLessThan(LATE_MS_MAX);
+    proxy.resume();
+    expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+
+  test("a server that was crashed, stopped or paused is used again without a restart of this process", async () => {
+    await using network = await connect();
+    const { postgres } = network;
+    const running = await server();
+    for (const mode of ["immediate", "fast"] as const) {
+      await running.stop(mode);
+      expect(await failureOf(postgres.all("SELECT 1"))).toBeInstanceOf(DatabaseUnreachableError);
+      await running.start();
+      expect(await settled(postgres, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    }
+    running.pause();
+    const { ms, result } = await timed(failureOf(postgres.all("SELECT 1")));
+    running.resume();
+    expect(result).toMatchObject({ name: "DatabaseUnreachableError", code: "limit" });
+    expect(ms).toBeLessThan(CALL_MS_MAX + LATE_MS_MAX);
+    expect(await settled(postgres, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+
+  test("a statement that is only slow ends on the server, and costs no other call its connection", async () => {
+    await using network = await connect();
+    const { postgres } = network;
+    const slow = failureOf(postgres.all("SELECT pg_sleep(10)"));
+    const beside = failureOf(Bun.sleep(100).then(() => postgres.all("SELECT pg_sleep(0.3)")));
+    const linesBefore = lines.length;
+    expect(await slow).toMatchObject({ name: "StatementError", code: "57014" });
+    expect(await beside).toBe(null);
+    expect(lines.length).toBe(linesBefore);
+  });
+
+  test("a call that waits for a free connection ends at its limit, and the connections stay", async () => {
+    await using network = await connect({ connectionsMax: 1 });
+    const { postgres } = network;
+    const held = Promise.withResolvers<void>();
+    const holding = postgres.transaction(async () => held.promise);
+    expect(await failureOf(postgres.all("SELECT 1"))).toMatchObject({ code: "busy", mayBeCommitted: false });
+    held.resolve();
+    await holding;
+    expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+
+  test("an abort ends the statement on the server, and the transaction with it", async () => {
+    await using network = await connect({ callMsMax: 5_000 });
+    const { postgres } = network;
+    const stop = new AbortController();
+    const slow = timed(
+      failureOf(postgres.transaction((tx) => tx.all("SELECT pg_sleep(4)"), { signal: stop.signal })),
+    );
+    await Bun.sleep(100);
+    stop.abort();
+    const { ms, result } = await slow;
+    expect(result).toBeInstanceOf(StatementError);
+    expect(result).toHaveProperty("code", "57014");
+    expect(ms).toBeLessThan(2_000);
+    const sleeping =
+      "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(4)%' AND state = 'active' AND pid <> pg_backend_pid()";
+    expect(await postgres.all(sleeping)).toEqual([]);
+  });
+
+  test("no line of the log and no error held an address, a statement or a value", () => {
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) expect(Object.keys(JSON.parse(line))).toEqual(["ts", "level", "message"]);
+    expect(lines.join("")).not.toMatch(/127\.0\.0\.1|postgres:|SELECT|INSERT/);
+  });
+});
+
+/** Other connections of the pool may have been lost as well, and each tells it once. */
+async function settled(postgres: Postgres, text: string, tries = 4): Promise<readonly unknown[]> {
+  try {
+    return await postgres.all(text);
+  } catch (cause) {
+    if (!(cause instanceof DatabaseUnreachableError) || tries === 1) throw cause;
+    return settled(postgres, text, tries - 1);
+  }
+}
