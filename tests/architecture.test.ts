@@ -129,6 +129,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       ...NEUTRAL_LEDGER,
     ],
     "postgres/connection": [],
+    "postgres/presence": ["postgres/connection"],
     "postgres/catalog": [".", "catalog", "postgres/connection"],
     "postgres/ledger": [".", "postgres/connection", "files", "ledger", ...NEUTRAL_LEDGER],
     sqlite: [

@@ -1,0 +1,118 @@
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { Change } from "./change.ts";
+import type { CatalogVersion } from "./replica-row.ts";
+import { SharedQuestion } from "./shared-question.ts";
+
+/** What a replica holds in memory of the catalog. Both take over everything at their end, or throw and change nothing. */
+export interface Memory {
+  /** Reads everything, of one snapshot. */
+  load(tx: Transaction): Promise<void>;
+  /** Reads again what has changed. One change may be told more than once. */
+  apply(tx: Transaction, changes: readonly Change[]): Promise<void>;
+}
+
+/** To read so many changes by themselves takes longer than to read everything. */
+const CHANGES_MAX = 5_000;
+/** Every key of a large installation is read in one statement. */
+const LOAD_CALL_MS_MAX = 10_000;
+
+export interface FollowerDeps {
+  readonly postgres: Postgres;
+  readonly memory: Memory;
+  readonly onForeign: () => void;
+}
+
+/** Keeps memory at a version of the catalog. */
+export class Follower {
+  readonly #postgres: Postgres;
+  readonly #memory: Memory;
+  readonly #onForeign: () => void;
+  readonly #follows = new SharedQuestion(() => this.#follow());
+  #applied: CatalogVersion | null = null;
+
+  /** `onForeign` is called as soon as memory turns out to be of another history: the database was restored. */
+  constructor({ postgres, memory, onForeign }: FollowerDeps) {
+    this.#postgres = postgres;
+    this.#memory = memory;
+    this.#onForeign = onForeign;
+  }
+
+  /** Null before the first `follow`. */
+  get applied(): CatalogVersion | null {
+    return this.#applied;
+  }
+
+  isAt({ version, token }: CatalogVersion): boolean {
+    return this.#applied?.version === version && this.#applied.token === token;
+  }
+
+  /** Everything is read again by the next `follow`. */
+  forget(): void {
+    this.#applied = null;
+  }
+
+  /** Brings memory to the version that the database has by now, for all who wait together. */
+  follow(): Promise<void> {
+    return this.#follows.ask();
+  }
+
+  /** `follow`, where most calls find nothing new: one statement, and no transaction. */
+  async look(): Promise<void> {
+    if (!this.isAt(await readVersion(this.#postgres))) await this.follow();
+  }
+
+  async #follow(): Promise<void> {
+    await this.#postgres.transaction(
+      async (tx) => {
+        const current = await readVersion(tx);
+        if (this.isAt(current)) return;
+        const changes = this.#applied === null ? null : await readChanges(tx, this.#applied, current);
+        if (changes === "foreign") this.#onForeign();
+        if (changes === null || changes === "foreign") {
+          this.#applied = null;
+          await this.#memory.load(tx);
+        } else {
+          await this.#memory.apply(tx, changes);
+        }
+        this.#applied = current;
+      },
+      { isReadOnly: true, isolation: "repeatable read", callMsMax: LOAD_CALL_MS_MAX },
+    );
+  }
+}
+
+async function readVersion(sql: Sql): Promise<CatalogVersion> {
+  const [current] = await sql.all<CatalogVersion>("SELECT version, token::text AS token FROM catalog_state");
+  if (current === undefined) throw new TypeError("catalog_state has no row");
+  return current;
+}
+
+interface ChangeRow extends CatalogVersion {
+  readonly kind: Change["kind"];
+  readonly rowId: string | null;
+}
+
+/** Null: there is more than is kept, or than is worth reading by itself. */
+async function readChanges(
+  tx: Transaction,
+  from: CatalogVersion,
+  to: CatalogVersion,
+): Promise<readonly Change[] | "foreign" | null> {
+  if (to.version <= from.version) return "foreign";
+  const rows = await tx.all<ChangeRow>(
+    `SELECT version, token::text AS token, kind, row_id AS "rowId" FROM change_log
+     WHERE version >= $1 ORDER BY version, ordinal LIMIT $2`,
+    [from.version, CHANGES_MAX + 1],
+  );
+  const [known] = rows;
+  // What memory has is no longer in the log: it was trimmed, or is of another history, which this cannot tell apart.
+  if (known?.version !== from.version) return null;
+  if (known.token !== from.token) return "foreign";
+  if (rows.length > CHANGES_MAX) return null;
+  const changes = new Map<string, Change>();
+  for (const { version, kind, rowId } of rows)
+    if (version > from.version) changes.set(`${kind} ${rowId ?? ""}`, { kind, id: rowId });
+  return [...changes.values()];
+}

@@ -1,0 +1,45 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { Ids } from "#kernel/ids.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { Barrier } from "./barrier.ts";
+import { Follower, type Memory } from "./follower.ts";
+import type { Made } from "./mutation.ts";
+import { Mutator } from "./mutator.ts";
+import { SharedQuestion } from "./shared-question.ts";
+import { Silence } from "./silence.ts";
+
+/** Whether memory may be believed, and how it is changed for every replica. */
+export interface Freshness {
+  /** True while memory may be believed without asking. Cheap enough for every request. */
+  isTrusted(): boolean;
+  /**
+   * Fulfilled when memory is at least as new as the database was when this was called. Throws DatabaseUnreachableError, and
+   * what `Memory` throws.
+   */
+  refreshed(): Promise<void>;
+  /**
+   * One change, in one transaction. Fulfilled when it holds for every request that any replica begins from now on, and own
+   * memory has it. Throws what `step` throws, and `internal_error` when the database is away; its message says whether the
+   * change was made.
+   */
+  mutate<R>(step: (tx: Transaction) => Promise<Made<R>>): Promise<R>;
+}
+
+export interface GuestOptions {
+  readonly postgres: Postgres;
+  readonly schema: string;
+  readonly memory: Memory;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** For a command beside the replicas: it asks each time, nothing waits for it, and its changes wait for all of them. */
+export function createGuestFreshness({ postgres, schema, memory, clock, ids }: GuestOptions): Freshness {
+  const follower = new Follower({ postgres, memory, onForeign: () => undefined });
+  const looks = new SharedQuestion(() => follower.look());
+  const refreshed = () => looks.ask();
+  const barrier = new Barrier({ postgres, clock, silence: new Silence(), ownId: null });
+  const mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
+  return { isTrusted: () => false, refreshed, mutate: (step) => mutator.mutate(step) };
+}

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ProxyError } from "#kernel/errors.ts";
+import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { Change } from "./change.ts";
+
+/** What a step of a mutation has made. Without changes no replica is told, and none is waited for. */
+export interface Made<R> {
+  readonly result: R;
+  readonly changes: readonly Change[];
+  readonly isUnchanged?: boolean;
+}
+
+export interface Committed<R> {
+  readonly result: R;
+  /** Null: nothing that replicas hold in memory has changed. */
+  readonly version: number | null;
+}
+
+/** Each call of a mutation; three of them in a row are what one may take when the database falls silent. */
+const CALL_MS_MAX = 1_500;
+/** How long it is found out whether a COMMIT was made whose answer was lost. */
+const UNCERTAIN_MS_MAX = 2_000;
+const AGAIN_MS = 50;
+/** SQLSTATE query_canceled (its time limit), lock_not_available, deadlock_detected, serialization_failure. */
+const CONFLICTS = new Set(["57014", "55P03", "40P01", "40001"]);
+
+/**
+ * One change of the catalog: the lock of `catalog_state` puts it in order, and its changes and its version are committed with
+ * it. `token` is the mutation's own. Throws `internal_error` when the database is away: nothing was made then, or the message
+ * says that it may have been.
+ */
+export async function commitMutation<R>(
+  postgres: Postgres,
+  step: (tx: Transaction) => Promise<Made<R>>,
+  { token, channel }: { readonly token: string; readonly channel: string },
+): Promise<Committed<R>> {
+  const made: Committed<R>[] = [];
+  try {
+    return await postgres.transaction(
+      async (tx) => {
+        const [state] = await tx.all<{ version: number }>("SELECT version FROM catalog_state FOR UPDATE");
+        if (state === undefined) throw new TypeError("catalog_state has no row");
+        const { result, changes, isUnchanged = false } = await step(tx);
+        const isTold = !isUnchanged && changes.length > 0;
+        const version = isTold ? state.version + 1 : null;
+        if (version !== null) await record(tx, changes, { version, token, channel });
+        const committed = { result, version };
+        made.push(committed);
+        return committed;
+      },
+      { callMsMax: CALL_MS_MAX },
+    );
+  } catch (cause) {
+    if (cause instanceof StatementError && CONFLICTS.has(cause.code)) throw refuseUnmade(cause);
+    if (!(cause instanceof DatabaseUnreachableError)) throw cause;
+    const [lost] = made;
+    if (!cause.mayBeCommitted || lost === undefined) throw refuseUnmade(cause);
+    // Without a version nothing in the database tells whether it was made.
+    if (lost.version !== null && (await isCommitted(postgres, token))) return lost;
+    throw refuseUncertain(cause);
+  }
+}
+
+async function record(
+  tx: Transaction,
+  changes: readonly Change[],
+  { version, token, channel }: { readonly version: number; readonly token: string; readonly channel: string },
+): Promise<void> {
+  await tx.run(
+    `WITH state AS (UPDATE catalog_state SET version = $1, token = $2::uuid)
+     INSERT INTO change_log (version, ordinal, token, kind, row_id)
+     SELECT $1, ordinality, $2::uuid, kind, row_id
+     FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS change (kind, row_id, ordinality)`,
+    [version, token, changes.map(({ kind }) => kind), changes.map(({ id }) => id)],
+  );
+  await tx.all("SELECT pg_notify($1, '')", [channel]);
+}
+
+/**
+ * Whether the mutation's version is there. The lock is waited for: as long as the transaction of the lost COMMIT is alive it
+ * holds it, and one that does not show up afterwards was never made. False also throws away what is uncertain: then it throws.
+ */
+async function isCommitted(postgres: Postgres, token: string): Promise<boolean> {
+  const untilMs = performance.now() + UNCERTAIN_MS_MAX;
+  const ask = async (): Promise<boolean> => {
+    for (;;) {
+      try {
+        return await postgres.transaction(
+          async (tx) => {
+            await tx.all("SELECT id FROM catalog_state FOR SHARE");
+            const found = await tx.all("SELECT 1 AS found FROM change_log WHERE token = $1::uuid LIMIT 1", [
+              token,
+            ]);
+            return found.length > 0;
+          },
+          { callMsMax: CALL_MS_MAX },
+        );
+      } catch (cause) {
+        if (performance.now() >= untilMs) throw refuseUncertain(cause);
+        await sleep(AGAIN_MS);
+      }
+    }
+  };
+  const late = sleep(UNCERTAIN_MS_MAX).then((): never => {
+    throw refuseUncertain(null);
+  });
+  const isMade = await Promise.race([ask(), late]);
+  if (!isMade) throw refuseUnmade(null);
+  return true;
+}
+
+function refuseUnmade(cause: unknown): ProxyError {
+  return new ProxyError(
+    "internal_error",
+    "The database did not answer in time: nothing was changed. Try again.",
+    {
+      cause,
+    },
+  );
+}
+
+function refuseUncertain(cause: unknown): ProxyError {
+  return new ProxyError(
+    "internal_error",
+    "The database was lost while the change was committed: it may have been made. Look before trying again.",
+    { cause },
+  );
+}
+
+/** It is committed, and holds everywhere once the grace of the replicas is over. */
+export function refuseUnseen(cause: unknown): ProxyError {
+  return new ProxyError(
+    "internal_error",
+    "The change was made, but the database was lost before every replica was known to follow it: each does within PROXY_DATABASE_GRACE.",
+    { cause },
+  );
+}

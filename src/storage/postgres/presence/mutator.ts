@@ -1,0 +1,47 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { Ids } from "#kernel/ids.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { Barrier } from "./barrier.ts";
+import { commitMutation, type Made, refuseUnseen } from "./mutation.ts";
+
+export interface MutatorDeps {
+  readonly postgres: Postgres;
+  readonly schema: string;
+  readonly barrier: Barrier;
+  /** Own memory, which has to have a change before its answer. */
+  readonly refreshed: () => Promise<void>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** Makes changes that hold for every replica when they are answered. */
+export class Mutator {
+  readonly #deps: MutatorDeps;
+  /** How long the last change waited for other replicas; null before the first. */
+  barrierMs: number | null = null;
+
+  constructor(deps: MutatorDeps) {
+    this.#deps = deps;
+  }
+
+  async mutate<R>(step: (tx: Transaction) => Promise<Made<R>>): Promise<R> {
+    const { postgres, schema, barrier, refreshed, clock, ids } = this.#deps;
+    const told = { token: ids.uuid(), channel: toChannel(schema) };
+    const { result, version } = await commitMutation(postgres, step, told);
+    if (version === null) return result;
+    const sinceMs = clock.monotonicMs();
+    try {
+      await Promise.all([refreshed(), barrier.wait(version)]);
+    } catch (cause) {
+      throw refuseUnseen(cause);
+    }
+    this.barrierMs = clock.monotonicMs() - sinceMs;
+    return result;
+  }
+}
+
+/** The channel of hints. Its name cannot be longer than 63 bytes, as a schema's may be. */
+export function toChannel(schema: string): string {
+  return `lockport_${new Bun.CryptoHasher("sha256").update(schema).digest("hex").slice(0, 32)}`;
+}

@@ -1,0 +1,230 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { Ids } from "#kernel/ids.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import { Barrier, FENCE_MARGIN_MS } from "./barrier.ts";
+import { Follower, type Memory } from "./follower.ts";
+import type { Freshness } from "./freshness.ts";
+import { Mutator, toChannel } from "./mutator.ts";
+import { type ReplicaIdentity, fenceSilent, ReplicaRow } from "./replica-row.ts";
+import { SharedQuestion } from "./shared-question.ts";
+import { type Peer, Silence } from "./silence.ts";
+import { TrustWindow } from "./trust-window.ts";
+
+export interface PresenceHealth {
+  /** Milliseconds for which memory is believed without asking. */
+  readonly trustLeftMs: number;
+  /** Whether the last question was answered. */
+  readonly isDatabaseUp: boolean;
+  /** False: requests are refused. */
+  readonly isServing: boolean;
+  /** How long the last change waited for other replicas; null before the first. */
+  readonly barrierMs: number | null;
+}
+
+export interface Presence {
+  readonly freshness: Freshness;
+  health(): PresenceHealth;
+  /** Changes no longer wait for this replica, whose slots are free again. To be called when nothing is served any more. */
+  close(): Promise<void>;
+}
+
+export interface PresenceOptions {
+  readonly identity: Omit<ReplicaIdentity, "id">;
+  /** Three connections for signs of life, and what is read after them, with calls of `PULSE_CALL_MS_MAX`: no request waits for one. */
+  readonly pulse: Postgres;
+  /** For changing the catalog. */
+  readonly postgres: Postgres;
+  readonly schema: string;
+  readonly memory: Memory;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+export const PULSE_CALL_MS_MAX = 1_500;
+/** Signs of life, and how late a change is noticed where notifications are lost. */
+const POLL_MS = 250;
+/** A memory that is behind after so many steps is so because of changes that were made after the question. */
+const STEPS_MAX = 4;
+const TRIM_MS = 60_000;
+
+/**
+ * Joins the replicas. Fulfilled when memory is loaded. Throws DatabaseUnreachableError, SetupError and what `Memory` throws,
+ * and leaves no row then.
+ */
+export async function openPresence(options: PresenceOptions): Promise<Presence> {
+  const replica = new Replica(options);
+  await replica.open();
+  return replica;
+}
+
+class Replica implements Presence {
+  readonly #options: PresenceOptions;
+  readonly #id: string;
+  readonly #row: ReplicaRow;
+  readonly #trust: TrustWindow;
+  readonly #follower: Follower;
+  readonly #silence = new Silence();
+  readonly #mutator: Mutator;
+  /** Signs of life: they renew the trust. */
+  readonly #beats = new SharedQuestion(() => this.#beat());
+  /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
+  readonly #looks = new SharedQuestion(() => this.#follower.look());
+  #peers: readonly Peer[] = [];
+  #isDatabaseUp = true;
+  #isClosed = false;
+  #trimmedAtMs: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #polling: Promise<void> = Promise.resolve();
+  #stopListening: (() => Promise<void>) | null = null;
+
+  readonly freshness: Freshness = {
+    isTrusted: () => this.#trust.isOpen(),
+    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#beats.ask() : this.#looks.ask()),
+    mutate: (step) => this.#mutator.mutate(step),
+  };
+
+  constructor(options: PresenceOptions) {
+    const { identity, pulse, postgres, schema, memory, clock, ids } = options;
+    this.#options = options;
+    this.#id = ids.uuid();
+    this.#row = new ReplicaRow(pulse, { ...identity, id: this.#id });
+    this.#trust = new TrustWindow(clock, identity.graceMs);
+    this.#follower = new Follower({ postgres: pulse, memory, onForeign: () => this.#trust.end() });
+    const barrier = new Barrier({ postgres: pulse, clock, silence: this.#silence, ownId: this.#id });
+    const refreshed = () => this.freshness.refreshed();
+    this.#mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
+    this.#trimmedAtMs = clock.monotonicMs();
+  }
+
+  async open(): Promise<void> {
+    const { pulse, schema, log } = this.#options;
+    try {
+      await this.#row.register();
+      await this.#beats.ask();
+    } catch (cause) {
+      await this.#row.remove().catch(() => undefined);
+      throw cause;
+    }
+    const hint = () => void this.#beats.ask().catch(() => undefined);
+    try {
+      this.#stopListening = await pulse.listen(toChannel(schema), hint, () => undefined);
+    } catch (cause) {
+      log.warn(
+        "PostgreSQL notifies of nothing: changes are noticed a quarter of a second later",
+        describeCause(cause),
+      );
+    }
+    this.#schedule();
+  }
+
+  health(): PresenceHealth {
+    const trustLeftMs = this.#trust.leftMs();
+    const isDatabaseUp = this.#isDatabaseUp;
+    return {
+      trustLeftMs,
+      isDatabaseUp,
+      isServing: isDatabaseUp || trustLeftMs > 0,
+      barrierMs: this.#mutator.barrierMs,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#trust.end();
+    await this.#polling;
+    await this.#stopListening?.().catch(() => undefined);
+    try {
+      await this.#row.remove();
+    } catch (cause) {
+      this.#options.log.warn("the database was not told that this replica ends", describeCause(cause));
+    }
+  }
+
+  #schedule(): void {
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      this.#polling = this.#poll().finally(() => this.#schedule());
+    }, POLL_MS);
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      await this.#beats.ask();
+      await this.#keepHouse();
+    } catch (cause) {
+      this.#options.log.debug("a sign of life failed", describeCause(cause));
+    }
+  }
+
+  /** A sign of life, and what has to be read after it. Fulfilled when memory is as new as the database was at its sending. */
+  async #beat(): Promise<void> {
+    try {
+      for (let step = 0; step < STEPS_MAX; step += 1) if (await this.#step()) break;
+      this.#setUp(true);
+    } catch (cause) {
+      this.#setUp(false);
+      this.#silence.forget();
+      throw cause;
+    }
+  }
+
+  /** True when memory is what the database has. */
+  async #step(): Promise<boolean> {
+    const sentAt = this.#trust.now();
+    const beat = await this.#row.beat(this.#follower.applied);
+    if (beat === null) {
+      // Others have gone on without this replica, or its row was lost with the database's last minutes.
+      this.#trust.end();
+      this.#follower.forget();
+      await this.#row.register();
+      await this.#follower.follow();
+      return false;
+    }
+    this.#peers = beat.peers;
+    this.#silence.observe(beat.server, beat.peers, this.#options.clock.monotonicMs());
+    if (this.#follower.isAt(beat)) {
+      this.#trust.extend(sentAt);
+      return true;
+    }
+    // What memory has is believed meanwhile: the change's own call waits for this replica, or for the end of its trust.
+    await this.#follower.follow();
+    return false;
+  }
+
+  /** Fences replicas that have gone silent, so that the next change does not wait for them; trims what all have applied. */
+  async #keepHouse(): Promise<void> {
+    const { pulse, clock, log } = this.#options;
+    const nowMs = clock.monotonicMs();
+    for (const peer of this.#peers) {
+      if (peer.isFenced || this.#silence.ofPeer(peer, nowMs) < peer.graceMs + FENCE_MARGIN_MS) continue;
+      if (await fenceSilent(pulse, peer)) log.warn("a replica is silent: changes wait for it no longer");
+    }
+    if (nowMs - this.#trimmedAtMs < TRIM_MS) return;
+    this.#trimmedAtMs = nowMs;
+    await trim(pulse);
+  }
+
+  #setUp(isUp: boolean): void {
+    if (isUp === this.#isDatabaseUp) return;
+    this.#isDatabaseUp = isUp;
+    const { log, postgres } = this.#options;
+    if (isUp) return log.info("PostgreSQL answers again");
+    log.warn("PostgreSQL does not answer: keys and models are believed as they are until the grace is over");
+    // Its connections may be dead in silence: it finds out now, and not when the first change after the outage is made.
+    void postgres.all("SELECT 1").catch(() => undefined);
+  }
+}
+
+/** What every replica has applied and is older than a quarter of an hour; replicas that ended a week ago without a word. */
+async function trim(postgres: Postgres): Promise<void> {
+  await postgres.run(
+    `DELETE FROM change_log WHERE at < clock_timestamp() - interval '15 minutes'
+       AND version < (SELECT least(min(applied), (SELECT version FROM catalog_state)) FROM replica WHERE NOT is_fenced)`,
+  );
+  await postgres.run(
+    "DELETE FROM replica WHERE is_fenced AND heard_at < clock_timestamp() - interval '7 days'",
+  );
+}

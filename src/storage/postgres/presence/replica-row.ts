@@ -1,0 +1,128 @@
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Peer } from "./silence.ts";
+
+/** What a replica tells of itself. */
+export interface ReplicaIdentity {
+  /** A UUID of this process: another start is another replica. */
+  readonly id: string;
+  /** The number of its spool. */
+  readonly lane: number;
+  /** For people, such as a host's name. */
+  readonly name: string;
+  readonly graceMs: number;
+  /** The last migration that it knows. */
+  readonly schema: string;
+  /** The product's. */
+  readonly version: string;
+}
+
+/** A version of the catalog. The token differs between two histories that gave out the same number. */
+export interface CatalogVersion {
+  readonly version: number;
+  readonly token: string;
+}
+
+/** The answer to a sign of life. */
+export interface Beat extends CatalogVersion {
+  /** Names the process of PostgreSQL: when it was started. */
+  readonly server: string;
+  readonly peers: readonly Peer[];
+  /** Slot pools of which another replica wants more than it has. */
+  readonly shortPools: readonly string[];
+}
+
+/** A demand for slots that was not repeated for so long is of a replica that is gone. */
+export const DEMAND_MS_MAX = 1_000;
+
+/**
+ * The row of this process. The lock of the row orders its signs of life and its fencing: either a fence finds a beat that it
+ * did not expect, or the replica learns that it is fenced.
+ */
+export class ReplicaRow {
+  readonly #postgres: Postgres;
+  readonly #own: ReplicaIdentity;
+
+  constructor(postgres: Postgres, own: ReplicaIdentity) {
+    this.#postgres = postgres;
+    this.#own = own;
+  }
+
+  /**
+   * Makes the row, or lifts its fence. Nothing may be trusted until a later `beat`: what is loaded after this is known to
+   * whoever commits a change, since it waits for this row. Rows of the same lane are of processes that have ended.
+   */
+  async register(): Promise<void> {
+    const { id, lane, name, graceMs, schema, version } = this.#own;
+    await this.#postgres.transaction(async (tx) => {
+      await tx.run("DELETE FROM replica WHERE lane = $1 AND id <> $2", [lane, id]);
+      await tx.run(
+        `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+         VALUES ($1, $2, $3, 0, 1, $4, false, $5, $6)
+         ON CONFLICT (id) DO UPDATE
+         SET applied = 0, beat = replica.beat + 1, heard_at = clock_timestamp(), is_fenced = false`,
+        [id, lane, name, graceMs, schema, version],
+      );
+    });
+  }
+
+  /**
+   * A sign of life that tells what memory has. Null: the row is fenced or gone, and memory may not be believed. A version of
+   * another history than the database's counts as none, else a change would not wait for this replica.
+   */
+  async beat(applied: CatalogVersion | null): Promise<Beat | null> {
+    const [row] = await this.#postgres.all<BeatRow>(BEAT, [
+      this.#own.id,
+      applied?.version ?? 0,
+      applied?.token ?? null,
+      DEMAND_MS_MAX,
+    ]);
+    return row === undefined ? null : { ...row, shortPools: row.shortPools ?? [], peers: row.peers ?? [] };
+  }
+
+  async remove(): Promise<void> {
+    await this.#postgres.run("DELETE FROM replica WHERE id = $1", [this.#own.id]);
+  }
+}
+
+interface BeatRow extends CatalogVersion {
+  readonly server: string;
+  readonly peers: readonly Peer[] | null;
+  readonly shortPools: readonly string[] | null;
+}
+
+const BEAT = `
+  UPDATE replica SET
+    applied = CASE
+      WHEN EXISTS (SELECT FROM change_log WHERE version = $2 AND token = $3::uuid)
+        OR EXISTS (SELECT FROM catalog_state WHERE version = $2 AND token = $3::uuid) THEN $2
+      ELSE 0 END,
+    beat = beat + 1,
+    heard_at = clock_timestamp()
+  WHERE id = $1 AND NOT is_fenced
+  RETURNING
+    (SELECT version FROM catalog_state) AS version,
+    (SELECT token::text FROM catalog_state) AS token,
+    pg_postmaster_start_time()::text AS server,
+    (SELECT json_agg(json_build_object('id', id, 'beat', beat, 'graceMs', grace_ms, 'isFenced', is_fenced))
+     FROM replica other WHERE other.id <> $1) AS peers,
+    (SELECT json_agg(DISTINCT pool) FROM slot_loan
+     WHERE wanted > lent AND replica_id <> $1
+       AND asked_at > clock_timestamp() - $4 * interval '1 millisecond') AS "shortPools"`;
+
+/** Fences a replica that has given no sign of life since this beat. True: from now on no change waits for it. */
+export async function fenceSilent(sql: Sql, { id, beat }: Pick<Peer, "id" | "beat">): Promise<boolean> {
+  const fenced = await sql.run(
+    "UPDATE replica SET is_fenced = true WHERE id = $1 AND beat = $2 AND NOT is_fenced",
+    [id, beat],
+  );
+  return fenced > 0;
+}
+
+/** Fences a replica that lives and has not applied a version whose time is over. */
+export async function fenceLate(sql: Sql, id: string, version: number): Promise<void> {
+  await sql.run("UPDATE replica SET is_fenced = true WHERE id = $1 AND applied < $2 AND NOT is_fenced", [
+    id,
+    version,
+  ]);
+}

@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import { TrustWindow } from "#storage/postgres/presence/trust-window.ts";
+import { SharedQuestion } from "#storage/postgres/presence/shared-question.ts";
+import { Silence } from "#storage/postgres/presence/silence.ts";
+
+function createClocks() {
+  const clock = { ms: 1_000, us: 5_000_000 };
+  return { ...clock, monotonicMs: () => clock.ms, nowUs: () => clock.us, clock };
+}
+
+test("trust counts from when the question was sent, however late its answer is read", () => {
+  const { clock, ...both } = createClocks();
+  const trust = new TrustWindow(both, 1_000);
+  expect(trust.isOpen()).toBe(false);
+  const sentAt = trust.now();
+  clock.ms += 900;
+  clock.us += 900_000;
+  trust.extend(sentAt);
+  expect(trust.leftMs()).toBe(100);
+  clock.ms += 100;
+  clock.us += 100_000;
+  expect(trust.isOpen()).toBe(false);
+  // An answer that was overtaken takes nothing away.
+  const later = trust.now();
+  trust.extend(later);
+  trust.extend(sentAt);
+  expect(trust.isOpen()).toBe(true);
+  trust.end();
+  expect(trust.isOpen()).toBe(false);
+});
+
+test("a machine that was suspended has lost its trust, and a wall clock that is set back gives none", () => {
+  const { clock, ...both } = createClocks();
+  const trust = new TrustWindow(both, 1_000);
+  trust.extend(trust.now());
+  // The monotonic clock stood still meanwhile.
+  clock.us += 60_000_000;
+  expect(trust.isOpen()).toBe(false);
+  trust.extend({ ...trust.now(), monotonicMs: clock.ms + 1 });
+  clock.us -= 3_600_000_000;
+  clock.ms += 1_002;
+  expect(trust.isOpen()).toBe(false);
+});
+
+test("who asks is answered by a question that was sent after it came, and one question serves all who wait", async () => {
+  const sent: PromiseWithResolvers<void>[] = [];
+  const shared = new SharedQuestion(() => {
+    const one = Promise.withResolvers<void>();
+    sent.push(one);
+    return one.promise;
+  });
+  const answered: string[] = [];
+  const ask = (name: string) => shared.ask().then(() => answered.push(name));
+  const first = ask("first");
+  const second = ask("second");
+  const third = ask("third");
+  expect(sent.length).toBe(1);
+  sent[0]?.resolve();
+  await first;
+  await Bun.sleep(0);
+  expect(answered).toEqual(["first"]);
+  expect(sent.length).toBe(2);
+  sent[1]?.resolve();
+  await Promise.all([second, third]);
+  expect(sent.length).toBe(2);
+});
+
+test("a question that fails fails those who waited for it alone", async () => {
+  let count = 0;
+  const shared = new SharedQuestion(async () => {
+    count += 1;
+    if (count === 1) throw new Error("away");
+  });
+  const first = shared.ask();
+  const second = shared.ask();
+  expect(await first.catch(String)).toBe("Error: away");
+  await second;
+  await shared.ask();
+  expect(count).toBe(3);
+});
+
+test("silence is measured from when a beat was first seen, and begins anew with another server", () => {
+  const silence = new Silence();
+  const peer = { id: "a", beat: 7, graceMs: 1_000, isFenced: false };
+  silence.observe("one", [peer], 100);
+  silence.observe("one", [peer], 900);
+  expect(silence.ofPeer(peer, 1_100)).toBe(1_000);
+  // A beat that was not seen yet is a sign of life.
+  expect(silence.ofPeer({ ...peer, beat: 8 }, 1_100)).toBe(0);
+  // A promoted standby may lack the latest beats.
+  silence.observe("two", [peer], 1_200);
+  expect(silence.ofPeer(peer, 1_300)).toBe(100);
+  silence.observe("two", [], 1_400);
+  expect(silence.ofPeer(peer, 9_000)).toBe(0);
+});
