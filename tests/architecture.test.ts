@@ -131,7 +131,17 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "postgres/connection": [],
     "postgres/presence": ["postgres/connection"],
     "postgres/catalog": [".", "catalog", "postgres/connection"],
-    "postgres/ledger": [".", "postgres/connection", "files", "ledger", ...NEUTRAL_LEDGER],
+    "postgres/ledger/write": ["postgres/connection", "files", ...NEUTRAL_LEDGER],
+    "postgres/ledger/maintenance": ["postgres/connection", "postgres/ledger/write", ...NEUTRAL_LEDGER],
+    "postgres/ledger": [
+      ".",
+      "postgres/connection",
+      "postgres/ledger/write",
+      "postgres/ledger/maintenance",
+      "files",
+      "ledger",
+      ...NEUTRAL_LEDGER,
+    ],
     sqlite: [
       ".",
       "sqlite/catalog",

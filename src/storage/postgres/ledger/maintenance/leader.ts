@@ -1,0 +1,51 @@
+import { SetupError } from "#kernel/errors.ts";
+import { StatementError } from "#storage/postgres/connection/errors.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+
+/** How long a step waits for a lock. What reads and writes behind it waits as long, so that it is short. */
+const LOCK_WAIT_MS = 300;
+/** A step that got no lock, or met another one in a circle, is made again after a pause, so often at most. */
+const TRIES_MAX = 20;
+const PAUSE_MS = 250;
+/** SQLSTATE lock_not_available, deadlock_detected and serialization_failure. */
+const BUSY = new Set(["55P03", "40P01", "40001"]);
+
+/** What a step of maintenance came to. `elsewhere`: another replica is at it. */
+export type StepResult = "more" | "done" | "elsewhere";
+
+/**
+ * One step of maintenance as one transaction, by whichever replica gets the lock of its schema. Throws `BusyError` when a
+ * lock was not to be had in time again and again: the next look goes on from there.
+ */
+export async function runStep(
+  database: Postgres,
+  step: (tx: Transaction) => Promise<StepResult>,
+  pause: (ms: number) => Promise<void> = Bun.sleep,
+): Promise<StepResult> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await database.transaction(async (tx) => {
+        await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
+        const [row] = await tx.all<{ is_leader: boolean }>(
+          "SELECT pg_try_advisory_xact_lock(hashtextextended('lockport maintenance ' || current_schema(), 0)) AS is_leader",
+        );
+        return row?.is_leader === true ? step(tx) : "elsewhere";
+      });
+    } catch (cause) {
+      if (!(cause instanceof StatementError && BUSY.has(cause.code))) throw cause;
+      if (tries === TRIES_MAX) throw new BusyError();
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+/** A lock that maintenance needs was held by others all the time. */
+export class BusyError extends Error {
+  override readonly name = "BusyError";
+}
+
+/** Whether what was thrown says that the role may not define tables. */
+export function isForbidden(cause: unknown): boolean {
+  return cause instanceof SetupError && cause.kind === "permission";
+}

@@ -1,0 +1,65 @@
+import type { InstantUs } from "#kernel/clock.ts";
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
+import type { Retention } from "#storage/ledger/threads/messages.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { isForbidden, runStep, type StepResult } from "./leader.ts";
+import { makePartitions } from "./partitions.ts";
+import { boundRetention, dropDay, pruneRows } from "./retention.ts";
+import { sealDay } from "./sealing.ts";
+
+/**
+ * What is done to the ledger beside recording, by one replica at a time, step by step. Every step is one transaction and
+ * tells whether there may be more.
+ */
+export class Maintenance {
+  readonly #database: Postgres;
+  readonly #limits: DimensionLimits | undefined;
+
+  constructor(database: Postgres, limits?: DimensionLimits) {
+    this.#database = database;
+    this.#limits = limits;
+  }
+
+  /** Makes partitions of `event` ahead. False as well where the role may not: rows are kept by the default partition. */
+  async makePartitions(nowUs: InstantUs): Promise<boolean> {
+    try {
+      return (await makePartitions(this.#database, nowUs)) === "more";
+    } catch (cause) {
+      if (isForbidden(cause)) return false;
+      throw cause;
+    }
+  }
+
+  /** Seals days before `beforeDay`. */
+  seal(beforeDay: number): Promise<boolean> {
+    return this.#step((tx) => sealDay(tx, beforeDay, this.#limits));
+  }
+
+  /** Null when another replica is at it. */
+  async boundRetention(retention: Retention): Promise<InstantUs | null> {
+    let beforeUs: InstantUs | null = null;
+    await runStep(this.#database, async (tx) => {
+      beforeUs = await boundRetention(tx, retention);
+      return "done";
+    });
+    return beforeUs;
+  }
+
+  /** Removes rows before `beforeUs`: whole days with their partition, unless the role may not drop it, and the rest in slices. */
+  async prune(beforeUs: InstantUs): Promise<boolean> {
+    try {
+      if (await this.#step((tx) => dropDay(tx, beforeUs))) return true;
+    } catch (cause) {
+      if (!isForbidden(cause)) throw cause;
+    }
+    return this.#step((tx) => pruneRows(tx, beforeUs));
+  }
+
+  async #step(step: (tx: Transaction) => Promise<boolean>): Promise<boolean> {
+    const result: StepResult = await runStep(this.#database, async (tx) =>
+      (await step(tx)) ? "more" : "done",
+    );
+    return result === "more";
+  }
+}

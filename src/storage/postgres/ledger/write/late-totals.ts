@@ -1,0 +1,46 @@
+import type { DaySum } from "#storage/ledger/rows/batch-sums.ts";
+import { type DimensionLimits, DimensionValues } from "#storage/ledger/rows/dimension-values.ts";
+import { toHour, toMonth } from "#storage/ledger/windows/calendar.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import { readBounds } from "./bounds.ts";
+import { loadDimensions } from "./dimensions.ts";
+import { addTotals, DIMENSION, MONTH, SEALED_DAY, type Total } from "./totals.ts";
+import type { Value } from "./rows.ts";
+
+/**
+ * Adds what came late to days that are sealed, of which no lane has rows of its own any more: one writer at a time, and none
+ * beside maintenance. The sums of their hours and months are made anew later.
+ */
+export async function storeLate(
+  tx: Sql,
+  days: readonly DaySum[],
+  arrivals: readonly InstantUs[],
+  limits: DimensionLimits | undefined,
+): Promise<void> {
+  await readBounds(tx, { isLocked: true });
+  const measured = (total: Total, toKeys: (day: DaySum) => number[]) =>
+    addTotals(
+      tx,
+      total,
+      days.map((day) => day.sum.dayMeasures(...toKeys(day))),
+    );
+  await measured(SEALED_DAY, ({ combination, day, result }) => [combination, day, result]);
+  await measured(MONTH, ({ combination, result, day }) => [combination, result, toMonth(day)]);
+  const values = new DimensionValues(limits);
+  await loadDimensions(
+    tx,
+    values,
+    days.map(({ combination }) => combination),
+  );
+  const rows = days.flatMap(({ day, combination, outcome, sum }) =>
+    values.idsOf(combination, day).map((id) => sum.hourMeasures<Value>(day, id, outcome)),
+  );
+  await addTotals(tx, DIMENSION, rows);
+  await tx.run("DELETE FROM sealed_hour WHERE hour = ANY ($1::integer[])", [
+    [...new Set(arrivals.map(toHour))],
+  ]);
+  await tx.run("DELETE FROM sealed_month WHERE month = ANY ($1::integer[])", [
+    [...new Set(days.map(({ day }) => toMonth(day)))],
+  ]);
+}

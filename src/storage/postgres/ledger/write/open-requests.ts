@@ -1,0 +1,51 @@
+import type { StoredBegins } from "#storage/ledger/journal/open-requests.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+
+/** What a batch changes in `open_request`, gathered until its transaction. */
+export class StoredBeginChanges implements StoredBegins {
+  #isEmptied = false;
+  readonly #dropped: number[] = [];
+  readonly #added = new Map<number, Uint8Array>();
+
+  add(sequence: number, beginLine: Uint8Array): void {
+    this.#added.set(sequence, beginLine);
+  }
+
+  drop(sequence: number): void {
+    this.#dropped.push(sequence);
+  }
+
+  dropAll(): void {
+    this.#isEmptied = true;
+  }
+
+  clear(): void {
+    this.#isEmptied = false;
+    this.#dropped.length = 0;
+    this.#added.clear();
+  }
+
+  /** Begins are added last: they are those that are open when a batch ends. */
+  async store(sql: Sql, lane: number): Promise<void> {
+    if (this.#isEmptied) await sql.run("DELETE FROM open_request WHERE lane = $1", [lane]);
+    else if (this.#dropped.length > 0)
+      await sql.run("DELETE FROM open_request WHERE lane = $1 AND sequence = ANY ($2::bigint[])", [
+        lane,
+        this.#dropped,
+      ]);
+    if (this.#added.size === 0) return;
+    await sql.run(
+      `INSERT INTO open_request (lane, sequence, begin_line)
+       SELECT $1::integer, sequence, begin_line FROM unnest($2::bigint[], $3::bytea[]) AS given(sequence, begin_line)`,
+      [lane, [...this.#added.keys()], [...this.#added.values()]],
+    );
+  }
+}
+
+export async function readBegins(sql: Sql, lane: number): Promise<readonly Uint8Array[]> {
+  const rows = await sql.all<{ begin_line: Uint8Array }>(
+    "SELECT begin_line FROM open_request WHERE lane = $1 ORDER BY sequence",
+    [lane],
+  );
+  return rows.map((row) => row.begin_line);
+}

@@ -1,0 +1,245 @@
+import { KeptSegments } from "#storage/ledger/journal/kept-segments.ts";
+import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
+import { type JournalChunk, SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
+import { findSegments, type JournalPosition } from "#storage/ledger/journal/segments.ts";
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
+import type { Commit } from "#storage/ledger/threads/messages.ts";
+import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { JournalDecoder } from "#usage/journal-decoder.ts";
+import { LineCursor } from "#usage/journal-line.ts";
+import type { InstantUs } from "#kernel/clock.ts";
+import { storeEvents } from "./events.ts";
+import { EventRows } from "./event-rows.ts";
+import { type PendingEvent, toPending } from "./pending-event.ts";
+import { Interning } from "./interning.ts";
+import { readBegins, StoredBeginChanges } from "./open-requests.ts";
+import { moveSpool, PositionMovedError, readSpool, type SpoolClaim } from "./spool.ts";
+
+export interface WriterOptions {
+  readonly database: Postgres;
+  readonly claim: SpoolClaim;
+  readonly journalDirectory: string;
+  /** Called for lines that were skipped; with counts only, never with what they held. */
+  readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
+  /**
+   * Called within the transaction that holds all that had ended before a mark, and nothing else. What it returns is called
+   * once that is committed.
+   */
+  readonly onMark?: (mark: number, tx: Transaction) => Promise<() => void>;
+  /** Called after each batch, also for one of which it was unclear for a while whether it was committed. */
+  readonly onCommit?: (commit: Commit) => void;
+  /** The database is older than it was: it was put back. `isKept`: the journal still has all that is missing. */
+  readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
+  readonly readBytesMax?: number;
+  /** Whether the server before may still add lines to a segment. */
+  readonly isLive?: (segment: number) => boolean;
+  readonly dimensionLimits?: DimensionLimits;
+  readonly keptSegments?: { readonly keptMs?: number; readonly keptBytesMax?: number };
+}
+
+/** Lines of one read, up to its end or to the first mark. */
+interface Batch {
+  readonly events: readonly PendingEvent[];
+  readonly mark: number | null;
+  readonly next: JournalPosition;
+  readonly hasMore: boolean;
+  readonly damage: { readonly lines: number; readonly tornBytes: number };
+}
+
+/** A batch whose COMMIT was sent. */
+interface Attempt {
+  readonly number: number;
+  readonly commit: Commit;
+  readonly afterCommit: () => void;
+}
+
+/**
+ * Turns the journal lines of a spool into events and totals, each batch in one transaction together with the position it
+ * ends at, so that every line counts exactly once whatever happens in between, and none once another run of the spool has
+ * begun (`SupersededError`). What had left the position's segment open moves into a table with the same commit. One call at a
+ * time. After a failure, which is thrown, the next call begins with what is stored: the batch before, the one that failed,
+ * where only the answer to its COMMIT was lost, or an older one, where the database was put back.
+ */
+export class UsageWriter {
+  readonly #options: WriterOptions;
+  readonly #database: Postgres;
+  readonly #claim: SpoolClaim;
+  readonly #reader: SegmentReader;
+  readonly #decoder = new JournalDecoder();
+  readonly #interning: Interning;
+  readonly #begins = new StoredBeginChanges();
+  readonly #open = new OpenRequests(this.#begins);
+  readonly #rows: EventRows;
+  readonly #kept: KeptSegments;
+  #position: JournalPosition | null = null;
+  #lastBatch = 0;
+  /** Set when a transaction failed: memory may be ahead of the database. */
+  #isStale = true;
+  #attempt: Attempt | null = null;
+
+  constructor(options: WriterOptions) {
+    const { database, claim, journalDirectory } = options;
+    this.#options = options;
+    this.#database = database;
+    this.#claim = claim;
+    this.#reader = new SegmentReader(journalDirectory, options.readBytesMax);
+    this.#interning = new Interning(database);
+    this.#rows = new EventRows(claim.lane);
+    this.#kept = new KeptSegments({
+      directory: journalDirectory,
+      monotonicMs: () => performance.now(),
+      ...options.keptSegments,
+    });
+  }
+
+  /** Commits the next lines of the journal, if any; false when its end was reached. */
+  async writeBatch(): Promise<boolean> {
+    const from = await this.#refresh();
+    const startedMs = performance.now();
+    const chunk = this.#reader.read(from, this.#options.isLive?.(from.segment));
+    if (isSame(chunk.next, from)) return false;
+    try {
+      const batch = this.#decode(chunk, from);
+      const unknown = batch.events.filter((event) => !this.#interning.find(event));
+      if (unknown.length > 0) await this.#interning.intern(unknown);
+      await this.#database.transaction((tx) => this.#store(tx, { batch, from, startedMs }));
+      this.#position = batch.next;
+      this.#announce();
+      this.#begins.clear();
+      if (batch.damage.lines > 0 || batch.damage.tornBytes > 0) this.#options.onDamage(batch.damage);
+      if (batch.next.segment !== from.segment) this.trimSegments();
+      return batch.hasMore;
+    } catch (cause) {
+      this.#isStale = true;
+      if (!(cause instanceof DatabaseUnreachableError && cause.mayBeCommitted)) this.#attempt = null;
+      // Where it is now is read by the next call.
+      if (cause instanceof PositionMovedError) return true;
+      throw cause;
+    }
+  }
+
+  async saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): Promise<void> {
+    await this.#database.run(
+      `INSERT INTO key_use (key_id, last_used_us)
+       SELECT key_id, max(at_us) FROM unnest($1::text[], $2::bigint[]) AS given(key_id, at_us) GROUP BY key_id ORDER BY key_id
+       ON CONFLICT (key_id) DO UPDATE SET last_used_us = greatest(key_use.last_used_us, excluded.last_used_us)`,
+      [uses.map(([keyId]) => keyId), uses.map(([, atUs]) => atUs)],
+    );
+  }
+
+  /** Removes segments that are committed and need not be kept any more. */
+  trimSegments(): void {
+    if (this.#position !== null) this.#kept.trim(this.#position.segment);
+  }
+
+  close(): void {
+    this.#reader.close();
+  }
+
+  #decode(chunk: JournalChunk, from: JournalPosition): Batch {
+    if (from.offsetBytes === 0) this.#decoder.startSegment();
+    const events: PendingEvent[] = [];
+    let damaged = 0;
+    const line = new LineCursor(chunk.lines);
+    while (line.next()) {
+      const entry = this.#decoder.decode(line);
+      if (entry === null) {
+        damaged += 1;
+      } else if (entry.kind === "run") {
+        // A new process began: what is open was cut off with the one before.
+        for (const begun of this.#open.takeAll()) events.push(toPending(begun, CUT_OFF, CUT_OFF_MANNER));
+      } else if (entry.kind === "mark") {
+        // What follows belongs to the next transaction.
+        const next = { segment: from.segment, offsetBytes: from.offsetBytes + line.end + 1 };
+        const damage = { lines: damaged, tornBytes: 0 };
+        return { events, mark: entry.number, next, hasMore: true, damage };
+      } else if (entry.kind === "begin") {
+        this.#open.begin(entry.sequence, entry.begun);
+      } else if (entry.kind === "end") {
+        const begun = this.#open.end(entry.sequence);
+        if (begun === null) damaged += 1;
+        else events.push(toPending(begun, entry.ending, entry.manner));
+      }
+    }
+    if (chunk.next.segment !== from.segment) this.#open.storeAll();
+    const damage = { lines: damaged, tornBytes: chunk.tornBytes };
+    return { events, mark: null, next: chunk.next, hasMore: chunk.hasMore, damage };
+  }
+
+  async #store(
+    tx: Transaction,
+    {
+      batch,
+      from,
+      startedMs,
+    }: { readonly batch: Batch; readonly from: JournalPosition; readonly startedMs: number },
+  ): Promise<void> {
+    const { events, mark, next } = batch;
+    this.#attempt = null;
+    const number = await moveSpool(tx, this.#claim, {
+      from,
+      to: next,
+      lastBatch: this.#lastBatch,
+      isRecorded: events.length > 0,
+    });
+    if (events.length > 0) {
+      const { dimensionLimits } = this.#options;
+      await storeEvents(tx, events, { lane: this.#claim.lane, number, rows: this.#rows, dimensionLimits });
+    }
+    await this.#begins.store(tx, this.#claim.lane);
+    const afterCommit = mark === null ? undefined : await this.#options.onMark?.(mark, tx);
+    this.#attempt = {
+      number,
+      commit: {
+        position: next,
+        eventIds: Float64Array.from(events, ({ id }) => id),
+        combinations: this.#interning.combinationCount,
+        durationMs: performance.now() - startedMs,
+      },
+      afterCommit: afterCommit ?? (() => {}),
+    };
+  }
+
+  #announce(): void {
+    const attempt = this.#attempt;
+    this.#attempt = null;
+    if (attempt === null) return;
+    this.#lastBatch = attempt.number;
+    this.#options.onCommit?.(attempt.commit);
+    attempt.afterCommit();
+  }
+
+  /** Memory as of the last commit: the spool's row, the stored begins, and those of the current segment up to the position. */
+  async #refresh(): Promise<JournalPosition> {
+    if (!this.#isStale && this.#position !== null) return this.#position;
+    const { position, batch } = await readSpool(this.#database, this.#claim);
+    const lines = await readBegins(this.#database, this.#claim.lane);
+    this.#interning.clear();
+    this.#rows.clear();
+    this.#begins.clear();
+    const attempted = this.#attempt?.commit.position;
+    if (attempted !== undefined && isSame(position, attempted)) this.#announce();
+    this.#attempt = null;
+    if (this.#position !== null && isBefore(position, this.#position)) {
+      const segments = findSegments(this.#options.journalDirectory);
+      this.#options.onSetBack?.({ isKept: position.segment === 0 || segments.includes(position.segment) });
+    }
+    this.#open.reload(lines, { reader: this.#reader, decoder: this.#decoder, position });
+    this.#position = position;
+    this.#lastBatch = Math.max(this.#lastBatch, batch);
+    this.#isStale = false;
+    return position;
+  }
+}
+
+function isSame(one: JournalPosition, other: JournalPosition): boolean {
+  return one.segment === other.segment && one.offsetBytes === other.offsetBytes;
+}
+
+function isBefore(one: JournalPosition, other: JournalPosition): boolean {
+  return (
+    one.segment < other.segment || (one.segment === other.segment && one.offsetBytes < other.offsetBytes)
+  );
+}

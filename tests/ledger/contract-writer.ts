@@ -1,0 +1,488 @@
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import type { UsageEvent } from "#usage/event.ts";
+import { scale } from "../support/scale.ts";
+import type { RandomUsage } from "./usage.ts";
+import {
+  arbitraryUsage,
+  DAY_US,
+  ENDING,
+  NEW_YEAR_US,
+  RUN_LINE,
+  SUBJECT,
+  LineEncoder,
+  toBeginLine,
+  toEndLine,
+  toReportInput,
+} from "./usage.ts";
+
+/** A journal and the writers on it, without threads: what a Worker does, step by step. */
+export interface WriterBench extends AsyncDisposable {
+  readonly damage: { readonly lines: number; readonly tornBytes: number }[];
+  append(segment: number, bytes: Uint8Array): void;
+  /** The next writer, as a process that starts has it. */
+  openWriter(): Promise<BenchWriter> | BenchWriter;
+  /** Segments that exist. */
+  segments(): number;
+  read<Row>(sql: string): Promise<Row[]>;
+}
+
+/** Each step tells whether there is more to do. */
+export interface BenchWriter {
+  writeBatch(): Promise<boolean> | boolean;
+  seal(beforeDay: number): Promise<boolean> | boolean;
+  prune(beforeUs: number): Promise<boolean> | boolean;
+  close(): Promise<void> | void;
+}
+
+export type CreateWriterBench = (readBytesMax?: number) => Promise<WriterBench> | WriterBench;
+
+export function toLines(usages: readonly RandomUsage[], firstSequence = 1): Buffer[] {
+  return usages.flatMap(({ subject, ending }, index) => [
+    toBeginLine(firstSequence + index, subject),
+    toEndLine(firstSequence + index, ending),
+  ]);
+}
+
+export async function drain(writer: Pick<BenchWriter, "writeBatch">): Promise<void> {
+  while (await writer.writeBatch());
+}
+
+/** What brings journal lines into a ledger, whatever the engine. `cutStride`: only every so manieth cut is tried. */
+export function describeWriter(engineName: string, createBench: CreateWriterBench, cutStride = 1): void {
+  describe(`totals of ${engineName}`, () => {
+    test("are what a sum over all events gives, however they come in batches and whenever days are sealed", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(arbitraryUsage, { minLength: 1, maxLength: 40 }),
+          fc.array(fc.constantFrom(-1, 0, 2, 31, 59, 61, 101), { maxLength: 4 }),
+          fc.integer({ min: 600, max: 20_000 }),
+          async (usages, sealing, readBytesMax) => {
+            await using bench = await createBench(readBytesMax);
+            const writer = await bench.openWriter();
+            const perPart = Math.ceil(usages.length / (sealing.length + 1));
+            for (let part = 0; part <= sealing.length; part += 1) {
+              const some = usages.slice(part * perPart, (part + 1) * perPart);
+              bench.append(1, Buffer.concat(toLines(some, part * perPart + 1)));
+              await drain(writer);
+              const days = sealing[part];
+              if (days !== undefined) while (await writer.seal(NEW_YEAR_US / DAY_US + days));
+            }
+            await writer.close();
+            await expectTotals(bench, usages);
+          },
+        ),
+        { numRuns: 20 * scale },
+      );
+    }, 30_000);
+
+    test("survive retention, which removes rows and nothing else", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(arbitraryUsage, { minLength: 1, maxLength: 30 }),
+          fc.array(arbitraryUsage, { maxLength: 5 }),
+          fc.constantFrom(0, 1, 30, 59, 101),
+          async (usages, late, days) => {
+            await using bench = await createBench();
+            const writer = await bench.openWriter();
+            bench.append(1, Buffer.concat(toLines(usages)));
+            await drain(writer);
+            // Away from every arrival: events of one instant spread over the next microseconds.
+            const cutUs = NEW_YEAR_US + days * DAY_US + 1_800_000_000;
+            while (await writer.prune(cutUs));
+            bench.append(1, Buffer.concat(toLines(late, usages.length + 1)));
+            await drain(writer);
+            await writer.close();
+            await expectTotals(bench, [...usages, ...late], { rowsFromUs: cutUs });
+          },
+        ),
+        { numRuns: 10 * scale },
+      );
+    }, 30_000);
+
+    test("of money stay exact where doubles would not", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      const costPico = 9_007_199_254_740_993_123_456_789n;
+      const usages = Array.from({ length: 300 }, () => ({
+        subject: SUBJECT,
+        ending: { ...ENDING, costPico },
+      }));
+      bench.append(1, Buffer.concat(toLines(usages)));
+      await drain(writer);
+      await writer.close();
+      const [row] = await bench.read<{ hi: number; lo: number }>(
+        "SELECT cost_hi AS hi, cost_lo AS lo FROM day_total",
+      );
+      expect(row!.lo).toBeLessThan(1e9);
+      // The high half is a double: exact up to 2^53 times 10^9 pico, nine trillion currency units in one row.
+      expect(BigInt(row!.lo)).toBe((costPico * 300n) % 1_000_000_000n);
+    });
+
+    test("a huge or odd quantity never stops the ledger", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      const usage = {
+        shape: "exclusive" as const,
+        quantities: {
+          input_tokens: Number.MAX_SAFE_INTEGER,
+          audio_seconds: 1e300,
+          cache_write_tokens: Number.MAX_SAFE_INTEGER,
+          cache_write_1h_tokens: Number.MAX_SAFE_INTEGER,
+        },
+      };
+      const ending = { ...ENDING, usage, durationUs: 1.5e300, timeToFirstByteUs: -3, costPico: 10n ** 40n };
+      const arrivals = [Number.MAX_SAFE_INTEGER, 0, -5, Number.NaN, 1.5];
+      const usages = Array.from({ length: 2000 }, (_, index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: arrivals[index % arrivals.length]! },
+        ending,
+      }));
+      bench.append(1, Buffer.concat(toLines(usages)));
+      await drain(writer);
+      await writer.close();
+      expect(await bench.read("SELECT sum(requests) AS n FROM day_total")).toEqual([{ n: 2000 }]);
+      expect(await bench.read("SELECT count(*) AS n FROM event")).toEqual([{ n: 2000 }]);
+    });
+  });
+
+  describe(`the journal of ${engineName}`, () => {
+    test("events of one instant get ids that follow one another", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      bench.append(
+        1,
+        Buffer.concat(toLines(Array.from({ length: 500 }, () => ({ subject: SUBJECT, ending: ENDING })))),
+      );
+      await drain(writer);
+      await writer.close();
+      const rows = await bench.read<{ id: number }>("SELECT id FROM event ORDER BY id");
+      const ids = rows.map(({ id }) => id);
+      expect(ids).toEqual(Array.from({ length: 500 }, (_, index) => NEW_YEAR_US + index));
+    });
+
+    test("torn at any byte gives every complete event once and no other", async () => {
+      const usages = [0, 1, 2].map((index) => ({
+        subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },
+        ending: ENDING,
+      }));
+      const lines = toLines(usages);
+      const whole = Buffer.concat(lines);
+      const ends: number[] = [];
+      for (const line of lines) ends.push((ends.at(-1) ?? 0) + line.length);
+      const next = Buffer.concat([RUN_LINE, ...toLines(usages.slice(0, 1))]);
+      // Every byte of the last two lines, and every line's end with its neighbours.
+      const cuts = Array.from({ length: whole.length + 1 }, (_, at) => at).filter(
+        (at) =>
+          at % 23 === 0 || (at > ends[3]! && at % 5 === 0) || ends.some((end) => Math.abs(end - at) < 2),
+      );
+      for (const cut of cuts.filter((_, index) => index % cutStride === 0)) {
+        await using bench = await createBench();
+        bench.append(1, whole.subarray(0, cut));
+        bench.append(2, next);
+        const writer = await bench.openWriter();
+        await drain(writer);
+        await writer.close();
+        const complete = ends.filter((end) => end <= cut).length;
+        const counts = await bench.read<{ outcome: string; n: number }>(
+          "SELECT outcome, sum(requests) AS n FROM hour_total GROUP BY outcome ORDER BY outcome",
+        );
+        const ok = Math.floor(complete / 2) + 1;
+        expect({ cut, counts }).toEqual({
+          cut,
+          counts: [
+            { outcome: "ok", n: ok },
+            ...(complete % 2 === 1 ? [{ outcome: "unreachable", n: 1 }] : []),
+          ],
+        });
+        expect(bench.segments()).toBe(1);
+      }
+    }, 60_000);
+
+    test("a damaged line in the middle costs that line only, and is reported", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      const lines = toLines(
+        [0, 1].map((index) => ({
+          subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + index },
+          ending: ENDING,
+        })),
+      );
+      lines[1]![20]! ^= 1;
+      bench.append(1, Buffer.concat(lines));
+      await drain(writer);
+      await writer.close();
+      expect(await bench.read("SELECT id FROM event")).toEqual([{ id: NEW_YEAR_US + 1 }]);
+      expect(bench.damage).toEqual([{ lines: 1, tornBytes: 0 }]);
+    });
+
+    test("a damaged block costs the requests that name its numbers for a while, and no more of the segment", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      const encoder = new LineEncoder();
+      const line = (stretch: number, sequence: number, client: string) => {
+        const subject = { ...SUBJECT, client, arrivedAtUs: NEW_YEAR_US + sequence };
+        return Buffer.concat([
+          encoder.begin(stretch, sequence, subject),
+          encoder.end(stretch, sequence, ENDING),
+        ]);
+      };
+      const first = Buffer.concat([line(1, 1, "one"), line(1, 2, "one")]);
+      const damaged = Buffer.concat([line(1, 3, "two"), line(1, 4, "two")]).fill(1);
+      const rest = [line(1, 5, "two"), line(1, 6, "one"), line(2, 7, "two")];
+      bench.append(1, Buffer.concat([first, damaged, ...rest]));
+      await drain(writer);
+      await writer.close();
+      expect(await bench.read("SELECT id FROM event ORDER BY id")).toEqual(
+        [1, 2, 6, 7].map((index) => ({ id: NEW_YEAR_US + index })),
+      );
+      // What was one line of the block with the begin that follows, and that request's end.
+      expect(bench.damage).toEqual([{ lines: 2, tornBytes: 0 }]);
+    });
+
+    test("of recorded requests gives back who, what and at which prices, in each segment and past the numbers that are kept", async () => {
+      await using bench = await createBench();
+      const writer = await bench.openWriter();
+      const encoder = new LineEncoder();
+      const expected: unknown[] = [];
+      // More different clients than numbers are kept for, and the first of them again.
+      for (const [segment, count] of [
+        [1, 10_050],
+        [2, 20],
+      ] as const) {
+        const lines: Buffer[] = [];
+        for (let index = 0; index < count + 20; index += 1) {
+          const sequence = expected.length + 1;
+          const client = `client/${index % count}`;
+          const ending = { ...ENDING, prices: { input_tokens: index % 3, output_tokens: null } };
+          lines.push(encoder.begin(segment, sequence, { ...SUBJECT, arrivedAtUs: sequence, client }));
+          lines.push(encoder.end(segment, sequence, ending));
+          expected.push({ id: sequence, client, prices: JSON.stringify(ending.prices) });
+        }
+        bench.append(segment, Buffer.concat(lines));
+      }
+      await drain(writer);
+      await writer.close();
+      expect(
+        await bench.read(
+          `SELECT event.id, client, prices FROM event JOIN combination c ON c.id = combination
+         JOIN manner m ON m.id = manner JOIN price_set p ON p.id = price_set ORDER BY event.id`,
+        ),
+      ).toEqual(expected);
+      expect(bench.damage).toEqual([]);
+    });
+
+    test("a writer that starts anew at any point goes on without losing or doubling", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(arbitraryUsage, { minLength: 1, maxLength: 12 }),
+          fc.array(fc.nat(), { minLength: 24, maxLength: 24 }),
+          fc.integer({ min: 600, max: 3000 }),
+          async (usages, order, readBytesMax) => {
+            await using bench = await createBench(readBytesMax);
+            // Begins and ends interleaved, a new segment and a new writer now and then.
+            const pending = usages.map((usage, index) => ({ usage, sequence: index + 1, isOpen: false }));
+            const encoder = new LineEncoder();
+            let segment = 1;
+            bench.append(segment, RUN_LINE);
+            for (const pick of order) {
+              const at = pending[pick % Math.max(pending.length, 1)];
+              if (at === undefined) break;
+              if (at.isOpen) {
+                bench.append(segment, encoder.end(segment, at.sequence, at.usage.ending));
+                pending.splice(pending.indexOf(at), 1);
+              } else {
+                bench.append(segment, encoder.begin(segment, at.sequence, at.usage.subject));
+                at.isOpen = true;
+              }
+              if (pick % 5 === 0) segment += 1;
+              if (pick % 3 === 0) {
+                const writer = await bench.openWriter();
+                if (pick % 2 === 0) await drain(writer);
+                else await writer.writeBatch();
+                await writer.close();
+              }
+            }
+            bench.append(segment + 1, RUN_LINE);
+            const writer = await bench.openWriter();
+            await drain(writer);
+            await writer.close();
+            const cutOff = pending.filter(({ isOpen }) => isOpen).length;
+            const never = pending.filter(({ isOpen }) => !isOpen).length;
+            expect(await bench.read("SELECT count(*) AS n FROM event")).toEqual([
+              { n: usages.length - never },
+            ]);
+            expect(
+              await bench.read(
+                `SELECT count(*) AS n FROM event JOIN manner m ON m.id = manner JOIN result r ON r.id = result
+               WHERE outcome = 'unreachable' AND error_kind = 'interrupted' AND status_code = 502`,
+              ),
+            ).toEqual([{ n: cutOff }]);
+            expect(await bench.read("SELECT * FROM open_request")).toEqual([]);
+            expect(bench.segments()).toBe(1);
+            expect(bench.damage).toEqual([]);
+          },
+        ),
+        { numRuns: 20 * scale },
+      );
+    }, 30_000);
+  });
+}
+
+interface Sums {
+  requests: number;
+  priced: number;
+  unpriced: number;
+  cost: bigint;
+  input: number | null;
+  output: number | null;
+  cached: number | null;
+  audioUs: number | null;
+  durationUs: number;
+  lastSeenUs: number;
+  bands: number[];
+}
+
+/** Sums written apart from the ones under test: over the events as they were handed in. */
+async function expectTotals(
+  bench: WriterBench,
+  usages: readonly RandomUsage[],
+  { rowsFromUs = 0 } = {},
+): Promise<void> {
+  const events = usages.map(({ subject, ending }): UsageEvent => ({ ...subject, ...ending }));
+  const rows = await bench.read<{ id: number }>("SELECT id FROM event ORDER BY id");
+  expect(rows.length).toBe(events.filter((event) => event.arrivedAtUs >= rowsFromUs).length);
+
+  const total = sumUp(events);
+  const hours = (await bench.read<Record<string, number>>(HOURS)).map(toSums);
+  expect(merge(hours, "hour")).toEqual({ ...total, durationUs: 0, lastSeenUs: 0, bands: [] });
+  const days = (await bench.read<Record<string, number>>(DAYS)).map(toSums);
+  // An instant that two events share moves the second by a microsecond.
+  const shift = { lastSeenUs: expect.any(Number) };
+  expect(merge(days, "day")).toEqual({ ...total, ...shift });
+
+  const byMonth = (await bench.read<Record<string, number>>("SELECT * FROM month_total")).map(toSums);
+  const bySealedDay = (await bench.read<Record<string, number>>("SELECT * FROM sealed_day_total")).map(
+    toSums,
+  );
+  expect(merge(byMonth, "day")).toEqual(merge(bySealedDay, "day"));
+
+  for (const outcome of new Set(events.map((event) => event.outcome))) {
+    const some = events.filter((event) => event.outcome === outcome);
+    const found = (await bench.read<Record<string, number>>(`${HOURS} WHERE outcome = '${outcome}'`)).map(
+      toSums,
+    );
+    expect(merge(found, "hour")).toEqual({ ...sumUp(some), durationUs: 0, lastSeenUs: 0, bands: [] });
+  }
+  for (const model of new Set(events.map((event) => event.model))) {
+    const some = events.filter((event) => event.model === model);
+    const where = `WHERE combination IN (SELECT id FROM combination WHERE model IS NOT DISTINCT FROM ${model === null ? "NULL" : `'${model}'`})`;
+    const found = (await bench.read<Record<string, number>>(`SELECT * FROM (${DAYS}) AS days ${where}`)).map(
+      toSums,
+    );
+    expect(merge(found, "day")).toEqual({ ...sumUp(some), ...shift });
+  }
+}
+
+const MEASURES = `requests, priced_requests, unpriced_requests, cost_hi, cost_lo, input_tokens, output_tokens,
+  cached_input_tokens, audio_us`;
+const HOURS = `SELECT ${MEASURES} FROM hour_total`;
+const DAYS = ["day_total", "sealed_day_total"]
+  .map(
+    (
+      table,
+    ) => `SELECT combination, result, ${MEASURES}, duration_us, last_seen_us, band_under_1s, band_under_5s,
+      band_under_15s, band_under_30s, band_under_60s, band_under_120s, band_over_120s FROM ${table}`,
+  )
+  .join(" UNION ALL ");
+
+function sumUp(events: readonly UsageEvent[]): Sums {
+  const sums: Sums = {
+    requests: 0,
+    priced: 0,
+    unpriced: 0,
+    cost: 0n,
+    input: null,
+    output: null,
+    cached: null,
+    audioUs: null,
+    durationUs: 0,
+    lastSeenUs: 0,
+    bands: [0, 0, 0, 0, 0, 0, 0],
+  };
+  for (const event of events) {
+    sums.requests += 1;
+    if (event.costPico !== null) sums.priced += 1;
+    if (event.unpriced) sums.unpriced += 1;
+    sums.cost += event.costPico ?? 0n;
+    const quantities = event.usage?.quantities ?? {};
+    const input = toReportInput(event.usage);
+    if (input !== null) sums.input = (sums.input ?? 0) + input;
+    if (quantities.output_tokens !== undefined) sums.output = (sums.output ?? 0) + quantities.output_tokens;
+    if (quantities.cached_input_tokens !== undefined) {
+      sums.cached = (sums.cached ?? 0) + quantities.cached_input_tokens;
+    }
+    if (quantities.audio_seconds !== undefined) {
+      sums.audioUs = (sums.audioUs ?? 0) + Math.round(quantities.audio_seconds * 1e6);
+    }
+    sums.durationUs += event.durationUs;
+    sums.lastSeenUs = Math.max(sums.lastSeenUs, event.arrivedAtUs);
+    const seconds = event.durationUs / 1e6;
+    const band =
+      seconds < 1
+        ? 0
+        : seconds < 5
+          ? 1
+          : seconds < 15
+            ? 2
+            : seconds < 30
+              ? 3
+              : seconds < 60
+                ? 4
+                : seconds < 120
+                  ? 5
+                  : 6;
+    sums.bands[band]! += 1;
+  }
+  return sums;
+}
+
+function toSums(row: Record<string, number | null>): Sums {
+  return {
+    requests: row["requests"]!,
+    priced: row["priced_requests"]!,
+    unpriced: row["unpriced_requests"]!,
+    cost: BigInt(row["cost_hi"]!) * 10n ** 9n + BigInt(row["cost_lo"]!),
+    input: row["input_tokens"]!,
+    output: row["output_tokens"]!,
+    cached: row["cached_input_tokens"]!,
+    audioUs: row["audio_us"]!,
+    durationUs: row["duration_us"] ?? 0,
+    lastSeenUs: row["last_seen_us"] ?? 0,
+    bands: Object.keys(row)
+      .filter((column) => column.startsWith("band_"))
+      .map((column) => row[column]!),
+  };
+}
+
+function merge(rows: readonly Sums[], kind: "hour" | "day"): Sums {
+  const plus = (left: number | null, right: number | null) =>
+    left === null && right === null ? null : (left ?? 0) + (right ?? 0);
+  const bands = kind === "hour" ? [] : [0, 0, 0, 0, 0, 0, 0];
+  const empty = { ...sumUp([]), bands };
+  return rows.reduce(
+    (sum, row) => ({
+      requests: sum.requests + row.requests,
+      priced: sum.priced + row.priced,
+      unpriced: sum.unpriced + row.unpriced,
+      cost: sum.cost + row.cost,
+      input: plus(sum.input, row.input),
+      output: plus(sum.output, row.output),
+      cached: plus(sum.cached, row.cached),
+      audioUs: plus(sum.audioUs, row.audioUs),
+      durationUs: sum.durationUs + row.durationUs,
+      lastSeenUs: Math.max(sum.lastSeenUs, row.lastSeenUs),
+      bands: sum.bands.map((count, index) => count + (row.bands[index] ?? 0)),
+    }),
+    empty,
+  );
+}

@@ -1,0 +1,102 @@
+import { appendFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
+import type { SpoolClaim } from "#storage/postgres/ledger/write/spool.ts";
+import { UsageWriter, type WriterOptions } from "#storage/postgres/ledger/write/writer.ts";
+import type { BenchWriter, WriterBench } from "../../../ledger/contract-writer.ts";
+
+/** A spool of a test: its journal, and the runs of it. */
+export interface TestSpool {
+  readonly lane: number;
+  readonly journalDirectory: string;
+  append(segment: number, bytes: Uint8Array): void;
+  /** The next run of it. Segments that are committed go at once. */
+  openWriter(changes?: Partial<WriterOptions>): Promise<UsageWriter>;
+}
+
+export async function createSpool(database: Postgres, directory: string, lane: number): Promise<TestSpool> {
+  const journalDirectory = join(directory, `journal-${lane}`);
+  mkdirSync(journalDirectory, { recursive: true });
+  const id = `spool-${lane}`;
+  await database.run("INSERT INTO spool (lane, id) VALUES ($1, $2)", [lane, id]);
+  return {
+    lane,
+    journalDirectory,
+    append: (segment, bytes) => appendFileSync(segmentPath(journalDirectory, segment), bytes),
+    async openWriter(changes = {}) {
+      const claim = await claimRun(database, lane);
+      return new UsageWriter({
+        database,
+        claim,
+        journalDirectory,
+        onDamage: () => {},
+        keptSegments: { keptMs: 0 },
+        ...changes,
+      });
+    },
+  };
+}
+
+async function claimRun(database: Postgres, lane: number): Promise<SpoolClaim> {
+  const [claim] = await database.all<SpoolClaim>(
+    "UPDATE spool SET run = run + 1 WHERE lane = $1 RETURNING id, lane, run",
+    [lane],
+  );
+  if (claim === undefined) throw new Error("there is no such spool");
+  return claim;
+}
+
+/** Everything that is recorded is forgotten: quicker than a schema of its own for every run of a property. */
+const FORGET_SQL = [
+  "open_request",
+  "recorded_batch",
+  "event",
+  "hour_total",
+  "day_total",
+  "sealed_day_total",
+  "month_total",
+  "dimension_total",
+  "dimension",
+  "sealed_hour",
+  "sealed_month",
+  "carried_total",
+  "key_use",
+  "combination_tag",
+  "combination",
+  "spool",
+]
+  .map((table) => `DELETE FROM ${table};`)
+  .concat("UPDATE ledger_state SET sealed_before_day = 0, pruned_before_us = 0, refused_before_us = 0;")
+  .join(" ");
+
+export async function createWriterBench(
+  database: Postgres,
+  directory: string,
+  readBytesMax?: number,
+): Promise<WriterBench> {
+  await database.run(FORGET_SQL);
+  const spool = await createSpool(database, directory, 1);
+  const damage: { lines: number; tornBytes: number }[] = [];
+  return {
+    damage,
+    append: (segment, bytes) => spool.append(segment, bytes),
+    async openWriter(): Promise<BenchWriter> {
+      const writer = await spool.openWriter({
+        onDamage: (seen) => damage.push(seen),
+        ...(readBytesMax === undefined ? {} : { readBytesMax }),
+      });
+      const maintenance = new Maintenance(database);
+      return {
+        writeBatch: () => writer.writeBatch(),
+        seal: (beforeDay) => maintenance.seal(beforeDay),
+        prune: (beforeUs) => maintenance.prune(beforeUs),
+        close: () => writer.close(),
+      };
+    },
+    segments: () => [...new Bun.Glob("*.journal").scanSync(spool.journalDirectory)].length,
+    read: async <Row>(sql: string) => [...(await database.all<Row>(sql))],
+    [Symbol.asyncDispose]: async () => {},
+  };
+}

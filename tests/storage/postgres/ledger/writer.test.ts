@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeWriter } from "../../../ledger/contract-writer.ts";
+import { postgresMissing } from "../../../support/postgres.ts";
+import { createDatabase, type TestDatabase } from "../support.ts";
+import { createWriterBench } from "./writer-bench.ts";
+
+describe.skipIf(postgresMissing !== null)("the writer", () => {
+  const folder = mkdtempSync(join(tmpdir(), "lockport-writer-"));
+  let database: TestDatabase;
+  let counter = 0;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+  });
+  afterAll(async () => {
+    await database[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true });
+  });
+
+  // Fewer cuts: which bytes make a line is decided by code that both engines share.
+  describeWriter(
+    "PostgreSQL",
+    (readBytesMax) =>
+      createWriterBench(database.postgres, join(folder, String((counter += 1))), readBytesMax),
+    6,
+  );
+});
