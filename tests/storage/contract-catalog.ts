@@ -10,11 +10,11 @@ import {
   principal,
   provider,
   START_US,
-  type Engine,
+  type CatalogEngine,
 } from "./support.ts";
 
 /** Providers, models and prices. */
-export function testCatalogContract(engineName: string, createEngine: () => Engine): void {
+export function testCatalogContract(engineName: string, createEngine: () => CatalogEngine): void {
   describe(`${engineName}: catalog`, () => {
     const writes = (...steps: CatalogChange<null>["writes"]) => ({
       writes: steps,

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import type { OwnedSecret } from "#identity/secret.ts";
 import { NO_TERMS } from "#identity/secret-terms.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { apiKey, AUDIT, codeOf, PAGE, principal, START_US, type Engine } from "./support.ts";
+import { apiKey, AUDIT, codeOf, PAGE, principal, START_US, type CatalogEngine } from "./support.ts";
 
 /** Keys and sessions. */
-export function testKeysContract(engineName: string, createEngine: () => Engine): void {
+export function testKeysContract(engineName: string, createEngine: () => CatalogEngine): void {
   describe(`${engineName}: keys`, () => {
     test("a key is found by its hash with its owner, enabled or not, and its hash is never handed out", async () => {
       await using engine = createEngine();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { NO_TERMS } from "#identity/secret-terms.ts";
 import { toNotice } from "#notices/notice.ts";
 import type { Telling } from "#notices/store.ts";
-import { apiKey, principal, relayToken, START_US, type Engine } from "./support.ts";
+import { apiKey, principal, relayToken, START_US, type CatalogEngine } from "./support.ts";
 
 const told = (text: string, once: Partial<Telling> = {}): Telling => ({
   notice: toNotice({ type: "price.missing", text, facts: { model: text } }, `id-${text}`, START_US),
@@ -12,7 +12,7 @@ const told = (text: string, once: Partial<Telling> = {}): Telling => ({
 const mark = (name: string, untilUs = START_US + 10) => ({ name, untilUs });
 
 /** Notices that wait, and what was told already. */
-export function testNoticesContract(engineName: string, createEngine: () => Engine): void {
+export function testNoticesContract(engineName: string, createEngine: () => CatalogEngine): void {
   describe(`${engineName}: notices`, () => {
     test("wait in their order until they are removed, on every connection, with all that they tell", async () => {
       await using engine = createEngine();

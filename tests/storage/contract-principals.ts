@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { AuditEntry } from "#audit/event.ts";
-import { AUDIT, codeOf, PAGE, principal, START_US, type Engine } from "./support.ts";
+import { AUDIT, codeOf, PAGE, principal, START_US, type CatalogEngine } from "./support.ts";
 
 /** Principals and the audit trail. */
-export function testPrincipalsContract(engineName: string, createEngine: () => Engine): void {
+export function testPrincipalsContract(engineName: string, createEngine: () => CatalogEngine): void {
   describe(`${engineName}: principals`, () => {
     test("a principal is found by its name exactly as it was created", async () => {
       await using engine = createEngine();

@@ -1,8 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { apiKey, AUDIT, codeOf, PAGE, principal, relayToken, START_US, type Engine } from "./support.ts";
+import {
+  apiKey,
+  AUDIT,
+  codeOf,
+  PAGE,
+  principal,
+  relayToken,
+  START_US,
+  type CatalogEngine,
+} from "./support.ts";
 
 /** Relay tokens: beside the keys, and never among them. */
-export function testRelayTokensContract(engineName: string, createEngine: () => Engine): void {
+export function testRelayTokensContract(engineName: string, createEngine: () => CatalogEngine): void {
   describe(`${engineName}: relay tokens`, () => {
     test("a token is found by its hash with its owner, enabled or not, and its hash is never handed out", async () => {
       await using engine = createEngine();

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { codeOf, PAGE, principal, type Engine } from "./support.ts";
+import { codeOf, PAGE, principal, type CatalogEngine } from "./support.ts";
 
 const ISSUER = "https://idp.example";
 
 /** Principals by what an identity provider calls them. */
-export function testSubjectsContract(engineName: string, createEngine: () => Engine): void {
+export function testSubjectsContract(engineName: string, createEngine: () => CatalogEngine): void {
   describe(`${engineName}: subjects of identity providers`, () => {
     test("a principal made for a subject is found by it, by both of its parts, and by nothing like it", async () => {
       await using engine = createEngine();

@@ -1,23 +1,34 @@
 import { testCatalogContract } from "./contract-catalog.ts";
 import { testKeysContract } from "./contract-keys.ts";
 import { testLedgerContract } from "./contract-ledger.ts";
+import { testLimitsContract } from "./contract-limits.ts";
 import { testNoticesContract } from "./contract-notices.ts";
 import { testPrincipalsContract } from "./contract-principals.ts";
 import { testRelayTokensContract } from "./contract-relay-tokens.ts";
 import { testReportsContract } from "./contract-reports.ts";
 import { testSubjectsContract } from "./contract-subjects.ts";
 import { testStorageSequences } from "./sequences.ts";
-import type { Engine } from "./support.ts";
+import type { CatalogEngine, Engine } from "./support.ts";
 
 /** What every storage engine promises. `createEngine` makes an empty one; a second engine is a file in `engines/`. */
 export function testStorageContract(engineName: string, createEngine: () => Engine): void {
+  testCatalogStoresContract(engineName, createEngine);
+  testLedgerContract(engineName, createEngine);
+  testReportsContract(engineName, createEngine);
+}
+
+/** What it promises of the catalog's stores. A run of a random history is some hundred calls. */
+export function testCatalogStoresContract(
+  engineName: string,
+  createEngine: () => CatalogEngine,
+  historyRuns = 12,
+): void {
   testPrincipalsContract(engineName, createEngine);
   testKeysContract(engineName, createEngine);
   testRelayTokensContract(engineName, createEngine);
   testSubjectsContract(engineName, createEngine);
   testCatalogContract(engineName, createEngine);
+  testLimitsContract(engineName, createEngine);
   testNoticesContract(engineName, createEngine);
-  testStorageSequences(engineName, createEngine);
-  testLedgerContract(engineName, createEngine);
-  testReportsContract(engineName, createEngine);
+  testStorageSequences(engineName, createEngine, { runs: historyRuns });
 }

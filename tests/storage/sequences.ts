@@ -9,14 +9,17 @@ import { UNITS } from "#kernel/units.ts";
 import { identityOperation, requireSame } from "./identity-operations.ts";
 import { scale } from "../support/scale.ts";
 import { CatalogModel, IdentityModel } from "./model.ts";
-import { AUDIT, codeOf, PAGE, provider, type Engine } from "./support.ts";
+import { AUDIT, codeOf, PAGE, provider, type CatalogEngine } from "./support.ts";
 
-const RUNS = 12 * scale;
 const CONNECTIONS = 2;
 const TEST_TIMEOUT_MS = 60_000;
 
 /** Random histories over two connections, compared with the plain model after every step. */
-export function testStorageSequences(engineName: string, createEngine: () => Engine): void {
+export function testStorageSequences(
+  engineName: string,
+  createEngine: () => CatalogEngine,
+  { runs }: { readonly runs: number },
+): void {
   describe(`${engineName}: any history`, () => {
     test(
       "of catalog changes leaves exactly the rows and audit entries of those that succeeded",
@@ -56,7 +59,7 @@ export function testStorageSequences(engineName: string, createEngine: () => Eng
               }
             }
           }),
-          { numRuns: RUNS },
+          { numRuns: runs * scale },
         );
       },
       TEST_TIMEOUT_MS,
@@ -83,7 +86,7 @@ export function testStorageSequences(engineName: string, createEngine: () => Eng
               expect((await databases[0]!.audit.listEvents(PAGE)).total).toBe(audited);
             }
           }),
-          { numRuns: RUNS },
+          { numRuns: runs * scale },
         );
       },
       TEST_TIMEOUT_MS,

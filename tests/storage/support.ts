@@ -10,6 +10,7 @@ import type { Principal } from "#identity/principal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createKeyring } from "#kernel/keyring.ts";
 import { createLog } from "#kernel/log.ts";
+import type { NewLimit } from "#limits/store.ts";
 import type { CatalogStores, LedgerReader, ServeOptions, Storage } from "#storage/engine.ts";
 import type { Attempts } from "../support/invariants.ts";
 
@@ -44,12 +45,16 @@ export function createTempDir(): TempDir {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Data of an engine under test: a folder of its own, which several connections may have open, as several processes would. */
-export interface Engine extends AsyncDisposable {
+/** A catalog under test, which several connections may have open, as several processes would. */
+export interface CatalogEngine extends AsyncDisposable {
   readonly clock: FakeClock;
-  readonly dataDir: string;
   /** Another connection to the catalog. */
   open(): Promise<CatalogStores & { close(): Promise<void> }>;
+}
+
+/** Data of an engine under test: the catalog, and a folder of its own. */
+export interface Engine extends CatalogEngine {
+  readonly dataDir: string;
   /** The one server of the data. */
   serve(options?: Partial<ServeOptions>): Promise<Storage>;
   openReader(): LedgerReader;
@@ -141,6 +146,24 @@ export function boundModel(alias: string, providerId: string, changes: Partial<M
 
 export function nameFor(alias: string, targetId: string): Model {
   return { ...boundModel(alias, "unused"), route: { kind: "name", targetId } };
+}
+
+export function newLimit(name: string, changes: Partial<NewLimit> = {}): NewLimit {
+  return {
+    id: `limit-${name}`,
+    name,
+    subject: { kind: "everybody" },
+    model: null,
+    each: null,
+    measure: "requests",
+    amount: 5n,
+    window: "day",
+    action: "refuse",
+    unpriced: "allow",
+    enabled: true,
+    createdAtUs: START_US,
+    ...changes,
+  };
 }
 
 /** The code of the refusal, or `bug` for any other failure, or null when it was fulfilled. */

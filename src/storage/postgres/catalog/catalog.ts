@@ -1,0 +1,39 @@
+import type { CatalogStore } from "#catalog/store.ts";
+import { isOfPrice } from "#storage/catalog/catalog-rows.ts";
+import type { CatalogMemory } from "./catalog-memory.ts";
+import { readCatalog, renewStates } from "./catalog-picture.ts";
+import { applyWrites } from "./catalog-writes.ts";
+import type { Change } from "./freshness.ts";
+import type { StoreSteps } from "./secret-store.ts";
+
+/** The catalog in PostgreSQL. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
+export function createCatalogStore(
+  memory: CatalogMemory,
+  { reads, freshness, recordAudit }: StoreSteps,
+): CatalogStore {
+  return {
+    peek: () => (freshness.isTrusted() ? memory.snapshot() : null),
+    async snapshot() {
+      await reads.current();
+      return memory.snapshot();
+    },
+
+    async change(plan) {
+      const { toResult, picture } = await freshness.mutate(async (tx) => {
+        // Under the lock: no other replica changes the catalog between here and the COMMIT.
+        const before = await readCatalog(tx, memory.known());
+        const { writes, audit, result } = plan(before.snapshot);
+        await recordAudit(tx, audit);
+        if (writes.length === 0) return { result: { toResult: result, picture: before }, changes: [] };
+        const isOfLimits = await applyWrites(tx, writes);
+        await renewStates(tx, writes.some(isOfPrice));
+        const after = await readCatalog(tx, [before]);
+        memory.expect(after);
+        const changes: Change[] = [{ kind: "catalog", id: null }];
+        if (isOfLimits) changes.push({ kind: "limit", id: null });
+        return { result: { toResult: result, picture: after }, changes };
+      });
+      return toResult(picture.snapshot);
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { count, eq, sql } from "drizzle-orm";
+import type { Limit } from "#limits/limit.ts";
+import { type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
+import { NOBODY, type SubjectColumns, toLimitColumns, toLimitRow } from "#storage/catalog/limit-rows.ts";
+import {
+  toLimitExists,
+  toLimitNotFound,
+  toMissingSubject,
+  toTooManyLimits,
+} from "#storage/catalog/refusals.ts";
+import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
+import type { Mutation } from "./freshness.ts";
+import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
+import { findLimit, type LimitMemory } from "./limit-memory.ts";
+import { limits } from "./limit-schema.ts";
+import type { StoreSteps } from "./secret-store.ts";
+
+/** The limits in PostgreSQL. Names and subjects are looked up under the catalog's lock. */
+export function createLimitStore(
+  memory: LimitMemory,
+  { reads, freshness, recordAudit }: StoreSteps,
+): LimitStore {
+  return {
+    peek: () => (freshness.isTrusted() ? memory.set() : null),
+    async snapshot() {
+      await reads.current();
+      return memory.set();
+    },
+
+    create: (limit, audit) =>
+      freshness.mutate(async (tx) => {
+        await requireFreeName(tx, limit.name);
+        const [counted] = await tx.orm.select({ total: count() }).from(limits);
+        if (counted !== undefined && counted.total >= LIMITS_MAX) throw toTooManyLimits();
+        await tx.orm.insert(limits).values(toLimitRow(limit, await findColumns(tx, limit.subject)));
+        await recordAudit(tx, [audit]);
+        return toMutation(limit.id, await getLimit(tx, limit.id));
+      }),
+
+    update: (id, change, audit) =>
+      freshness.mutate(async (tx) => {
+        const before = await getLimit(tx, id);
+        if (change.name !== undefined && change.name !== before.name) await requireFreeName(tx, change.name);
+        const columns = toLimitColumns(change);
+        if (Object.keys(columns).length > 0)
+          await tx.orm.update(limits).set(columns).where(eq(limits.id, id));
+        await recordAudit(tx, [audit]);
+        return toMutation(id, await getLimit(tx, id));
+      }),
+
+    delete: (id, audit) =>
+      freshness.mutate(async (tx) => {
+        const deleted = await tx.orm.delete(limits).where(eq(limits.id, id)).returning({ id: limits.id });
+        if (deleted.length === 0) throw toLimitNotFound();
+        await recordAudit(tx, [audit]);
+        return toMutation(id, undefined);
+      }),
+  };
+}
+
+function toMutation<R>(id: string, result: R): Mutation<R> {
+  return { result, changes: [{ kind: "limit", id }] };
+}
+
+async function getLimit(tx: SqlWithOrm, id: string): Promise<Limit> {
+  const limit = await findLimit(tx, id);
+  if (limit === null) throw toLimitNotFound();
+  return limit;
+}
+
+async function requireFreeName({ orm }: SqlWithOrm, name: string): Promise<void> {
+  const [taken] = await orm.select({ id: limits.id }).from(limits).where(eq(limits.name, name));
+  if (taken !== undefined) throw toLimitExists();
+}
+
+async function findColumns({ orm }: SqlWithOrm, subject: NamedSubject): Promise<SubjectColumns> {
+  switch (subject.kind) {
+    case "everybody":
+      return NOBODY;
+    case "tag":
+      return { ...NOBODY, tag: subject.pair };
+    case "principal": {
+      const [found] = await orm.select().from(principals).where(eq(principals.name, subject.name));
+      if (found === undefined) throw toMissingSubject("principal");
+      return { ...NOBODY, principalId: found.id };
+    }
+    default: {
+      const table = subject.kind === "key" ? apiKeys : relayTokens;
+      const [found] = await orm
+        .select({ one: sql`1` })
+        .from(table)
+        .where(eq(table.id, subject.id));
+      if (found === undefined) throw toMissingSubject(subject.kind);
+      return { ...NOBODY, [subject.kind === "key" ? "keyId" : "relayTokenId"]: subject.id };
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import type { Principal } from "#identity/principal.ts";
+import type { Keyring } from "#kernel/keyring.ts";
+import type { Log } from "#kernel/log.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
+import type { Change, Memory } from "./freshness.ts";
+import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
+import { createLimitMemory, type LimitMemory } from "./limit-memory.ts";
+import { toSelection } from "./rows.ts";
+import { createSecretMemory, type SecretMemory } from "./secret-memory.ts";
+import { followSecrets, readSecretState } from "./secret-state.ts";
+
+export interface StoreMemory extends Memory {
+  readonly catalog: CatalogMemory;
+  readonly limits: LimitMemory;
+  readonly keys: SecretMemory;
+  readonly relayTokens: SecretMemory;
+}
+
+const READ_PRINCIPALS = `SELECT ${toSelection(principals)} FROM principals`;
+const EVERYTHING = ["secret", "catalog", "principal", "key", "relay_token", "limit"] as const;
+
+/** What a replica remembers: the catalog, limits, and all keys and relay tokens with their owners. The keyring follows rotations. */
+export function createMemory(secrets: Keyring, log: Log): StoreMemory {
+  let byId = new Map<string, Principal>();
+  const findPrincipal = (id: string) => byId.get(id);
+  const catalog = createCatalogMemory();
+  const limits = createLimitMemory();
+  const keys = createSecretMemory(apiKeys, findPrincipal);
+  const tokens = createSecretMemory(relayTokens, findPrincipal);
+
+  const readPrincipals = async (sql: Sql, ids: readonly string[] | null): Promise<() => void> => {
+    const rows =
+      ids === null
+        ? await sql.all<Principal>(READ_PRINCIPALS)
+        : await sql.all<Principal>(`${READ_PRINCIPALS} WHERE id = ANY($1::text[])`, [ids]);
+    const read = new Map(rows.map((principal) => [principal.id, principal]));
+    return () => {
+      for (const id of ids ?? byId.keys()) {
+        for (const table of [keys, tokens]) table.dropOwner(id, !read.has(id));
+      }
+      if (ids === null) {
+        byId = read;
+        return;
+      }
+      for (const id of ids) byId.delete(id);
+      for (const [id, principal] of read) byId.set(id, principal);
+    };
+  };
+
+  /** Secrets before the credentials that they open, owners before what they own. */
+  const readers: { readonly [kind in Change["kind"]]: (sql: Sql, ids: Ids) => Promise<() => void> } = {
+    secret: async (sql) => {
+      const state = await readSecretState(sql);
+      return () => followSecrets(state, secrets, log);
+    },
+    catalog: (sql) => catalog.read(sql),
+    principal: readPrincipals,
+    key: (sql, ids) => keys.read(sql, ids),
+    relay_token: (sql, ids) => tokens.read(sql, ids),
+    limit: (sql) => limits.read(sql),
+    // Asked of the database at each request.
+    session: () => Promise.resolve(() => undefined),
+  };
+
+  const readAll = async (sql: Sql, wanted: ReadonlyMap<Change["kind"], Ids>): Promise<void> => {
+    const installs: (() => void)[] = [];
+    for (const kind of EVERYTHING) {
+      const ids = wanted.get(kind);
+      if (ids !== undefined) installs.push(await readers[kind](sql, ids));
+    }
+    for (const install of installs) install();
+  };
+
+  return {
+    catalog,
+    limits,
+    keys,
+    relayTokens: tokens,
+    load: (sql) => readAll(sql, new Map(EVERYTHING.map((kind) => [kind, null]))),
+    apply: (sql, changes) => readAll(sql, toWanted(changes)),
+  };
+}
+
+/** Ids to read, or all of the kind (null). */
+type Ids = readonly string[] | null;
+
+function toWanted(changes: readonly Change[]): ReadonlyMap<Change["kind"], Ids> {
+  const wanted = new Map<Change["kind"], Ids>();
+  for (const [kind, ofKind] of Map.groupBy(changes, (change) => change.kind)) {
+    const ids = new Set(ofKind.flatMap(({ id }) => id ?? []));
+    wanted.set(kind, ofKind.some(({ id }) => id === null) ? null : [...ids]);
+  }
+  // Limits name their principal and go with it.
+  if (wanted.has("principal")) wanted.set("limit", null);
+  return wanted;
+}

@@ -1,0 +1,152 @@
+import { and, asc, count, eq, ne } from "drizzle-orm";
+import type { IdentityStore } from "#identity/store.ts";
+import type { Principal } from "#identity/principal.ts";
+import {
+  losesAdmin,
+  toLastAdmin,
+  toPrincipalExists,
+  toPrincipalNotFound,
+} from "#storage/catalog/refusals.ts";
+import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
+import type { Change } from "./freshness.ts";
+import { oidcSubjects, principals } from "./identity-schema.ts";
+import type { StoreSteps } from "./secret-store.ts";
+
+type PrincipalStore = Pick<
+  IdentityStore,
+  | "createPrincipal"
+  | "ensurePrincipal"
+  | "findPrincipalByName"
+  | "listPrincipals"
+  | "countPrincipals"
+  | "updatePrincipal"
+  | "deletePrincipal"
+  | "findPrincipalBySubject"
+  | "createPrincipalForSubject"
+>;
+
+/** Principals and their subjects. Every uniqueness rule is asked under the catalog's lock, so none can be raced. */
+export function createPrincipalStore({ reads, freshness, recordAudit }: StoreSteps): PrincipalStore {
+  return {
+    createPrincipal: (principal, audit) =>
+      freshness.mutate(async (tx) => {
+        await insertPrincipal(tx, principal);
+        await recordAudit(tx, [audit]);
+        return { result: undefined, changes: toChanges(principal.id) };
+      }),
+
+    async ensurePrincipal(principal) {
+      const found = await reads.query((sql) => findByName(sql, principal.name));
+      if (found !== null) return found;
+      return freshness.mutate(async (tx) => {
+        const madeMeanwhile = await findByName(tx, principal.name);
+        if (madeMeanwhile !== null) return { result: madeMeanwhile, changes: [] };
+        await tx.orm.insert(principals).values(principal);
+        return { result: principal, changes: toChanges(principal.id) };
+      });
+    },
+
+    findPrincipalByName: (name) => reads.query((sql) => findByName(sql, name)),
+
+    listPrincipals: (page) =>
+      reads.snapshot(async (sql) => ({
+        rows: await sql.orm
+          .select()
+          .from(principals)
+          .orderBy(asc(principals.name))
+          .limit(page.limit)
+          .offset(page.offset),
+        total: await countPrincipals(sql),
+      })),
+
+    countPrincipals: () => reads.query(countPrincipals),
+
+    updatePrincipal: (id, change, audit) =>
+      freshness.mutate(async (tx) => {
+        const before = await requirePrincipal(tx, id);
+        const after = { ...before, ...change };
+        await requireAdminLeft(tx, before, after);
+        await tx.orm
+          .update(principals)
+          .set({ role: after.role, enabled: after.enabled })
+          .where(eq(principals.id, id));
+        await recordAudit(tx, [audit]);
+        return { result: after, changes: toChanges(id) };
+      }),
+
+    deletePrincipal: (id, audit) =>
+      freshness.mutate(async (tx) => {
+        await requireAdminLeft(tx, await requirePrincipal(tx, id), null);
+        // Keys, relay tokens, sessions, subjects and limits go with it: ON DELETE CASCADE.
+        await tx.orm.delete(principals).where(eq(principals.id, id));
+        await recordAudit(tx, [audit]);
+        return { result: undefined, changes: toChanges(id) };
+      }),
+
+    findPrincipalBySubject: (issuer, subject) =>
+      reads.query((sql) => findBySubject(sql, { issuer, subject })),
+
+    createPrincipalForSubject: (principal, { issuer, subject }) =>
+      freshness.mutate(async (tx) => {
+        // Another sign-in of the same account may have been first.
+        const found = await findBySubject(tx, { issuer, subject });
+        if (found !== null) return { result: found, changes: [] };
+        await insertPrincipal(tx, principal);
+        await tx.orm.insert(oidcSubjects).values({ issuer, subject, principalId: principal.id });
+        return { result: principal, changes: toChanges(principal.id) };
+      }),
+  };
+}
+
+/** Within a transaction. Throws `principal_not_found`. */
+export async function requirePrincipal({ orm }: SqlWithOrm, id: string): Promise<Principal> {
+  const [found] = await orm.select().from(principals).where(eq(principals.id, id));
+  if (found === undefined) throw toPrincipalNotFound();
+  return found;
+}
+
+function toChanges(id: string): readonly Change[] {
+  return [{ kind: "principal", id }];
+}
+
+async function findByName({ orm }: SqlWithOrm, name: string): Promise<Principal | null> {
+  const [found = null] = await orm.select().from(principals).where(eq(principals.name, name));
+  return found;
+}
+
+async function findBySubject(
+  { orm }: SqlWithOrm,
+  { issuer, subject }: { readonly issuer: string; readonly subject: string },
+): Promise<Principal | null> {
+  const [found] = await orm
+    .select({ principal: principals })
+    .from(oidcSubjects)
+    .innerJoin(principals, eq(principals.id, oidcSubjects.principalId))
+    .where(and(eq(oidcSubjects.issuer, issuer), eq(oidcSubjects.subject, subject)));
+  return found?.principal ?? null;
+}
+
+async function insertPrincipal(tx: SqlWithOrm, principal: Principal): Promise<void> {
+  if ((await findByName(tx, principal.name)) !== null) throw toPrincipalExists();
+  await tx.orm.insert(principals).values(principal);
+}
+
+async function countPrincipals({ orm }: SqlWithOrm): Promise<number> {
+  const [counted] = await orm.select({ total: count() }).from(principals);
+  return counted?.total ?? 0;
+}
+
+async function requireAdminLeft(
+  { orm }: SqlWithOrm,
+  before: Principal,
+  after: Principal | null,
+): Promise<void> {
+  if (!losesAdmin(before, after)) return;
+  const others = and(
+    eq(principals.role, "admin"),
+    eq(principals.enabled, true),
+    ne(principals.id, before.id),
+  );
+  const [counted] = await orm.select({ total: count() }).from(principals).where(others);
+  if (counted === undefined || counted.total === 0) throw toLastAdmin(before);
+}

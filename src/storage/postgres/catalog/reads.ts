@@ -1,0 +1,40 @@
+import { ProxyError } from "#kernel/errors.ts";
+import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Freshness } from "./freshness.ts";
+import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
+
+/** What is asked of the database without the catalog's lock. Throws `internal_error` when it cannot be reached. */
+export interface Reads {
+  /** Fulfilled when memory may be believed. */
+  current(): Promise<void>;
+  /** One statement, which may also write what nothing remembers. */
+  query<R>(step: (sql: SqlWithOrm) => Promise<R>): Promise<R>;
+  /** Several statements that see one state of the database. */
+  snapshot<R>(step: (sql: SqlWithOrm) => Promise<R>): Promise<R>;
+  /** Several statements that are committed together, of what nothing remembers: no other replica is told. */
+  writeAside<R>(step: (sql: SqlWithOrm) => Promise<R>): Promise<R>;
+}
+
+export function createReads(postgres: Postgres, freshness: Freshness): Reads {
+  return {
+    async current() {
+      if (!freshness.isTrusted()) await freshness.refreshed().catch(throwAnswer);
+    },
+    query: (step) => step(postgres).catch(throwAnswer),
+    snapshot: (step) =>
+      postgres.transaction(step, { isReadOnly: true, isolation: "repeatable read" }).catch(throwAnswer),
+    writeAside: (step) => postgres.transaction(step).catch(throwAnswer),
+  };
+}
+
+function throwAnswer(cause: unknown): never {
+  if (!(cause instanceof DatabaseUnreachableError)) throw cause;
+  throw new ProxyError(
+    "internal_error",
+    cause.mayBeCommitted
+      ? "The database cannot be reached: the change may have been made. Look, then try again."
+      : "The database cannot be reached. Try again.",
+    { cause },
+  );
+}

@@ -1,0 +1,132 @@
+import { and, desc, eq, gt, lt, ne } from "drizzle-orm";
+import { type IdentityStore, SESSIONS_LISTED_MAX } from "#identity/store.ts";
+import { toPrincipalNotFound } from "#storage/catalog/refusals.ts";
+import { StatementError } from "#storage/postgres/connection/errors.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import { loginLinks, principals, sessions } from "./identity-schema.ts";
+import { requirePrincipal } from "./principal-store.ts";
+import type { StoreSteps } from "./secret-store.ts";
+
+type SessionStore = Pick<
+  IdentityStore,
+  | "createSession"
+  | "findSession"
+  | "deleteSession"
+  | "advanceSession"
+  | "createLoginLink"
+  | "takeLoginLink"
+  | "listSessions"
+  | "revokeSessions"
+>;
+
+/** SQLSTATE foreign_key_violation. */
+const REFERENCE_MISSING = "23503";
+
+/**
+ * Sessions and login links. No replica remembers them: each request that shows a cookie asks the database, so that one that
+ * ends has ended everywhere, and no change of them waits for another replica.
+ */
+export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps): SessionStore {
+  return {
+    createSession: (session, nowUs) =>
+      reads
+        .writeAside(async (tx) => {
+          await removeExpired(tx, "sessions", nowUs);
+          await tx.orm.insert(sessions).values(session);
+        })
+        .catch(throwOwnerMissing),
+
+    findSession: (tokenHash, nowUs) =>
+      reads.query(async ({ orm }) => {
+        const [found = null] = await orm
+          .select({ session: sessions, principal: principals })
+          .from(sessions)
+          .innerJoin(principals, eq(principals.id, sessions.principalId))
+          .where(and(eq(sessions.tokenHash, tokenHash), gt(sessions.expiresAtUs, nowUs)));
+        return found;
+      }),
+
+    deleteSession: (tokenHash) =>
+      reads.query(async ({ orm }) => {
+        await orm.delete(sessions).where(eq(sessions.tokenHash, tokenHash));
+      }),
+
+    advanceSession: (tokenHash, cookieIssuedAtUs) =>
+      reads.query(async ({ orm }) => {
+        await orm
+          .update(sessions)
+          .set({ cookieIssuedAtUs })
+          .where(and(eq(sessions.tokenHash, tokenHash), lt(sessions.cookieIssuedAtUs, cookieIssuedAtUs)));
+      }),
+
+    createLoginLink: (link, nowUs) =>
+      reads
+        .writeAside(async (tx) => {
+          await removeExpired(tx, "login_links", nowUs);
+          await tx.orm.insert(loginLinks).values(link);
+        })
+        .catch(throwOwnerMissing),
+
+    // One DELETE gets the row, also of two replicas: the other one waits for it and finds nothing.
+    takeLoginLink: (tokenHash, nowUs) =>
+      reads.query(async ({ orm }) => {
+        const taken = orm
+          .$with("taken")
+          .as(orm.delete(loginLinks).where(eq(loginLinks.tokenHash, tokenHash)).returning());
+        const [found] = await orm
+          .with(taken)
+          .select({ principal: principals })
+          .from(taken)
+          .innerJoin(principals, eq(principals.id, taken.principalId))
+          .where(gt(taken.expiresAtUs, nowUs));
+        return found?.principal ?? null;
+      }),
+
+    listSessions: (principalId, nowUs) =>
+      reads.query(({ orm }) =>
+        orm
+          .select({ session: sessions, principal: principals })
+          .from(sessions)
+          .innerJoin(principals, eq(principals.id, sessions.principalId))
+          .where(
+            and(
+              gt(sessions.expiresAtUs, nowUs),
+              principalId === null ? undefined : eq(sessions.principalId, principalId),
+            ),
+          )
+          .orderBy(desc(sessions.cookieIssuedAtUs), sessions.tokenHash)
+          .limit(SESSIONS_LISTED_MAX),
+      ),
+
+    revokeSessions: (principalId, audit, keptTokenHash = null) =>
+      freshness.mutate(async (tx) => {
+        await requirePrincipal(tx, principalId);
+        await tx.orm.delete(loginLinks).where(eq(loginLinks.principalId, principalId));
+        const revoked = await tx.orm
+          .delete(sessions)
+          .where(
+            and(
+              eq(sessions.principalId, principalId),
+              keptTokenHash === null ? undefined : ne(sessions.tokenHash, keptTokenHash),
+            ),
+          )
+          .returning({ of: sessions.principalId });
+        await recordAudit(tx, [audit]);
+        return { result: revoked.length, changes: [] };
+      }),
+  };
+}
+
+/** Those that another sign-in removes at this moment are left to it: two that waited for each other would both fail. */
+async function removeExpired(sql: Sql, table: "sessions" | "login_links", nowUs: number): Promise<void> {
+  await sql.run(
+    `DELETE FROM ${table} WHERE token_hash IN
+    (SELECT token_hash FROM ${table} WHERE expires_at_us <= $1 FOR UPDATE SKIP LOCKED)`,
+    [nowUs],
+  );
+}
+
+function throwOwnerMissing(cause: unknown): never {
+  if (cause instanceof StatementError && cause.code === REFERENCE_MISSING) throw toPrincipalNotFound();
+  throw cause;
+}

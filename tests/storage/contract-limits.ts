@@ -1,0 +1,176 @@
+import { describe, expect, test } from "bun:test";
+import type { NamedSubject } from "#limits/store.ts";
+import {
+  apiKey,
+  AUDIT,
+  boundModel,
+  codeOf,
+  newLimit,
+  PAGE,
+  principal,
+  provider,
+  relayToken,
+  START_US,
+  type CatalogEngine,
+} from "./support.ts";
+
+/** Limits as they are kept; what they refuse is `tests/limits`. */
+export function testLimitsContract(engineName: string, createEngine: () => CatalogEngine): void {
+  describe(`${engineName}: limits`, () => {
+    test("every field of a limit comes back as it was written, on every connection, the oldest first", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      await left.identity.createPrincipal(principal("ann"), null);
+      await left.identity.keys.create(apiKey("one", "principal-ann"), null);
+      await left.identity.relayTokens.create(relayToken("two", "principal-ann"), null);
+      const subjects: readonly NamedSubject[] = [
+        { kind: "everybody" },
+        { kind: "principal", name: "ann" },
+        { kind: "key", id: "key-one" },
+        { kind: "relay_token", id: "token-two" },
+        { kind: "tag", pair: "team:a" },
+      ];
+      const eachs = [
+        null,
+        { kind: "principal" },
+        { kind: "key" },
+        null,
+        { kind: "tag", key: "team" },
+      ] as const;
+      const made = [];
+      for (const [at, subject] of subjects.entries()) {
+        const amount = 10n ** 24n + BigInt(at);
+        const each = eachs[at]!;
+        const limit = newLimit(`l${at}`, { subject, each, amount, createdAtUs: START_US - at, model: "m" });
+        made.unshift(await left.limits.create(limit, AUDIT));
+      }
+      const concurrent = newLimit("c", {
+        measure: "concurrent",
+        window: null,
+        enabled: false,
+        action: "warn",
+        unpriced: "refuse",
+        createdAtUs: START_US + 1,
+      });
+      made.push(await right.limits.create(concurrent, null));
+      expect(made.map(({ subject }) => subject)).toEqual([
+        { kind: "tag", pair: "team:a" },
+        { kind: "relay_token", id: "token-two" },
+        { kind: "key", id: "key-one" },
+        { kind: "principal", id: "principal-ann", name: "ann" },
+        { kind: "everybody" },
+        { kind: "everybody" },
+      ]);
+      expect(made[5]).toEqual({ ...concurrent, subject: { kind: "everybody" }, formerModels: [] });
+      for (const { limits } of [left, right, await engine.open()])
+        expect((await limits.snapshot()).limits).toEqual(made);
+      expect((await left.audit.listEvents(PAGE)).total).toBe(5);
+    });
+
+    test("a used name, a missing subject and a missing limit are refused, and nothing is written", async () => {
+      await using engine = createEngine();
+      const { limits, audit } = await engine.open();
+      await limits.create(newLimit("one"), null);
+      await limits.create(newLimit("two"), null);
+      const before = await limits.snapshot();
+      const create = (changes: object) => codeOf(limits.create(newLimit("new", changes), AUDIT));
+      expect(await create({ name: "one" })).toBe("limit_exists");
+      expect(await create({ subject: { kind: "principal", name: "ann" } })).toBe("principal_not_found");
+      expect(await create({ subject: { kind: "key", id: "k" } })).toBe("key_not_found");
+      expect(await create({ subject: { kind: "relay_token", id: "k" } })).toBe("relay_token_not_found");
+      expect(await create({ window: null })).toBe("bug");
+      expect(await codeOf(limits.update("limit-one", { name: "two" }, AUDIT))).toBe("limit_exists");
+      expect(await codeOf(limits.update("limit-none", { amount: 1n }, AUDIT))).toBe("limit_not_found");
+      expect(await codeOf(limits.delete("limit-none", AUDIT))).toBe("limit_not_found");
+      expect(await limits.snapshot()).toEqual(before);
+      expect((await audit.listEvents(PAGE)).total).toBe(0);
+    });
+
+    test("a change is in the very next snapshot on every connection; without one the set is the same object", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      await left.limits.create(newLimit("one"), null);
+      const before = await right.limits.snapshot();
+      expect(await right.limits.snapshot()).toBe(before);
+      await left.identity.createPrincipal(principal("ann"), null);
+      expect(await right.limits.snapshot()).toBe(before);
+      const change = { name: "uno", amount: 7n, window: "month", enabled: false } as const;
+      const changed = await right.limits.update("limit-one", change, AUDIT);
+      expect(changed).toEqual({ ...before.limits[0]!, ...change });
+      expect((await left.limits.snapshot()).limits).toEqual([changed]);
+      // Its own name is no other limit's.
+      await left.limits.update("limit-one", { name: "uno" }, AUDIT);
+      await left.limits.delete("limit-one", AUDIT);
+      expect((await right.limits.snapshot()).limits).toEqual([]);
+      expect(before.limits).toHaveLength(1);
+      expect((await left.audit.listEvents(PAGE)).total).toBe(3);
+    });
+
+    test("a limit goes with its principal, its key or its relay token, and no other does", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      for (const name of ["ann", "bob"]) {
+        const owner = `principal-${name}`;
+        await left.identity.createPrincipal(principal(name), null);
+        await left.identity.keys.create(apiKey(name, owner), null);
+        await left.identity.relayTokens.create(relayToken(name, owner, { hash: `t-${name}` }), null);
+        const subjects = [
+          { kind: "principal", name },
+          { kind: "key", id: `key-${name}` },
+          { kind: "relay_token", id: `token-${name}` },
+        ] as const;
+        for (const subject of subjects)
+          await left.limits.create(newLimit(`${name} ${subject.kind}`, { subject }), null);
+      }
+      const names = async () => (await right.limits.snapshot()).limits.map(({ name }) => name).toSorted();
+      await left.identity.keys.delete({ id: "key-bob" }, null);
+      expect(await names()).toEqual([
+        "ann key",
+        "ann principal",
+        "ann relay_token",
+        "bob principal",
+        "bob relay_token",
+      ]);
+      await left.identity.relayTokens.delete({ id: "token-bob" }, null);
+      await left.identity.deletePrincipal("principal-ann", null);
+      expect(await names()).toEqual(["bob principal"]);
+    });
+
+    test("a limit follows its model's name, and forgets a former one that another model takes", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      const put = (...aliases: readonly (readonly [string, string])[]) =>
+        left.catalog.change(() => ({
+          writes: [
+            { kind: "put_provider", provider: provider("p") },
+            ...aliases.map(([id, alias]) => {
+              return { kind: "put_model", model: boundModel(alias, "provider-p", { id }) } as const;
+            }),
+          ],
+          audit: [],
+          result: () => null,
+        }));
+      await put(["m", "a"]);
+      await left.limits.create(newLimit("one", { model: "a" }), null);
+      await left.limits.create(newLimit("all"), null);
+      const followed = async () => {
+        const found = (await right.limits.snapshot()).limits.find(({ name }) => name === "one");
+        return [found?.model, found?.formerModels];
+      };
+      await put(["m", "b"]);
+      expect(await followed()).toEqual(["b", ["a"]]);
+      // One change that moves a name on and gives it away.
+      await put(["m", "c"], ["n", "b"]);
+      expect(await followed()).toEqual(["c", ["a"]]);
+      await put(["x", "a"]);
+      expect(await followed()).toEqual(["c", []]);
+      const before = await right.limits.snapshot();
+      await put(["y", "z"]);
+      expect(await right.limits.snapshot()).toBe(before);
+      for (let at = 0; at < 25; at += 1) await put(["m", `name-${at}`]);
+      const [model, former] = await followed();
+      expect(model).toBe("name-24");
+      expect(former).toEqual(Array.from({ length: 20 }, (_, at) => `name-${at + 4}`));
+    });
+  });
+}
