@@ -1,6 +1,8 @@
 import { UNITS } from "#kernel/units.ts";
+import { DAY_MEASURES } from "#storage/ledger/rows/total-columns.ts";
+import { CARRIED_MEASURES } from "./counted-columns.ts";
 
-/** What reports and limits put down while they read, by its columns; of one connection and one transaction. */
+/** What reports, limits and checks put down while they read, by its columns; of one connection and one transaction. */
 export const TEMPORARY_TABLES = {
   chosen_combination: ["id INTEGER PRIMARY KEY", "shape TEXT"],
   chosen_result: ["id INTEGER PRIMARY KEY"],
@@ -27,6 +29,44 @@ export const TEMPORARY_TABLES = {
   combination_group: ["id INTEGER PRIMARY KEY", "group_id INTEGER", "value TEXT"],
   combination_use: ["id INTEGER PRIMARY KEY", "requests DOUBLE PRECISION"],
   bucket_range: ["place INTEGER PRIMARY KEY", "bucket INTEGER", "from_at BIGINT", "to_at BIGINT"],
+  priced_manner: [
+    "id INTEGER PRIMARY KEY",
+    "result INTEGER",
+    "outcome TEXT",
+    ...UNITS.map((unit) => `${unit} INTEGER`),
+  ],
+  event_sum: [
+    "hour INTEGER",
+    "combination INTEGER",
+    "result INTEGER",
+    "outcome TEXT",
+    ...DAY_MEASURES.map((column) => `${column} DOUBLE PRECISION`),
+    "PRIMARY KEY (hour, combination, result)",
+  ],
+  stored_day: [
+    "day INTEGER",
+    "combination INTEGER",
+    "result INTEGER",
+    ...DAY_MEASURES.map((column) => `${column} DOUBLE PRECISION`),
+    "PRIMARY KEY (day, combination, result)",
+  ],
+  month_of_day: ["day INTEGER PRIMARY KEY", "month INTEGER"],
+  ended_day: [
+    "combination INTEGER",
+    "day INTEGER",
+    ...CARRIED_MEASURES.map((column) => `${column} DOUBLE PRECISION`),
+  ],
+  journal_end: [
+    "from_us BIGINT",
+    "to_us BIGINT",
+    "ends INTEGER",
+    "duration_us DOUBLE PRECISION",
+    "first_byte_us DOUBLE PRECISION",
+    "cost_hi DOUBLE PRECISION",
+    "cost_lo DOUBLE PRECISION",
+    "input_tokens DOUBLE PRECISION",
+    "output_tokens DOUBLE PRECISION",
+  ],
   priced_name: ["id INTEGER PRIMARY KEY", "name_id INTEGER", "model TEXT", "relayed INTEGER"],
 } as const satisfies { readonly [table: string]: readonly string[] };
 

@@ -24,11 +24,34 @@ export function readFrom<Answer>(database: Database, reading: Reading<Answer>): 
   return readTransaction(database, () => drive(database, reading));
 }
 
-function drive<Answer>(database: Database, reading: Reading<Answer>): Answer {
+/** As `readFrom`, and lets go of the thread after each query: a command that takes long can be interrupted. */
+export async function readInTurns<Answer>(database: Database, reading: Reading<Answer>): Promise<Answer> {
+  const connection = getConnection(database);
+  const scans = new Map<Query, Iterator<unknown>>();
+  database.run("BEGIN");
+  try {
+    for (;;) {
+      const step = reading.next(connection);
+      if (step.done === true) return step.value;
+      perform(database, step.value, scans);
+      await Bun.sleep(0);
+    }
+  } finally {
+    for (const rows of scans.values()) rows.return?.();
+    database.run("ROLLBACK");
+  }
+}
+
+function getConnection(database: Database): Connection {
   let connection = connections.get(database);
   if (connection === undefined) {
     connections.set(database, (connection = { dialect: SQLITE, subjects: new Map() }));
   }
+  return connection;
+}
+
+function drive<Answer>(database: Database, reading: Reading<Answer>): Answer {
+  const connection = getConnection(database);
   const scans = new Map<Query, Iterator<unknown>>();
   try {
     for (;;) {

@@ -1,7 +1,7 @@
-import type { Database } from "bun:sqlite";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
+import { all, type Reading } from "#storage/ledger/queries/reading.ts";
 import { CELL_OUTCOMES, decodeCells } from "#storage/ledger/rows/cells.ts";
-import type { Difference } from "./sums.ts";
+import type { Difference } from "./event-sums.ts";
 
 /** In the order in which cells have them. */
 const MEASURES = ["requests", "priced_requests", "unpriced_requests", "cost_hi", "cost_lo", ...UNIT_COLUMNS];
@@ -17,8 +17,8 @@ export interface CellsOf {
 type SumRow = Readonly<Record<string, number | string | null>>;
 
 /** Compares the cells of an hour or a month with the sums that they are of. */
-export function findCellDifferences(database: Database, { expected, period, encoded }: CellsOf): Difference {
-  const rows = database.query<SumRow, [number]>(expected).all(period);
+export function* findCellDifferences({ expected, period, encoded }: CellsOf): Reading<Difference> {
+  const rows = yield* all<SumRow>(expected, [period]);
   const sums = new Map(rows.map((row) => [`${row["combination"]} ${row["outcome"]}`, row]));
   const { count, combinations, outcomes, measures } = decodeCells(encoded);
   let stored = 0;

@@ -1,5 +1,6 @@
-import type { Database } from "bun:sqlite";
+import type { InstantUs } from "#kernel/clock.ts";
 import type { LedgerFinding } from "#storage/ledger-check.ts";
+import { all, fill, one, type Reading } from "#storage/ledger/queries/reading.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { findSegments, type JournalPosition, measureSegments } from "#storage/ledger/journal/segments.ts";
 import { splitCost } from "#storage/ledger/rows/sums.ts";
@@ -94,36 +95,33 @@ function keep(arrivals: Map<string, Ended>, arrivedAtUs: number, figures: UsageF
   else known.arrivalsUs.push(arrivedAtUs);
 }
 
-/** Looks each committed end up among the events: it is there as often as the journal says. Within a read transaction. */
-export function compareEnds(database: Database, { arrivals }: JournalEnds, findings: LedgerFinding[]): void {
-  const pruned =
-    database.query<{ us: number }, []>("SELECT pruned_before_us AS us FROM ledger_state").get()?.us ?? 0;
-  const count = database.prepare<{ count: number }, (number | null)[]>(
-    `SELECT count(*) AS count FROM event WHERE id >= ? AND id <= ? AND duration_us = ? AND first_byte_us IS ?
-       AND cost_hi IS ? AND cost_lo IS ? AND input_tokens IS ? AND output_tokens IS ?`,
+/**
+ * Looks each committed end up among the events: it is there as often as the journal says. `lane`: of the journal, where
+ * events of others lie beside its own.
+ */
+export function* compareEnds(
+  { arrivals }: JournalEnds,
+  findings: LedgerFinding[],
+  lane: number | null,
+): Reading<void> {
+  const state = yield* one<{ us: number }>("SELECT pruned_before_us AS us FROM ledger_state");
+  const pruned = state?.us ?? 0;
+  yield* fill("journal_end", [...toRows(arrivals, pruned)]);
+  const rows = yield* all<{ ends: number; found: number }>(
+    `SELECT ends, (SELECT count(*) FROM event AS e WHERE e.id >= j.from_us AND e.id <= j.to_us
+       AND e.duration_us = j.duration_us AND e.first_byte_us IS NOT DISTINCT FROM j.first_byte_us
+       AND e.cost_hi IS NOT DISTINCT FROM j.cost_hi AND e.cost_lo IS NOT DISTINCT FROM j.cost_lo
+       AND e.input_tokens IS NOT DISTINCT FROM j.input_tokens
+       AND e.output_tokens IS NOT DISTINCT FROM j.output_tokens
+       ${lane === null ? "" : `AND e.lane = ${lane}`}) AS found
+     FROM journal_end AS j`,
   );
   let [expected, missing, doubled] = [0, 0, 0];
-  for (const { figures, arrivalsUs } of arrivals.values()) {
-    const { durationUs, timeToFirstByteUs, costPico, usage } = figures;
-    const cost = splitCost(costPico);
-    const { input_tokens = null, output_tokens = null } = usage?.quantities ?? {};
-    const values = [
-      durationUs,
-      timeToFirstByteUs,
-      cost?.hi ?? null,
-      cost?.lo ?? null,
-      input_tokens,
-      output_tokens,
-    ];
-    const kept = arrivalsUs.filter((arrivedAtUs) => arrivedAtUs >= pruned).sort((a, b) => a - b);
-    for (const { fromUs, toUs, ends } of cluster(kept)) {
-      const found = count.get(fromUs, toUs, ...values)?.count ?? 0;
-      expected += ends;
-      missing += Math.max(0, ends - found);
-      doubled += Math.max(0, found - ends);
-    }
+  for (const { ends, found } of rows) {
+    expected += ends;
+    missing += Math.max(0, ends - found);
+    doubled += Math.max(0, found - ends);
   }
-  count.finalize();
   const where = "journal";
   if (missing > 0)
     findings.push({
@@ -141,6 +139,29 @@ export function compareEnds(database: Database, { arrivals }: JournalEnds, findi
       expected,
       stored: expected + doubled,
     });
+}
+
+/** Of `journal_end`: ends that are alike in everything but their arrivals, which lie so near one another. */
+function* toRows(arrivals: JournalEnds["arrivals"], pruned: InstantUs) {
+  for (const { figures, arrivalsUs } of arrivals.values()) {
+    const { durationUs, timeToFirstByteUs, costPico, usage } = figures;
+    const cost = splitCost(costPico);
+    const { input_tokens = null, output_tokens = null } = usage?.quantities ?? {};
+    const kept = arrivalsUs.filter((arrivedAtUs) => arrivedAtUs >= pruned).sort((a, b) => a - b);
+    for (const { fromUs, toUs, ends } of cluster(kept)) {
+      yield [
+        fromUs,
+        toUs,
+        ends,
+        durationUs,
+        timeToFirstByteUs,
+        cost?.hi ?? null,
+        cost?.lo ?? null,
+        input_tokens,
+        output_tokens,
+      ];
+    }
+  }
 }
 
 /** Arrivals so near one another that their events could be one another's. Ascending. */
