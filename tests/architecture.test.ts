@@ -74,7 +74,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     page: [],
     "operate/backup": ["settings", "process", "folder", "secrets"],
     "operate/restore": ["operate/backup", "settings", "process", "folder", "secrets"],
-    "operate/doctor": ["settings", "folder", "secrets"],
+    "operate/doctor": ["settings", "process", "folder", "secrets"],
   },
   http: {
     door: [],
@@ -140,6 +140,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "postgres/connection": [],
     "postgres/presence": ["postgres/connection"],
     "postgres/catalog": [".", "catalog", "files", "postgres/connection"],
+    "postgres/examination": [".", "postgres/connection"],
     "postgres/ledger/write": ["postgres/connection", "files", ...NEUTRAL_LEDGER],
     "postgres/ledger/maintenance": ["postgres/connection", "postgres/ledger/write", ...NEUTRAL_LEDGER],
     "postgres/ledger": [
@@ -169,6 +170,7 @@ const DOORS: { readonly [room: string]: readonly string[] } = {
   storage: [
     "storage/engine.ts",
     "storage/place.ts",
+    "storage/database-examination.ts",
     "storage/file-data.ts",
     "storage/files/",
     "storage/backup/",
@@ -181,6 +183,7 @@ const PICKS: { readonly [path: string]: readonly string[] } = {
     "storage/sqlite/engine.ts",
     "storage/sqlite/file/folder-lock.ts",
     "storage/postgres/engine.ts",
+    "storage/postgres/examination/examine.ts",
   ],
 };
 

@@ -2,6 +2,8 @@ import { SetupError } from "#kernel/errors.ts";
 import type { StorageEngine } from "#storage/engine.ts";
 import type { DataFiles, FolderLocks } from "#storage/file-data.ts";
 import type { DataPlace } from "#storage/place.ts";
+import type { DatabaseExamination } from "#storage/database-examination.ts";
+import type { ExaminationOptions } from "#storage/postgres/examination/examine.ts";
 import { sqliteEngine, sqliteFiles } from "#storage/sqlite/engine.ts";
 import { folderLocks } from "#storage/sqlite/file/folder-lock.ts";
 
@@ -12,6 +14,12 @@ export async function engineOf({ database }: Pick<DataPlace, "database">): Promi
     "configuration",
     "PROXY_DATABASE_URL names PostgreSQL, which this version does not serve yet: name a file (sqlite:PATH).",
   );
+}
+
+/** Looks at a PostgreSQL database for `doctor`, and changes nothing. */
+export async function examineDatabase(options: ExaminationOptions): Promise<DatabaseExamination> {
+  const { examineDatabase: examine } = await import("#storage/postgres/examination/examine.ts");
+  return examine(options);
 }
 
 /** The files of an installation that is kept in files, and of a backup. */

@@ -89,9 +89,8 @@ export type DatabaseUrl =
 
 export function toDatabaseUrl(text: string): DatabaseUrl {
   if (!/^postgres(ql)?:/.test(text)) return { kind: "sqlite", path: toSqlitePath(text) };
-  const url = URL.parse(text);
-  const hasHost = url !== null && (url.hostname !== "" || url.searchParams.has("host"));
-  if (!hasHost || !/^postgres(ql)?:\/\//.test(text) || url.hash !== "") {
+  // What it says is looked at where it is used, by the rules of libpq. A password with # in it would be cut off there.
+  if (!/^postgres(ql)?:\/\/[^#\s]+$/.test(text)) {
     throw new RangeError(
       "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with characters such as @, / and # of the password escaped (%40)",
     );

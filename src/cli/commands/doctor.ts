@@ -1,6 +1,7 @@
 import type { Command } from "commander";
-import { isOnFiles, type Config, type FileConfig } from "#boot/settings/config.ts";
+import { isOnFiles, type Config } from "#boot/settings/config.ts";
 import { toFailure, toOk, toWarning, type Check } from "#boot/operate/doctor/check.ts";
+import type { Look } from "#boot/operate/doctor/diagnosis.ts";
 import type { UsageFound } from "#boot/operate/doctor/databases.ts";
 import { checkSettings, type SettingSource } from "#boot/operate/doctor/settings.ts";
 import { findMissingData } from "#boot/folder/missing-data.ts";
@@ -51,8 +52,12 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
   ]);
 }
 
-interface Examination<Settings = Config> {
-  readonly config: Settings;
+function toUnseen(what: string): readonly Check[] {
+  return LIVE_CHECKS.map((name) => toOk(name, `not looked at: see what is said of ${what}`));
+}
+
+interface Examination {
+  readonly config: Config;
   readonly options: LocalOptions;
 }
 
@@ -75,7 +80,16 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
     ...(openFiles === null ? [] : [openFiles]),
     ...(notices === null ? [] : [notices]),
   ];
-  if (!folder.isOpen || !isOnFiles(config)) return [folder.check, ...around];
+  if (!isOnFiles(config)) {
+    const { checkDatabase } = await import("#boot/operate/doctor/database.ts");
+    const database = await checkDatabase(config, createSystem(config));
+    const key = await checkKeyFile(config);
+    const live = database.isUsable
+      ? await examineCatalog(terminal, { config, options }, null)
+      : toUnseen("the database");
+    return [folder.check, lock, key, ...database.checks, ...around, ...live];
+  }
+  if (!folder.isOpen) return [folder.check, ...around];
   return withSteps(terminal, async (step) => {
     const key = await checkKeyFile(config);
     step("checking catalog.db", null);
@@ -88,14 +102,14 @@ async function examine(terminal: Terminal, { config, options }: Examination): Pr
     const live =
       catalog.isUsable && findMissingData(config) === null
         ? await examineCatalog(terminal, { config, options }, usage.facts)
-        : LIVE_CHECKS.map((name) => toOk(name, "not looked at: see what is said of catalog.db and usage.db"));
+        : toUnseen("catalog.db and usage.db");
     return [folder.check, lock, key, catalog.check, usage.check, journal, ...around, ...live];
   });
 }
 
 async function examineCatalog(
   terminal: Terminal,
-  { config, options }: Examination<FileConfig>,
+  { config, options }: Examination,
   facts: UsageFound["facts"],
 ): Promise<readonly Check[]> {
   const { checkProviders } = await import("#boot/operate/doctor/providers.ts");
@@ -110,7 +124,8 @@ async function examineCatalog(
     });
   } catch (cause) {
     const advice = "See what is said of catalog.db and of the data folder.";
-    return [toDiagnosis({ name: "providers", needs: [[config.database.path, "change"]], advice }, cause)];
+    const needs: Look["needs"] = isOnFiles(config) ? [[config.database.path, "change"]] : [];
+    return [toDiagnosis({ name: "providers", needs, advice }, cause)];
   }
 }
 

@@ -92,9 +92,13 @@ export async function checkKeyFile(config: Config): Promise<Check> {
   const name = "secret key";
   const path = join(config.dataDir, SECRET_KEY_NAME);
   if (config.secretKey !== null) return toOk(name, "from PROXY_SECRET_KEY");
+  if (!isOnFiles(config)) {
+    const advice = "Set it to the same value on every replica; the first time: openssl rand -base64 32";
+    return toFailure(name, "PROXY_SECRET_KEY is not set, which PostgreSQL needs", advice);
+  }
   return standAlone({ name, needs: [[path, "read"]], advice: "Nothing opens without it." }, () => {
     if (findSecretKey(config) === null) {
-      return config.database.kind === "sqlite" && existsSync(config.database.path)
+      return existsSync(config.database.path)
         ? toFailure(
             name,
             `${path} is missing beside existing data`,

@@ -16,6 +16,9 @@ const SECRET_SETTINGS = new Set<string>([
   SETTINGS.noticeUrl.name,
   SETTINGS.noticeSecret.name,
 ]);
+/** It holds the user's password; the path of a file does not. */
+const isPostgresUrl = (name: string, text: string) =>
+  name === SETTINGS.databaseUrl.name && !text.startsWith("sqlite:");
 /** Unset, these are kept in the data folder. */
 const FILE_SETTINGS: { readonly [name: string]: string } = {
   [SETTINGS.secretKey.name]: SECRET_KEY_NAME,
@@ -75,6 +78,6 @@ function listSources(env: Environment, given: Environment, dataDir: string | nul
         : { name, source: "default", value: fallback };
     }
     const source = given[name] === undefined ? "environment" : "flag";
-    return { name, source, value: SECRET_SETTINGS.has(name) ? null : text };
+    return { name, source, value: SECRET_SETTINGS.has(name) || isPostgresUrl(name, text) ? null : text };
   });
 }

@@ -1,0 +1,26 @@
+import type { DatabaseAge } from "./place.ts";
+
+/** What a look at the database of several replicas found. */
+export interface DatabaseExamination {
+  /** Such as `15.18`. */
+  readonly version: string;
+  readonly isEncrypted: boolean;
+  /** It takes no changes. */
+  readonly isStandby: boolean;
+  /** Something before it does not keep what a session sets: a pooler. */
+  readonly isPooled: boolean;
+  /** The database's clock against this machine's; above zero where that is ahead. */
+  readonly clockSkewMs: number;
+  readonly schema: DatabaseAge;
+  /** What serving needs and this role may not do, such as `INSERT on spool`. */
+  readonly lackingRights: readonly string[];
+  readonly replicas: readonly Silent[];
+  /** By the number of their lane. */
+  readonly spools: readonly Silent[];
+}
+
+export interface Silent {
+  readonly name: string;
+  /** Since it was heard of last. */
+  readonly silentSeconds: number;
+}

@@ -1,0 +1,141 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { Log } from "#kernel/log.ts";
+import type { DatabaseExamination, Silent } from "#storage/database-examination.ts";
+import type { PostgresDatabase } from "#storage/place.ts";
+import { quoteName } from "#storage/postgres/connection/driver-options.ts";
+import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
+import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+
+/** Each question of an examination, and each connection, has so long. */
+const CALL_MS_MAX = 5_000;
+/** The nearest of several answers: one may have been held up on its way. */
+const CLOCK_LOOKS = 3;
+
+export interface ExaminationOptions {
+  readonly database: PostgresDatabase;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Looks at the database behind `doctor`, and changes nothing. Throws `SetupError` and `UnreachableError`, whose messages say what is wrong. */
+export async function examineDatabase({
+  database,
+  clock,
+  log,
+}: ExaminationOptions): Promise<DatabaseExamination> {
+  const { url, schema } = database;
+  const postgres = await openPostgres({
+    target: { url, schema },
+    purpose: "doctor",
+    connectionsMax: 1,
+    callMsMax: CALL_MS_MAX,
+    log,
+  });
+  try {
+    const session = await readSession(postgres);
+    const migrations = await countMigrations(postgres, schema);
+    return {
+      version: session.version,
+      isEncrypted: session.is_encrypted,
+      isStandby: session.is_standby,
+      // A pooler that gives each transaction another connection leaves what a session has set on the one before.
+      isPooled: session.search_path !== quoteName(schema),
+      clockSkewMs: await measureSkew(postgres, clock),
+      schema: migrations === 0 ? "none" : migrations < MIGRATIONS.length ? "older" : "current",
+      lackingRights:
+        migrations === 0 ? await findCreateRight(postgres, schema) : await findRights(postgres, schema),
+      ...(await readSilent(postgres, schema)),
+    };
+  } finally {
+    await postgres.close();
+  }
+}
+
+interface SessionRow {
+  readonly version: string;
+  readonly is_encrypted: boolean;
+  readonly is_standby: boolean;
+  readonly search_path: string;
+}
+
+async function readSession(postgres: Postgres): Promise<SessionRow> {
+  const [row] = await postgres.all<SessionRow>(
+    `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS is_standby,
+       current_setting('search_path') AS search_path,
+       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted`,
+  );
+  if (row === undefined) throw new TypeError("a SELECT without FROM has one row");
+  return row;
+}
+
+/** How many are applied; 0 also where there is no such schema. The names are qualified: a pooler may not keep the search path. */
+async function countMigrations(postgres: Postgres, schema: string): Promise<number> {
+  const isThere = await postgres.all(`SELECT 1 FROM pg_class WHERE oid = to_regclass($1)`, [
+    `${quoteName(schema)}.migration`,
+  ]);
+  if (isThere.length === 0) return 0;
+  const [row] = await postgres.all<{ count: number }>(
+    `SELECT count(*) AS count FROM ${quoteName(schema)}.migration`,
+  );
+  return row?.count ?? 0;
+}
+
+/** Positive: the database's clock is ahead of ours. */
+async function measureSkew(postgres: Postgres, clock: Clock): Promise<number> {
+  let nearest = { tripMs: Number.POSITIVE_INFINITY, skewMs: 0 };
+  for (let look = 0; look < CLOCK_LOOKS; look += 1) {
+    const sentMs = clock.monotonicMs();
+    const [row] = await postgres.all<{ now_ms: number }>(
+      "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS now_ms",
+    );
+    const tripMs = clock.monotonicMs() - sentMs;
+    const hereMs = clock.nowUs() / 1000 - tripMs / 2;
+    if (tripMs < nearest.tripMs) nearest = { tripMs, skewMs: (row?.now_ms ?? hereMs) - hereMs };
+  }
+  return nearest.skewMs;
+}
+
+/** The schema is made by the first start, unless somebody has made it for this role. */
+async function findCreateRight(postgres: Postgres, schema: string): Promise<readonly string[]> {
+  const [row] = await postgres.all<{ may: boolean }>(
+    `SELECT CASE WHEN to_regnamespace($1) IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+       ELSE has_schema_privilege($1, 'CREATE') END AS may`,
+    [quoteName(schema)],
+  );
+  return row?.may === true ? [] : ["CREATE on the database or the schema"];
+}
+
+/** What serving needs of each table and sequence. */
+async function findRights(postgres: Postgres, schema: string): Promise<readonly string[]> {
+  const rows = await postgres.all<{ lacking: string }>(
+    `SELECT needed || ' on ' || relname AS lacking FROM pg_class,
+       LATERAL unnest(CASE relkind WHEN 'S' THEN ARRAY['USAGE'] ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed
+     WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'p', 'S') AND NOT relispartition AND relname <> 'migration'
+       AND NOT CASE relkind WHEN 'S' THEN has_sequence_privilege(oid, needed) ELSE has_table_privilege(oid, needed) END
+     ORDER BY relname, needed`,
+    [quoteName(schema)],
+  );
+  return rows.map(({ lacking }) => lacking);
+}
+
+async function readSilent(
+  postgres: Postgres,
+  schema: string,
+): Promise<Pick<DatabaseExamination, "replicas" | "spools">> {
+  const read = (table: string, name: string) => readSilence(postgres, `${quoteName(schema)}.${table}`, name);
+  return { replicas: await read("replica", "name"), spools: await read("spool", "lane::text") };
+}
+
+/** Empty where the table is not there, or may not be read. */
+async function readSilence(postgres: Postgres, table: string, name: string): Promise<readonly Silent[]> {
+  const isOpen = await postgres.all(
+    "SELECT 1 FROM pg_class WHERE oid = to_regclass($1) AND has_table_privilege(oid, 'SELECT')",
+    [table],
+  );
+  if (isOpen.length === 0) return [];
+  const rows = await postgres.all<{ name: string; silent_seconds: number }>(
+    `SELECT ${name} AS name, extract(epoch FROM clock_timestamp() - heard_at)::double precision AS silent_seconds
+     FROM ${table} ORDER BY heard_at LIMIT 100`,
+  );
+  return rows.map((row) => ({ name: row.name, silentSeconds: row.silent_seconds }));
+}
