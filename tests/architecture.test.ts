@@ -75,6 +75,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     "operate/backup": ["settings", "process", "folder", "secrets"],
     "operate/restore": ["operate/backup", "settings", "process", "folder", "secrets"],
     "operate/doctor": ["settings", "process", "folder", "secrets"],
+    "operate/move": ["settings", "process", "folder", "secrets"],
   },
   http: {
     door: [],
@@ -137,6 +138,16 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       "ledger",
       ...NEUTRAL_LEDGER,
     ],
+    move: ["."],
+    "sqlite/move": [
+      ".",
+      "move",
+      "sqlite/file",
+      "sqlite/ledger/file",
+      "files",
+      "ledger/journal",
+      "ledger/windows",
+    ],
     "postgres/connection": [],
     "postgres/presence": ["postgres/connection"],
     "postgres/catalog": [".", "catalog", "files", "postgres/connection"],
@@ -152,6 +163,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       "ledger",
       ...NEUTRAL_LEDGER,
     ],
+    "postgres/move": [".", "move", "postgres/connection", "postgres/ledger/maintenance"],
     sqlite: [
       ".",
       "sqlite/catalog",
@@ -174,6 +186,7 @@ const DOORS: { readonly [room: string]: readonly string[] } = {
     "storage/file-data.ts",
     "storage/files/",
     "storage/backup/",
+    "storage/move/",
   ],
 };
 
@@ -184,6 +197,8 @@ const PICKS: { readonly [path: string]: readonly string[] } = {
     "storage/sqlite/file/folder-lock.ts",
     "storage/postgres/engine.ts",
     "storage/postgres/examination/examine.ts",
+    "storage/sqlite/move/source.ts",
+    "storage/postgres/move/target.ts",
   ],
 };
 

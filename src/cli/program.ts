@@ -39,11 +39,6 @@ const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("#cli/commands/health.ts")).addHealthCommand,
   },
   {
-    group: "Server",
-    name: "service",
-    load: async () => (await import("#cli/commands/service.ts")).addServiceCommand,
-  },
-  {
     group: "Catalog",
     name: "provider",
     load: async () => (await import("#cli/commands/provider.ts")).addProviderCommands,
@@ -111,6 +106,11 @@ const COMMANDS: readonly CommandEntry[] = [
   },
   {
     group: "Operation",
+    name: "migrate",
+    load: async () => (await import("#cli/commands/migrate.ts")).addMigrateCommand,
+  },
+  {
+    group: "Operation",
     name: "doctor",
     load: async () => (await import("#cli/commands/doctor.ts")).addDoctorCommand,
   },
@@ -128,6 +128,11 @@ const COMMANDS: readonly CommandEntry[] = [
     group: "Operation",
     name: "ledger",
     load: async () => (await import("#cli/commands/ledger.ts")).addLedgerCommands,
+  },
+  {
+    group: "Operation",
+    name: "service",
+    load: async () => (await import("#cli/commands/service.ts")).addServiceCommand,
   },
   {
     group: "Tools",

@@ -6,7 +6,7 @@ import { isLoopback } from "#kernel/loopback.ts";
 import { findNearest } from "#kernel/nearest.ts";
 import type { NoticeTarget } from "#notices/post.ts";
 import { CATALOG_NAME } from "#storage/files/data-files.ts";
-import type { Database, LedgerSync, SqliteDatabase } from "#storage/place.ts";
+import type { Database, LedgerSync, PostgresDatabase, SqliteDatabase } from "#storage/place.ts";
 import type { Environment } from "./environment.ts";
 import type { DatabaseUrl } from "./setting-values.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
@@ -113,6 +113,15 @@ export type FilePlace = Pick<FileConfig, "dataDir" | "database">;
 
 export function isOnFiles(config: Config): config is FileConfig {
   return config.database.kind === "sqlite";
+}
+
+/** The settings of an installation whose data are in PostgreSQL. */
+export interface PostgresConfig extends Config {
+  readonly database: PostgresDatabase;
+}
+
+export function isOnPostgres(config: Config): config is PostgresConfig {
+  return config.database.kind === "postgres";
 }
 
 /** As `parseConfig`; a flag precedes its variable and has to satisfy the same rule. */

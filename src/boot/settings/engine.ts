@@ -26,3 +26,10 @@ export async function examineDatabase(options: ExaminationOptions): Promise<Data
 export const files: DataFiles = sqliteFiles;
 
 export const locks: FolderLocks = folderLocks;
+
+/** What moves an installation from its files to PostgreSQL. */
+export async function loadMove() {
+  const { openInstallationSource } = await import("#storage/sqlite/move/source.ts");
+  const { requireVacant, takeInstallation, updateSchema } = await import("#storage/postgres/move/target.ts");
+  return { openInstallationSource, requireVacant, takeInstallation, updateSchema };
+}

@@ -22,22 +22,26 @@ export async function migrate(
   schema: string,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<readonly string[]> {
-  return postgres.transaction(
-    async (tx) => {
-      await requireServer(tx);
-      await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [toLockKey(schema)]);
-      const pending = await findPending(tx, schema, migrations);
-      if (pending === null) await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
-      const steps = pending ?? migrations;
-      if (steps.length === migrations.length) await tx.run(MIGRATION_TABLE_SQL);
-      for (const { name, sql } of steps) {
-        await apply(tx, name, sql);
-        await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [name, hashOf(sql)]);
-      }
-      return steps.map(({ name }) => name);
-    },
-    { callMsMax: MIGRATE_MS_MAX },
-  );
+  return postgres.transaction((tx) => migrateWithin(tx, schema, migrations), { callMsMax: MIGRATE_MS_MAX });
+}
+
+/** As `migrate`, as a part of a transaction that goes on: other processes that start wait for its end. */
+export async function migrateWithin(
+  tx: Sql,
+  schema: string,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<readonly string[]> {
+  await requireServer(tx);
+  await tx.run("SELECT pg_advisory_xact_lock($1::bigint)", [toLockKey(schema)]);
+  const pending = await findPending(tx, schema, migrations);
+  if (pending === null) await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
+  const steps = pending ?? migrations;
+  if (steps.length === migrations.length) await tx.run(MIGRATION_TABLE_SQL);
+  for (const { name, sql } of steps) {
+    await apply(tx, name, sql);
+    await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [name, hashOf(sql)]);
+  }
+  return steps.map(({ name }) => name);
 }
 
 const MIGRATION_TABLE_SQL = `CREATE TABLE migration (

@@ -1,0 +1,120 @@
+import type { Command } from "commander";
+import { statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { createSystem } from "#boot/process/system.ts";
+import {
+  configWith,
+  isOnFiles,
+  isOnPostgres,
+  type FileConfig,
+  type PostgresConfig,
+} from "#boot/settings/config.ts";
+import { addExamples } from "#cli/help/examples.ts";
+import { refuseUrl } from "#cli/input/options.ts";
+import { CommandError } from "#cli/screen/failure.ts";
+import { toCount } from "#cli/screen/figures.ts";
+import { writeDone, type OutputOptions } from "#cli/screen/output.ts";
+import { withProgress, withTransfer } from "#cli/screen/progress.ts";
+import type { Terminal } from "#cli/screen/terminal.ts";
+import type { Environment } from "#boot/settings/environment.ts";
+
+interface MigrateOptions extends OutputOptions {
+  readonly from?: string;
+  readonly dataDir?: string;
+  readonly to?: string;
+}
+
+const CATALOG = "catalog.db";
+const FILE_SCHEME = "sqlite:";
+
+/** `lockport migrate`: an installation from its files to PostgreSQL, or the schema there up to date. */
+export function addMigrateCommand(program: Command, terminal: Terminal): void {
+  const command = refuseUrl(
+    program
+      .command("migrate")
+      .description("move to PostgreSQL, or bring its schema up to date")
+      .option("--from <place>", "the data folder of a stopped server, or sqlite:PATH of its catalog")
+      .option("--data-dir <path>", "data folder, where the catalog of --from is not in it")
+      .option("--to <url>", "postgres://… without a password (before PROXY_DATABASE_URL)")
+      .option("--json", "print JSON"),
+  ).action(async (options: MigrateOptions) => {
+    const target = findTarget(terminal.env, options);
+    if (options.from === undefined) await updateSchema(terminal, target, options);
+    else await move(terminal, { source: findSource(terminal.env, options.from, options), target }, options);
+  });
+  command.addHelpText(
+    "after",
+    "\nWithout --from it does what every start does whose role may create tables, and makes partitions of the request log for a\nweek ahead: for servers whose role may not, as one that may. With --from the schema has to be empty. What is copied is compared with the source, and all of it taken back\nunless both are the same; the source stays as it is. A URL with a password comes from PROXY_DATABASE_URL alone.",
+  );
+  addExamples(command, [
+    "lockport migrate",
+    "lockport migrate --from sqlite:/var/lib/lockport/catalog.db --to postgres://lockport@127.0.0.1/lockport",
+  ]);
+}
+
+async function move(
+  terminal: Terminal,
+  places: { readonly source: FileConfig; readonly target: PostgresConfig },
+  options: MigrateOptions,
+): Promise<void> {
+  const { source, target } = places;
+  const { moveInstallation } = await import("#boot/operate/move/move.ts");
+  const { rows, secretKeyPath } = await withTransfer(terminal, (watch) =>
+    moveInstallation({ source, target: target.database, watch }, createSystem(source)),
+  );
+  const count = (table: string) => toCount(rows.get(table) ?? 0);
+  writeDone(terminal, options, {
+    view: { schema: target.database.schema, secret_key_file: secretKeyPath, rows: Object.fromEntries(rows) },
+    sentence: [
+      `Moved ${count("event")} requests, ${count("principals")} principals, ${count("api_keys")} API keys and ${count("models")} models into the schema ${target.database.schema}, and found them the same there.`,
+      `Start each replica with PROXY_DATABASE_URL, PROXY_ADMIN_PASSWORD (or PROXY_ADMIN_PASSWORD_DISABLED=true), a data folder of its own, and ${secretKeyPath === null ? "the same PROXY_SECRET_KEY" : `the content of ${secretKeyPath} as PROXY_SECRET_KEY`}.`,
+      `${source.dataDir} is as it was: do not serve from it again.`,
+    ].join(" "),
+  });
+}
+
+async function updateSchema(
+  terminal: Terminal,
+  target: PostgresConfig,
+  options: MigrateOptions,
+): Promise<void> {
+  const { schema } = target.database;
+  const { updateSchema: update } = await import("#boot/operate/move/move.ts");
+  const applied = await withProgress(terminal, "Bringing the schema up to date", () =>
+    update(target.database, createSystem(target)),
+  );
+  writeDone(terminal, options, {
+    view: { schema, applied },
+    sentence:
+      applied.length === 0
+        ? `The schema ${schema} is up to date.`
+        : `The schema ${schema} was brought up to date: ${applied.join(", ")}.`,
+  });
+}
+
+function findTarget(env: Environment, { to }: MigrateOptions): PostgresConfig {
+  if (to !== undefined && (URL.parse(to)?.password ?? "") !== "") {
+    throw new CommandError(
+      "usage",
+      "--to holds a password, which every user of this machine can read and the shell's history keeps: set PROXY_DATABASE_URL to that URL and leave --to out. If it is a real one, replace it.",
+    );
+  }
+  const config = configWith(env, { PROXY_DATABASE_URL: to, PROXY_LEDGER_SYNC: "interval" });
+  if (isOnPostgres(config)) return config;
+  throw new CommandError(
+    "usage",
+    "Name the PostgreSQL database with PROXY_DATABASE_URL or --to (postgres://…). The schema of SQLite is brought up to date by the next start.",
+  );
+}
+
+function findSource(env: Environment, from: string, { dataDir }: MigrateOptions): FileConfig {
+  const path = resolve(from.startsWith(FILE_SCHEME) ? from.slice(FILE_SCHEME.length) : from);
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  const config = configWith(env, {
+    PROXY_DATA_DIR: dataDir ?? (isFolder ? path : dirname(path)),
+    PROXY_DATABASE_URL: `${FILE_SCHEME}${isFolder ? join(path, CATALOG) : path}`,
+    PROXY_LEDGER_SYNC: "interval",
+  });
+  if (isOnFiles(config)) return config;
+  throw new CommandError("usage", "--from names a data folder, or sqlite:PATH of its catalog.");
+}

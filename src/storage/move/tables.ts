@@ -1,0 +1,73 @@
+/** A table that an installation takes along to another engine. */
+export interface MovedTable {
+  /** Its name in both engines. */
+  readonly name: string;
+  /** The file in which SQLite keeps it. */
+  readonly file: "catalog" | "usage";
+  /** What it is, as progress and refusals call it. */
+  readonly noun: string;
+  /** The order in which its rows are read: a row that refers to another of its table comes behind it. */
+  readonly order: string;
+  /** Whether its rows are compared one by one; else by their number and their sums (`MEASURED`). */
+  readonly isComparedByRow: boolean;
+}
+
+/** In an order in which each row comes behind those that it refers to. */
+export const MOVED_TABLES: readonly MovedTable[] = [
+  catalog("meta", "secret state", "key"),
+  catalog("providers", "providers", "id"),
+  // A name refers to the row that routes, never to another name.
+  catalog("models", "models", "target_id IS NOT NULL, id"),
+  catalog("prices", "prices", "name, unit"),
+  catalog("pricing_feed", "price feed", "id"),
+  catalog("principals", "principals", "id"),
+  catalog("api_keys", "API keys", "id"),
+  catalog("relay_tokens", "relay tokens", "id"),
+  catalog("oidc_subject", "accounts of single sign-on", "issuer, subject"),
+  catalog("sessions", "sessions", "token_hash"),
+  catalog("login_links", "login links", "token_hash"),
+  catalog("limits", "limits", "id"),
+  catalog("notices", "notices", "sequence"),
+  catalog("notice_marks", "marks of notices", "name"),
+  catalog("audit_events", "audit log", "id"),
+  usage("ledger_state", "state of the ledger", "id"),
+  usage("tag", "tags", "id"),
+  usage("combination", "dimensions of requests", "id"),
+  usage("combination_tag", "tags of requests", "tag, combination"),
+  usage("result", "results", "id"),
+  usage("price_set", "sets of prices", "id"),
+  usage("manner", "manners", "id"),
+  usage("dimension", "dimensions", "id"),
+  usage("sealed_hour", "sums of hours", "hour"),
+  usage("sealed_month", "sums of months", "month"),
+  usage("key_use", "last use of keys", "key_id"),
+  measured("event", "request log", "id"),
+  measured("hour_total", "totals of hours", "hour, outcome"),
+  measured("day_total", "totals of days", "day, combination, result"),
+  // By day, in which they are sealed: PostgreSQL finds a day of them by where it lies.
+  measured("sealed_day_total", "totals of sealed days", "day, combination, result"),
+  measured("month_total", "totals of months", "combination, result, month"),
+  measured("dimension_total", "totals of dimensions", "day, dimension, outcome"),
+  measured("carried_total", "totals of late ends", "ended_day, arrived_day, combination"),
+];
+
+/**
+ * What SQLite has and does not take along, with the reason: which migrations were applied and which server runs are facts of
+ * the database itself; a journal that was replayed to its end has no open requests.
+ */
+export const LEFT_TABLES: readonly string[] = ["schema_migrations", "server_run", "open_request"];
+
+/** Columns that the other engine has no place for: its journals say how far they are in a table of their own. */
+export const LEFT_COLUMNS: readonly string[] = ["journal_segment", "journal_offset"];
+
+function catalog(name: string, noun: string, order: string): MovedTable {
+  return { name, file: "catalog", noun, order, isComparedByRow: true };
+}
+
+function usage(name: string, noun: string, order: string): MovedTable {
+  return { name, file: "usage", noun, order, isComparedByRow: true };
+}
+
+function measured(name: string, noun: string, order: string): MovedTable {
+  return { name, file: "usage", noun, order, isComparedByRow: false };
+}

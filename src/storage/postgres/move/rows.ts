@@ -1,0 +1,121 @@
+import type { Batch, Cell } from "#storage/move/source.ts";
+import { LEFT_COLUMNS, type MovedTable } from "#storage/move/tables.ts";
+import { quoteName } from "#storage/postgres/connection/driver-options.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+
+/** A column that is moved, and where it stands among those of the source. */
+export interface MovedColumn {
+  readonly name: string;
+  /** As PostgreSQL spells it, such as `double precision`. */
+  readonly type: string;
+  readonly position: number;
+}
+
+const FETCH_ROWS = 5_000;
+/** Of what came from SQLite, which has no lanes. */
+const FIRST_LANE = 0;
+
+/**
+ * The columns that both engines have. Throws for one of the source that the table lacks, and for one without a default that
+ * the source lacks: a row would lose something, or could not be told from others.
+ */
+export async function findColumns(
+  tx: Sql,
+  table: MovedTable,
+  names: readonly string[],
+): Promise<readonly MovedColumn[]> {
+  const found = await tx.all<{ name: string; type: string; is_needed: boolean }>(
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type,
+       attnotnull AND NOT atthasdef AND attidentity = '' AS is_needed
+     FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped`,
+    [quoteName(table.name)],
+  );
+  const types = new Map(found.map(({ name, type }) => [name, type]));
+  const left = names.find((name) => !types.has(name) && !LEFT_COLUMNS.includes(name));
+  if (left !== undefined) throw new TypeError(`${table.name}.${left} has no place in PostgreSQL`);
+  const needed = found.find(({ name, is_needed }) => is_needed && name !== "lane" && !names.includes(name));
+  if (needed !== undefined) throw new TypeError(`${table.name}.${needed.name} is not in the source`);
+  return names.flatMap((name, position) => {
+    const type = types.get(name);
+    return type === undefined ? [] : [{ name, type, position }];
+  });
+}
+
+/** Whether a table tells rows of several replicas apart. */
+export async function hasLane(tx: Sql, { name }: MovedTable): Promise<boolean> {
+  const rows = await tx.all(
+    "SELECT 1 FROM pg_attribute WHERE attrelid = $1::regclass AND attname = 'lane' AND NOT attisdropped",
+    [quoteName(name)],
+  );
+  return rows.length > 0;
+}
+
+/** The INSERT of a batch, whose parameters are `toParameters` of it. */
+export function toInsertSql(
+  { name }: MovedTable,
+  columns: readonly MovedColumn[],
+  isInLanes: boolean,
+): string {
+  const names = columns.map((column) => quoteName(column.name)).join(", ");
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
+  const lane = isInLanes ? [", lane", `, ${FIRST_LANE}`] : ["", ""];
+  return `INSERT INTO ${quoteName(name)} (${names}${lane[0]}) SELECT *${lane[1]} FROM unnest(${arrays})`;
+}
+
+/** PostgreSQL's text holds no NUL: its place is taken by what stands for a character that cannot be shown. */
+export function toParameters(batch: Batch, columns: readonly MovedColumn[]): readonly (readonly Cell[])[] {
+  return columns.map(({ position, type }) => {
+    const values = batch.columns[position] ?? [];
+    return type === "text" ? values.map(withoutNul) : values;
+  });
+}
+
+function withoutNul(value: Cell): Cell {
+  return typeof value === "string" ? value.replaceAll("\0", "\u{fffd}") : value;
+}
+
+/**
+ * Compares a table row by row with the source, in whose order the target is read. Returns what differs first, without what is
+ * in it; null when nothing does.
+ */
+export async function findDifferentRow(
+  tx: Transaction,
+  table: MovedTable,
+  columns: readonly MovedColumn[],
+  batches: Iterable<Batch>,
+): Promise<string | null> {
+  const source = toRows(batches, columns);
+  const names = columns.map(({ name }) => quoteName(name)).join(", ");
+  const text = `SELECT ${names} FROM ${quoteName(table.name)} ORDER BY ${table.order}`;
+  let number = 0;
+  for await (const rows of tx.parts<{ readonly [column: string]: unknown }>({
+    text,
+    rowsPerFetch: FETCH_ROWS,
+  })) {
+    for (const row of rows) {
+      number += 1;
+      const expected = source.next();
+      if (expected.done === true) return `row ${number} of the target is not in the source`;
+      const wrong = columns.find(
+        ({ name, type }, index) => !isSame(expected.value[index] ?? null, row[name], type),
+      );
+      if (wrong !== undefined) return `row ${number} differs in ${wrong.name}`;
+    }
+  }
+  return source.next().done === true ? null : `row ${number + 1} of the source is not in the target`;
+}
+
+function* toRows(batches: Iterable<Batch>, columns: readonly MovedColumn[]): Generator<readonly Cell[]> {
+  for (const batch of batches) {
+    const values = toParameters(batch, columns);
+    for (let row = 0; row < batch.rows; row += 1) yield values.map((column) => column[row] ?? null);
+  }
+}
+
+function isSame(source: Cell, target: unknown, type: string): boolean {
+  if (source instanceof Uint8Array)
+    return target instanceof Uint8Array && Buffer.compare(source, target) === 0;
+  if (type === "boolean") return target === (source === 1);
+  return source === target;
+}

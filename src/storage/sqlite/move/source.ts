@@ -1,0 +1,96 @@
+import type { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { DAY_US } from "#kernel/clock.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
+import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
+import { measureSegments } from "#storage/ledger/journal/segments.ts";
+import { toDay } from "#storage/ledger/windows/calendar.ts";
+import type { Batch, Cell, InstallationSource, SumRow } from "#storage/move/source.ts";
+import type { MovedTable } from "#storage/move/tables.ts";
+import type { DataPlace } from "#storage/place.ts";
+import { toCatalogPath } from "#storage/sqlite/file/catalog-path.ts";
+import { openSqliteReader } from "#storage/sqlite/file/open.ts";
+import { readPosition } from "#storage/sqlite/ledger/file/database.ts";
+
+/**
+ * Reads an installation of which no server runs; changes nothing of it. Both databases are read as they were at their first
+ * row, whatever commands change meanwhile. Throws a `SetupError` for files that cannot be used, and for a journal that holds
+ * what is not in the database yet.
+ */
+export function openInstallationSource(place: DataPlace): InstallationSource {
+  const catalog = openSqliteReader(toCatalogPath(place));
+  const opened = [catalog];
+  const close = () => {
+    for (const each of opened) each.close();
+  };
+  try {
+    const usage = openSqliteReader(join(place.dataDir, USAGE_NAME));
+    opened.push(usage);
+    for (const each of opened) each.run("BEGIN");
+    requireReplayed(usage, join(place.dataDir, JOURNAL_NAME));
+    const toDatabase = ({ file }: MovedTable) => (file === "catalog" ? catalog : usage);
+    return {
+      columnsOf: (table) => readColumns(toDatabase(table), table),
+      countRows: (table) => countRows(toDatabase(table), table),
+      batches: (table, rowsMax) => readBatches(toDatabase(table), table, rowsMax),
+      askLedger: (sql) => usage.query<SumRow, []>(sql).all(),
+      days: findDays(usage),
+      close,
+    };
+  } catch (cause) {
+    close();
+    throw cause;
+  }
+}
+
+function requireReplayed(usage: Database, journalDirectory: string): void {
+  const backlog = new JournalBacklog(measureSegments(journalDirectory), readPosition(usage));
+  if (backlog.bytes === 0) return;
+  throw new SetupError(
+    "failure",
+    "A server has written to the journal meanwhile: stop what starts it, and run this again. Nothing was moved.",
+  );
+}
+
+function readColumns(database: Database, { name }: MovedTable): readonly string[] {
+  return database
+    .query<{ name: string }, [string]>("SELECT name FROM pragma_table_info(?)")
+    .all(name)
+    .map((column) => column.name);
+}
+
+function countRows(database: Database, { name }: MovedTable): number {
+  return database.query<{ rows: number }, []>(`SELECT count(*) AS rows FROM ${name}`).get()?.rows ?? 0;
+}
+
+function* readBatches(database: Database, table: MovedTable, rowsMax: number): Generator<Batch> {
+  const names = readColumns(database, table);
+  const statement = database.query<{ readonly [column: string]: Cell }, []>(
+    `SELECT ${names.map((name) => `"${name}"`).join(", ")} FROM ${table.name} ORDER BY ${table.order}`,
+  );
+  let columns = names.map((): Cell[] => []);
+  let rows = 0;
+  for (const row of statement.iterate()) {
+    for (let index = 0; index < names.length; index += 1)
+      columns[index]?.push(row[names[index] ?? ""] ?? null);
+    rows += 1;
+    if (rows < rowsMax) continue;
+    yield { rows, columns };
+    columns = names.map((): Cell[] => []);
+    rows = 0;
+  }
+  if (rows > 0) yield { rows, columns };
+}
+
+/** From day to day by the first row behind it: reading each row for its day takes a second for ten million. */
+function findDays(usage: Database): readonly number[] {
+  const next = usage.query<{ id: number | null }, [number]>("SELECT min(id) AS id FROM event WHERE id >= ?");
+  const days: number[] = [];
+  for (let fromUs = 0; ;) {
+    const id = next.get(fromUs)?.id ?? null;
+    if (id === null) return days;
+    days.push(toDay(id));
+    fromUs = (toDay(id) + 1) * DAY_US;
+  }
+}
