@@ -7,8 +7,6 @@ export interface DatabaseExamination {
   readonly isEncrypted: boolean;
   /** It takes no changes. */
   readonly isStandby: boolean;
-  /** Something before it does not keep what a session sets: a pooler. */
-  readonly isPooled: boolean;
   /** The database's clock against this machine's; above zero where that is ahead. */
   readonly clockSkewMs: number;
   readonly schema: DatabaseAge;

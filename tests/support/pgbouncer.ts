@@ -1,12 +1,11 @@
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "./folder.ts";
+import { findFreePort } from "./free-port.ts";
 import { cleanEnvironment } from "./process.ts";
-import { SUPERUSER, type TestServer } from "./postgres.ts";
+import { asServer, SERVER_UID, SUPERUSER, type TestServer } from "./postgres.ts";
 
 const PGBOUNCER = Bun.which("pgbouncer", { PATH: `/usr/sbin:${process.env["PATH"] ?? ""}` });
-/** `nobody`: it refuses to run as root. */
-const POOLER_UID = 65534;
 const START_MS_MAX = 10_000;
 
 export const pgbouncerMissing = PGBOUNCER === null && process.env["CI"] !== "true";
@@ -40,13 +39,9 @@ ${ignored.length === 0 ? "" : `ignore_startup_parameters = ${ignored.join(",")}`
   );
   if (process.getuid?.() === 0) {
     for (const path of [own, join(own, "users"), join(own, "pgbouncer.ini")])
-      chownSync(path, POOLER_UID, POOLER_UID);
+      chownSync(path, SERVER_UID, SERVER_UID);
   }
-  const become =
-    process.getuid?.() === 0
-      ? ["setpriv", `--reuid=${POOLER_UID}`, `--regid=${POOLER_UID}`, "--clear-groups", "--pdeathsig=SIGQUIT"]
-      : [];
-  const pooler = Bun.spawn([...become, PGBOUNCER, "-q", join(own, "pgbouncer.ini")], {
+  const pooler = Bun.spawn(asServer([PGBOUNCER, "-q", join(own, "pgbouncer.ini")]), {
     cwd: own,
     env: cleanEnvironment({}),
     stdio: ["ignore", "ignore", Bun.file(join(own, "log"))],
@@ -75,10 +70,4 @@ async function isListening(port: number): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function findFreePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  listener.stop(true);
-  return listener.port;
 }

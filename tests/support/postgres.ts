@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { findFreePort } from "./free-port.ts";
 import { cleanEnvironment } from "./process.ts";
 import { runFolder } from "./run-folder.ts";
 
@@ -25,7 +26,7 @@ export const postgresMissing =
 
 export const SUPERUSER = "lockport";
 /** `nobody`: PostgreSQL refuses to run as root. */
-const SERVER_UID = 65534;
+export const SERVER_UID = 65534;
 const START_MS_MAX = 30_000;
 const POLL_MS = 5;
 
@@ -199,7 +200,7 @@ function toSettings(
 }
 
 /** A test process that is killed takes its server along (PR_SET_PDEATHSIG), where the system has a way to say so. */
-function asServer(command: readonly string[]): string[] {
+export function asServer(command: readonly string[]): string[] {
   if (Bun.which("setpriv") === null) return [...command];
   const become = [`--reuid=${SERVER_UID}`, `--regid=${SERVER_UID}`, "--clear-groups"];
   return ["setpriv", ...(process.getuid?.() === 0 ? become : []), "--pdeathsig=SIGQUIT", ...command];
@@ -211,12 +212,6 @@ function isReady(data: string, pid: number): boolean {
   if (!existsSync(path)) return false;
   const lines = readFileSync(path, "utf8").split("\n");
   return lines[0] === String(pid) && lines[7]?.trim() === "ready";
-}
-
-function findFreePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  listener.stop(true);
-  return listener.port;
 }
 
 /** The postmaster and its children, which a signal to it alone does not reach. */

@@ -1,7 +1,9 @@
-import type { Socket } from "bun";
+import type { Socket, SocketHandler } from "bun";
 
 interface Pair {
-  upstream: Socket | null;
+  upstream: Writer | null;
+  /** Back to the client. */
+  readonly back: Writer;
   readonly waiting: Uint8Array[];
 }
 
@@ -24,66 +26,110 @@ export interface TcpProxy {
 }
 
 export function createTcpProxy(port: number): TcpProxy {
-  let state: "open" | "silent" | "refusing" = "open";
+  let isSilent = false;
   const open = new Set<Socket<Pair>>();
   const dead = new WeakSet<Socket<Pair>>();
   const deaf = new WeakSet<Socket<Pair>>();
   const endAll = () => {
     for (const socket of open) socket.terminate();
   };
-  const listener = Bun.listen<Pair>({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: {
-      async open(socket) {
-        socket.data = { upstream: null, waiting: [] };
-        open.add(socket);
-        if (state === "refusing") return socket.terminate();
-        if (state === "silent") return void dead.add(socket);
-        const upstream = await Bun.connect({
-          hostname: "127.0.0.1",
-          port,
-          socket: {
-            data: (_, bytes) => void (dead.has(socket) || deaf.has(socket) || socket.write(bytes)),
-            close: () => void (dead.has(socket) || socket.end()),
-          },
-        }).catch(() => null);
-        if (upstream === null) return socket.terminate();
-        socket.data.upstream = upstream;
-        for (const bytes of socket.data.waiting) upstream.write(bytes);
-      },
-      data(socket, bytes) {
-        if (dead.has(socket)) return;
-        if (socket.data.upstream === null) socket.data.waiting.push(Uint8Array.from(bytes));
-        else socket.data.upstream.write(bytes);
-      },
-      close(socket) {
-        open.delete(socket);
-        socket.data.upstream?.end();
-      },
+  const listen = (at: number) => Bun.listen<Pair>({ hostname: "127.0.0.1", port: at, socket: handlers });
+  const handlers: SocketHandler<Pair> = {
+    async open(socket) {
+      const back = createWriter(socket);
+      socket.data = { upstream: null, back, waiting: [] };
+      open.add(socket);
+      if (isSilent) return void dead.add(socket);
+      const upstream = await connect(port, {
+        data: (bytes) => void (dead.has(socket) || deaf.has(socket) || back.write(bytes)),
+        close: () => void (dead.has(socket) || socket.end()),
+      });
+      if (upstream === null) return socket.terminate();
+      socket.data.upstream = upstream;
+      for (const bytes of socket.data.waiting) upstream.write(bytes);
     },
-  });
+    data(socket, bytes) {
+      if (dead.has(socket)) return;
+      const { upstream, waiting } = socket.data;
+      if (upstream === null) waiting.push(Uint8Array.from(bytes));
+      else upstream.write(bytes);
+    },
+    drain: (socket) => socket.data.back.flush(),
+    close(socket) {
+      open.delete(socket);
+      socket.data.upstream?.end();
+    },
+  };
+  let listener = listen(0);
+  const own = listener.port;
   return {
-    port: listener.port,
-    toUrl: (url) => url.replace(`:${port}/`, `:${listener.port}/`),
+    port: own,
+    toUrl: (url) => url.replace(`:${port}/`, `:${own}/`),
     silence() {
-      state = "silent";
+      isSilent = true;
       for (const socket of open) dead.add(socket);
     },
     loseAnswers() {
       for (const socket of open) deaf.add(socket);
     },
     refuse() {
-      state = "refusing";
+      listener.stop(true);
       endAll();
     },
     reset: endAll,
     resume() {
-      state = "open";
+      isSilent = false;
+      listener.stop(true);
+      listener = listen(own);
     },
     stop() {
       endAll();
       listener.stop(true);
     },
   };
+}
+
+interface Writer {
+  write(bytes: Uint8Array): void;
+  flush(): void;
+  end(): void;
+}
+
+/** A socket takes what the system has room for, and leaves the rest to its caller. */
+function createWriter(socket: Pick<Socket, "write" | "end">): Writer {
+  const rest: Uint8Array[] = [];
+  const flush = () => {
+    for (let first = rest[0]; first !== undefined; first = rest[0]) {
+      const written = socket.write(first);
+      if (written < first.length) {
+        rest[0] = first.subarray(Math.max(written, 0));
+        return;
+      }
+      rest.shift();
+    }
+  };
+  return {
+    write(bytes) {
+      // The driver of the socket uses its memory again.
+      rest.push(Uint8Array.from(bytes));
+      if (rest.length === 1) flush();
+    },
+    flush,
+    end: () => void socket.end(),
+  };
+}
+
+interface Ear {
+  readonly data: (bytes: Uint8Array) => void;
+  readonly close: () => void;
+}
+
+async function connect(port: number, { data, close }: Ear): Promise<Writer | null> {
+  let writer: Writer | null = null;
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port,
+    socket: { data: (_, bytes) => data(bytes), close, drain: () => writer?.flush() },
+  }).catch(() => null);
+  return (writer = socket === null ? null : createWriter(socket));
 }

@@ -165,6 +165,24 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(await postgres.all("SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
+  test("a server that takes no changes any more is left, and looked for anew at its address", async () => {
+    await using network = await connect();
+    const { postgres } = network;
+    const running = await server();
+    const pidOf = async () => (await postgres.all<{ pid: number }>("SELECT pg_backend_pid() AS pid"))[0]?.pid;
+    await postgres.run("CREATE TABLE demoted (a integer)");
+    const before = await pidOf();
+    await running.sql("ALTER SYSTEM SET default_transaction_read_only = on");
+    await running.sql("SELECT pg_reload_conf()");
+    const write = () => postgres.run("INSERT INTO demoted VALUES ($1)", [1]);
+    while ((await failureOf(write())) === null) await Bun.sleep(5);
+    expect(await failureOf(write())).toMatchObject({ code: "25006", mayBeCommitted: false });
+    expect(await pidOf()).not.toBe(before);
+    await running.sql("ALTER SYSTEM RESET default_transaction_read_only");
+    await running.sql("SELECT pg_reload_conf()");
+    while ((await failureOf(write())) !== null) await Bun.sleep(5);
+  });
+
   test("an abort ends the statement on the server, and the transaction with it", async () => {
     await using network = await connect({ callMsMax: 5_000 });
     const { postgres } = network;

@@ -56,13 +56,6 @@ function toRefusal(cause: unknown): Check {
 
 function checkReached(found: DatabaseExamination, schema: string): Check {
   const way = `PostgreSQL ${found.version}, ${found.isEncrypted ? "encrypted" : "not encrypted, on this machine"}`;
-  if (found.isPooled) {
-    return toFailure(
-      NAME,
-      "a connection pooler (such as PgBouncer in transaction mode) stands before PostgreSQL and does not keep what a session sets",
-      "Name PostgreSQL itself in PROXY_DATABASE_URL: locks, settings and notifications of a session are lost behind it.",
-    );
-  }
   if (found.isStandby) {
     return toFailure(
       NAME,

@@ -33,11 +33,13 @@ export class StatementError extends Error {
   }
 }
 
+/** The server takes no changes: it was a primary and became a standby, or is kept from writing. */
+export const STANDBY = "25006";
 /** The server ends or refuses a connection with these: it stops, starts, is full, or has become a standby. */
-const AWAY_STATES = new Set(["25006", "53300", "57P01", "57P02", "57P03", "57P05"]);
+const AWAY_STATES = new Set([STANDBY, "53300", "57P01", "57P02", "57P03", "57P05"]);
 
 /** The statement was refused, or never left: nothing of it was made. */
-const UNSENT_STATES = new Set(["25006", "53300", "57P03"]);
+const UNSENT_STATES = new Set([STANDBY, "53300", "57P03"]);
 const UNSENT_CODES = new Set([
   "ERR_POSTGRES_CONNECTION_REFUSED",
   "ERR_POSTGRES_CONNECTION_FAILED",
@@ -73,10 +75,13 @@ const CERTIFICATE_CODE = /CERT|SELF_SIGNED|ISSUER|TLS_VERIFY|ALTNAME/;
 
 /**
  * What the driver threw, as one of our own errors; another error is returned as it is. The driver's message, `detail`, `hint`
- * and `where` hold values of rows and settings, so none of them is kept, and the driver's error is no `cause`. `commits` says
- * whether the statement would have been committed by itself.
+ * and `where` hold values of rows and settings, so none of them is kept, and the driver's error is no `cause`. See `Statement` for
+ * the options.
  */
-export function toDatabaseError(thrown: unknown, commits: boolean): Error {
+export function toDatabaseError(
+  thrown: unknown,
+  { commits, isReadOnly = false }: { readonly commits: boolean; readonly isReadOnly?: boolean },
+): Error {
   if (!(thrown instanceof Bun.SQL.PostgresError)) {
     const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
     if (CERTIFICATE_CODE.test(code)) return toCertificateError();
@@ -94,7 +99,8 @@ export function toDatabaseError(thrown: unknown, commits: boolean): Error {
       mayBeCommitted: commits && !isUnsent,
     });
   }
-  if (state.startsWith("08") || AWAY_STATES.has(state)) {
+  const isAway = state.startsWith("08") || AWAY_STATES.has(state);
+  if (isAway && !(state === STANDBY && isReadOnly)) {
     return new DatabaseUnreachableError(state, { mayBeCommitted: commits && !UNSENT_STATES.has(state) });
   }
   return new StatementError(state, thrown.constraint ?? null);
@@ -107,7 +113,8 @@ function toCertificateError(): SetupError {
   );
 }
 
-function toPoolerError(): SetupError {
+/** A session of PostgreSQL keeps what it is given at its start; one behind a pooler that shares connections does not. */
+export function toPoolerError(): SetupError {
   return new SetupError(
     "configuration",
     "A connection pooler (PgBouncer) stands before PostgreSQL and does not keep a session's settings: name PostgreSQL itself in PROXY_DATABASE_URL.",

@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { toDriverOptions, type PoolOptions } from "./driver-options.ts";
-import { DatabaseUnreachableError, toDatabaseError } from "./errors.ts";
+import { DatabaseUnreachableError, STANDBY, toDatabaseError } from "./errors.ts";
 import { withinLimit } from "./limit.ts";
 import { createPermits } from "./permits.ts";
 import { execute, type CallLimits, type Result, type Statement } from "./statement.ts";
@@ -30,23 +30,27 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
   let current: SQL | null = null;
   let isClosed = false;
 
-  const discard = (pool: SQL): void => {
+  const discard = (pool: SQL, reason: string, secondsLeft: number): void => {
     if (current !== pool) return;
     current = null;
-    if (!isClosed) log.warn("PostgreSQL gave no sign within the limit: all connections are made anew");
-    // Rejects at once what is under way: a call that waited for its own limit would hold its request up.
-    void pool.close({ timeout: 0 }).catch(() => {});
+    if (!isClosed) log.warn(`${reason}: all connections are made anew`);
+    void pool.close({ timeout: secondsLeft }).catch(() => {});
     onDiscard();
   };
+  // Rejects at once what is under way: a call that waited for its own limit would hold its request up.
+  const discardSilent = (pool: SQL) => discard(pool, "PostgreSQL gave no sign within the limit", 0);
   const toLease = (client: Bun.ReservedSQL, pool: SQL, giveBack: () => void): Lease => {
     let isLost = false;
     let isReleased = false;
     return {
       async execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">) {
         try {
-          return await execute<Row>(client, statement, { ...limits, onExpiry: () => discard(pool) });
+          return await execute<Row>(client, statement, { ...limits, onExpiry: () => discardSilent(pool) });
         } catch (cause) {
-          isLost ||= cause instanceof DatabaseUnreachableError;
+          if (!(cause instanceof DatabaseUnreachableError)) throw cause;
+          isLost = true;
+          // The address may lead to another server by now.
+          if (cause.code === STANDBY) discard(pool, "PostgreSQL takes no changes", CLOSE_SECONDS_MAX);
           throw cause;
         }
       },
@@ -65,7 +69,7 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
       try {
         if (isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
         const pool = (current ??= new SQL(toDriverOptions(options)));
-        return toLease(await reserve(pool, callMsMax, () => discard(pool)), pool, giveBack);
+        return toLease(await reserve(pool, callMsMax, () => discardSilent(pool)), pool, giveBack);
       } catch (cause) {
         giveBack();
         throw cause;
@@ -91,6 +95,6 @@ async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promis
       return new DatabaseUnreachableError("limit", { mayBeCommitted: false });
     });
   } catch (cause) {
-    throw toDatabaseError(cause, false);
+    throw toDatabaseError(cause, { commits: false });
   }
 }

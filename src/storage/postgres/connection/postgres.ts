@@ -1,4 +1,6 @@
 import type { Log } from "#kernel/log.ts";
+import { quoteName, toServerLimit, type PoolOptions } from "./driver-options.ts";
+import { toPoolerError } from "./errors.ts";
 import { createListener } from "./listener.ts";
 import type { Orm } from "./orm.ts";
 import { createPool, type Lease, type Pool } from "./pool.ts";
@@ -52,7 +54,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
   const listener = createListener(connecting);
   const pool = createPool({ ...connecting, onDiscard: listener.remake });
   try {
-    (await pool.lease()).release();
+    const lease = await pool.lease();
+    await requireSession(lease, connecting).finally(() => lease.release());
   } catch (cause) {
     await pool.close();
     throw cause;
@@ -78,6 +81,23 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
       await Promise.all([listener.close(), pool.close()]);
     },
   };
+}
+
+/**
+ * Refuses a pooler that takes what a session sets at its start and does not pass it on (`ignore_startup_parameters` of
+ * PgBouncer): statements would run without their limit and in another schema.
+ */
+async function requireSession(lease: Lease, options: PoolOptions): Promise<void> {
+  const { rows } = await lease.execute<{ path: string; limit: string }>(
+    {
+      text: `SELECT current_setting('search_path') AS path, setting AS "limit" FROM pg_settings WHERE name = 'statement_timeout'`,
+      commits: false,
+    },
+    options,
+  );
+  const isKept =
+    rows[0]?.path === quoteName(options.schema) && Number(rows[0].limit) === toServerLimit(options.callMsMax);
+  if (!isKept) throw toPoolerError();
 }
 
 function createReserved(pool: Pool, prepare: (sql: Sql) => Promise<void>, callMsMax: number): Reserved {

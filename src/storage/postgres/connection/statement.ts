@@ -9,6 +9,8 @@ export interface Statement {
   readonly asArrays?: boolean;
   /** Whether it is committed by itself, so that a lost answer leaves open what was made. */
   readonly commits: boolean;
+  /** Whether it runs in a transaction that may not write, so that a refusal to write is its own fault. */
+  readonly isReadOnly?: boolean;
 }
 
 export interface CallLimits {
@@ -36,7 +38,7 @@ const CANCELED = "57014";
  */
 export async function execute<Row>(
   client: Bun.ReservedSQL,
-  { text, bindings = [], asArrays = false, commits }: Statement,
+  { text, bindings = [], asArrays = false, commits, isReadOnly = false }: Statement,
   { callMsMax, onExpiry, signal }: CallLimits,
 ): Promise<Result<Row>> {
   if (signal?.aborted === true) throw new StatementError(CANCELED, null);
@@ -53,7 +55,7 @@ export async function execute<Row>(
     });
     return toResult(answer);
   } catch (cause) {
-    throw toDatabaseError(cause, commits);
+    throw toDatabaseError(cause, { commits, isReadOnly });
   } finally {
     signal?.removeEventListener("abort", cancel);
   }

@@ -42,7 +42,7 @@ export async function runTransaction<R>(
   step: (tx: Transaction) => Promise<R>,
   options: Limited,
 ): Promise<R> {
-  const { callMsMax, signal } = options;
+  const { callMsMax, signal, isReadOnly = false } = options;
   let isOver = false;
   await lease.execute({ text: toBegin(options), commits: false }, { callMsMax });
   let result: R;
@@ -51,7 +51,7 @@ export async function runTransaction<R>(
       // One that comes late would run in no transaction, or in another caller's.
       isOver
         ? Promise.reject(new StatementError(FAILED_TRANSACTION, null))
-        : lease.execute({ ...statement, commits: false }, { callMsMax, signal });
+        : lease.execute({ ...statement, commits: false, isReadOnly }, { callMsMax, signal });
     const sql = createSql(call);
     result = await step({ ...sql, parts: createParts(sql) });
     isOver = true;
@@ -71,7 +71,7 @@ export async function runTransaction<R>(
 type Limited = TransactionOptions & { readonly callMsMax: number };
 
 function toBegin({ isReadOnly = false, isolation = "read committed", callMsMax }: Limited): string {
-  const begin = `BEGIN ISOLATION LEVEL ${isolation} ${isReadOnly ? "READ ONLY" : "READ WRITE"}`;
+  const begin = `BEGIN ISOLATION LEVEL ${isolation}${isReadOnly ? " READ ONLY" : ""}`;
   // What only reads holds no lock that another replica waits for, and may hand rows on in between.
   const idle = isReadOnly ? `; SET LOCAL idle_in_transaction_session_timeout = ${READER_IDLE_MS_MAX}` : "";
   return `${begin}; SET LOCAL statement_timeout = ${toServerLimit(callMsMax)}${idle}`;

@@ -38,8 +38,6 @@ export async function examineDatabase({
       version: session.version,
       isEncrypted: session.is_encrypted,
       isStandby: session.is_standby,
-      // A pooler that gives each transaction another connection leaves what a session has set on the one before.
-      isPooled: session.search_path !== quoteName(schema),
       clockSkewMs: await measureSkew(postgres, clock),
       schema: migrations === 0 ? "none" : migrations < MIGRATIONS.length ? "older" : "current",
       lackingRights:
@@ -55,13 +53,11 @@ interface SessionRow {
   readonly version: string;
   readonly is_encrypted: boolean;
   readonly is_standby: boolean;
-  readonly search_path: string;
 }
 
 async function readSession(postgres: Postgres): Promise<SessionRow> {
   const [row] = await postgres.all<SessionRow>(
     `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS is_standby,
-       current_setting('search_path') AS search_path,
        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted`,
   );
   if (row === undefined) throw new TypeError("a SELECT without FROM has one row");
