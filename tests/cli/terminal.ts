@@ -1,6 +1,7 @@
 import type { Environment } from "#boot/settings/environment.ts";
 import { runCli } from "#cli/program.ts";
 import { createSystemClock, type Clock } from "#kernel/clock.ts";
+import { engineEnvironment } from "../support/engine.ts";
 import "../support/loopback.ts";
 
 export interface CliRun {
@@ -49,7 +50,7 @@ export async function runLocal(
   };
   const isScreen = input.screens === true;
   const code = await runCli(line, {
-    env: { PROXY_DATA_DIR: dataDir, ...input.env },
+    env: { PROXY_DATA_DIR: dataDir, ...(await engineEnvironment(dataDir)), ...input.env },
     clock: input.clock ?? createSystemClock(),
     columns: input.columns ?? null,
     interactive: input.typed !== undefined,

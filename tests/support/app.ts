@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { parseConfig, type Config } from "#boot/settings/config.ts";
+import { isOnFiles, parseConfig, type Config } from "#boot/settings/config.ts";
+import { engineOf } from "#boot/settings/engine.ts";
 import { startServer } from "#boot/server.ts";
 import { createSystem, type System } from "#boot/process/system.ts";
+import { engineEnvironment } from "./engine.ts";
 import { makeFolder } from "./folder.ts";
 import { checkLedger } from "./invariants.ts";
 import "./loopback.ts";
@@ -36,7 +38,12 @@ export async function startApp(
   const folder = overrides.dataDir === undefined ? makeFolder() : null;
   const dataDir = overrides.dataDir ?? join(folder?.path ?? "", "data");
   const config: Config = {
-    ...parseConfig({ PROXY_PORT: "0", PROXY_DATA_DIR: dataDir, PROXY_ADMIN_PASSWORD: ADMIN_PASSWORD }),
+    ...parseConfig({
+      PROXY_PORT: "0",
+      PROXY_DATA_DIR: dataDir,
+      PROXY_ADMIN_PASSWORD: ADMIN_PASSWORD,
+      ...(await engineEnvironment(dataDir)),
+    }),
     drainTimeoutSeconds: 2,
     ...overrides,
   };
@@ -64,12 +71,25 @@ export async function startApp(
       try {
         await server.stop();
         // Gone when it was stopped before.
-        if (existsSync(dataDir)) checkLedger(dataDir, { isAtRest: true });
+        if (existsSync(dataDir)) await requireWhole(config);
       } finally {
         folder?.remove();
       }
     },
   };
+}
+
+/** Throws where the ledger of a stopped server does not add up. */
+async function requireWhole(config: Config): Promise<void> {
+  if (isOnFiles(config)) {
+    checkLedger(config.dataDir, { isAtRest: true });
+    return;
+  }
+  const engine = await engineOf(config);
+  const signal = new AbortController().signal;
+  const checked = await engine.checkLedger({ ...config, signal, onShare: () => undefined });
+  if (checked === null || checked.findings.length > 0 || checked.journal.waitingEnds > 0)
+    throw new Error(`the ledger does not add up: ${JSON.stringify(checked)}`);
 }
 
 function toRequestBody(body: unknown, headers: Record<string, string>) {

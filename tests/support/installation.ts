@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { engineEnvironment } from "./engine.ts";
 import { makeFolder } from "./folder.ts";
 import { runProcess, startProcess, type RunningProcess } from "./process.ts";
 
@@ -25,7 +26,7 @@ export interface StartOptions {
 export async function makeInstallation(lockport: string): Promise<Installation> {
   const folder = makeFolder();
   const dataDir = join(folder.path, "data");
-  const env = { PROXY_DATA_DIR: dataDir };
+  const env = { PROXY_DATA_DIR: dataDir, ...(await engineEnvironment(dataDir)) };
   const servers: RunningProcess[] = [];
   const run = (...args: string[]) => runProcess([lockport, ...args], { env });
   const bootstrap = await run("admin", "bootstrap");
