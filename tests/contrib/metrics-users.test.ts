@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { toReplicaFamilies } from "#http/metrics/replica-figures.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { parseExposition } from "../support/exposition.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
@@ -30,6 +31,15 @@ beforeAll(async () => {
     headers: { authorization: `Bearer ${app.adminKey}` },
     body: JSON.stringify({ model: "free", messages: [] }),
   }).then((response) => response.text());
+  // Those of a server on PostgreSQL, which this one is not.
+  const replica = {
+    isDatabaseUp: true,
+    trustLeftSeconds: 30,
+    barrierSeconds: 0,
+    spool: { bytes: 0, ageSeconds: 0 },
+    slots: 0,
+  };
+  for (const { name } of toReplicaFamilies(replica)) served.set(name, new Set());
   for (const family of parseExposition(await (await fetch(`${app.url}/metrics`)).text()).values()) {
     for (const { name, labels } of family.samples) {
       served.set(name, new Set([...(served.get(name) ?? []), ...Object.keys(labels)]));
