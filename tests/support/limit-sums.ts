@@ -25,7 +25,7 @@ const SAMPLE: Limit = {
 };
 
 /** Every window, and every measure in a window that slides and in one that does not. */
-const SAMPLES: readonly Limit[] = [
+export const LIMIT_SAMPLES: readonly Limit[] = [
   ...(["minute", "hour", "day", "week", "month", "total"] as const).map((window) =>
     Object.assign({}, SAMPLE, { id: window, window }),
   ),
@@ -51,7 +51,7 @@ export function checkLimitSums(
     .get() ?? { pruned: 0 };
   // Fractions are rounded where they are added up, which an upstream that counts tokens has no use for.
   const isWhole = events.every((event) => toEventTotal(event).units.slice(0, 3).every(isWholeOrNone));
-  const limits = [...SAMPLES, ...readLimits(catalogPath)].filter(
+  const limits = [...LIMIT_SAMPLES, ...readLimits(catalogPath)].filter(
     ({ measure }) => isWhole || measure !== "tokens",
   );
   const ends = events.map(({ id, duration_us: durationUs }) => id + durationUs);

@@ -76,7 +76,7 @@ export function* resolveFilter(query: Omit<StatsQuery, "window">): Reading<Resol
 }
 
 /**
- * The filter for some rows of `event` that are read by their ids, in the form of `eventCondition`: the combinations, of which
+ * The filter for some rows of `event AS e` that are read by their ids, in the form of `eventCondition`: the combinations, of which
  * there may be millions, are not gone through. `filter.rows` is no part of it.
  */
 export function toConditionOfFew(dialect: Dialect, query: Omit<StatsQuery, "window">): Condition {
@@ -86,7 +86,7 @@ export function toConditionOfFew(dialect: Dialect, query: Omit<StatsQuery, "wind
   const sql = [
     parts.length === 0
       ? ""
-      : `AND EXISTS (SELECT 1 FROM combination WHERE combination.id = event.combination${isChosen})`,
+      : `AND EXISTS (SELECT 1 FROM combination WHERE combination.id = e.combination${isChosen})`,
     results === null
       ? ""
       : `AND manner IN (SELECT manner.id FROM manner JOIN result ON result.id = manner.result WHERE ${results.sql})`,

@@ -1,3 +1,4 @@
+import type { Dialect } from "#storage/ledger/queries/dialect.ts";
 import { all, dialectOf, type Reading } from "#storage/ledger/queries/reading.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
@@ -11,8 +12,7 @@ import { joinCost } from "#storage/ledger/rows/sums.ts";
 
 type StoredQuantities = { readonly [unit in Unit]: number | null };
 
-interface EventRow extends StoredQuantities {
-  readonly id: number;
+interface EventRow extends StoredQuantities, EventKey {
   readonly principal_name: string;
   readonly key_id: string | null;
   readonly relay_token_id: string | null;
@@ -42,24 +42,52 @@ export interface RowRange {
   readonly offset: number;
 }
 
-/** The events of a range that match, newest first. */
-export function* readRows(filter: ResolvedFilter, range: RowRange): Reading<readonly RequestLogRow[]> {
-  const events = `SELECT * FROM event WHERE id >= ? AND id < ? ${filter.eventCondition} ORDER BY id DESC LIMIT ? OFFSET ?`;
-  return (yield* all<EventRow>(toRowsSql(events), [range.fromUs, range.toUs, range.limit, range.offset])).map(
-    toRequestLogRow,
-  );
+/** Tells an event from all others; the lane is 0 where there is one server. */
+export interface EventKey {
+  readonly id: InstantUs;
+  readonly lane: number;
 }
 
-/** The events with these ids, newest first; one that retention has removed is left out. */
-export function* readRowsById(ids: readonly InstantUs[]): Reading<readonly RequestLogRow[]> {
-  const { isAnyOf } = yield* dialectOf();
-  const rows = yield* all<EventRow>(toRowsSql(`SELECT * FROM event WHERE ${isAnyOf("id", "number")}`), [ids]);
+/** The columns of an `EventKey` of `event AS e`. */
+export function toKeyColumns({ eventKey }: Dialect): string {
+  return eventKey.length === 1 ? "e.id, 0 AS lane" : "e.id, e.lane";
+}
+
+/** For ORDER BY, over a table or a subquery by its alias. */
+export function toLogOrder({ eventKey }: Dialect, alias: string, direction: "DESC" | "ASC" = "DESC"): string {
+  return eventKey.map((column) => `${alias}.${column} ${direction}`).join(", ");
+}
+
+/** The events of a range that match, newest first. */
+export function* readRows(filter: ResolvedFilter, range: RowRange): Reading<readonly RequestLogRow[]> {
+  const dialect = yield* dialectOf();
+  const events = `SELECT * FROM event AS o WHERE id >= ? AND id < ? ${filter.eventCondition}
+    ORDER BY ${toLogOrder(dialect, "o")} LIMIT ? OFFSET ?`;
+  const { fromUs, toUs, limit, offset } = range;
+  const rows = yield* all<EventRow>(toRowsSql(dialect, events), [fromUs, toUs, limit, offset]);
   return rows.map(toRequestLogRow);
 }
 
+/** These events in their order; one that retention has removed is left out. */
+export function* readRowsByKey(keys: readonly EventKey[]): Reading<readonly RequestLogRow[]> {
+  const dialect = yield* dialectOf();
+  const events = `SELECT * FROM event WHERE ${dialect.isAnyOf("id", "number")}`;
+  const found = yield* all<EventRow>(toRowsSql(dialect, events), [keys.map(({ id }) => id)]);
+  // Others of the same microsecond are among them.
+  const rows = new Map(found.map((row) => [toText(row), row]));
+  return keys.flatMap((key) => {
+    const row = rows.get(toText(key));
+    return row === undefined ? [] : [toRequestLogRow(row)];
+  });
+}
+
+function toText({ id, lane }: EventKey): string {
+  return `${id} ${lane}`;
+}
+
 /** CROSS JOIN keeps the events outermost. */
-function toRowsSql(events: string): string {
-  return `SELECT e.id, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
+function toRowsSql(dialect: Dialect, events: string): string {
+  return `SELECT ${toKeyColumns(dialect)}, m.streamed, e.duration_us, e.first_byte_us, e.cost_hi, e.cost_lo,
          ${UNITS.map((unit) => `e.${unit}`).join(", ")}, c.principal_name, c.key_id, c.relay_token_id, c.provider_id, c.model,
          c.upstream_name, c.endpoint, c.client, c.tags, c.shape, r.status_code, r.outcome, r.error_kind, p.prices
        FROM (${events}) AS e
@@ -67,13 +95,13 @@ function toRowsSql(events: string): string {
        CROSS JOIN manner AS m ON m.id = e.manner
        CROSS JOIN result AS r ON r.id = m.result
        CROSS JOIN price_set AS p ON p.id = m.price_set
-       ORDER BY e.id DESC`;
+       ORDER BY ${toLogOrder(dialect, "e")}`;
 }
 
 function toRequestLogRow(row: EventRow): RequestLogRow {
   const quantities = byUnit(UNITS, (unit) => row[unit] ?? undefined);
   return {
-    id: eventIdToUuid(row.id),
+    id: eventIdToUuid(row.id, row.lane),
     arrivedAtUs: row.id,
     principal: row.principal_name,
     keyId: row.key_id,

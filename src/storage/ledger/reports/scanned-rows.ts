@@ -1,3 +1,4 @@
+import type { Dialect } from "#storage/ledger/queries/dialect.ts";
 import { all, dialectOf, one, type Reading } from "#storage/ledger/queries/reading.ts";
 import type { Paged } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
@@ -7,16 +8,20 @@ import type { RequestPage } from "#storage/ledger/threads/messages.ts";
 import { prepareEvents, toEventJoins } from "./chosen-events.ts";
 import { readEdges } from "./ledger-edges.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
-import { readRowsById } from "./request-rows.ts";
+import { type EventKey, readRowsByKey, toKeyColumns, toLogOrder } from "./request-rows.ts";
 import { refuseTooManyRows } from "./row-window.ts";
 
-const ORDER_BY: { readonly [order in LogOrder]: string } = {
-  newest: "e.id DESC",
-  oldest: "e.id",
-  // Without a cost a request comes last.
-  cost: "e.cost_hi DESC NULLS LAST, e.cost_lo DESC NULLS LAST, e.id DESC",
-  duration: "e.duration_us DESC, e.id DESC",
-};
+function toOrderBy(dialect: Dialect, order: LogOrder): string {
+  const newest = toLogOrder(dialect, "e");
+  const orders: { readonly [one in LogOrder]: string } = {
+    newest,
+    oldest: toLogOrder(dialect, "e", "ASC"),
+    // Without a cost a request comes last.
+    cost: `e.cost_hi DESC NULLS LAST, e.cost_lo DESC NULLS LAST, ${newest}`,
+    duration: `e.duration_us DESC, ${newest}`,
+  };
+  return orders[order];
+}
 
 /**
  * A page of the rows that a filter leaves, in any order, by looking at each row of the window; without a total no further than
@@ -32,13 +37,14 @@ export function* scanPage(
   if (rows === null || fromUs >= toUs) return { rows: [], total: 0 };
   yield* refuseTooManyRows({ fromUs, toUs });
   yield* prepareEvents(filter);
-  const events = `event AS e ${toEventJoins(yield* dialectOf(), filter)} WHERE e.id >= ? AND e.id < ?`;
-  const ids = (yield* all<{ id: number }>(
-    `SELECT e.id FROM ${events} ORDER BY ${ORDER_BY[page.order ?? "newest"]} LIMIT ? OFFSET ?`,
+  const dialect = yield* dialectOf();
+  const events = `event AS e ${toEventJoins(dialect, filter)} WHERE e.id >= ? AND e.id < ?`;
+  const order = toOrderBy(dialect, page.order ?? "newest");
+  const keys = yield* all<EventKey>(
+    `SELECT ${toKeyColumns(dialect)} FROM ${events} ORDER BY ${order} LIMIT ? OFFSET ?`,
     [fromUs, toUs, page.limit, page.offset],
-  )).map(({ id }) => id);
-  const byId = new Map((yield* readRowsById(ids)).map((row) => [row.arrivedAtUs, row]));
-  const listed = ids.flatMap((id) => byId.get(id) ?? []);
+  );
+  const listed = yield* readRowsByKey(keys);
   if (page.isTotalWanted === false) return { rows: listed, total: 0 };
   const counted = yield* one<{ total: number }>(`SELECT count(*) AS total FROM ${events}`, [fromUs, toUs]);
   return { rows: listed, total: counted?.total ?? 0 };

@@ -51,20 +51,21 @@ function* sumEvents(
   yield* prepareEvents(filter);
   const dialect = yield* dialectOf();
   const measures = toChosenMeasures(dialect);
-  const toSql = (group: string, join: string, end: string) =>
-    `SELECT r.bucket AS period, ${group} AS group_id, ${toSums(
+  const toSql = (period: string, group: string, join: string, end: string) =>
+    `SELECT ${period} AS period, ${group} AS group_id, ${toSums(
       (column) => measures.get(column) ?? "NULL",
       (outcome) => `m.${outcome}`,
     )}
      FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at
      ${toEventJoins(dialect, filter)} ${join} ${end}`;
-  if (!isGrouped) return yield* read(toSql("0", "", "GROUP BY r.place"), []);
+  if (!isGrouped) return yield* read(toSql("r.bucket", "0", "", "GROUP BY r.place"), []);
   const ofRange = toSql(
+    "CAST(?1 AS INTEGER)",
     "g.group_id",
     "CROSS JOIN combination_group AS g ON g.id = e.combination",
-    "WHERE r.place = ? GROUP BY g.group_id",
+    "WHERE r.place = ?2 GROUP BY g.group_id",
   );
-  return yield* gather(ranges.keys(), (place) => read(ofRange, [place]));
+  return yield* gather(ranges.entries(), ([place, { bucket }]) => read(ofRange, [bucket, place]));
 }
 
 /** Per day or month, from the totals of days or months. */

@@ -1,0 +1,52 @@
+import type { Connection, Reading } from "#storage/ledger/queries/reading.ts";
+import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
+import { toReading } from "#storage/ledger/reports/answers.ts";
+import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
+import type { Postgres, Reserved } from "#storage/postgres/connection/postgres.ts";
+import { drive } from "./drive.ts";
+import { prepareTables } from "./temporary.ts";
+
+/** What one statement of a report may take: the largest look at 25 million rows one by one. */
+const STATEMENT_MS_MAX = 60_000;
+
+/** A connection that answers questions, one at a time. */
+export interface ReportConnection {
+  readonly reserved: Reserved;
+  readonly connection: Connection;
+}
+
+export function openReportConnection(postgres: Postgres): ReportConnection {
+  const connection: Connection = { dialect: POSTGRES, subjects: new Map() };
+  const reserved = postgres.reserve(async (sql) => {
+    // A server that was put back to an earlier state gives its ids anew, and has ended every connection.
+    connection.subjects.clear();
+    await prepareTables(sql);
+  });
+  return { reserved, connection };
+}
+
+/**
+ * Throws ProxyError for a refusal, DatabaseUnreachableError while the database is away, and StatementError with SQLSTATE 57014
+ * when `signal` has ended it; anything else that it throws is a bug.
+ */
+export function answerFrom<Kind extends QuestionKind>(
+  from: ReportConnection,
+  asked: Asked<Kind>,
+  signal?: AbortSignal,
+): Promise<AnswerOf<Kind>> {
+  return readFrom(from, toReading<Kind>(asked), signal);
+}
+
+/** Reads within one transaction: totals and rows of different commits would not fit together. Nothing is kept of it. */
+export function readFrom<Answer>(
+  { reserved, connection }: ReportConnection,
+  reading: Reading<Answer>,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  return reserved.transaction((tx) => drive(tx, connection, reading), {
+    isReadOnly: true,
+    isolation: "repeatable read",
+    callMsMax: STATEMENT_MS_MAX,
+    ...(signal === undefined ? {} : { signal }),
+  });
+}

@@ -1,0 +1,219 @@
+import type { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { join } from "node:path";
+import { eventIdToUuid } from "#kernel/ids.ts";
+import type { EncodedReport, StatsQuery } from "#stats/store.ts";
+import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
+import { all, each, type Reading } from "#storage/ledger/queries/reading.ts";
+import { readBreakdown } from "#storage/ledger/reports/breakdown.ts";
+import { readErrors } from "#storage/ledger/reports/errors.ts";
+import { loadLastUsed } from "#storage/ledger/reports/key-use.ts";
+import { readMissingPrices } from "#storage/ledger/reports/missing-prices.ts";
+import { listRecorded } from "#storage/ledger/reports/recorded-rows.ts";
+import { listRequests } from "#storage/ledger/reports/request-log.ts";
+import { readGroupedSeries } from "#storage/ledger/reports/series-groups.ts";
+import { readSummary } from "#storage/ledger/reports/summary.ts";
+import {
+  openReportConnection,
+  readFrom,
+  type ReportConnection,
+} from "#storage/postgres/ledger/reports/answer.ts";
+import { readFrom as readFromSqlite } from "#storage/sqlite/ledger/reports/reading.ts";
+import { arbitraryCase, CONTEXT, writeCase } from "../../ledger/reports.ts";
+import { ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT, writeUsages } from "../../ledger/usage.ts";
+import { createChance } from "../../support/chance.ts";
+import { makeFolder } from "../../support/folder.ts";
+import { LIMIT_SAMPLES } from "../../support/limit-sums.ts";
+import { postgresMissing } from "../../support/postgres.ts";
+import { copyLedger } from "../../support/postgres-ledger.ts";
+import { createDatabase, failureOf, type TestDatabase } from "./support.ts";
+
+const DAY_US = 86_400_000_000;
+const CASES = 8;
+const TEST_MS_MAX = 60_000;
+
+const folder = makeFolder();
+let database: TestDatabase;
+let connection: ReportConnection;
+beforeAll(async () => {
+  if (postgresMissing === null) database = await createDatabase();
+});
+afterAll(async () => {
+  await database?.[Symbol.asyncDispose]();
+  folder.remove();
+});
+
+/** Copies a ledger, and asks both engines. */
+async function onBoth(
+  reader: Database,
+  compare: (both: <Answer>(toReading: () => Reading<Answer>) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  await copyLedger(reader, database.postgres, createChance(7));
+  connection = openReportConnection(database.postgres);
+  try {
+    await compare(async (toReading) => {
+      const expected = readFromSqlite(reader, toReading());
+      expect(decoded(await readFrom(connection, toReading()))).toEqual(decoded(expected));
+    });
+  } finally {
+    connection.reserved.release();
+  }
+}
+
+function decoded(answer: unknown): unknown {
+  return isEncoded(answer) ? { ...answer, chunks: Buffer.concat(answer.chunks).toString() } : answer;
+}
+
+function isEncoded(answer: unknown): answer is EncodedReport {
+  return typeof answer === "object" && answer !== null && "chunks" in answer;
+}
+
+describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
+  test(
+    "of more sums than may be in memory put together what they put together on SQLite",
+    async () => {
+      const cases = fc.sample(arbitraryCase, { numRuns: CASES, seed: 16 });
+      for (const { queries, ...options } of cases) {
+        const { reader, writer } = writeCase(folder.path, options);
+        await onBoth(reader, async (both) => {
+          for (const query of queries.slice(0, 3)) {
+            const by = { field: "client" } as const;
+            const asked = { ...query, context: CONTEXT };
+            await both(() =>
+              readBreakdown({ ...asked, by, sort: "requests", limit: 2 }, { sumsMax: 1, durationsMax: 50 }),
+            );
+            const grouping = { by: { field: "tag", tagKey: "app" }, order: "cost", top: 2 } as const;
+            await both(() => readGroupedSeries({ ...asked, bucket: "day", grouping }, 0));
+            for (const format of ["json", "csv"] as const) {
+              await both(() => readSummary({ ...asked, grouping: "team", format }, 2));
+              await both(() => readSummary({ ...asked, grouping: "admin", format }, 1));
+            }
+            await both(() => readMissingPrices(query, { sumsMax: 1 }));
+            await both(() => toErrorCounts(asked));
+          }
+        });
+        reader.close();
+        writer.close();
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "add up for limits what SQLite adds up, in every window, by every measure",
+    async () => {
+      for (const { queries: _, ...options } of fc.sample(arbitraryCase, { numRuns: CASES, seed: 17 })) {
+        const { reader, writer } = writeCase(folder.path, options);
+        const moments = [
+          NEW_YEAR_US,
+          ...options.usages.slice(0, 3).map((usage) => usage.subject.arrivedAtUs),
+        ];
+        await onBoth(reader, async (both) => {
+          for (const nowUs of moments) {
+            await both(function* sorted() {
+              const sums = yield* sumLimits({ limits: LIMIT_SAMPLES, nowUs });
+              return sums.toSorted((one, other) => (toName(one) < toName(other) ? -1 : 1));
+            });
+          }
+        });
+        reader.close();
+        writer.close();
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test("tell events of one microsecond apart by their lanes, in the log and among those that were recorded", async () => {
+    await using one = await createDatabase();
+    const { reader, writer } = writeUsages(join(folder.path, "lanes"), [
+      { subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US }, ending: ENDING },
+    ]);
+    await copyLedger(reader, one.postgres, createChance(1));
+    await one.postgres.run("UPDATE event SET lane = 2");
+    await one.postgres.run("INSERT INTO event SELECT id, 1, combination, manner, duration_us FROM event");
+    await one.postgres.run("UPDATE hour_total SET requests = requests * 2");
+    const on = openReportConnection(one.postgres);
+    const page = { limit: 10, offset: 0 };
+    const both = [eventIdToUuid(NEW_YEAR_US, 2), eventIdToUuid(NEW_YEAR_US, 1)];
+    for (const order of ["newest", "cost", "duration"] as const) {
+      const log = await readFrom(on, listRequests(EVERYTHING, { ...page, order }));
+      expect({ order, total: log.total, ids: log.rows.map(({ id }) => id) }).toEqual({
+        order,
+        total: 2,
+        ids: both,
+      });
+    }
+    const oldest = await readFrom(on, listRequests(EVERYTHING, { ...page, order: "oldest" }));
+    expect(oldest.rows.map(({ id }) => id)).toEqual(both.toReversed());
+    const recorded = { query: EVERYTHING, ids: [NEW_YEAR_US], lanes: [1], page };
+    const { rows, total } = await readFrom(on, listRecorded(recorded));
+    expect({ total, ids: rows.map(({ id }) => id) }).toEqual({ total: 1, ids: [both[1]!] });
+    on.reserved.release();
+    reader.close();
+    writer.close();
+  });
+
+  test("tell when a key was last used", async () => {
+    await using one = await createDatabase();
+    await one.postgres.run("INSERT INTO key_use VALUES ('a', 1767225600000001), ('b', 2)");
+    const on = openReportConnection(one.postgres);
+    expect(await readFrom(on, loadLastUsed(["a", "c"]))).toEqual(new Map([["a", 1_767_225_600_000_001]]));
+    on.reserved.release();
+  });
+
+  test("end when who asked has left, in the middle of a statement, and leave nothing behind for the next question", async () => {
+    const on = openReportConnection(database.postgres);
+    const leaving = new AbortController();
+    const slow = readFrom(on, all("SELECT pg_sleep(20)"), leaving.signal);
+    const startedMs = performance.now();
+    setTimeout(() => leaving.abort(), 50);
+    expect(await failureOf(slow)).toMatchObject({ code: "57014" });
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    expect(await readFrom(on, all("SELECT count(*) AS count FROM bucket_range"))).toEqual([{ count: 0 }]);
+    on.reserved.release();
+  });
+
+  test("see one state of the ledger, of which nothing can be changed, and may read something else between the rows of a scan", async () => {
+    await using one = await createDatabase();
+    await one.postgres.run(
+      "INSERT INTO sealed_month SELECT n, ''::bytea FROM generate_series(1, 10000) AS n",
+    );
+    const on = openReportConnection(one.postgres);
+    const counts = await readFrom(on, countTwice(one));
+    expect(counts).toEqual([10_000, 10_000]);
+    const changed = await failureOf(readFrom(on, all("DELETE FROM sealed_month RETURNING month")));
+    expect(changed).toMatchObject({ code: "25006" });
+    on.reserved.release();
+  });
+});
+
+/** What is committed between the two is in neither. */
+function* countTwice({ postgres }: TestDatabase): Reading<readonly number[]> {
+  let count = 0;
+  let written: Promise<number> | null = null;
+  yield* each<{ month: number }>("SELECT month FROM sealed_month WHERE month > ?", [0], () => {
+    count += 1;
+    written ??= postgres.run("DELETE FROM sealed_month");
+  });
+  yield* all("SELECT pg_sleep(0.2)");
+  const rows = yield* all<{ count: number }>("SELECT count(*) AS count FROM sealed_month");
+  return [count, rows[0]?.count ?? 0];
+}
+
+/** Which of a combination's endings keep to themselves is a matter of the order of rows; their sums are not. */
+function* toErrorCounts(query: StatsQuery & { readonly context: typeof CONTEXT }): Reading<unknown> {
+  const window = { sinceUs: query.window.sinceUs ?? NEW_YEAR_US - DAY_US, untilUs: query.window.untilUs };
+  const report = yield* readErrors({ ...query, window, bucket: "day" }, 1);
+  const { breakdown } = JSON.parse(Buffer.concat(report.chunks).toString());
+  const counts = new Map<string, number>();
+  for (const { outcome, status_code: status, requests } of breakdown) {
+    const ending = `${status} ${outcome}`;
+    counts.set(ending, (counts.get(ending) ?? 0) + requests);
+  }
+  return counts;
+}
+
+function toName({ limitId, value }: { readonly limitId: string; readonly value: string }): string {
+  return `${limitId} ${value}`;
+}
