@@ -304,6 +304,15 @@ describe("the import graph", () => {
     expect(wrong).toEqual([]);
   });
 
+  test("a process that uses SQLite loads nothing of PostgreSQL: files elsewhere import it by import(), and its types", () => {
+    const loaded = /^(?:import|export) (?!type )[^;"]*?from "(?:#storage|\.)\/postgres\//m;
+    const wrong = files
+      .filter(({ path, text }) => !path.startsWith("storage/postgres/") && loaded.test(withoutComments(text)))
+      .map(({ path }) => path);
+    expect(wrong).toEqual([]);
+    expect(loaded.test('import { a } from "#storage/postgres/engine.ts";')).toBe(true);
+  });
+
   test("no file imports itself through others", () => {
     const known = new Set(files.map(({ path }) => path));
     const imports = new Map<string, string[]>(files.map(({ path }) => [path, []]));
