@@ -150,7 +150,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
     ],
     "postgres/connection": [],
     "postgres/presence": ["postgres/connection"],
-    "postgres/catalog": [".", "catalog", "files", "postgres/connection"],
+    "postgres/catalog": [".", "catalog", "files", "postgres/connection", "postgres/presence"],
     "postgres/examination": [".", "postgres/connection"],
     "postgres/ledger/write": ["postgres/connection", "files", ...NEUTRAL_LEDGER],
     "postgres/ledger/maintenance": ["postgres/connection", "postgres/ledger/write", ...NEUTRAL_LEDGER],

@@ -150,7 +150,7 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
   test("where one rotates the secret key: the other follows in the same turn as its credentials, keys go on, sessions end", async () => {
     await using engine = createPostgresCatalog();
     const [secrets, otherSecrets] = [toKeyring(), toKeyring()];
-    const [left, right] = [await engine.open(secrets), await engine.open(otherSecrets)];
+    const [left, right] = [await engine.open({ secrets }), await engine.open({ secrets: otherSecrets })];
     const { identity } = left;
     await identity.createPrincipal(principal("ann"), null);
     await identity.keys.create(apiKey("one", "principal-ann"), null);
@@ -201,7 +201,7 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
   test("where one rotates and revokes: no key or token is left on the other; a second rotation from the former secret is refused", async () => {
     await using engine = createPostgresCatalog();
     const [secrets, otherSecrets] = [toKeyring(), toKeyring()];
-    const [left, right] = [await engine.open(secrets), await engine.open(otherSecrets)];
+    const [left, right] = [await engine.open({ secrets }), await engine.open({ secrets: otherSecrets })];
     await left.identity.createPrincipal(principal("ann"), null);
     await left.identity.keys.create(apiKey("one", "principal-ann"), null);
     await left.identity.relayTokens.create(relayToken("two", "principal-ann"), null);
@@ -268,11 +268,14 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     expect(identity.keys.peekByHash("hash-one")?.principal).toEqual(principal("ann"));
     expect(catalog.peek()).toBe(await catalog.snapshot());
     expect(limits.peek()).toBe(await limits.snapshot());
-    engine.isTrusted = false;
-    expect([identity.keys.peekByHash("hash-one"), catalog.peek(), limits.peek()]).toEqual([null, null, null]);
-    expect((await identity.keys.findByHash("hash-one"))?.secret.id).toBe("key-one");
-    expect((await catalog.snapshot()).providers).toEqual([]);
-    expect((await limits.snapshot()).limits).toEqual([]);
+    const asking = await engine.open({ graceMs: 0 });
+    const peeked = [asking.identity.keys.peekByHash("hash-one"), asking.catalog.peek(), asking.limits.peek()];
+    expect(peeked).toEqual([null, null, null]);
+    expect((await asking.identity.keys.findByHash("hash-one"))?.secret.id).toBe("key-one");
+    expect((await asking.catalog.snapshot()).providers).toEqual([]);
+    expect((await asking.limits.snapshot()).limits).toEqual([]);
+    await identity.keys.delete({ id: "key-one" }, null);
+    expect(await asking.identity.keys.findByHash("hash-one")).toBeNull();
   });
 
   test("changes as a whole: while a change is read nobody sees a part of it, and one that fails leaves all as it was", async () => {

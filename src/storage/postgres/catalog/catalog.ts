@@ -3,7 +3,7 @@ import { isOfPrice } from "#storage/catalog/catalog-rows.ts";
 import type { CatalogMemory } from "./catalog-memory.ts";
 import { readCatalog, renewStates } from "./catalog-picture.ts";
 import { applyWrites } from "./catalog-writes.ts";
-import type { Change } from "./freshness.ts";
+import type { Change } from "#storage/postgres/presence/change.ts";
 import type { StoreSteps } from "./secret-store.ts";
 
 /** The catalog in PostgreSQL. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */

@@ -9,7 +9,7 @@ import {
   toTooManyLimits,
 } from "#storage/catalog/refusals.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Mutation } from "./freshness.ts";
+import type { Made } from "#storage/postgres/presence/mutation.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { findLimit, type LimitMemory } from "./limit-memory.ts";
 import { limits } from "./limit-schema.ts";
@@ -34,7 +34,7 @@ export function createLimitStore(
         if (counted !== undefined && counted.total >= LIMITS_MAX) throw toTooManyLimits();
         await tx.orm.insert(limits).values(toLimitRow(limit, await findColumns(tx, limit.subject)));
         await recordAudit(tx, [audit]);
-        return toMutation(limit.id, await getLimit(tx, limit.id));
+        return toMade(limit.id, await getLimit(tx, limit.id));
       }),
 
     update: (id, change, audit) =>
@@ -45,7 +45,7 @@ export function createLimitStore(
         if (Object.keys(columns).length > 0)
           await tx.orm.update(limits).set(columns).where(eq(limits.id, id));
         await recordAudit(tx, [audit]);
-        return toMutation(id, await getLimit(tx, id));
+        return toMade(id, await getLimit(tx, id));
       }),
 
     delete: (id, audit) =>
@@ -53,12 +53,12 @@ export function createLimitStore(
         const deleted = await tx.orm.delete(limits).where(eq(limits.id, id)).returning({ id: limits.id });
         if (deleted.length === 0) throw toLimitNotFound();
         await recordAudit(tx, [audit]);
-        return toMutation(id, undefined);
+        return toMade(id, undefined);
       }),
   };
 }
 
-function toMutation<R>(id: string, result: R): Mutation<R> {
+function toMade<R>(id: string, result: R): Made<R> {
   return { result, changes: [{ kind: "limit", id }] };
 }
 

@@ -3,7 +3,8 @@ import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
-import type { Change, Memory } from "./freshness.ts";
+import type { Change } from "#storage/postgres/presence/change.ts";
+import type { Memory } from "#storage/postgres/presence/follower.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { createLimitMemory, type LimitMemory } from "./limit-memory.ts";
 import { toSelection } from "./rows.ts";
@@ -11,6 +12,10 @@ import { createSecretMemory, type SecretMemory } from "./secret-memory.ts";
 import { followSecrets, readSecretState } from "./secret-state.ts";
 
 export interface StoreMemory extends Memory {
+  /** Reads everything; `sql` must show one state of the database throughout. */
+  load(sql: Sql): Promise<void>;
+  /** Reads again what has changed. Nothing is replaced before everything is read, and then in one turn of the event loop. */
+  apply(sql: Sql, changes: readonly Change[]): Promise<void>;
   readonly catalog: CatalogMemory;
   readonly limits: LimitMemory;
   readonly keys: SecretMemory;

@@ -8,7 +8,7 @@ import {
   toPrincipalNotFound,
 } from "#storage/catalog/refusals.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import type { Change } from "./freshness.ts";
+import type { Change } from "#storage/postgres/presence/change.ts";
 import { oidcSubjects, principals } from "./identity-schema.ts";
 import type { StoreSteps } from "./secret-store.ts";
 

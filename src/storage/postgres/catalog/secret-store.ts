@@ -5,7 +5,8 @@ import { type SecretRefusals, toPrincipalNotFound } from "#storage/catalog/refus
 import { toListedSecret, toRotationColumns, toTermColumns } from "#storage/catalog/secret-rows.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import type { RecordAudit } from "./audit.ts";
-import type { Change, Freshness } from "./freshness.ts";
+import type { Change } from "#storage/postgres/presence/change.ts";
+import type { Freshness } from "#storage/postgres/presence/freshness.ts";
 import { principals } from "./identity-schema.ts";
 import type { Reads } from "./reads.ts";
 import type { SecretMemory, SecretTable } from "./secret-memory.ts";

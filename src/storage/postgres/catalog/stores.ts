@@ -3,7 +3,7 @@ import type { CatalogStores } from "#storage/engine.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
-import type { Freshness } from "./freshness.ts";
+import type { Freshness } from "#storage/postgres/presence/freshness.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createLimitStore } from "./limits.ts";
 import type { StoreMemory } from "./memory.ts";

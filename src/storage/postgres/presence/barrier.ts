@@ -70,6 +70,8 @@ export class Barrier {
       } catch (cause) {
         if (clock.monotonicMs() - heardMs > AWAY_MS_MAX) this.#fail(asked, cause);
       }
+      // The next change looks at once.
+      if (this.#waiting.size === 0) break;
       await sleep(lookMs);
       lookMs = Math.min(LOOK_MS_MAX, lookMs * 2);
     }
