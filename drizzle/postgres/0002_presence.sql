@@ -56,8 +56,8 @@ CREATE TABLE slot_loan (
   replica_id uuid NOT NULL REFERENCES replica ON DELETE CASCADE,
   lent integer NOT NULL CHECK (lent >= 0),
   wanted integer NOT NULL CHECK (wanted >= 0),
-  -- Since when it has had fewer than it wants; null while it has enough.
-  short_since timestamptz,
+  -- Since when it has none and wants some; null otherwise.
+  starved_since timestamptz,
   asked_at timestamptz NOT NULL,
   PRIMARY KEY (pool, replica_id)
 ) WITH (fillfactor = 50);

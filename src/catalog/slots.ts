@@ -3,19 +3,27 @@
  * that no more requests are at a host than its limit says, whichever of them sent them.
  */
 export interface SlotSource {
-  /**
-   * The slots of one queue (provider id and upstream host), opened once. `onLent` is called, in a turn of its own, when more of them
-   * may be used than the last answer of `allow` said.
-   */
-  open(queue: string, onLent: () => void): SlotLoan;
+  /** The slots of one queue (provider id and upstream host), opened once. */
+  open(queue: string, holder: SlotHolder): SlotLoan;
+}
+
+/** The queue, as its lender sees it: asked at any time. */
+export interface SlotHolder {
+  /** Requests that are at the host, and those that wait to go. */
+  readonly inUse: number;
+  readonly waiting: number;
+  /** More may go than the last `allow` said. */
+  advance(): void;
+  /** The slots are another process's from now on: every request that is at the host has to end in this turn. */
+  cut(): void;
 }
 
 export interface SlotLoan {
   /**
-   * How many requests of this process may be at the host at once, at most `limit`. Asked before a request goes and after one has
-   * come back, with how many are there and how many wait, so that a lender borrows what is wanted and returns what is not.
+   * How many requests of this process may be at the host at once, at most `limit`. Asked before a request goes and after one
+   * has come back, so that a lender borrows what is wanted and returns what is not.
    */
-  allow(limit: number, inUse: number, waiting: number): number;
+  allow(limit: number): number;
 }
 
 /** All slots are this process's own. */

@@ -1,4 +1,4 @@
-import type { SlotLoan, SlotSource } from "#catalog/slots.ts";
+import type { SlotHolder, SlotLoan, SlotSource } from "#catalog/slots.ts";
 
 /** Enforces `max_concurrency`: a queue hands out no more permits than its limit, in order of arrival. */
 export interface ConcurrencyLimiter {
@@ -18,39 +18,45 @@ export function createConcurrencyLimiter(slots: SlotSource): ConcurrencyLimiter 
     openQueue(name) {
       let queue = queues.get(name);
       if (queue === undefined) {
-        queue = new PermitQueue((onLent) => slots.open(name, onLent));
+        queue = new PermitQueue(name, slots);
         queues.set(name, queue);
       }
       return queue;
     },
     waitingCount() {
       let count = 0;
-      for (const queue of queues.values()) count += queue.waitingCount;
+      for (const queue of queues.values()) count += queue.waiting;
       return count;
     },
   };
 }
 
 /** The requests to one host of one provider. The newest limit that any request brings is in force; null is unlimited. */
-export class PermitQueue {
+export class PermitQueue implements SlotHolder {
   readonly #slots: SlotLoan;
+  /** Of a limited host. */
+  readonly #out = new Set<Permit>();
   #permitsOut = 0;
   #limit = Number.POSITIVE_INFINITY;
   /** A Set keeps the order of arrival, and a request that gives up is deleted from its middle. */
   readonly #waiting = new Set<(permit: Permit) => void>();
 
-  constructor(openSlots: (onLent: () => void) => SlotLoan) {
-    this.#slots = openSlots(() => this.#advance());
+  constructor(name: string, slots: SlotSource) {
+    this.#slots = slots.open(name, this);
   }
 
-  get waitingCount(): number {
+  get waiting(): number {
     return this.#waiting.size;
+  }
+
+  get inUse(): number {
+    return this.#permitsOut;
   }
 
   /** A permit when one is free and no request waits for it, else null. */
   tryAcquire(maxConcurrency: number | null): Permit | null {
     this.#follow(maxConcurrency);
-    return this.#waiting.size === 0 && this.#hasFree(0) ? this.#handOut() : null;
+    return this.#waiting.size === 0 && this.#hasFree() ? this.#handOut() : null;
   }
 
   /** Waits in the queue. Null when the signal aborts first, and at once when the queue is full. */
@@ -68,15 +74,20 @@ export class PermitQueue {
       if (signal.aborted || this.#waiting.size >= QUEUE_LENGTH_MAX) return giveUp();
       signal.addEventListener("abort", giveUp, { once: true });
       this.#waiting.add(accept);
-      this.#advance();
+      this.advance();
     });
   }
 
   /** Called once for each permit, when it is given back. */
-  takeBack(): void {
+  takeBack(permit: Permit): void {
     this.#permitsOut -= 1;
-    if (this.#waiting.size > 0) this.#advance();
-    else this.#hasFree(0);
+    this.#out.delete(permit);
+    if (this.#waiting.size > 0) this.advance();
+    else this.#hasFree();
+  }
+
+  cut(): void {
+    for (const permit of this.#out) permit.cut();
   }
 
   /** A raised limit lets waiting requests go at once; a lowered one is reached as permits come back. */
@@ -84,39 +95,55 @@ export class PermitQueue {
     const limit = maxConcurrency ?? Number.POSITIVE_INFINITY;
     if (limit === this.#limit) return;
     this.#limit = limit;
-    this.#advance();
+    this.advance();
   }
 
-  #advance(): void {
+  advance(): void {
     for (const accept of this.#waiting) {
-      if (!this.#hasFree(this.#waiting.size)) return;
+      if (!this.#hasFree()) return;
       this.#waiting.delete(accept);
       accept(this.#handOut());
     }
   }
 
   /** Asked also where the answer is not used: the lender hears of it that fewer slots are in use. */
-  #hasFree(waiting: number): boolean {
+  #hasFree(): boolean {
     if (this.#limit === Number.POSITIVE_INFINITY) return true;
-    return this.#permitsOut < this.#slots.allow(this.#limit, this.#permitsOut, waiting);
+    return this.#permitsOut < this.#slots.allow(this.#limit);
   }
 
   #handOut(): Permit {
+    const permit = new Permit(this);
     this.#permitsOut += 1;
-    return new Permit(this);
+    if (this.#limit !== Number.POSITIVE_INFINITY) this.#out.add(permit);
+    return permit;
   }
 }
 
 /** The right to one connection to an upstream host. It is given back once; disposing of it again does nothing. */
 export class Permit implements Disposable {
   #queue: PermitQueue | null;
+  #onCut: (() => void) | null = null;
+  #isCut = false;
 
   constructor(queue: PermitQueue) {
     this.#queue = queue;
   }
 
+  /** Calls it when the connection has to be closed at once, since another process may open one in its place. */
+  whenCut(close: () => void): void {
+    if (this.#isCut) close();
+    else this.#onCut = close;
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    this.#onCut?.();
+  }
+
   [Symbol.dispose](): void {
-    this.#queue?.takeBack();
+    const queue = this.#queue;
     this.#queue = null;
+    queue?.takeBack(this);
   }
 }

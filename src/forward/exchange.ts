@@ -196,6 +196,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         permit = await queue.acquire(maxConcurrency, cancellation.signal);
       }
       if (permit === null) return await giveUp(open, "timeout");
+      permit.whenCut(() => cancellation.cancel("halted"));
       account.own(permit);
 
       const made = toUpstreamBody(input, parsed, route.upstreamName);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { OWN_SLOTS } from "#catalog/slots.ts";
+import { OWN_SLOTS, type SlotHolder } from "#catalog/slots.ts";
 import type { ConcurrencyLimiter, Permit } from "#forward/concurrency-limiter.ts";
 import { createConcurrencyLimiter, QUEUE_LENGTH_MAX } from "#forward/concurrency-limiter.ts";
 
@@ -100,6 +100,34 @@ describe("the limiter", () => {
     expect(tryAcquire(limiter, lane(3))).toBeNull();
     permits[0]?.[Symbol.dispose]();
     expect(tryAcquire(limiter, lane(3))).not.toBeNull();
+  });
+
+  test("slots that are lent come and go, and a request whose slot is taken away is told once", async () => {
+    let lent = 0;
+    const holders: SlotHolder[] = [];
+    const limiter = createConcurrencyLimiter({
+      open(_, holder) {
+        holders.push(holder);
+        return { allow: (limit) => Math.min(limit, lent) };
+      },
+    });
+    const waiting = acquire(limiter, lane(3), new AbortController().signal);
+    const [holder] = holders;
+    expect([holder?.inUse, holder?.waiting]).toEqual([0, 1]);
+    lent = 1;
+    holder?.advance();
+    const permit = mustEnter(await waiting);
+    expect([holder?.inUse, holder?.waiting]).toEqual([1, 0]);
+    expect(tryAcquire(limiter, lane(3))).toBeNull();
+    const closed: string[] = [];
+    permit.whenCut(() => {
+      closed.push("first");
+      permit[Symbol.dispose]();
+    });
+    holder?.cut();
+    holder?.cut();
+    expect(closed).toEqual(["first"]);
+    expect(holder?.inUse).toBe(0);
   });
 
   test("a line that is full takes nobody more, and moves on for those who are in it", async () => {

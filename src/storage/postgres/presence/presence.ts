@@ -2,11 +2,15 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { Barrier, FENCE_MARGIN_MS } from "./barrier.ts";
+import { BorrowedSlots } from "./borrowed-slots.ts";
+import { Housekeeping, SLOT_LEASE_MS } from "./housekeeping.ts";
+import { SlotBank } from "./slot-bank.ts";
+import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
+import { Barrier } from "./barrier.ts";
 import { Follower, type Memory } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import { Mutator, toChannel } from "./mutator.ts";
-import { type ReplicaIdentity, fenceSilent, ReplicaRow } from "./replica-row.ts";
+import { type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
 import { SharedQuestion } from "./shared-question.ts";
 import { type Peer, Silence } from "./silence.ts";
 import { TrustWindow } from "./trust-window.ts";
@@ -24,6 +28,7 @@ export interface PresenceHealth {
 
 export interface Presence {
   readonly freshness: Freshness;
+  readonly slots: BorrowedSlots;
   health(): PresenceHealth;
   /** Changes no longer wait for this replica, whose slots are free again. To be called when nothing is served any more. */
   close(): Promise<void>;
@@ -40,6 +45,8 @@ export interface PresenceOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** For tests, which do not wait a minute. */
+  readonly slotLeaseMs?: number;
 }
 
 export const PULSE_CALL_MS_MAX = 1_500;
@@ -47,7 +54,6 @@ export const PULSE_CALL_MS_MAX = 1_500;
 const POLL_MS = 250;
 /** A memory that is behind after so many steps is so because of changes that were made after the question. */
 const STEPS_MAX = 4;
-const TRIM_MS = 60_000;
 
 /**
  * Joins the replicas. Fulfilled when memory is loaded. Throws DatabaseUnreachableError, SetupError and what `Memory` throws,
@@ -64,6 +70,9 @@ class Replica implements Presence {
   readonly #id: string;
   readonly #row: ReplicaRow;
   readonly #trust: TrustWindow;
+  /** For how long its slots are its own. */
+  readonly #lease: TrustWindow;
+  readonly #house: Housekeeping;
   readonly #follower: Follower;
   readonly #silence = new Silence();
   readonly #mutator: Mutator;
@@ -72,13 +81,14 @@ class Replica implements Presence {
   /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
   readonly #looks = new SharedQuestion(() => this.#follower.look());
   #peers: readonly Peer[] = [];
+  #server: string | null = null;
   #isDatabaseUp = true;
   #isClosed = false;
-  #trimmedAtMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #polling: Promise<void> = Promise.resolve();
   #stopListening: (() => Promise<void>) | null = null;
 
+  readonly slots: BorrowedSlots;
   readonly freshness: Freshness = {
     isTrusted: () => this.#trust.isOpen(),
     refreshed: () => (this.#options.identity.graceMs > 0 ? this.#beats.ask() : this.#looks.ask()),
@@ -86,16 +96,24 @@ class Replica implements Presence {
   };
 
   constructor(options: PresenceOptions) {
-    const { identity, pulse, postgres, schema, memory, clock, ids } = options;
+    const { identity, pulse, postgres, schema, memory, clock, ids, log } = options;
     this.#options = options;
     this.#id = ids.uuid();
     this.#row = new ReplicaRow(pulse, { ...identity, id: this.#id });
     this.#trust = new TrustWindow(clock, identity.graceMs);
+    const slotLeaseMs = options.slotLeaseMs ?? SLOT_LEASE_MS;
+    this.#lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
+    this.#house = new Housekeeping({ postgres: pulse, clock, silence: this.#silence, slotLeaseMs, log });
+    this.slots = new BorrowedSlots({
+      bank: new SlotBank({ postgres: pulse, replicaId: this.#id, channel: toChannel(schema) }),
+      isHeard: () => this.#lease.isOpen(),
+      monotonicMs: () => clock.monotonicMs(),
+      log,
+    });
     this.#follower = new Follower({ postgres: pulse, memory, onForeign: () => this.#trust.end() });
     const barrier = new Barrier({ postgres: pulse, clock, silence: this.#silence, ownId: this.#id });
     const refreshed = () => this.freshness.refreshed();
     this.#mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
-    this.#trimmedAtMs = clock.monotonicMs();
   }
 
   async open(): Promise<void> {
@@ -135,6 +153,7 @@ class Replica implements Presence {
     clearTimeout(this.#timer);
     this.#trust.end();
     await this.#polling;
+    await this.#beats.ask().catch(() => undefined);
     await this.#stopListening?.().catch(() => undefined);
     try {
       await this.#row.remove();
@@ -151,9 +170,10 @@ class Replica implements Presence {
   }
 
   async #poll(): Promise<void> {
+    this.#cutUnheard();
     try {
       await this.#beats.ask();
-      await this.#keepHouse();
+      await this.#house.keep(this.#peers);
     } catch (cause) {
       this.#options.log.debug("a sign of life failed", describeCause(cause));
     }
@@ -175,14 +195,22 @@ class Replica implements Presence {
   async #step(): Promise<boolean> {
     const sentAt = this.#trust.now();
     const beat = await this.#row.beat(this.#follower.applied);
+    // Its row is gone by now, and must not come back.
+    if (this.#isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
     if (beat === null) {
       // Others have gone on without this replica, or its row was lost with the database's last minutes.
       this.#trust.end();
       this.#follower.forget();
       await this.#row.register();
       await this.#follower.follow();
+      this.slots.tellAll();
       return false;
     }
+    this.#cutUnheard();
+    this.#lease.extend(sentAt);
+    if (this.#server !== null && this.#server !== beat.server) this.slots.tellAll();
+    this.#server = beat.server;
+    this.slots.heard(beat.shortPools);
     this.#peers = beat.peers;
     this.#silence.observe(beat.server, beat.peers, this.#options.clock.monotonicMs());
     if (this.#follower.isAt(beat)) {
@@ -194,17 +222,9 @@ class Replica implements Presence {
     return false;
   }
 
-  /** Fences replicas that have gone silent, so that the next change does not wait for them; trims what all have applied. */
-  async #keepHouse(): Promise<void> {
-    const { pulse, clock, log } = this.#options;
-    const nowMs = clock.monotonicMs();
-    for (const peer of this.#peers) {
-      if (peer.isFenced || this.#silence.ofPeer(peer, nowMs) < peer.graceMs + FENCE_MARGIN_MS) continue;
-      if (await fenceSilent(pulse, peer)) log.warn("a replica is silent: changes wait for it no longer");
-    }
-    if (nowMs - this.#trimmedAtMs < TRIM_MS) return;
-    this.#trimmedAtMs = nowMs;
-    await trim(pulse);
+  /** To be asked before a sign of life renews the lease: what was used until now may be another's already. */
+  #cutUnheard(): void {
+    if (!this.#lease.isOpen()) this.slots.cut();
   }
 
   #setUp(isUp: boolean): void {
@@ -216,15 +236,4 @@ class Replica implements Presence {
     // Its connections may be dead in silence: it finds out now, and not when the first change after the outage is made.
     void postgres.all("SELECT 1").catch(() => undefined);
   }
-}
-
-/** What every replica has applied and is older than a quarter of an hour; replicas that ended a week ago without a word. */
-async function trim(postgres: Postgres): Promise<void> {
-  await postgres.run(
-    `DELETE FROM change_log WHERE at < clock_timestamp() - interval '15 minutes'
-       AND version < (SELECT least(min(applied), (SELECT version FROM catalog_state)) FROM replica WHERE NOT is_fenced)`,
-  );
-  await postgres.run(
-    "DELETE FROM replica WHERE is_fenced AND heard_at < clock_timestamp() - interval '7 days'",
-  );
 }

@@ -3,6 +3,8 @@ import { createSystemIds } from "#kernel/ids.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { openPresence, PULSE_CALL_MS_MAX } from "#storage/postgres/presence/presence.ts";
 import { silentLog } from "../../support.ts";
+import { createConcurrencyLimiter } from "#forward/concurrency-limiter.ts";
+import { runLoad } from "./load.ts";
 import { createKeyMemory } from "./key-memory.ts";
 
 /**
@@ -16,6 +18,24 @@ export interface ChildOptions {
   readonly graceMs: number;
   /** False: no notification arrives. */
   readonly hears: boolean;
+  readonly slotLeaseMs: number;
+}
+
+/** Requests to an upstream of limited concurrency: a connection each, held for so long. */
+export interface Load {
+  readonly port: number;
+  readonly limit: number;
+  readonly requests: number;
+  /** How many wait or run at once. */
+  readonly atOnce: number;
+  readonly holdMs: number;
+}
+
+export interface LoadResult {
+  readonly done: number;
+  /** Their connection was cut before they were done. */
+  readonly cut: number;
+  readonly waitedMsMax: number;
 }
 
 export type ChildRequest = { readonly id: number } & (
@@ -23,11 +43,12 @@ export type ChildRequest = { readonly id: number } & (
   | { readonly kind: "delete"; readonly key: string }
   | { readonly kind: "create"; readonly key: string }
   | { readonly kind: "health" }
+  | { readonly kind: "load"; readonly load: Load }
   | { readonly kind: "close" }
 );
 
 const [given = "{}"] = process.argv.slice(2);
-const { url, schema, lane, graceMs, hears }: ChildOptions = JSON.parse(given);
+const { url, schema, lane, graceMs, hears, slotLeaseMs }: ChildOptions = JSON.parse(given);
 const target = { url, schema };
 const clock = createSystemClock();
 const ids = createSystemIds();
@@ -46,8 +67,10 @@ const presence = await openPresence({
   clock,
   ids,
   log: silentLog,
+  slotLeaseMs,
 });
 const { freshness } = presence;
+const limiter = createConcurrencyLimiter(presence.slots);
 
 async function answer(request: ChildRequest): Promise<unknown> {
   switch (request.kind) {
@@ -68,7 +91,9 @@ async function answer(request: ChildRequest): Promise<unknown> {
       return { touched, stillHas: memory.has(key) };
     }
     case "health":
-      return { ...presence.health(), loads: memory.loads };
+      return { ...presence.health(), loads: memory.loads, slots: presence.slots.count };
+    case "load":
+      return await runLoad(limiter.openQueue("upstream"), request.load);
     case "close":
       await presence.close();
       await Promise.all([pulse.close(), postgres.close()]);

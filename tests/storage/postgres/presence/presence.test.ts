@@ -6,7 +6,7 @@ import { createGuestFreshness } from "#storage/postgres/presence/freshness.ts";
 import { createKeyMemory } from "./key-memory.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
-import { createDatabase, type TestDatabase } from "../support.ts";
+import { createKeys } from "./keys.ts";
 import { startReplica, type TestReplica } from "./replicas.ts";
 
 // Each waits for a grace or two, on a machine that may be busy.
@@ -17,16 +17,6 @@ const GRACE_MS = 1_500;
 const OVERTIME_MS_MAX = 1_000;
 /** Requests that are written while a replica stands still. */
 const QUEUED = 20;
-
-async function createKeys(count: number): Promise<TestDatabase> {
-  const database = await createDatabase();
-  await database.postgres.run('CREATE TABLE test_key (id text COLLATE "C" PRIMARY KEY)');
-  await database.postgres.run(
-    "INSERT INTO test_key SELECT 'key-' || i FROM generate_series(1, $1::int) AS i",
-    [count],
-  );
-  return database;
-}
 
 async function timed<R>(step: () => Promise<R>): Promise<{ readonly result: R; readonly tookMs: number }> {
   const startedMs = performance.now();

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { cleanEnvironment } from "../../../support/process.ts";
 import type { TestSchema } from "../../../support/postgres.ts";
-import type { ChildOptions, ChildRequest } from "./child.ts";
+import type { ChildOptions, ChildRequest, Load, LoadResult } from "./child.ts";
 
 type Asked = ChildRequest extends infer One ? (One extends unknown ? Omit<One, "id"> : never) : never;
 
@@ -10,6 +10,7 @@ export interface Health {
   readonly isDatabaseUp: boolean;
   readonly isServing: boolean;
   readonly loads: number;
+  readonly slots: number;
 }
 
 /** A process that is a replica (`child.ts`). */
@@ -21,6 +22,8 @@ export interface TestReplica extends AsyncDisposable {
   /** How many rows that deleted, and whether own memory still has the key when it is answered. */
   delete(key: string): Promise<{ readonly touched: number; readonly stillHas: boolean }>;
   health(): Promise<Health>;
+  /** Fulfilled when all of them are done. */
+  load(load: Load): Promise<LoadResult>;
   stop(): Promise<void>;
   /** It stands still, or goes on, where it is. */
   pause(): void;
@@ -32,9 +35,9 @@ const CHILD = join(import.meta.dir, "child.ts");
 
 export async function startReplica(
   target: Pick<TestSchema, "schema" | "url">,
-  { lane = 1, graceMs = 2_000, hears = true }: Partial<ChildOptions> = {},
+  { lane = 1, graceMs = 2_000, hears = true, slotLeaseMs = 60_000 }: Partial<ChildOptions> = {},
 ): Promise<TestReplica> {
-  const options: ChildOptions = { url: target.url, schema: target.schema, lane, graceMs, hears };
+  const options: ChildOptions = { url: target.url, schema: target.schema, lane, graceMs, hears, slotLeaseMs };
   const child = Bun.spawn({
     cmd: [process.execPath, "--no-env-file", CHILD, JSON.stringify(options)],
     env: cleanEnvironment({}),
@@ -77,6 +80,7 @@ export async function startReplica(
     create: (key) => ask({ kind: "create", key }),
     delete: (key) => ask({ kind: "delete", key }),
     health: () => ask({ kind: "health" }),
+    load: (load) => ask({ kind: "load", load }),
     async stop() {
       await ask({ kind: "close" });
       await kill();

@@ -1,0 +1,66 @@
+import type { Clock } from "#kernel/clock.ts";
+import type { Log } from "#kernel/log.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import { FENCE_MARGIN_MS } from "./barrier.ts";
+import { fenceSilent } from "./replica-row.ts";
+import type { Peer, Silence } from "./silence.ts";
+import { freeSlots } from "./slot-bank.ts";
+
+/**
+ * A replica that is not heard goes on with the slots that it has for so long after its grace. Then it cuts the requests that
+ * use them, and others take the slots over.
+ */
+export const SLOT_LEASE_MS = 60_000;
+/** How much later: a busy replica cuts late, and connections take a moment to close. */
+const SLOT_MARGIN_MS = 5_000;
+/** A busy replica with a short grace is not fenced before a change waits for it: it would have to read everything again. */
+const SILENT_MS_MIN = 5_000;
+const TRIM_MS = 60_000;
+
+export interface HousekeepingDeps {
+  readonly postgres: Postgres;
+  readonly clock: Clock;
+  readonly silence: Silence;
+  readonly slotLeaseMs: number;
+  readonly log: Log;
+}
+
+/** What any replica does for all of them. */
+export class Housekeeping {
+  readonly #deps: HousekeepingDeps;
+  #trimmedAtMs: number;
+
+  constructor(deps: HousekeepingDeps) {
+    this.#deps = deps;
+    this.#trimmedAtMs = deps.clock.monotonicMs();
+  }
+
+  /** Fences replicas that have gone silent, so that the next change does not wait for them, and frees their slots later. */
+  async keep(peers: readonly Peer[]): Promise<void> {
+    const { postgres, clock, silence, slotLeaseMs, log } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    for (const peer of peers) {
+      const silentMs = silence.ofPeer(peer, nowMs);
+      const overdueMs = Math.max(SILENT_MS_MIN, peer.graceMs + FENCE_MARGIN_MS);
+      if (peer.isFenced) {
+        if (silentMs >= peer.graceMs + slotLeaseMs + SLOT_MARGIN_MS) await freeSlots(postgres, peer);
+      } else if (silentMs >= overdueMs && (await fenceSilent(postgres, peer))) {
+        log.warn("a replica is silent: changes wait for it no longer");
+      }
+    }
+    if (nowMs - this.#trimmedAtMs < TRIM_MS) return;
+    this.#trimmedAtMs = nowMs;
+    await trim(postgres);
+  }
+}
+
+/** What every replica has applied and is older than a quarter of an hour; replicas that ended a week ago without a word. */
+async function trim(postgres: Postgres): Promise<void> {
+  await postgres.run(
+    `DELETE FROM change_log WHERE at < clock_timestamp() - interval '15 minutes'
+       AND version < (SELECT least(min(applied), (SELECT version FROM catalog_state)) FROM replica WHERE NOT is_fenced)`,
+  );
+  await postgres.run(
+    "DELETE FROM replica WHERE is_fenced AND heard_at < clock_timestamp() - interval '7 days'",
+  );
+}
