@@ -95,6 +95,7 @@ export async function openServices(
     ledger: storage.limitLedger,
     clock,
     log,
+    isShared: storage.health().replica !== null,
     ...(notices !== null && { watch: notices.uses }),
   });
   // Before anything is served: what a process before has left in the journal counts as well.

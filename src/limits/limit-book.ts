@@ -90,6 +90,21 @@ export class LimitBook {
     this.#countUnderWay(kept);
   }
 
+  /** Another book of the same limits, requests under way and refusals; all that the ledger has counts from its `load` on. */
+  toSuccessor(): { readonly book: LimitBook; readonly missing: readonly Limit[] } {
+    const book = new LimitBook(this.#watch);
+    for (const request of this.#underWay) book.#underWay.add(request);
+    for (const [id, { limit, refusals }] of this.#entries) {
+      const isLoaded = limit.measure === "concurrent";
+      const watchedFrom = toWatchedFrom(limit);
+      book.#entries.set(id, { limit, counters: new Map(), isLoaded, watchedFrom, refusals });
+    }
+    book.#index = book.#toIndex();
+    book.#countUnderWay(new Map());
+    const all = [...this.#entries.values()].map(({ limit }) => limit);
+    return { book, missing: all.filter(({ measure }) => measure !== "concurrent") };
+  }
+
   /** What the ledger held when `replace` or `forget` was called. */
   load(limits: readonly Limit[], sums: readonly LimitSum[]): void {
     for (const { limitId, value, label, parts } of sums) {

@@ -46,6 +46,8 @@ export interface LimitGateDeps {
   readonly ledger: LimitLedger;
   readonly clock: Clock;
   readonly log: Log;
+  /** True where other processes record in the same ledger: what they have used is read every two seconds. */
+  readonly isShared?: boolean;
   /** Absent: nothing is asked of what moves. */
   readonly watch?: UseWatch;
 }
@@ -55,11 +57,16 @@ const FOLLOW_WAIT_MS_MAX = 5_000;
 /** A clock that was set back further than this has left windows that memory no longer holds. */
 const CLOCK_BACK_US_MAX = 1_000_000;
 const SWEEP_INTERVAL_MS = 60_000;
+/** So long a replica may not know what others have let through, besides the time until that is committed. */
+const RENEW_INTERVAL_MS = 2_000;
+const RENEW_MS_MAX = 10_000;
 
 /** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
 export class Limits implements LimitGate {
   readonly #deps: LimitGateDeps;
-  readonly book: LimitBook;
+  #book: LimitBook;
+  /** Counts beside the book until the ledger's sums for it are there. */
+  #successor: LimitBook | null = null;
   #set: LimitSet | null = null;
   #following: Promise<void> | null = null;
   #latestUs: InstantUs = 0;
@@ -67,13 +74,20 @@ export class Limits implements LimitGate {
     string,
     { measure: LimitMeasure; window: LimitWindow | null; count: number }
   >();
-  readonly #sweeping: ReturnType<typeof setInterval>;
+  readonly #timers: readonly ReturnType<typeof setInterval>[];
 
   constructor(deps: LimitGateDeps) {
     this.#deps = deps;
-    this.book = new LimitBook(deps.watch);
-    this.#sweeping = setInterval(() => this.book.sweep(deps.clock.nowUs()), SWEEP_INTERVAL_MS);
-    this.#sweeping.unref();
+    this.#book = new LimitBook(deps.watch);
+    this.#timers = [
+      setInterval(() => this.book.sweep(deps.clock.nowUs()), SWEEP_INTERVAL_MS),
+      ...(deps.isShared === true ? [setInterval(() => void this.renew(), RENEW_INTERVAL_MS)] : []),
+    ];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  get book(): LimitBook {
+    return this.#book;
   }
 
   current(): Promise<void> | null {
@@ -109,14 +123,40 @@ export class Limits implements LimitGate {
 
   began(request: UsageBeginning): void {
     this.book.began(request);
+    this.#successor?.began(request);
   }
 
   ended(request: UsageBeginning, ending: UsageEnding): void {
     this.book.ended(request, ending);
+    this.#successor?.ended(request, ending);
   }
 
   lost(request: UsageBeginning): void {
     this.book.lost(request);
+    this.#successor?.lost(request);
+  }
+
+  /**
+   * Takes in what other processes have recorded since: another book is counted beside the one in force and replaces it, so
+   * that no request waits. Nothing changes when the ledger does not answer in time, or limits change meanwhile.
+   */
+  async renew(): Promise<void> {
+    const set = this.#set;
+    if (set === null || this.#following !== null || this.#successor !== null || this.book.isEmpty) return;
+    // One turn from here to the call of the ledger.
+    const { book, missing } = this.book.toSuccessor();
+    this.#successor = book;
+    try {
+      const sums = await within(RENEW_MS_MAX, this.#sum(missing));
+      if (sums === null || this.#set !== set || this.#successor !== book) return;
+      book.load(missing, sums);
+      this.#book = book;
+      book.tellAll(this.#deps.clock.nowUs());
+    } catch (cause) {
+      this.#deps.log.debug("what other replicas have used could not be read", describeCause(cause));
+    } finally {
+      if (this.#successor === book) this.#successor = null;
+    }
   }
 
   refusals(): readonly LimitRefusalCount[] {
@@ -124,13 +164,15 @@ export class Limits implements LimitGate {
   }
 
   close(): void {
-    clearInterval(this.#sweeping);
+    for (const timer of this.#timers) clearInterval(timer);
   }
 
   async #followNow(): Promise<void> {
     for (;;) {
       const set = await this.#deps.store.snapshot();
       if (set === this.#set) return;
+      // Its limits are those of before.
+      this.#successor = null;
       // One turn from here to the call of the ledger: what ends from now on is counted by the book.
       const missing = this.book.replace(set.limits);
       await this.#load(missing);
@@ -154,6 +196,7 @@ export class Limits implements LimitGate {
     this.#deps.log.warn("the clock was set back: what limits have counted is read from the ledger again");
     const set = this.#set;
     if (set === null) return;
+    this.#successor = null;
     this.book.forget(set.limits);
     await this.#load(set.limits);
     this.#set = set;
@@ -187,6 +230,17 @@ export class Limits implements LimitGate {
     const known = this.#refusals.get(key);
     if (known === undefined) this.#refusals.set(key, { measure, window, count: 1 });
     else known.count += 1;
+  }
+}
+
+/** Null when it took longer: what comes then is not looked at. */
+async function within<Value>(limitMs: number, work: Promise<Value>): Promise<Value | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), limitMs);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

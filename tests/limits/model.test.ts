@@ -92,6 +92,7 @@ const command = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), which: small }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("seal" as const) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("renew" as const) }) },
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -100,6 +101,7 @@ class Play {
   readonly machine = new Machine(START_US);
   readonly requests: OracleRequest[] = [];
   readonly underWay: { readonly begun: UsageBeginning; readonly noted: OracleRequest }[] = [];
+  readonly renewals: Promise<void>[] = [];
   #limitCount = 0;
 
   async step(next: Command): Promise<void> {
@@ -128,6 +130,10 @@ class Play {
       case "restart":
         for (const { noted } of this.underWay.splice(0)) noted.endedAtUs = noted.arrivedAtUs;
         return await machine.restart();
+      case "renew":
+        // Not waited for: what comes next comes meanwhile.
+        this.renewals.push(machine.gate.renew());
+        return;
       default:
         machine.seal();
     }
@@ -137,6 +143,7 @@ class Play {
   async compare(): Promise<void> {
     const { gate, nowUs, limits } = this.machine;
     await gate.current();
+    await Promise.all(this.renewals);
     const anew = this.machine.countAnew();
     for (const limit of limits) {
       // What is under way is in no ledger.
@@ -273,4 +280,40 @@ describe("limits against an oracle that knows only the list of what happened", (
     },
     TEST_MS_MAX,
   );
+
+  test("count what another process has recorded as soon as it is read, and keep what is under way", async () => {
+    const machine = new Machine(START_US);
+    try {
+      const limit = { measure: 0, subject: 0, each: 0, model: 0, window: 0, amount: 3 };
+      const play = new Play();
+      await play.step({ kind: "limit", ...limit });
+      play.machine.remove();
+      const [counted] = play.machine.limits;
+      if (counted === undefined) throw new Error("no limit was made");
+      machine.setLimits([
+        {
+          ...counted,
+          model: null,
+          each: null,
+          measure: "requests",
+          window: "day",
+          subject: { kind: "everybody" },
+        },
+      ]);
+      await machine.gate.follow();
+      const own = { ...SUBJECT, arrivedAtUs: machine.nowUs };
+      machine.begin(own);
+      machine.recordElsewhere({ ...SUBJECT, arrivedAtUs: machine.nowUs + 1 });
+      machine.recordElsewhere({ ...SUBJECT, arrivedAtUs: machine.nowUs + 2 });
+      const used = () => machine.gate.book.listUses(counted.id, machine.nowUs).map(({ amount }) => amount);
+      expect(used().at(0) ?? 0n).toBe(0n);
+      const renewal = machine.gate.renew();
+      machine.end(own, ENDING);
+      await renewal;
+      expect(used()).toEqual([3n]);
+      expect(() => machine.gate.admit({ ...SUBJECT, arrivedAtUs: machine.nowUs + 3 }, () => true)).toThrow();
+    } finally {
+      machine.remove();
+    }
+  });
 });
