@@ -60,6 +60,12 @@ const LONG_PARTS: readonly LongPart[] = [
     variable: "LOCKPORT_LIMIT_SEQUENCES",
     tests: ["tests/limits/model.test.ts"],
   },
+  {
+    option: "moved-events",
+    count: 1_000_000,
+    variable: "LOCKPORT_MOVED_EVENTS",
+    tests: ["tests/oracle/migrate.test.ts"],
+  },
   { option: "paths", count: 200_000, variable: "LOCKPORT_PATHS", tests: ["tests/abuse/paths.test.ts"] },
 ];
 
