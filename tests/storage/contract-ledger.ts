@@ -51,7 +51,7 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
       ]);
       expect(readdirSync(join(engine.dataDir, "journal")).length).toBe(1);
       await second.close();
-      engine.checkLedger({ eventCount: 3, isAtRest: true });
+      await engine.checkLedger({ eventCount: 3, isAtRest: true });
     });
 
     test("is served by one process: a second one is told so, and gets it when the first has closed", async () => {
@@ -75,14 +75,14 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
           const [word, arrival] = line.split(" ");
           (word === "done" ? confirmed : announced).add(Number(arrival));
         }
-        engine.checkLedger();
+        await engine.checkLedger();
       }
       const storage = await engine.serve({ clock: createManualClock() });
       await storage.ledger.flush();
       const { total } = await storage.stats.listRequests(EVERYTHING, { limit: 10, offset: 0 });
       await storage.close();
 
-      const events = engine.checkLedger({ isAtRest: true });
+      const events = await engine.checkLedger({ isAtRest: true });
       expect(total).toBe(events.length);
       const ok = new Set(events.filter((event) => event.outcome === "ok").map(({ id }) => id));
       expect([...confirmed].filter((arrival) => !ok.has(arrival))).toEqual([]);
@@ -145,7 +145,8 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
       ]);
       expect(await first.keyUse.loadLastUsed(["key-1", "key-2", "never"])).toEqual(used);
       await first.close();
-      expect(await engine.openReader().loadLastUsed(["key-1", "key-2", "never"])).toEqual(used);
+      const reader = await engine.openReader();
+      expect(await reader.loadLastUsed(["key-1", "key-2", "never"])).toEqual(used);
       const second = await engine.serve();
       second.keyUse.saveLastUsed("key-1", 5);
       expect((await second.keyUse.loadLastUsed(["key-1"])).get("key-1")).toBe(10);
@@ -171,7 +172,7 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
   describe(`a reader beside the server of ${engineName}`, () => {
     test("takes no lock, and has after settling what had ended before", async () => {
       await using engine = createEngine();
-      const reader = engine.openReader();
+      const reader = await engine.openReader();
       const storage = await engine.serve();
       for (let count = 1; count <= 5; count += 1) {
         await record(storage, NEW_YEAR_US + count);
@@ -188,7 +189,7 @@ export function testLedgerContract(engineName: string, createEngine: () => Engin
 
     test("of data that no server has had answers every report as empty and makes nothing; once there is some it reads it", async () => {
       await using engine = createEngine();
-      const reader = engine.openReader();
+      const reader = await engine.openReader();
       const context = { nowUs: NEW_YEAR_US, providerNames: new Map<string, string>() };
       expect(await reader.settle()).toBe(0);
       expect(await reader.stats.listRequests(EVERYTHING, PAGE)).toMatchObject({ rows: [], total: 0 });
@@ -228,7 +229,7 @@ async function recordUntilKilled(
   firstArrivalUs: number,
   linesBeforeKill: number,
 ): Promise<string[]> {
-  const child = engine.spawnRecorder(firstArrivalUs);
+  const child = await engine.spawnRecorder(firstArrivalUs);
   const decoder = new TextDecoder();
   let text = "";
   let isKilled = false;

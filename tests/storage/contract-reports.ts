@@ -95,7 +95,7 @@ export function testReportsContract(engineName: string, createEngine: () => Engi
           const during = written.filter((one) => one.endedAfter > one.endedBefore);
           expect(during.length).toBeGreaterThan(QUESTIONS / 4);
           await storage.close();
-          engine.checkLedger({ eventCount: events.length, isAtRest: true });
+          await engine.checkLedger({ eventCount: events.length, isAtRest: true });
         } finally {
           await bench.stop();
         }

@@ -57,11 +57,11 @@ export interface Engine extends CatalogEngine {
   readonly dataDir: string;
   /** The one server of the data. */
   serve(options?: Partial<ServeOptions>): Promise<Storage>;
-  openReader(): LedgerReader;
+  openReader(): Promise<LedgerReader>;
   /** A process that records events as fast as it can, and prints `open` and `done` with the arrival of each. */
-  spawnRecorder(firstArrivalUs: number): Bun.Subprocess<"ignore", "pipe", "inherit">;
+  spawnRecorder(firstArrivalUs: number): Promise<Bun.Subprocess<"ignore", "pipe", "inherit">>;
   /** Asserts the invariants of the ledger, and returns its events. */
-  checkLedger(attempts?: Attempts): readonly RecordedEvent[];
+  checkLedger(attempts?: Attempts): Promise<readonly RecordedEvent[]>;
 }
 
 /** What the checker reads of each event that is recorded. */

@@ -41,15 +41,16 @@ export function createSqliteEngine(): SqliteEngine {
           ...changes,
         }),
       ),
-    openReader: () => keep(sqliteEngine.openLedgerReader({ dataDir: dir.path, database, log: silentLog })),
-    spawnRecorder: (firstArrivalUs) =>
+    openReader: async () =>
+      keep(sqliteEngine.openLedgerReader({ dataDir: dir.path, database, log: silentLog })),
+    spawnRecorder: async (firstArrivalUs) =>
       Bun.spawn({
         cmd: [process.execPath, RECORDER, dir.path, String(firstArrivalUs)],
         stdin: "ignore",
         stdout: "pipe",
         stderr: "inherit",
       }),
-    checkLedger: (attempts) => checkLedger(dir.path, attempts),
+    checkLedger: async (attempts) => checkLedger(dir.path, attempts),
     openRaw: () => {
       const client = new Database(path, { readwrite: true, strict: true });
       opened.push({ close: () => client.close(true) });
