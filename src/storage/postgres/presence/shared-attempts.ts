@@ -1,0 +1,65 @@
+import {
+  ATTEMPTS_BURST,
+  ATTEMPTS_PER_SECOND,
+  type AttemptKind,
+  createAttemptBucket,
+  type SharedAttempts,
+} from "#identity/attempts.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+
+/** Beyond what the bucket says: others draw as well. */
+const AGAIN_MS_MIN = 20;
+
+export interface SharedAttemptsDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * One bucket for all replicas. Each has one of its own before it, so that guessing at one replica asks the database no more
+ * often than the limit allows; without a database that one holds alone.
+ */
+export function createSharedAttempts({ sql, clock, log }: SharedAttemptsDeps): SharedAttempts {
+  return {
+    openBucket(kind) {
+      const own = createAttemptBucket(clock);
+      return {
+        async draw() {
+          const waitMs = await own.draw();
+          if (waitMs > 0) return waitMs;
+          try {
+            return await drawShared(sql, kind);
+          } catch (cause) {
+            log.warn("attempts at signing in are limited by each replica alone", describeCause(cause));
+            return 0;
+          }
+        },
+      };
+    },
+  };
+}
+
+/** What has fallen in by now. A clock that was set, in either direction, fills it. */
+const FILLED = `least($2::double precision,
+  available + abs(extract(epoch FROM statement_timestamp() - filled_at))::double precision * $3::double precision)`;
+
+async function drawShared(sql: Sql, kind: AttemptKind): Promise<number> {
+  const bucket = [kind, ATTEMPTS_BURST, ATTEMPTS_PER_SECOND];
+  const update = `UPDATE attempt_bucket SET available = ${FILLED} - 1, filled_at = statement_timestamp()
+    WHERE name = $1 AND ${FILLED} >= 1`;
+  if ((await sql.run(update, bucket)) > 0) return 0;
+  const [row] = await sql.all<{ filled: number }>(
+    `SELECT ${FILLED} AS filled FROM attempt_bucket WHERE name = $1`,
+    bucket,
+  );
+  if (row !== undefined) return Math.max(AGAIN_MS_MIN, ((1 - row.filled) / ATTEMPTS_PER_SECOND) * 1000);
+  await sql.run(
+    `INSERT INTO attempt_bucket (name, available, filled_at) VALUES ($1, $2::double precision, statement_timestamp())
+     ON CONFLICT (name) DO NOTHING`,
+    [kind, ATTEMPTS_BURST],
+  );
+  return (await sql.run(update, bucket)) > 0 ? 0 : AGAIN_MS_MIN;
+}
