@@ -1,6 +1,6 @@
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres, type Postgres, type PostgresOptions } from "#storage/postgres/connection/postgres.ts";
-import { sharedPostgres, type TestSchema } from "../../support/postgres.ts";
+import { sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
 import { silentLog } from "../support.ts";
 
 /** An empty database of the current schema, of a test's own: `await using database = await createDatabase()`. */
@@ -11,8 +11,8 @@ export interface TestDatabase extends AsyncDisposable {
   open(changes?: Partial<PostgresOptions>): Promise<Postgres>;
 }
 
-export async function createDatabase(): Promise<TestDatabase> {
-  const server = await sharedPostgres();
+export async function createDatabase(own?: TestServer): Promise<TestDatabase> {
+  const server = own ?? (await sharedPostgres());
   const target = server.schema();
   const opened: Postgres[] = [];
   const open = async (changes: Partial<PostgresOptions> = {}): Promise<Postgres> => {

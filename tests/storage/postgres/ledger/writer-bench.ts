@@ -5,6 +5,8 @@ import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
 import type { SpoolClaim } from "#storage/postgres/ledger/write/spool.ts";
 import { UsageWriter, type WriterOptions } from "#storage/postgres/ledger/write/writer.ts";
+import type { UsageBeginning } from "#usage/event.ts";
+import { ENDING, LineEncoder, NEW_YEAR_US, SUBJECT } from "../../../ledger/usage.ts";
 import type { BenchWriter, WriterBench } from "../../../ledger/contract-writer.ts";
 
 /** A spool of a test: its journal, and the runs of it. */
@@ -39,7 +41,29 @@ export async function createSpool(database: Postgres, directory: string, lane: n
   };
 }
 
-async function claimRun(database: Postgres, lane: number): Promise<SpoolClaim> {
+/** Lines of requests with few different dimensions, in the first segment. */
+export function createSource(spool: TestSpool) {
+  const encoder = new LineEncoder();
+  let sequence = 0;
+  return {
+    add(afterNewYearUs: number, client?: string) {
+      sequence += 1;
+      const subject: UsageBeginning = {
+        ...SUBJECT,
+        arrivedAtUs: NEW_YEAR_US + afterNewYearUs,
+        client: client ?? `client/${sequence % 4}`,
+        model: sequence % 3 === 0 ? "fast" : "slow",
+      };
+      spool.append(1, encoder.begin(1, sequence, subject));
+      spool.append(
+        1,
+        encoder.end(1, sequence, { ...ENDING, costPico: 123_456_789_012n * BigInt(sequence % 17) }),
+      );
+    },
+  };
+}
+
+export async function claimRun(database: Postgres, lane: number): Promise<SpoolClaim> {
   const [claim] = await database.all<SpoolClaim>(
     "UPDATE spool SET run = run + 1 WHERE lane = $1 RETURNING id, lane, run",
     [lane],

@@ -3,9 +3,10 @@ import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { type CellsPlace, sealHour, sealMonth } from "./cells.ts";
 import { isForbidden, runStep, type StepResult } from "./leader.ts";
 import { makePartitions } from "./partitions.ts";
-import { boundRetention, dropDay, pruneRows } from "./retention.ts";
+import { boundRetention, dropDay, pruneRows, trimRecorded } from "./retention.ts";
 import { sealDay } from "./sealing.ts";
 
 /**
@@ -15,6 +16,7 @@ import { sealDay } from "./sealing.ts";
 export class Maintenance {
   readonly #database: Postgres;
   readonly #limits: DimensionLimits | undefined;
+  #place: CellsPlace = { hour: 0, month: 0 };
 
   constructor(database: Postgres, limits?: DimensionLimits) {
     this.#database = database;
@@ -31,9 +33,18 @@ export class Maintenance {
     }
   }
 
-  /** Seals days before `beforeDay`. */
-  seal(beforeDay: number): Promise<boolean> {
-    return this.#step((tx) => sealDay(tx, beforeDay, this.#limits));
+  /** Begins a look: what was passed in the one before is looked at again. */
+  begin(): void {
+    this.#place = { hour: 0, month: 0 };
+  }
+
+  /** Seals days before `beforeDay`, then adds up hours and months of sealed days. */
+  async seal(beforeDay: number): Promise<boolean> {
+    return (
+      (await this.#step((tx) => sealDay(tx, beforeDay, this.#limits))) ||
+      (await this.#step((tx) => sealHour(tx, this.#place))) ||
+      this.#step((tx) => sealMonth(tx, this.#place))
+    );
   }
 
   /** Null when another replica is at it. */
@@ -54,6 +65,11 @@ export class Maintenance {
       if (!isForbidden(cause)) throw cause;
     }
     return this.#step((tx) => pruneRows(tx, beforeUs));
+  }
+
+  /** Removes what is too old of the order in which events were recorded. */
+  trimRecorded(): Promise<boolean> {
+    return this.#step(trimRecorded);
   }
 
   async #step(step: (tx: Transaction) => Promise<boolean>): Promise<boolean> {

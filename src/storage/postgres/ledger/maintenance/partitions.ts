@@ -53,6 +53,8 @@ export function makePartitions(database: Postgres, nowUs: InstantUs): Promise<St
 export async function makePartition(tx: Sql, day: number): Promise<boolean> {
   const name = toPartitionName(day);
   const range = [day * DAY_US, (day + 1) * DAY_US];
+  // A batch that had chosen the default partition for its rows before would be refused by it afterwards.
+  await tx.run("LOCK TABLE ONLY event IN SHARE ROW EXCLUSIVE MODE");
   await tx.run("LOCK TABLE ONLY event_default IN ACCESS EXCLUSIVE MODE");
   const [row] = await tx.all<{ rows: number }>(
     "SELECT count(*) AS rows FROM (SELECT 1 FROM event_default WHERE id >= $1 AND id < $2 LIMIT $3) AS few",

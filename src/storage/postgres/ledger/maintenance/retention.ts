@@ -7,6 +7,10 @@ import { listPartitions, toPartitionName } from "./partitions.ts";
 
 /** Rows removed in one transaction, as in usage.db. */
 const PRUNE_ROWS_MAX = 5_000;
+/** A cursor that is older is told that there is a gap. */
+const RECORDED_KEPT_MINUTES = 15;
+/** Batches removed in one transaction. */
+const RECORDED_BATCHES_MAX = 1_000;
 
 /**
  * A look at the clock: the instant before which rows go now. Bounds ahead of the present go back to the present, so that a
@@ -45,6 +49,17 @@ export async function pruneRows(tx: Transaction, beforeUs: InstantUs): Promise<b
   await tx.run("DELETE FROM event WHERE id < $1", [untilUs]);
   await advance(tx, untilUs);
   return slice !== undefined;
+}
+
+/** A step: removes old batches of the order in which events were recorded; true when there may be more. */
+export async function trimRecorded(tx: Transaction): Promise<boolean> {
+  const removed = await tx.run(
+    `DELETE FROM recorded_batch WHERE (lane, number) IN (
+       SELECT lane, number FROM recorded_batch WHERE recorded_at < now() - $1 * interval '1 minute'
+       ORDER BY recorded_at LIMIT $2)`,
+    [RECORDED_KEPT_MINUTES, RECORDED_BATCHES_MAX],
+  );
+  return removed === RECORDED_BATCHES_MAX;
 }
 
 async function advance(tx: Sql, untilUs: InstantUs): Promise<void> {

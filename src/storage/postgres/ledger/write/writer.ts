@@ -134,6 +134,16 @@ export class UsageWriter {
     if (this.#position !== null) this.#kept.trim(this.#position.segment);
   }
 
+  /** How far the journal is committed, as far as is known; the same object until a batch has moved it. */
+  get committed(): JournalPosition | null {
+    return this.#position;
+  }
+
+  /** The next batch reads first what is stored. */
+  distrust(): void {
+    this.#isStale = true;
+  }
+
   close(): void {
     this.#reader.close();
   }

@@ -1,0 +1,91 @@
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { Retention } from "#storage/ledger/threads/messages.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import { BusyError } from "./leader.ts";
+import { Maintenance } from "./maintenance.ts";
+import { findSilentSpools } from "./silent-spools.ts";
+
+/** What is asked of one look. */
+export interface Look {
+  readonly sealBeforeDay: number;
+  readonly retention: Retention;
+}
+
+export interface UpkeepOptions {
+  readonly database: Postgres;
+  readonly log: Log;
+}
+
+/** A database that is away is tried again as often. */
+const RETRY_INTERVAL_MS = 1_000;
+
+/** Looks at the ledger from time to time, one look after the other, and does what is due. */
+export class Upkeep {
+  readonly #database: Postgres;
+  readonly #log: Log;
+  readonly #maintenance: Maintenance;
+  readonly #told = new Set<number>();
+  #last: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor({ database, log }: UpkeepOptions) {
+    this.#database = database;
+    this.#log = log;
+    this.#maintenance = new Maintenance(database);
+  }
+
+  /** Fulfilled when all that was due is committed, here or by another replica, or cannot be done before the next look. */
+  look(look: Look): Promise<void> {
+    this.#last = this.#last.then(() => this.#untilDone(look));
+    return this.#last;
+  }
+
+  /** After the step that is under way no other begins. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #untilDone(look: Look): Promise<void> {
+    let isFailing = false;
+    while (!this.#isStopped) {
+      try {
+        await this.#do(look);
+        return;
+      } catch (cause) {
+        if (this.#isStopped) return;
+        if (!isFailing)
+          this.#log.warn("usage ledger: its maintenance does not come forward", describeCause(cause));
+        if (cause instanceof BusyError) return;
+        isFailing = true;
+        await Bun.sleep(RETRY_INTERVAL_MS);
+      }
+    }
+  }
+
+  async #do({ sealBeforeDay, retention }: Look): Promise<void> {
+    const maintenance = this.#maintenance;
+    maintenance.begin();
+    await this.#all(() => maintenance.makePartitions(retention.nowUs));
+    await this.#all(() => maintenance.seal(sealBeforeDay));
+    const beforeUs = await maintenance.boundRetention(retention);
+    if (beforeUs !== null) await this.#all(() => maintenance.prune(beforeUs));
+    await this.#all(() => maintenance.trimRecorded());
+    await this.#tellSilent();
+  }
+
+  async #all(step: () => Promise<boolean>): Promise<void> {
+    while (!this.#isStopped && (await step()));
+  }
+
+  /** Once each: only an operator knows whether the folder of a spool is gone. */
+  async #tellSilent(): Promise<void> {
+    for (const { lane, hours } of await findSilentSpools(this.#database)) {
+      if (this.#told.has(lane)) continue;
+      this.#told.add(lane);
+      this.#log.warn(
+        "usage ledger: a replica's spool has not been heard of; what its data folder holds is not counted yet",
+        { lane, hours },
+      );
+    }
+  }
+}

@@ -1,0 +1,194 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SupersededError } from "#storage/postgres/ledger/write/spool.ts";
+import type { UsageWriter, WriterOptions } from "#storage/postgres/ledger/write/writer.ts";
+import type { Commit } from "#storage/ledger/threads/messages.ts";
+import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import {
+  type TestServer,
+  postgresMissing,
+  sharedPostgres,
+  startPostgres,
+} from "../../../support/postgres.ts";
+import { createDatabase } from "../support.ts";
+import { createCommitCutter } from "./commit-cutter.ts";
+import { createSource, createSpool } from "./writer-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "lockport-recovery-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let counter = 0;
+const nextFolder = () => join(folder, String((counter += 1)));
+
+/** Segments stay: the writer may have to read them again. */
+const KEPT: Partial<WriterOptions> = { keptSegments: { keptMs: 60_000 } };
+
+describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
+  test("whose answer to COMMIT is cut off counts each event once, whether the commit was made or not, and tells of each once", async () => {
+    await using database = await createDatabase();
+    const server = await sharedPostgres();
+    const { postgres, target } = database;
+    const spool = await createSpool(postgres, nextFolder(), 1);
+    await using cutter = createCommitCutter(server.port);
+    const cut = await database.open({ target: { ...target, url: cutter.toUrl(target.url) } });
+    const told: number[] = [];
+    const writer = await spool.openWriter({
+      database: cut,
+      onCommit: ({ eventIds }) => told.push(...eventIds),
+    });
+    const source = createSource(spool);
+    for (let round = 0; round < 30; round += 1) {
+      for (let index = 0; index < 20; index += 1) source.add(round * 1_000 + index);
+      if (round % 3 === 1) cutter.cutNext("after");
+      if (round % 3 === 2) cutter.cutNext("before");
+      await writeUntilDone(writer);
+    }
+    expect(cutter.cuts).toBe(20);
+    const events = await checkPostgresTotals(postgres);
+    expect(events.length).toBe(600);
+    expect(told.toSorted((one, other) => one - other)).toEqual(events.map(({ id }) => id));
+    writer.close();
+  }, 30_000);
+
+  test("goes on with each event once after the server was stopped at once in the middle of a batch, ten times", async () => {
+    await using server = await startPostgres({ fsync: true });
+    await using database = await createDatabase(server);
+    const spool = await createSpool(database.postgres, nextFolder(), 1);
+    const source = createSource(spool);
+    const writer = await spool.openWriter();
+    let count = 0;
+    for (let round = 0; round < 10; round += 1) {
+      for (let index = 0; index < 1_500; index += 1, count += 1) source.add(count);
+      const writing = writeUntilDone(writer);
+      await Bun.sleep(5 + round * 4);
+      await server.stop("immediate");
+      await server.start();
+      await writing;
+    }
+    expect((await checkPostgresTotals(database.postgres)).length).toBe(count);
+    writer.close();
+  }, 60_000);
+
+  test("brings back what a database lost that was put back to an older state, once, and gives no batch a number twice", async () => {
+    await using database = await createDatabase();
+    const server = await sharedPostgres();
+    const { postgres, target } = database;
+    const spool = await createSpool(postgres, nextFolder(), 3);
+    const commits: Commit[] = [];
+    const setBack: boolean[] = [];
+    const writer = await spool.openWriter({
+      ...KEPT,
+      onCommit: (commit) => commits.push(commit),
+      onSetBack: ({ isKept }) => setBack.push(isKept),
+    });
+    const source = createSource(spool);
+    for (let index = 0; index < 50; index += 1) source.add(index);
+    await writeUntilDone(writer);
+    const dump = await dumpSchema(server, target.schema);
+    // Other dimensions than before: their ids are given anew after the restore.
+    for (let index = 0; index < 40; index += 1) source.add(1_000 + index, `later/${index % 7}`);
+    await writeUntilDone(writer);
+    const [before] = await postgres.all<{ batch: number }>("SELECT batch FROM spool");
+    await restoreSchema(server, target.schema, dump);
+    await postgres.run("INSERT INTO price_set (prices) VALUES ('{\"taken\":1}')");
+    for (let index = 0; index < 10; index += 1) source.add(2_000 + index, "last");
+    await writeUntilDone(writer);
+    expect(setBack).toEqual([true]);
+    const events = await checkPostgresTotals(postgres);
+    expect(events.length).toBe(100);
+    const clients = await postgres.all<{ client: string; n: number }>(
+      `SELECT client, count(*) AS n FROM event JOIN combination c ON c.id = combination
+       WHERE client LIKE 'la%' GROUP BY client ORDER BY client`,
+    );
+    expect(clients.map(({ client }) => client)).toEqual([
+      "last",
+      ...[0, 1, 2, 3, 4, 5, 6].map((index) => `later/${index}`),
+    ]);
+    const [batches] = await postgres.all<{ least: number }>(
+      "SELECT min(number) AS least FROM recorded_batch WHERE number > 1",
+    );
+    expect(batches?.least).toBeGreaterThan(before?.batch ?? 0);
+    writer.close();
+  }, 30_000);
+
+  test("that a database put back to before its spool does not know is taken up under its lane, with all that its journal keeps", async () => {
+    await using database = await createDatabase();
+    const server = await sharedPostgres();
+    const { postgres, target } = database;
+    const dump = await dumpSchema(server, target.schema);
+    const spool = await createSpool(postgres, nextFolder(), 5);
+    const writer = await spool.openWriter(KEPT);
+    const source = createSource(spool);
+    for (let index = 0; index < 30; index += 1) source.add(index);
+    await writeUntilDone(writer);
+    await restoreSchema(server, target.schema, dump);
+    source.add(100);
+    await writeUntilDone(writer);
+    const events = await checkPostgresTotals(postgres);
+    expect(events.map(({ lane }) => lane)).toEqual(Array.from({ length: 31 }, () => 5));
+    // A replica that comes new gets another lane.
+    const [other] = await postgres.all<{ lane: number }>(
+      "INSERT INTO spool (id) VALUES ('new') RETURNING lane",
+    );
+    expect(other?.lane).toBeGreaterThan(5);
+    writer.close();
+  }, 30_000);
+
+  test("writes nothing once another run of its spool has begun, and leaves what the other has written", async () => {
+    await using database = await createDatabase();
+    const { postgres } = database;
+    const spool = await createSpool(postgres, nextFolder(), 1);
+    const first = await spool.openWriter(KEPT);
+    const source = createSource(spool);
+    source.add(1);
+    await writeUntilDone(first);
+    const second = await spool.openWriter(KEPT);
+    source.add(2);
+    const refusal: unknown = await writeUntilDone(first).catch((cause: unknown) => cause);
+    expect(refusal).toBeInstanceOf(SupersededError);
+    expect((await postgres.all("SELECT id FROM event")).length).toBe(1);
+    await writeUntilDone(second);
+    expect((await checkPostgresTotals(postgres)).length).toBe(2);
+    first.close();
+    second.close();
+  });
+});
+
+/** As the Worker does: what fails is tried again, but for a writer that is superseded. */
+async function writeUntilDone(writer: UsageWriter): Promise<void> {
+  for (let failures = 0; ;) {
+    try {
+      if (!(await writer.writeBatch())) return;
+    } catch (cause) {
+      failures += 1;
+      if (cause instanceof SupersededError || failures > 200) throw cause;
+      await Bun.sleep(20);
+    }
+  }
+}
+
+async function dumpSchema(server: TestServer, schema: string): Promise<Uint8Array> {
+  const dump = Bun.spawn([join(server.binFolder, "pg_dump"), "-Fc", "-n", schema, "-d", server.url], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const bytes = new Uint8Array(await new Response(dump.stdout).arrayBuffer());
+  expect({ exit: await dump.exited, bytes: bytes.length > 0 }).toEqual({ exit: 0, bytes: true });
+  return bytes;
+}
+
+/** As an operator does it: the schema as it was, while the replica runs. */
+async function restoreSchema(server: TestServer, schema: string, dump: Uint8Array): Promise<void> {
+  await server.sql(`DROP SCHEMA ${schema} CASCADE`);
+  const restore = Bun.spawn([join(server.binFolder, "pg_restore"), "-d", server.url], {
+    stdin: dump,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  expect({ exit: await restore.exited, error: await new Response(restore.stderr).text() }).toEqual({
+    exit: 0,
+    error: "",
+  });
+}

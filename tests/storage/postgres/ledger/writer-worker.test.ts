@@ -1,0 +1,95 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Limit } from "#limits/limit.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
+import { MARKS_MAX, type Commit } from "#storage/ledger/threads/messages.ts";
+import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
+import type { WriterPlace } from "#storage/postgres/ledger/writer-worker.ts";
+import { encodeJournalLine } from "#usage/journal-line.ts";
+import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
+import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { postgresMissing } from "../../../support/postgres.ts";
+import { createDatabase, type TestDatabase } from "../support.ts";
+import { claimRun, createSource, createSpool, type TestSpool } from "./writer-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "lockport-worker-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const LIMIT: Limit = {
+  id: "limit-1",
+  name: "all",
+  subject: { kind: "everybody" },
+  model: null,
+  formerModels: [],
+  each: null,
+  measure: "requests",
+  amount: 1_000n,
+  window: "month",
+  action: "refuse",
+  unpriced: "allow",
+  enabled: true,
+  createdAtUs: 0,
+};
+
+describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () => {
+  test("commits what the journal holds, sums up at a mark what stands before it, seals, and ends when another run begins", async () => {
+    await using database = await createDatabase();
+    const spool = await createSpool(database.postgres, join(folder, "one"), 1);
+    const source = createSource(spool);
+    for (let index = 0; index < 3_000; index += 1) source.add(index);
+    const worker = await startWorker(database, spool);
+    await worker.client.flush();
+    expect((await checkPostgresTotals(database.postgres)).length).toBe(3_000);
+    expect(worker.commits.flatMap(({ eventIds }) => [...eventIds]).length).toBe(3_000);
+
+    for (let index = 0; index < 5; index += 1) source.add(10_000 + index);
+    const mark = worker.run * MARKS_MAX + 1;
+    appendFileSync(segmentPath(spool.journalDirectory, 1), encodeJournalLine({ kind: "mark", number: mark }));
+    for (let index = 0; index < 7; index += 1) source.add(20_000 + index);
+    const sums = worker.client.sumLimits(mark, { limits: [LIMIT], nowUs: NEW_YEAR_US + DAY_US });
+    await worker.client.flush();
+    expect(await sums).toMatchObject([{ limitId: "limit-1", parts: [{ amount: 3_005n }] }]);
+
+    const today = NEW_YEAR_US / DAY_US + 5;
+    const retention = { nowUs: today * DAY_US, ageUsMax: null };
+    await worker.client.maintain({ sealBeforeDay: today - 1, retention });
+    const [sealed] = await database.postgres.all<{ n: number; parts: number }>(
+      `SELECT (SELECT sum(requests) FROM sealed_day_total) AS n,
+         (SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass) AS parts`,
+    );
+    // Eight days ahead, that of the rows, and the default one.
+    expect(sealed).toMatchObject({ n: 3_012, parts: 10 });
+
+    await claimRun(database.postgres, 1);
+    await worker.superseded;
+    source.add(30_000);
+    worker.client.wake();
+    await worker.client.stop();
+    expect((await checkPostgresTotals(database.postgres)).length).toBe(3_012);
+  }, 30_000);
+});
+
+async function startWorker({ target, postgres }: TestDatabase, spool: TestSpool) {
+  const commits: Commit[] = [];
+  const superseded = Promise.withResolvers<void>();
+  const claim = await claimRun(postgres, spool.lane);
+  const client = new WriterClient<WriterPlace>({
+    workerUrl: new URL("../../../../src/storage/postgres/ledger/writer-worker.ts", import.meta.url),
+    start: {
+      target: { url: target.url, schema: target.schema },
+      spool: { id: claim.id, lane: claim.lane },
+      journalDirectory: spool.journalDirectory,
+      serverRun: claim.run,
+      firstSegment: 1,
+      earlierLiveMs: 0,
+    },
+    log: createTestLog().log,
+    onCommit: (commit) => commits.push(commit),
+    onEnded: () => {},
+    onSuperseded: () => superseded.resolve(),
+  });
+  await client.ready();
+  return { client, commits, run: claim.run, superseded: superseded.promise };
+}
