@@ -5,6 +5,8 @@ import { createSecretBox } from "#kernel/crypto.ts";
 import { createKeyring } from "#kernel/keyring.ts";
 import { requireOwnSecret } from "#storage/postgres/catalog/secret-state.ts";
 import { rotateSecret } from "#storage/postgres/catalog/rotate-secret.ts";
+import { toNotice } from "#notices/notice.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { postgresMissing } from "../../support/postgres.ts";
 import {
   apiKey,
@@ -28,6 +30,21 @@ const toKeyring = (secret = SECRETS[0]!) =>
     secret,
     (checkValue) => SECRETS.find((one) => createSecretBox(one).checkValue === checkValue) ?? null,
   );
+
+/** The transaction, which tells of each statement that reads. */
+function watch(tx: Transaction, onStatement: (text: string) => void): Transaction {
+  return {
+    ...tx,
+    all: <Row>(text: string, bindings?: Parameters<Transaction["all"]>[1]) => {
+      onStatement(text);
+      return tx.all<Row>(text, bindings);
+    },
+    parts: <Row>(query: Parameters<Transaction["parts"]>[0]) => {
+      onStatement(query.text);
+      return tx.parts<Row>(query);
+    },
+  };
+}
 
 describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
   test("that make the same name at once: one makes it, the other is refused, for principals, limits, models and providers", async () => {
@@ -122,6 +139,25 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
     expect(await identity.takeLoginLink("guess", START_US)).toBeNull();
     const missing = { ...link("more", 10), principalId: "principal-bob" };
     expect(await codeOf(identity.createLoginLink(missing, START_US))).toBe("principal_not_found");
+  });
+
+  test("that have the same to tell at once: one of them puts it, and numbers follow the order in which all are listed", async () => {
+    await using engine = createPostgresCatalog();
+    const replicas = [await engine.open(), await engine.open()];
+    const told = (text: string) => ({
+      notice: toNotice({ type: "price.missing", text, facts: { model: text } }, `id-${text}`, START_US),
+      mark: { name: "window", untilUs: START_US + 10 },
+    });
+    const put = await Promise.all(
+      Array.from({ length: 6 }, (_, at) =>
+        replicas[at % 2]!.notices.put([told(`${at}`), { ...told(`free ${at}`), mark: null }], START_US),
+      ),
+    );
+    expect(put.map((waiting) => waiting.length).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
+    const sequences = put.flat().map(({ sequence }) => sequence);
+    const listed = (await replicas[1]!.notices.list()).map(({ sequence }) => sequence);
+    expect(listed).toEqual(sequences.toSorted((left, right) => left - right));
+    expect(await replicas[0]!.notices.listMarks("window")).toEqual(["window"]);
   });
 
   test("that revoke sessions: none of them is found on the other, and login links that wait are gone", async () => {
@@ -296,16 +332,20 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     const kinds = ["principal", "key", "catalog", "limit", "secret"] as const;
     const changes = kinds.map((kind) => ({ kind, id: null }));
     const seen: unknown[] = [];
-    const watched = (failsAt: number) => ({
-      ...database,
-      all: <Row>(...call: Parameters<typeof database.all>) => {
-        seen.push(look());
-        return seen.length === failsAt ? Promise.reject(new Error("lost")) : database.all<Row>(...call);
-      },
-    });
-    expect(String(await failureOf(memory.apply(watched(4), changes)))).toContain("lost");
+    const apply = (failsAt: number) =>
+      database.transaction((tx) =>
+        memory.apply(
+          watch(tx, () => {
+            seen.push(look());
+            if (seen.length === failsAt) throw new Error("lost");
+          }),
+          changes,
+        ),
+      );
+    expect(String(await failureOf(apply(4)))).toContain("lost");
     expect(look()).toEqual([true, "one", 0]);
-    await memory.apply(watched(Infinity), changes);
+    await apply(Infinity);
+    expect(seen.length).toBeGreaterThan(8);
     expect(new Set(seen.map((one) => JSON.stringify(one)))).toEqual(new Set(['[true,"one",0]']));
     expect(look()).toEqual([false, "other", 1]);
   });
@@ -336,9 +376,11 @@ describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
     expect(right.catalog.peek()!.prices).toBe(prices);
     const text: string[] = [];
     const database = await engine.database();
-    await right.memory.apply(
-      { ...database, all: (sql: string, ...rest) => (text.push(sql), database.all(sql, ...rest)) },
-      [{ kind: "catalog", id: null }],
+    await database.transaction((tx) =>
+      right.memory.apply(
+        watch(tx, (statement) => text.push(statement)),
+        [{ kind: "catalog", id: null }],
+      ),
     );
     expect(text).toHaveLength(1);
     // What is rolled back is never remembered.

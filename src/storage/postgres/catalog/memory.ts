@@ -2,6 +2,7 @@ import type { Principal } from "#identity/principal.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Memory } from "#storage/postgres/presence/follower.ts";
@@ -12,10 +13,6 @@ import { createSecretMemory, type SecretMemory } from "./secret-memory.ts";
 import { followSecrets, readSecretState } from "./secret-state.ts";
 
 export interface StoreMemory extends Memory {
-  /** Reads everything; `sql` must show one state of the database throughout. */
-  load(sql: Sql): Promise<void>;
-  /** Reads again what has changed. Nothing is replaced before everything is read, and then in one turn of the event loop. */
-  apply(sql: Sql, changes: readonly Change[]): Promise<void>;
   readonly catalog: CatalogMemory;
   readonly limits: LimitMemory;
   readonly keys: SecretMemory;
@@ -54,25 +51,26 @@ export function createMemory(secrets: Keyring, log: Log): StoreMemory {
   };
 
   /** Secrets before the credentials that they open, owners before what they own. */
-  const readers: { readonly [kind in Change["kind"]]: (sql: Sql, ids: Ids) => Promise<() => void> } = {
+  const readers: { readonly [kind in Change["kind"]]: (tx: Transaction, ids: Ids) => Promise<() => void> } = {
     secret: async (sql) => {
       const state = await readSecretState(sql);
       return () => followSecrets(state, secrets, log);
     },
     catalog: (sql) => catalog.read(sql),
     principal: readPrincipals,
-    key: (sql, ids) => keys.read(sql, ids),
-    relay_token: (sql, ids) => tokens.read(sql, ids),
+    key: (tx, ids) => keys.read(tx, ids),
+    relay_token: (tx, ids) => tokens.read(tx, ids),
     limit: (sql) => limits.read(sql),
     // Asked of the database at each request.
     session: () => Promise.resolve(() => undefined),
   };
 
-  const readAll = async (sql: Sql, wanted: ReadonlyMap<Change["kind"], Ids>): Promise<void> => {
+  /** Nothing is replaced before everything is read, and then in one turn of the event loop. */
+  const readAll = async (tx: Transaction, wanted: ReadonlyMap<Change["kind"], Ids>): Promise<void> => {
     const installs: (() => void)[] = [];
     for (const kind of EVERYTHING) {
       const ids = wanted.get(kind);
-      if (ids !== undefined) installs.push(await readers[kind](sql, ids));
+      if (ids !== undefined) installs.push(await readers[kind](tx, ids));
     }
     for (const install of installs) install();
   };
@@ -82,8 +80,8 @@ export function createMemory(secrets: Keyring, log: Log): StoreMemory {
     limits,
     keys,
     relayTokens: tokens,
-    load: (sql) => readAll(sql, new Map(EVERYTHING.map((kind) => [kind, null]))),
-    apply: (sql, changes) => readAll(sql, toWanted(changes)),
+    load: (tx) => readAll(tx, new Map(EVERYTHING.map((kind) => [kind, null]))),
+    apply: (tx, changes) => readAll(tx, toWanted(changes)),
   };
 }
 

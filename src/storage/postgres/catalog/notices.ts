@@ -1,34 +1,43 @@
 import { and, asc, eq, gt, inArray, isNull, lte, sql } from "drizzle-orm";
-import { type Notice, parseNotice } from "#notices/notice.ts";
+import { parseNotice } from "#notices/notice.ts";
 import {
   type ExpiringSecret,
   type ExpiryRange,
   NOTICE_MARKS_MAX,
   type NoticeMark,
   type NoticeStore,
+  type Telling,
   type WaitingNotice,
 } from "#notices/store.ts";
-import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
+import type { Sql, SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { noticeMarks, notices } from "./limit-schema.ts";
 import type { Reads } from "./reads.ts";
+import { createRowWriter } from "./rows.ts";
 import type { SecretTable } from "./secret-memory.ts";
+
+/** Replicas put one after the other: a mark is set by one of them, and notices are numbered in the order of their commits. */
+const LOCK_NOTICES = "LOCK TABLE notices IN SHARE ROW EXCLUSIVE MODE";
+const APPEND = `INSERT INTO notices (body)
+  SELECT body FROM unnest($1::text[]) WITH ORDINALITY AS told (body, place) ORDER BY place RETURNING sequence`;
+const putMarks = createRowWriter(noticeMarks, { key: ["name"] });
 
 /** The notices in PostgreSQL. No replica remembers them. */
 export function createNoticeStore(reads: Reads): NoticeStore {
   return {
     put: (tellings, nowUs) =>
       reads.writeAside(async (tx) => {
-        // Replicas put one after the other: marks are set in one order, and notices are numbered as they are committed.
-        await tx.run("LOCK TABLE notices IN SHARE ROW EXCLUSIVE MODE");
-        const waiting: WaitingNotice[] = [];
-        for (const { notice, mark, alsoMarks = [], clears } of tellings) {
-          if (mark !== null && !(await setMark(tx, mark, nowUs))) continue;
-          for (const also of alsoMarks) await setMark(tx, also, nowUs);
-          if (clears !== undefined) await tx.orm.delete(noticeMarks).where(eq(noticeMarks.name, clears));
-          waiting.push(await append(tx, notice));
-        }
-        return waiting;
+        await tx.run(LOCK_NOTICES);
+        const marks = await readMarks(tx, tellings);
+        const told = tellings.filter((telling) => isTold(telling, marks, nowUs)).map(({ notice }) => notice);
+        await writeMarks(tx, marks);
+        const rows = await tx.all<{ sequence: number }>(APPEND, [
+          told.map((notice) => JSON.stringify(notice)),
+        ]);
+        return told.flatMap((notice, at): readonly WaitingNotice[] => {
+          const row = rows[at];
+          return row === undefined ? [] : [{ sequence: row.sequence, notice }];
+        });
       }),
 
     list: () =>
@@ -56,7 +65,7 @@ export function createNoticeStore(reads: Reads): NoticeStore {
 
     sweepMarks: (nowUs) =>
       reads.writeAside(async (tx) => {
-        await tx.run("LOCK TABLE notices IN SHARE ROW EXCLUSIVE MODE");
+        await tx.run(LOCK_NOTICES);
         await tx.orm.delete(noticeMarks).where(lte(noticeMarks.untilUs, nowUs));
         const beyond = tx.orm
           .select({ name: noticeMarks.name })
@@ -74,27 +83,39 @@ export function createNoticeStore(reads: Reads): NoticeStore {
   };
 }
 
-/** False while it is set already. */
-async function setMark({ orm }: SqlWithOrm, { name, untilUs }: NoticeMark, nowUs: number): Promise<boolean> {
-  const set = await orm
-    .insert(noticeMarks)
-    .values({ name, untilUs })
-    .onConflictDoUpdate({
-      target: noticeMarks.name,
-      set: { untilUs },
-      setWhere: lte(noticeMarks.untilUs, nowUs),
-    })
-    .returning({ name: noticeMarks.name });
-  return set.length > 0;
+/** Marks by name, until when each is set; null is none. */
+type Marks = Map<string, number | null>;
+
+async function readMarks(tx: Sql, tellings: readonly Telling[]): Promise<Marks> {
+  const named = tellings.flatMap(({ mark, alsoMarks = [], clears }) => [
+    ...(mark === null ? [] : [mark.name]),
+    ...alsoMarks.map(({ name }) => name),
+    ...(clears === undefined ? [] : [clears]),
+  ]);
+  const rows = await tx.all<NoticeMark>(
+    `SELECT name, until_us AS "untilUs" FROM notice_marks WHERE name = ANY($1::text[])`,
+    [named],
+  );
+  return new Map(rows.map(({ name, untilUs }) => [name, untilUs]));
 }
 
-async function append({ orm }: SqlWithOrm, notice: Notice): Promise<WaitingNotice> {
-  const [row] = await orm
-    .insert(notices)
-    .values({ body: JSON.stringify(notice) })
-    .returning({ sequence: notices.sequence });
-  if (row === undefined) throw new Error("a notice got no sequence");
-  return { sequence: row.sequence, notice };
+/** Whether it was not told already; then `marks` are as they are afterwards. */
+function isTold({ mark, alsoMarks = [], clears }: Telling, marks: Marks, nowUs: number): boolean {
+  const isSet = ({ name }: NoticeMark) => (marks.get(name) ?? -Infinity) > nowUs;
+  if (mark !== null && isSet(mark)) return false;
+  for (const one of mark === null ? alsoMarks : [mark, ...alsoMarks])
+    if (!isSet(one)) marks.set(one.name, one.untilUs);
+  if (clears !== undefined) marks.set(clears, null);
+  return true;
+}
+
+async function writeMarks(tx: Sql, marks: Marks): Promise<void> {
+  const cleared = [...marks].filter(([, untilUs]) => untilUs === null).map(([name]) => name);
+  if (cleared.length > 0) await tx.run("DELETE FROM notice_marks WHERE name = ANY($1::text[])", [cleared]);
+  await putMarks(
+    tx,
+    [...marks].flatMap(([name, untilUs]) => (untilUs === null ? [] : [{ name, untilUs }])),
+  );
 }
 
 async function listOf(

@@ -3,19 +3,22 @@ import type { Principal } from "#identity/principal.ts";
 import type { SecretName } from "#identity/secret.ts";
 import type { FoundSecret } from "#identity/store.ts";
 import { type SecretRow, toFoundSecret } from "#storage/catalog/secret-rows.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { apiKeys } from "./identity-schema.ts";
 import { toSelection } from "./rows.ts";
 
 /** API keys and relay tokens have the same columns, and are two tables so that neither is ever found as the other. */
 export type SecretTable = typeof apiKeys;
 
+/** 100,000 keys in one answer hold the thread that serves for more than 100 ms: in parts, requests are served in between. */
+const ROWS_PER_FETCH = 5_000;
+
 /** Every secret of one table, by its present and its former hash. */
 export interface SecretMemory {
   find(hash: string): FoundSecret | null;
   findNames(ids: readonly string[]): ReadonlyMap<string, SecretName>;
   /** Reads those of `ids`, or all (null). What is returned replaces them, without a wait. */
-  read(sql: Sql, ids: readonly string[] | null): Promise<() => void>;
+  read(tx: Transaction, ids: readonly string[] | null): Promise<() => void>;
   /** The principal has changed or is gone, and its secrets with it. */
   dropOwner(principalId: string, isGone: boolean): void;
 }
@@ -56,16 +59,17 @@ export function createSecretMemory(
         }),
       ),
 
-    async read(sql, ids) {
+    async read(tx, ids) {
       if (ids === null) {
         const read = new SecretIndex();
-        for (const row of await sql.all<SecretRow>(readAll)) read.add(row);
+        for await (const rows of tx.parts<SecretRow>({ text: readAll, rowsPerFetch: ROWS_PER_FETCH }))
+          for (const row of rows) read.add(row);
         return () => {
           secrets = read;
           found = new Map();
         };
       }
-      const rows = ids.length === 0 ? [] : await sql.all<SecretRow>(readSome, [ids]);
+      const rows = ids.length === 0 ? [] : await tx.all<SecretRow>(readSome, [ids]);
       return () => {
         for (const id of ids) {
           const before = secrets.remove(id);
