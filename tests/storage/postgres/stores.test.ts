@@ -153,7 +153,8 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
         replicas[at % 2]!.notices.put([told(`${at}`), { ...told(`free ${at}`), mark: null }], START_US),
       ),
     );
-    expect(put.map((waiting) => waiting.length).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
+    expect(put.filter(({ length }) => length === 2)).toHaveLength(1);
+    expect(put.flat()).toHaveLength(7);
     const sequences = put.flat().map(({ sequence }) => sequence);
     const listed = (await replicas[1]!.notices.list()).map(({ sequence }) => sequence);
     expect(listed).toEqual(sequences.toSorted((left, right) => left - right));
