@@ -235,6 +235,37 @@ describe.skipIf(postgresMissing !== null)("two replicas on PostgreSQL", () => {
     await requireOwnSecret(database, toKeyring());
   });
 
+  test("seal nothing by a secret that was rotated a moment ago, before they were told of it", async () => {
+    await using engine = createPostgresCatalog();
+    const [secrets, otherSecrets] = [toKeyring(), toKeyring()];
+    const [left, right] = [
+      await engine.open({ secrets: otherSecrets }),
+      await engine.open({ secrets: createKeyring(SECRETS[0]!) }),
+    ];
+    const next = createSecretBox(SECRETS[1]!);
+    const database = await engine.database();
+    const untold = {
+      mutate: async <R>(step: Parameters<typeof left.freshness.mutate<R>>[0]) =>
+        (await database.transaction(step)).result,
+    };
+    await rotateSecret({ freshness: untold, secrets, next, revokesKeys: false, clock: engine.clock });
+    const add = ({ catalog }: PostgresStores, name: string) =>
+      catalog.change(() => {
+        const made = provider(name);
+        const sealedCredential = sealCredential(otherSecrets, made, "sk-upstream");
+        return {
+          writes: [{ kind: "put_provider", provider: { ...made, sealedCredential } }],
+          audit: [],
+          result: () => null,
+        };
+      });
+    await add(left, "one");
+    expect(openCredential(next, left.catalog.peek()!.findProvider("one")!)).toBe("sk-upstream");
+    // A server that does not find the new one changes nothing.
+    expect(await codeOf(add(right, "two"))).toBe("internal_error");
+    expect((await left.catalog.snapshot()).findProvider("two")).toBeNull();
+  });
+
   test("where one rotates and revokes: no key or token is left on the other; a second rotation from the former secret is refused", async () => {
     await using engine = createPostgresCatalog();
     const [secrets, otherSecrets] = [toKeyring(), toKeyring()];

@@ -8,7 +8,7 @@ import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 export interface Reads {
   /** Fulfilled when memory may be believed. */
   current(): Promise<void>;
-  /** One statement, which may also write what nothing remembers. */
+  /** Statements that need not be of one state. They may also write what nothing remembers. */
   query<R>(step: (sql: SqlWithOrm) => Promise<R>): Promise<R>;
   /** Several statements that see one state of the database. */
   snapshot<R>(step: (sql: SqlWithOrm) => Promise<R>): Promise<R>;

@@ -1,4 +1,4 @@
-import { SetupError } from "#kernel/errors.ts";
+import { ProxyError, SetupError } from "#kernel/errors.ts";
 import type { Keyring, SecretState } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import { type MetaRow, SECRET_KEYS, toSecretRows, toSecretState } from "#storage/catalog/secret-state.ts";
@@ -23,17 +23,34 @@ export async function writeSecretState(sql: Sql, state: SecretState): Promise<vo
 }
 
 /**
- * Compares the secret of this process with the one that the catalog was made with; a catalog without one takes it. Of
- * replicas that start at once with different ones, one succeeds. Throws a SetupError for another secret.
+ * Compares the secret of this process with the one that the catalog was made with, and takes over its former ones; a catalog
+ * without one takes it. Of replicas that start at once with different ones, one succeeds. Throws a SetupError for another secret.
  */
 export async function requireOwnSecret(sql: Sql, secrets: Keyring): Promise<void> {
-  for (const { key, value } of toSecretRows({ checkValue: secrets.checkValue, sealedTokenKeys: [] }))
-    await sql.run("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING", [key, value]);
-  const state = await readSecretState(sql);
+  const state = (await readSecretState(sql)) ?? (await leaveSecret(sql, secrets));
   if (state !== null && secrets.follow(state)) return;
   throw new SetupError(
     "configuration",
     "The secret key is not the one that the database was made with: put the original PROXY_SECRET_KEY or secret.key back.",
+  );
+}
+
+async function leaveSecret(sql: Sql, { checkValue }: Keyring): Promise<SecretState | null> {
+  for (const { key, value } of toSecretRows({ checkValue, sealedTokenKeys: [] }))
+    await sql.run("INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING", [key, value]);
+  return readSecretState(sql);
+}
+
+/**
+ * Under the catalog's lock, before anything is sealed: another replica may have rotated the secret key a moment ago, and what
+ * is sealed by the former one could not be opened any more. Throws `internal_error` when the present one is not found.
+ */
+export async function followPresentSecret(sql: Sql, secrets: Keyring): Promise<void> {
+  const state = await readSecretState(sql);
+  if (state === null || state.checkValue === secrets.checkValue || secrets.follow(state)) return;
+  throw new ProxyError(
+    "internal_error",
+    "The secret key was rotated and this server does not have the new one: nothing was changed. Start it again with the new one.",
   );
 }
 

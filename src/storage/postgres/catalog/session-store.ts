@@ -30,9 +30,9 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
   return {
     createSession: (session, nowUs) =>
       reads
-        .writeAside(async (tx) => {
-          await removeExpired(tx, "sessions", nowUs);
-          await tx.orm.insert(sessions).values(session);
+        .query(async (sql) => {
+          await removeExpired(sql, "sessions", nowUs);
+          await sql.orm.insert(sessions).values(session);
         })
         .catch(throwOwnerMissing),
 
@@ -61,9 +61,9 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
 
     createLoginLink: (link, nowUs) =>
       reads
-        .writeAside(async (tx) => {
-          await removeExpired(tx, "login_links", nowUs);
-          await tx.orm.insert(loginLinks).values(link);
+        .query(async (sql) => {
+          await removeExpired(sql, "login_links", nowUs);
+          await sql.orm.insert(loginLinks).values(link);
         })
         .catch(throwOwnerMissing),
 
@@ -117,7 +117,10 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
   };
 }
 
-/** Those that another sign-in removes at this moment are left to it: two that waited for each other would both fail. */
+/**
+ * Committed by itself: the deletion of a principal, which waits for rows that are removed here, holds what the new row waits
+ * for. Rows that another sign-in removes at this moment are left to it.
+ */
 async function removeExpired(sql: Sql, table: "sessions" | "login_links", nowUs: number): Promise<void> {
   await sql.run(
     `DELETE FROM ${table} WHERE token_hash IN

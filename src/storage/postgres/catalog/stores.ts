@@ -1,4 +1,5 @@
 import type { Clock } from "#kernel/clock.ts";
+import type { Keyring } from "#kernel/keyring.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
@@ -13,21 +14,22 @@ import { createReads } from "./reads.ts";
 export interface StoresOptions {
   /** Four connections serve a replica: what requests ask, and one mutation that holds the lock. */
   readonly postgres: Postgres;
-  /** Loaded. */
+  /** `requireOwnSecret` has compared it with the catalog's. */
+  readonly secrets: Keyring;
   readonly memory: StoreMemory;
   readonly freshness: Freshness;
   readonly clock: Pick<Clock, "nowUs">;
 }
 
 /** The catalog's stores of a replica. */
-export function createStores({ postgres, memory, freshness, clock }: StoresOptions): CatalogStores {
+export function createStores({ postgres, secrets, memory, freshness, clock }: StoresOptions): CatalogStores {
   const reads = createReads(postgres, freshness);
   const recordAudit = createRecordAudit(clock);
   const steps = { reads, freshness, recordAudit };
   return {
     audit: createAuditStore(reads),
     identity: createIdentityStore(memory, steps),
-    catalog: createCatalogStore(memory.catalog, steps),
+    catalog: createCatalogStore(memory.catalog, secrets, steps),
     limits: createLimitStore(memory.limits, steps),
     notices: createNoticeStore(reads),
   };
