@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
-import { createKeys } from "./keys.ts";
+import { createKeys, waitUntil } from "./keys.ts";
 import { startReplica } from "./replicas.ts";
 
 setDefaultTimeout(60_000);
@@ -38,15 +38,6 @@ function startUpstream() {
     most: () => most,
     [Symbol.dispose]: () => listener.stop(true),
   };
-}
-
-async function until(condition: () => boolean | Promise<boolean>, msMax: number): Promise<number> {
-  const sinceMs = performance.now();
-  while (!(await condition())) {
-    if (performance.now() - sinceMs > msMax) throw new Error(`not within ${msMax} ms`);
-    await Bun.sleep(5);
-  }
-  return performance.now() - sinceMs;
 }
 
 describe.skipIf(postgresMissing !== null)("slots of replicas", () => {
@@ -87,7 +78,7 @@ describe.skipIf(postgresMissing !== null)("slots of replicas", () => {
       expect(waitedMsMax).toBeLessThan(1_000);
       expect(upstream.most()).toBe(LIMIT);
       // What nobody asks for goes back by itself.
-      await until(async () => (await one.health()).slots + (await two.health()).slots === 0, 6_000);
+      await waitUntil(async () => (await one.health()).slots + (await two.health()).slots === 0, 6_000);
     },
   );
 
@@ -113,14 +104,14 @@ describe.skipIf(postgresMissing !== null)("slots of replicas", () => {
     await using one = await startReplica(database.target, { lane: 1, ...leased });
     await using two = await startReplica(behind, { lane: 2, ...leased });
     const long = two.load({ ...at, requests: LIMIT, atOnce: LIMIT, holdMs: 60_000 });
-    await until(() => upstream.open() === LIMIT, 5_000);
+    await waitUntil(() => upstream.open() === LIMIT, 5_000);
     network.silence();
     const waiting = one.load({ ...at, requests: LIMIT, atOnce: LIMIT, holdMs: 20 });
     await Bun.sleep(leased.graceMs + 500);
     // Its grace is over, and its streams go on.
     expect(upstream.open()).toBe(LIMIT);
     expect(await long).toMatchObject({ done: 0, cut: LIMIT });
-    await until(() => upstream.open() === 0, 1_000);
+    await waitUntil(() => upstream.open() === 0, 1_000);
     expect(await waiting).toMatchObject({ done: LIMIT, cut: 0 });
     expect(upstream.most()).toBe(LIMIT);
     network.stop();

@@ -1,0 +1,250 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createSystemClock } from "#kernel/clock.ts";
+import { createSystemIds } from "#kernel/ids.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { createGuestFreshness } from "#storage/postgres/presence/freshness.ts";
+import { postgresMissing, sharedPostgres } from "../../../support/postgres.ts";
+import { createTcpProxy } from "../../../support/tcp-proxy.ts";
+import { createDatabase } from "../support.ts";
+import { createKeyMemory } from "./key-memory.ts";
+import { createKeys, waitUntil } from "./keys.ts";
+import { startReplica, type TestReplica } from "./replicas.ts";
+
+setDefaultTimeout(60_000);
+
+/** What an admin waits at most while the database is away, and what a replica takes to recover. */
+const FAILS_MS_MAX = 5_000;
+const RECOVERS_MS_MAX = 5_000;
+
+async function timed<R>(step: Promise<R>) {
+  const startedMs = performance.now();
+  const result = await step;
+  return { result, tookMs: performance.now() - startedMs };
+}
+
+function countRefused(answers: readonly (string | { readonly accepted: boolean })[]): number {
+  return answers.filter((answer) => typeof answer === "string" || !answer.accepted).length;
+}
+
+const accept = (replica: TestReplica, key: string) => replica.accepts(key).catch(String);
+
+describe.skipIf(postgresMissing !== null)("PostgreSQL that is away", () => {
+  test("for less than the grace fails no request, and changes fail within five seconds without being made", async () => {
+    await using database = await createKeys(3);
+    const server = await sharedPostgres();
+    await using one = await startReplica(database.target, { lane: 1, graceMs: 20_000 });
+    await using two = await startReplica(database.target, { lane: 2, graceMs: 20_000 });
+    const awayMs = performance.now();
+    await server.stop("immediate");
+    const deleting = timed(one.delete("key-1").catch(String));
+    const answers = [];
+    while (performance.now() - awayMs < 1_500) {
+      answers.push(...(await Promise.all([accept(one, "key-1"), accept(two, "key-2")])));
+      await Bun.sleep(5);
+    }
+    expect(countRefused(answers)).toBe(0);
+    const { result, tookMs } = await deleting;
+    expect(result).toContain("nothing was changed");
+    expect(tookMs).toBeLessThan(FAILS_MS_MAX);
+    await server.start();
+    const backMs = await waitUntil(async () => (await two.health()).isDatabaseUp, RECOVERS_MS_MAX);
+    expect(backMs).toBeLessThan(RECOVERS_MS_MAX);
+    expect((await one.accepts("key-1")).accepted).toBe(true);
+    expect((await timed(one.delete("key-1"))).tookMs).toBeLessThan(RECOVERS_MS_MAX);
+    expect([await accept(one, "key-1"), await accept(two, "key-1")]).toMatchObject([
+      { accepted: false },
+      { accepted: false },
+    ]);
+    // Nothing was lost, so nothing was read anew as a whole.
+    expect((await two.health()).loads).toBe(1);
+  });
+
+  test("for longer refuses every request, and each replica serves again within five seconds of its return", async () => {
+    await using database = await createKeys(3);
+    const server = await sharedPostgres();
+    await using one = await startReplica(database.target, { lane: 1, graceMs: 1_000 });
+    await using two = await startReplica(database.target, { lane: 2, graceMs: 0 });
+    server.pause();
+    expect(await accept(one, "key-1")).toMatchObject({ accepted: true });
+    // A server that hangs says nothing: neither a request nor a change may wait for it.
+    const { result, tookMs } = await timed(one.delete("key-1").catch(String));
+    expect(result).toContain("nothing was changed");
+    expect(tookMs).toBeLessThan(FAILS_MS_MAX);
+    expect(await accept(one, "key-1")).toContain("DatabaseUnreachableError");
+    expect(await accept(two, "key-1")).toContain("DatabaseUnreachableError");
+    expect((await one.health()).isServing).toBe(false);
+    expect((await two.health()).isServing).toBe(false);
+    server.resume();
+    const serves = async (replica: TestReplica) => typeof (await accept(replica, "key-1")) !== "string";
+    const back = await Promise.all(
+      [one, two].map((replica) => waitUntil(() => serves(replica), RECOVERS_MS_MAX)),
+    );
+    expect(Math.max(...back)).toBeLessThan(RECOVERS_MS_MAX);
+    expect(await one.delete("key-1")).toMatchObject({ touched: 1 });
+    expect(await accept(two, "key-1")).toMatchObject({ accepted: false });
+  });
+
+  test("a database that was restored is noticed by every replica, which reads everything again", async () => {
+    await using database = await createKeys(3);
+    await using one = await startReplica(database.target, { lane: 1, graceMs: 20_000 });
+    await using two = await startReplica(database.target, { lane: 2, graceMs: 20_000 });
+    const tables = ["test_key", "catalog_state", "change_log", "replica"];
+    for (const table of tables)
+      await database.postgres.run(`CREATE TABLE saved_${table} AS SELECT * FROM ${table}`);
+    await one.delete("key-1");
+    await one.delete("key-2");
+    const restore = (also: string) =>
+      database.postgres.transaction(async (tx) => {
+        for (const table of tables)
+          await tx.run(`DELETE FROM ${table}; INSERT INTO ${table} SELECT * FROM saved_${table}`);
+        await tx.run(also);
+      });
+    const readAgain = async (loads: number) => {
+      await waitUntil(async () => (await one.health()).loads === loads, 5_000);
+      await waitUntil(async () => (await two.health()).loads === loads, 5_000);
+    };
+    // The version is lower.
+    await restore("DELETE FROM test_key WHERE id = 'key-3'");
+    await readAgain(2);
+    expect(await one.accepts("key-1")).toEqual({ accepted: true, asked: false });
+    expect(await two.accepts("key-3")).toEqual({ accepted: false, asked: false });
+    // The version is as high, by other changes, and the rows of the replicas are gone.
+    await one.delete("key-1");
+    await restore(
+      `UPDATE catalog_state SET version = version + 1, token = gen_random_uuid(); DELETE FROM replica;
+       INSERT INTO change_log SELECT version, 1, token, 'key', 'key-2' FROM catalog_state;
+       DELETE FROM test_key WHERE id = 'key-2'`,
+    );
+    await readAgain(3);
+    expect(await two.accepts("key-1")).toEqual({ accepted: true, asked: false });
+    expect(await two.accepts("key-2")).toEqual({ accepted: false, asked: false });
+    expect(await two.delete("key-3")).toMatchObject({ touched: 1 });
+    expect(await one.accepts("key-3")).toMatchObject({ accepted: false });
+  });
+
+  test("what a replica missed beyond what the log of changes keeps is read as a whole", async () => {
+    await using database = await createKeys(3);
+    await using one = await startReplica(database.target, { graceMs: 400 });
+    one.pause();
+    await waitUntil(async () => {
+      const memory = createKeyMemory();
+      await change(database.postgres, memory, database.target.schema);
+      return !memory.has("key-1");
+    }, 5_000);
+    await database.postgres.run("DELETE FROM change_log");
+    one.resume();
+    await waitUntil(async () => (await one.health()).loads > 1, 5_000);
+    expect(await one.accepts("key-1")).toMatchObject({ accepted: false });
+    expect(await one.accepts("key-2")).toMatchObject({ accepted: true });
+  });
+
+  test.each([
+    ["the answer to COMMIT is lost", "made"],
+    [
+      "the connection is lost before COMMIT",
+      "Error: The database did not answer in time: nothing was changed. Try again.",
+    ],
+    [
+      "nothing answers after COMMIT",
+      "Error: The database was lost while the change was committed: it may have been made. Look before trying again.",
+    ],
+  ] as const)("a change tells the truth when %s", async (fault, told) => {
+    await using database = await createKeys(1);
+    const network = createTcpProxy(Number(new URL(database.target.url).port));
+    const cut = {
+      "the answer to COMMIT is lost": () => network.loseAnswers(),
+      "the connection is lost before COMMIT": () => network.reset(),
+    };
+    const postgres = await database.open({
+      target: { ...database.target, url: network.toUrl(database.target.url) },
+      callMsMax: 2_000,
+    });
+    const faulty = atCommit(postgres, () => {
+      if (fault !== "nothing answers after COMMIT") return cut[fault]();
+      network.loseAnswers();
+      setTimeout(() => network.silence(), 50);
+    });
+    const memory = createKeyMemory();
+    const { result, tookMs } = await timed(
+      change(faulty, memory, database.target.schema).then(() => "made", String),
+    );
+    expect(result.replace("ProxyError", "Error")).toBe(told);
+    expect(tookMs).toBeLessThan(FAILS_MS_MAX);
+    const isMade = (await database.postgres.all("SELECT 1 FROM test_key")).length === 0;
+    expect(isMade).toBe(fault !== "the connection is lost before COMMIT");
+    network.stop();
+  });
+
+  test("a change waits no longer than five seconds for one that holds the lock, and says that nothing was made", async () => {
+    await using database = await createKeys(1);
+    const stuck = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const holding = database.postgres
+      .transaction(async (tx) => {
+        await tx.all("SELECT version FROM catalog_state FOR UPDATE");
+        locked.resolve();
+        await stuck.promise;
+      })
+      .catch(() => undefined);
+    await locked.promise;
+    const other = await database.open();
+    const changing = change(other, createKeyMemory(), database.target.schema);
+    const { result, tookMs } = await timed(changing.then(() => "made", String));
+    expect(result).toContain("nothing was changed");
+    expect(tookMs).toBeLessThan(FAILS_MS_MAX);
+    stuck.resolve();
+    await holding;
+    await change(other, createKeyMemory(), database.target.schema);
+  });
+
+  test("four replicas that start at once join once each, and none is left behind when they end", async () => {
+    await using database = await createDatabase();
+    await database.postgres.run('CREATE TABLE test_key (id text COLLATE "C" PRIMARY KEY)');
+    const four = await Promise.all([1, 2, 3, 4].map((lane) => startReplica(database.target, { lane })));
+    expect(await four[0]?.create("key-1")).toMatchObject({ touched: 1 });
+    const answers = await Promise.all(four.map((one) => one.accepts("key-1")));
+    expect(answers.filter(({ accepted }) => accepted)).toHaveLength(4);
+    expect(await database.postgres.all("SELECT lane FROM replica WHERE NOT is_fenced ORDER BY lane")).toEqual(
+      [1, 2, 3, 4].map((lane) => ({ lane })),
+    );
+    await Promise.all(four.map((one) => one.stop()));
+    expect(await database.postgres.all("SELECT lane FROM replica")).toEqual([]);
+  });
+});
+
+/** Deletes `key-1` as a command does. */
+function change(
+  postgres: Postgres,
+  memory: ReturnType<typeof createKeyMemory>,
+  schema: string,
+): Promise<number> {
+  const guest = createGuestFreshness({
+    postgres,
+    schema,
+    memory,
+    clock: createSystemClock(),
+    ids: createSystemIds(),
+  });
+  return guest.mutate(async (tx: Transaction) => {
+    const result = await tx.run("DELETE FROM test_key WHERE id = 'key-1'");
+    return { result, changes: [{ kind: "key", id: "key-1" }] };
+  });
+}
+
+/** Does it once, between the last statement of the first transaction and its COMMIT. */
+function atCommit(postgres: Postgres, fault: () => void): Postgres {
+  let isDone = false;
+  return {
+    ...postgres,
+    transaction: (step, options) =>
+      postgres.transaction(async (tx) => {
+        const result = await step(tx);
+        if (!isDone) {
+          isDone = true;
+          fault();
+        }
+        return result;
+      }, options),
+  };
+}
