@@ -5,7 +5,7 @@ import { provide } from "../support/installation.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
 
 const HEADER = "x-proxy-request-id";
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8000-000000000000$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8000-[0-9a-f]{12}$/;
 const FOREIGN = "x-proxy-request-id: of-the-upstream";
 const BODY = JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } });
 

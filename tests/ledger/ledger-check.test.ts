@@ -149,7 +149,7 @@ describe("lockport ledger check", () => {
     [
       "a position behind what is committed",
       "UPDATE ledger_state SET journal_segment = 2, journal_offset = 5",
-      ["segments that end where usage.db goes on"],
+      ["segments that end where the database goes on"],
     ],
   ])("finds %s", async (_, sql, whats) => {
     const dataDir = makeLedger(THREE_DAYS, SEALED);

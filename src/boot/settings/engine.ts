@@ -1,4 +1,3 @@
-import { SetupError } from "#kernel/errors.ts";
 import type { StorageEngine } from "#storage/engine.ts";
 import type { DataFiles, FolderLocks } from "#storage/file-data.ts";
 import type { DataPlace } from "#storage/place.ts";
@@ -10,10 +9,9 @@ import { folderLocks } from "#storage/sqlite/file/folder-lock.ts";
 /** What keeps the data of an installation, chosen here and nowhere else. */
 export async function engineOf({ database }: Pick<DataPlace, "database">): Promise<StorageEngine> {
   if (database.kind === "sqlite") return sqliteEngine;
-  throw new SetupError(
-    "configuration",
-    "PROXY_DATABASE_URL names PostgreSQL, which this version does not serve yet: name a file (sqlite:PATH).",
-  );
+  // Loaded here and not above: an installation in files needs none of it.
+  const { postgresEngine } = await import("#storage/postgres/engine.ts");
+  return postgresEngine;
 }
 
 /** Looks at a PostgreSQL database for `doctor`, and changes nothing. */

@@ -86,7 +86,7 @@ function* checkJournal(ends: JournalEnds, findings: LedgerFinding[], lane: numbe
   if (!hasPosition)
     findings.push({
       where,
-      what: "segments that end where usage.db goes on",
+      what: "segments that end where the database goes on",
       rows: 1,
       expected: 1,
       stored: 0,

@@ -44,6 +44,18 @@ export async function migrateWithin(
   return steps.map(({ name }) => name);
 }
 
+/** How far a schema is behind this version. Throws SetupError as `migrate` does; changes nothing. */
+export function findSchemaAge(postgres: Postgres, schema: string): Promise<"none" | "older" | "current"> {
+  return postgres.transaction(
+    async (tx) => {
+      const pending = await findPending(tx, schema, MIGRATIONS);
+      if (pending === null || pending.length === MIGRATIONS.length) return "none";
+      return pending.length === 0 ? "current" : "older";
+    },
+    { isReadOnly: true },
+  );
+}
+
 const MIGRATION_TABLE_SQL = `CREATE TABLE migration (
   name text COLLATE "C" PRIMARY KEY,
   sha256 text COLLATE "C" NOT NULL,

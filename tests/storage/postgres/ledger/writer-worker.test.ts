@@ -6,7 +6,7 @@ import type { Limit } from "#limits/limit.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { MARKS_MAX, type Commit } from "#storage/ledger/threads/messages.ts";
 import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
-import type { WriterPlace } from "#storage/postgres/ledger/writer-worker.ts";
+import type { WriterPlace } from "#storage/postgres/ledger/postgres-writer-worker.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
@@ -76,7 +76,7 @@ async function startWorker({ target, postgres }: TestDatabase, spool: TestSpool)
   const superseded = Promise.withResolvers<void>();
   const claim = await claimRun(postgres, spool.lane);
   const client = new WriterClient<WriterPlace>({
-    workerUrl: new URL("../../../../src/storage/postgres/ledger/writer-worker.ts", import.meta.url),
+    workerUrl: new URL("../../../../src/storage/postgres/ledger/postgres-writer-worker.ts", import.meta.url),
     start: {
       target: { url: target.url, schema: target.schema },
       spool: { id: claim.id, lane: claim.lane },

@@ -1,0 +1,59 @@
+import { SetupError } from "#kernel/errors.ts";
+import type { Log } from "#kernel/log.ts";
+import type { DataPlace } from "#storage/place.ts";
+import { findSchemaAge } from "./connection/migrate.ts";
+import { openPostgres, type Postgres } from "./connection/postgres.ts";
+import { toTarget } from "./place.ts";
+
+/** A command does one thing after the other, and may wait longer than a request. */
+const CONNECTIONS_MAX = 2;
+const CALL_MS_MAX = 5_000;
+
+/** What a command beside the replicas has of their database. */
+export interface CommandConnection {
+  readonly postgres: Postgres;
+  readonly schema: string;
+}
+
+export type CommandPlace = Pick<DataPlace, "database"> & { readonly log: Log };
+
+/** Throws SetupError and DatabaseUnreachableError. */
+export async function connectCommand(place: CommandPlace): Promise<CommandConnection> {
+  const { target } = toTarget(place);
+  const postgres = await openPostgres({
+    target,
+    purpose: "command",
+    connectionsMax: CONNECTIONS_MAX,
+    callMsMax: CALL_MS_MAX,
+    log: place.log,
+  });
+  return { postgres, schema: target.schema };
+}
+
+/** Runs one step on connections of its own. */
+export async function withCommandConnection<Result>(
+  place: CommandPlace,
+  step: (connection: CommandConnection) => Promise<Result>,
+): Promise<Result> {
+  const connection = await connectCommand(place);
+  try {
+    return await step(connection);
+  } finally {
+    await connection.postgres.close();
+  }
+}
+
+/** Throws SetupError unless the schema is there and is this version's. */
+export async function requireCurrent({ postgres, schema }: CommandConnection): Promise<void> {
+  const age = await findSchemaAge(postgres, schema);
+  if (age === "none")
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} has no catalog yet: the first start of a server makes it.`,
+    );
+  if (age === "older")
+    throw new SetupError(
+      "configuration",
+      `The schema ${schema} is of an older version: start a server of this version, which brings it up to date, or run the command with the servers' own.`,
+    );
+}

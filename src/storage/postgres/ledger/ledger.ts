@@ -1,0 +1,59 @@
+import { basename } from "node:path";
+import { describeCause } from "#kernel/log.ts";
+import { type LedgerOptions, openLedgerOf, type OpenedLedger } from "#storage/ledger/ledger.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
+import { type ServerLock, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
+import { withSetupErrors } from "#storage/sqlite/file/open.ts";
+import type { WriterPlace } from "./postgres-writer-worker.ts";
+import { RecordedBatches } from "./recorded-batches.ts";
+import { releaseSpool, type Spool } from "./spool-claim.ts";
+import { toSpoolFolder } from "./spool-folder.ts";
+
+/** Where reports are read. */
+export interface ReaderPlace {
+  readonly target: PostgresTarget;
+}
+
+export interface PostgresLedgerOptions extends LedgerOptions {
+  readonly target: PostgresTarget;
+  /** Of the serving thread: asked for what was recorded. */
+  readonly postgres: Postgres;
+  readonly lock: ServerLock;
+  readonly spoolId: string;
+  readonly spool: Spool;
+}
+
+/**
+ * The ledger of a replica: the folder `spool` of its data folder, and the tables that all replicas share. What a killed
+ * process left in the spool is replayed in the background. The caller releases the lock when this throws.
+ */
+export function openLedger(options: PostgresLedgerOptions): Promise<OpenedLedger> {
+  const { dataDir, target, postgres, lock, spoolId, spool, log } = options;
+  return openLedgerOf<WriterPlace>(
+    {
+      journalDirectory: toSpoolFolder(dataDir),
+      place: { target, spool: { id: spoolId, lane: spool.lane } },
+      writerUrl: new URL("./postgres-writer-worker.ts", import.meta.url),
+      readerUrl: new URL("./postgres-reader-worker.ts", import.meta.url),
+      committed: spool.committed,
+      run: { number: spool.run, isOvertaking: spool.isOvertaking },
+      recorded: new RecordedBatches(postgres),
+      watch: ({ standDown }) => [
+        {
+          name: basename(toLockPath(dataDir)),
+          isInPlace: () => lock.isInPlace(),
+          putBack: () => (lock.putBack() ? undefined : standDown()),
+        },
+      ],
+      withSetupErrors,
+      async release() {
+        await releaseSpool(postgres, spool).catch((cause: unknown) =>
+          log.warn("the database was not told that this spool is free", describeCause(cause)),
+        );
+        lock.release();
+      },
+    },
+    options,
+  );
+}

@@ -1,0 +1,108 @@
+import { ProxyError } from "#kernel/errors.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
+import type {
+  AnswerOf,
+  Asked,
+  LeftMark,
+  QuestionKind,
+  ReaderCommand,
+  ReaderReply,
+} from "#storage/ledger/threads/messages.ts";
+import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { ReaderPlace } from "./ledger.ts";
+import { answerFrom, openReportConnection, type ReportConnection } from "./reports/answer.ts";
+
+/** Waiting for a connection and making one; statements of reports have a limit of their own. */
+const CALL_MS_MAX = 5_000;
+
+declare const self: Worker;
+
+lowerThreadPriority();
+
+type Start = Extract<ReaderCommand<ReaderPlace>, { kind: "start" }>;
+
+let start: Start | null = null;
+let opening: Promise<{ readonly postgres: Postgres; readonly reports: ReportConnection }> | null = null;
+
+const QUIET: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+self.addEventListener("message", (event: MessageEvent<ReaderCommand<ReaderPlace>>) => {
+  const command = event.data;
+  switch (command.kind) {
+    case "start":
+      start = command;
+      reply({ kind: "ready" });
+      return;
+    case "close":
+      void close();
+      return;
+    case "ask":
+      void answer(command.id, command.asked);
+  }
+});
+
+async function answer(id: number, asked: Asked<QuestionKind>): Promise<void> {
+  if (start === null) throw new Error("the reader was not started");
+  const { left } = start;
+  const leaving = new AbortController();
+  watch(left, leaving);
+  try {
+    const { reports } = await (opening ??= open(start));
+    const found = await answerFrom(reports, asked, leaving.signal);
+    reply({ kind: "answer", id, answer: found }, listBuffers(found));
+  } catch (cause) {
+    if (Atomics.load(left, 0) === 1) {
+      reply({ kind: "interrupted", id });
+    } else if (cause instanceof ProxyError) {
+      reply({ kind: "refused", id, code: cause.code, message: cause.message, param: cause.param });
+    } else {
+      reply({ kind: "failed", id, fields: describeCause(cause) });
+    }
+  } finally {
+    leaving.abort();
+  }
+}
+
+async function open({ target }: Start) {
+  try {
+    const postgres = await openPostgres({
+      target,
+      purpose: "reports",
+      connectionsMax: 1,
+      callMsMax: CALL_MS_MAX,
+      log: QUIET,
+    });
+    return { postgres, reports: openReportConnection(postgres) };
+  } catch (cause) {
+    // The next question tries again.
+    opening = null;
+    throw cause;
+  }
+}
+
+/** Ends the statement on the server once no asker is left: nobody would read what it finds. */
+function watch(left: LeftMark, leaving: AbortController): void {
+  const look = setInterval(() => {
+    if (Atomics.load(left, 0) === 1) leaving.abort();
+  }, LEFT_LOOK_MS);
+  leaving.signal.addEventListener("abort", () => clearInterval(look));
+}
+
+/** How soon a report ends whose askers have left. */
+const LEFT_LOOK_MS = 50;
+
+async function close(): Promise<void> {
+  const opened = await opening?.catch(() => null);
+  await opened?.postgres.close();
+  reply({ kind: "closed" });
+}
+
+/** What is handed over instead of being copied: megabytes would be copied on the serving thread. */
+function listBuffers(found: AnswerOf<QuestionKind>): ArrayBuffer[] {
+  return "chunks" in found ? [...new Set(found.chunks.map(({ buffer }) => buffer))] : [];
+}
+
+function reply(message: ReaderReply, transfer: ArrayBuffer[] = []): void {
+  self.postMessage(message, transfer);
+}

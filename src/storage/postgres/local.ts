@@ -1,0 +1,75 @@
+import { createSystemIds } from "#kernel/ids.ts";
+import type { CatalogStores, LocalStorage, OpenOptions, RotateOptions, Rotation } from "#storage/engine.ts";
+import { createMemory } from "./catalog/memory.ts";
+import { rotateSecret as rotate } from "./catalog/rotate-secret.ts";
+import { requireOwnSecret } from "./catalog/secret-state.ts";
+import { createStores } from "./catalog/stores.ts";
+import {
+  type CommandConnection,
+  connectCommand,
+  requireCurrent,
+  withCommandConnection,
+} from "./command-connection.ts";
+import { migrate } from "./connection/migrate.ts";
+import { openLedgerReader } from "./ledger/ledger-reader.ts";
+import { createGuestFreshness, type Freshness } from "./presence/freshness.ts";
+import type { Memory } from "./presence/follower.ts";
+import { toTarget } from "./place.ts";
+
+/** See `StorageEngine.openLocal`. Replicas have followed when a change returns. */
+export async function openLocal(options: OpenOptions): Promise<LocalStorage> {
+  const connection = await connectCommand(options);
+  const { postgres } = connection;
+  try {
+    await requireCurrent(connection);
+    await requireOwnSecret(postgres, options.secrets);
+    const memory = createMemory(options.secrets, options.log);
+    const freshness = toGuest(connection, options, memory);
+    await freshness.refreshed();
+    const toStores = (of: Freshness) =>
+      createStores({ postgres, memory, freshness: of, secrets: options.secrets, clock: options.clock });
+    const ledger = openLedgerReader({ ...toTarget(options), dataDir: options.dataDir, log: options.log });
+    let writing: Promise<CatalogStores> | null = null;
+    return {
+      reading: toStores({ ...freshness, mutate: refuse }),
+      forWriting: () => (writing ??= Promise.resolve(toStores(freshness))),
+      ledger,
+      async close() {
+        await ledger.close();
+        await postgres.close();
+      },
+    };
+  } catch (cause) {
+    await postgres.close();
+    throw cause;
+  }
+}
+
+/** See `StorageEngine.makeCatalog`. */
+export function makeCatalog(options: OpenOptions): Promise<void> {
+  return withCommandConnection(options, async ({ postgres, schema }) => {
+    await migrate(postgres, schema);
+    await requireOwnSecret(postgres, options.secrets);
+  });
+}
+
+/** See `StorageEngine.rotateSecret`. */
+export function rotateSecret(options: RotateOptions): Promise<Rotation> {
+  return withCommandConnection(options, async (connection) => {
+    await requireCurrent(connection);
+    const { clock, secrets, next, revokesKeys } = options;
+    const freshness = toGuest(connection, options, NOTHING);
+    return rotate({ freshness, secrets, next, revokesKeys, clock });
+  });
+}
+
+/** Of a command that looks at nothing. */
+const NOTHING: Memory = { load: () => Promise.resolve(), apply: () => Promise.resolve() };
+
+function toGuest({ postgres, schema }: CommandConnection, { clock }: OpenOptions, memory: Memory): Freshness {
+  return createGuestFreshness({ postgres, schema, memory, clock, ids: createSystemIds() });
+}
+
+function refuse(): Promise<never> {
+  return Promise.reject(new TypeError("the installation was opened to be read"));
+}

@@ -1,0 +1,153 @@
+import { hostname } from "node:os";
+import { createSystemIds } from "#kernel/ids.ts";
+import { PRODUCT_VERSION } from "#kernel/version.ts";
+import type { ServeOptions, Storage } from "#storage/engine.ts";
+import type { StorageHealth } from "#usage/health.ts";
+import type { OpenedLedger } from "#storage/ledger/ledger.ts";
+import { lockDataFolder, type ServerLock } from "#storage/sqlite/file/folder-lock.ts";
+import { createMemory } from "./catalog/memory.ts";
+import { requireOwnSecret } from "./catalog/secret-state.ts";
+import { createStores } from "./catalog/stores.ts";
+import { migrate } from "./connection/migrate.ts";
+import { MIGRATIONS } from "./connection/migrations.ts";
+import { openPostgres, type Postgres } from "./connection/postgres.ts";
+import { openLedger } from "./ledger/ledger.ts";
+import { claimSpool, toHolder } from "./ledger/spool-claim.ts";
+import { openSpoolFolder } from "./ledger/spool-folder.ts";
+import { toTarget } from "./place.ts";
+import { openPresence, type Presence, PULSE_CALL_MS_MAX } from "./presence/presence.ts";
+import { createSharedAttempts } from "./presence/shared-attempts.ts";
+import { createSharedStates } from "./presence/shared-states.ts";
+
+/** What requests ask, one change of the catalog that holds its lock, and what they look up meanwhile. */
+const CONNECTIONS_MAX = 4;
+/** Signs of life have connections of their own: nothing that is slow holds them up. */
+const PULSE_CONNECTIONS_MAX = 3;
+/** An admin change fails within 5 s while the database is away: waiting for a connection and the call have one limit each. */
+const CALL_MS_MAX = 2_000;
+
+/** What is closed again, the last one first. */
+class Closers {
+  readonly #closers: (() => void | Promise<void>)[] = [];
+
+  add<Opened>(opened: Opened, close: (opened: Opened) => void | Promise<void>): Opened {
+    this.#closers.push(() => close(opened));
+    return opened;
+  }
+
+  /** Each, also when one before it has failed, which is thrown at the end. */
+  async close(): Promise<void> {
+    let failure: { readonly cause: unknown } | null = null;
+    for (const close of this.#closers.splice(0).reverse()) {
+      try {
+        await close();
+      } catch (cause) {
+        failure ??= { cause };
+      }
+    }
+    if (failure !== null) throw failure.cause;
+  }
+}
+
+/** Opens everything for one replica (`StorageEngine.serve`). */
+export async function openStorage(options: ServeOptions): Promise<Storage> {
+  const closers = new Closers();
+  try {
+    return await open(options, closers);
+  } catch (cause) {
+    await closers.close().catch(() => undefined);
+    throw cause;
+  }
+}
+
+async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
+  const { dataDir, secrets, clock, log } = options;
+  const { target, graceMs } = toTarget(options);
+  const ids = createSystemIds();
+  const lock = closers.add(lockDataFolder(dataDir), (held: ServerLock) => held.release());
+  const connect = async (purpose: string, connectionsMax: number, callMsMax: number) =>
+    closers.add(await openPostgres({ target, purpose, connectionsMax, callMsMax, log }), (opened: Postgres) =>
+      opened.close(),
+    );
+  const postgres = await connect("serve", CONNECTIONS_MAX, CALL_MS_MAX);
+  const pulse = await connect("presence", PULSE_CONNECTIONS_MAX, PULSE_CALL_MS_MAX);
+  await migrate(postgres, target.schema);
+  await requireOwnSecret(postgres, secrets);
+  const spoolId = openSpoolFolder(dataDir, ids);
+  const spool = await claimSpool(postgres, { id: spoolId, holder: toHolder(lock.file) });
+  const memory = createMemory(secrets, log);
+  const presence = closers.add(
+    await openPresence({
+      identity: {
+        lane: spool.lane,
+        name: hostname(),
+        graceMs,
+        schema: MIGRATIONS.at(-1)?.name ?? "",
+        version: PRODUCT_VERSION,
+      },
+      pulse,
+      postgres,
+      schema: target.schema,
+      memory,
+      clock,
+      ids,
+      log,
+    }),
+    (opened: Presence) => opened.close(),
+  );
+  const usage = closers.add(
+    await openLedger({
+      dataDir,
+      target,
+      postgres,
+      lock,
+      spoolId,
+      spool,
+      clock,
+      log,
+      sync: options.ledgerSync,
+      retentionDays: options.usageRetentionDays,
+    }),
+    (opened: OpenedLedger) => opened.close(),
+  );
+  return {
+    ...createStores({ postgres, memory, freshness: presence.freshness, secrets, clock }),
+    ledger: usage.ledger,
+    keyUse: usage.keyUse,
+    stats: usage.stats,
+    limitLedger: usage.limitLedger,
+    sharedAttempts: createSharedAttempts({ sql: postgres, clock, log }),
+    usedStates: createSharedStates(postgres, clock),
+    slots: presence.slots,
+    lane: spool.lane,
+    wasServed: spool.run > 1 || (await hasPeers(postgres)),
+    ledgerGauges: () => usage.gauges(),
+    health: () => toHealth(presence, usage),
+    maintain: () => usage.maintain(),
+    superseded: usage.superseded,
+    close: () => closers.close(),
+  };
+}
+
+/** Whether another server has run on the data, now or before. */
+async function hasPeers(postgres: Postgres): Promise<boolean> {
+  const [found] = await postgres.all<{ spools: number }>("SELECT count(*) AS spools FROM spool");
+  return found !== undefined && found.spools > 1;
+}
+
+function toHealth(presence: Presence, usage: OpenedLedger): StorageHealth {
+  const { isServing, isDatabaseUp, trustLeftMs, barrierMs } = presence.health();
+  return {
+    isServing,
+    replica: {
+      isDatabaseUp,
+      trustLeftSeconds: trustLeftMs / 1000,
+      barrierSeconds: (barrierMs ?? 0) / 1000,
+      spool: {
+        bytes: usage.gauges().journalUncommittedBytes,
+        ageSeconds: usage.uncommittedMs() / 1000,
+      },
+      slots: presence.slots.count,
+    },
+  };
+}
