@@ -3,7 +3,8 @@ import { quoteName, toServerLimit, type PoolOptions } from "./driver-options.ts"
 import { toPoolerError } from "./errors.ts";
 import { createListener } from "./listener.ts";
 import type { Orm } from "./orm.ts";
-import { createPool, type Lease, type Pool } from "./pool.ts";
+import { createPool, type Lease } from "./pool.ts";
+import { createReserved, type Reserved } from "./reserved.ts";
 import { createSql, type Sql } from "./sql.ts";
 import { toAddress, type PostgresTarget } from "./target.ts";
 import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
@@ -41,12 +42,6 @@ export interface Postgres extends Sql {
   close(): Promise<void>;
 }
 
-export interface Reserved {
-  /** As `Postgres.transaction`. One at a time. */
-  transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
-  release(): void;
-}
-
 /** Connects once, so that a wrong setting shows at once. Throws SetupError and DatabaseUnreachableError. */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
   const { target, callMsMax } = options;
@@ -60,6 +55,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
     await pool.close();
     throw cause;
   }
+  const reserved: Reserved[] = [];
   const leased = async <R>(use: (lease: Lease) => Promise<R>): Promise<R> => {
     const lease = await pool.lease();
     try {
@@ -75,9 +71,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
     ...sql,
     transaction: (step, changes = {}) =>
       leased((lease) => runTransaction(lease, step, { callMsMax, ...changes })),
-    reserve: (prepare) => createReserved(pool, prepare, callMsMax),
+    reserve(prepare) {
+      const made = createReserved(pool, prepare, callMsMax);
+      reserved.push(made);
+      return made;
+    },
     listen: listener.listen,
     async close() {
+      // One that is held while nothing runs on it would hold up the end.
+      for (const held of reserved) held.release();
       await Promise.all([listener.close(), pool.close()]);
     },
   };
@@ -98,29 +100,4 @@ async function requireSession(lease: Lease, options: PoolOptions): Promise<void>
   const isKept =
     rows[0]?.path === quoteName(options.schema) && Number(rows[0].limit) === toServerLimit(options.callMsMax);
   if (!isKept) throw toPoolerError();
-}
-
-function createReserved(pool: Pool, prepare: (sql: Sql) => Promise<void>, callMsMax: number): Reserved {
-  let held: Lease | null = null;
-  const drop = () => {
-    held?.release();
-    held = null;
-  };
-  const take = async (): Promise<Lease> => {
-    if (held !== null && !held.isLost()) return held;
-    drop();
-    const lease = await pool.lease();
-    held = lease;
-    try {
-      await prepare(createSql((statement) => lease.execute({ ...statement, commits: true }, { callMsMax })));
-      return lease;
-    } catch (cause) {
-      drop();
-      throw cause;
-    }
-  };
-  return {
-    transaction: async (step, changes = {}) => runTransaction(await take(), step, { callMsMax, ...changes }),
-    release: drop,
-  };
 }

@@ -2,7 +2,8 @@ import type { Connection, Reading } from "#storage/ledger/queries/reading.ts";
 import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
 import { toReading } from "#storage/ledger/reports/answers.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
-import type { Postgres, Reserved } from "#storage/postgres/connection/postgres.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Reserved } from "#storage/postgres/connection/reserved.ts";
 import { drive } from "./drive.ts";
 import { prepareTables } from "./temporary.ts";
 

@@ -1,0 +1,54 @@
+import type { Lease, Pool } from "./pool.ts";
+import { createSql, type Sql } from "./sql.ts";
+import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
+
+export interface Reserved {
+  /** As `Postgres.transaction`. One at a time. */
+  transaction<R>(step: (tx: Transaction) => Promise<R>, options?: TransactionOptions): Promise<R>;
+  /** Gives the connection back, at the end of the transaction under way where there is one. The next transaction has another. */
+  release(): void;
+}
+
+/** See `Postgres.reserve`. */
+export function createReserved(
+  pool: Pool,
+  prepare: (sql: Sql) => Promise<void>,
+  callMsMax: number,
+): Reserved {
+  let held: Lease | null = null;
+  let isBusy = false;
+  let isWanted = true;
+  const drop = () => {
+    held?.release();
+    held = null;
+  };
+  const take = async (): Promise<Lease> => {
+    if (held !== null && !held.isLost()) return held;
+    drop();
+    const lease = await pool.lease();
+    held = lease;
+    await prepare(createSql((statement) => lease.execute({ ...statement, commits: true }, { callMsMax })));
+    return lease;
+  };
+  return {
+    async transaction(step, changes = {}) {
+      if (isBusy) throw new TypeError("a reserved connection has one transaction at a time");
+      isBusy = true;
+      isWanted = true;
+      try {
+        const lease = await take().catch((cause: unknown) => {
+          drop();
+          throw cause;
+        });
+        return await runTransaction(lease, step, { callMsMax, ...changes });
+      } finally {
+        isBusy = false;
+        if (!isWanted) drop();
+      }
+    },
+    release() {
+      isWanted = false;
+      if (!isBusy) drop();
+    },
+  };
+}
