@@ -27,7 +27,7 @@ export async function openLocal(options: OpenOptions): Promise<LocalStorage> {
     const freshness = toGuest(connection, options, memory);
     await freshness.refreshed();
     const toStores = (of: Freshness) =>
-      createStores({ postgres, memory, freshness: of, secrets: options.secrets, clock: options.clock });
+      createStores({ postgres, memory, freshness: of, clock: options.clock });
     const ledger = openLedgerReader({ ...toTarget(options), dataDir: options.dataDir, log: options.log });
     let writing: Promise<CatalogStores> | null = null;
     return {

@@ -111,7 +111,7 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
     (opened: OpenedLedger) => opened.close(),
   );
   return {
-    ...createStores({ postgres, memory, freshness: presence.freshness, secrets, clock }),
+    ...createStores({ postgres, memory, freshness: presence.freshness, clock }),
     ledger: usage.ledger,
     keyUse: usage.keyUse,
     stats: usage.stats,

@@ -58,7 +58,7 @@ export function createPostgresCatalog(): PostgresCatalog {
       };
       opened.push({ close });
       const { freshness } = presence;
-      return { ...createStores({ postgres, secrets, memory, freshness, clock }), freshness, memory, close };
+      return { ...createStores({ postgres, memory, freshness, clock }), freshness, memory, close };
     },
     async [Symbol.asyncDispose]() {
       await ready;

@@ -3,8 +3,8 @@ import type { AuditEntry } from "#audit/event.ts";
 import type { AuditStore } from "#audit/store.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
-import type { Reads } from "./reads.ts";
 import { principals } from "./identity-schema.ts";
+import type { Reads } from "./reads.ts";
 import { createRowWriter } from "./rows.ts";
 import { auditEvents } from "./schema.ts";
 

@@ -1,17 +1,14 @@
 import type { CatalogStore } from "#catalog/store.ts";
-import type { Keyring } from "#kernel/keyring.ts";
 import { isOfPrice } from "#storage/catalog/catalog-rows.ts";
-import type { CatalogMemory } from "./catalog-memory.ts";
+import type { Change } from "#storage/postgres/presence/change.ts";
 import { readCatalog, renewStates } from "./catalog-picture.ts";
 import { applyWrites } from "./catalog-writes.ts";
-import type { Change } from "#storage/postgres/presence/change.ts";
-import { followPresentSecret } from "./secret-state.ts";
+import type { StoreMemory } from "./memory.ts";
 import type { StoreSteps } from "./secret-store.ts";
 
 /** The catalog in PostgreSQL. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
 export function createCatalogStore(
-  memory: CatalogMemory,
-  secrets: Keyring,
+  { catalog: memory, followSecret }: Pick<StoreMemory, "catalog" | "followSecret">,
   { reads, freshness, recordAudit }: StoreSteps,
 ): CatalogStore {
   return {
@@ -24,7 +21,7 @@ export function createCatalogStore(
     async change(plan) {
       const { toResult, picture } = await freshness.mutate(async (tx) => {
         // Under the lock: no other replica changes the catalog between here and the COMMIT.
-        await followPresentSecret(tx, secrets);
+        await followSecret(tx);
         const before = await readCatalog(tx, memory.known());
         const { writes, audit, result } = plan(before.snapshot);
         await recordAudit(tx, audit);

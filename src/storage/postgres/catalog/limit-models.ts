@@ -1,6 +1,6 @@
+import type { ModelRow } from "#storage/catalog/catalog-rows.ts";
 import { followModelName, type LimitRow } from "#storage/catalog/limit-rows.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
-import type { ModelRow } from "#storage/catalog/catalog-rows.ts";
 
 type FollowingLimit = Pick<LimitRow, "id" | "model" | "formerModels">;
 

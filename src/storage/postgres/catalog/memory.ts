@@ -3,16 +3,18 @@ import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
-import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Memory } from "#storage/postgres/presence/follower.ts";
+import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { createLimitMemory, type LimitMemory } from "./limit-memory.ts";
 import { toSelection } from "./rows.ts";
 import { createSecretMemory, type SecretMemory } from "./secret-memory.ts";
-import { followSecrets, readSecretState } from "./secret-state.ts";
+import { followPresentSecret, followSecrets, readSecretState } from "./secret-state.ts";
 
 export interface StoreMemory extends Memory {
+  /** To be called under the catalog's lock before anything is sealed (`followPresentSecret`). */
+  followSecret(sql: Sql): Promise<void>;
   readonly catalog: CatalogMemory;
   readonly limits: LimitMemory;
   readonly keys: SecretMemory;
@@ -22,7 +24,10 @@ export interface StoreMemory extends Memory {
 const READ_PRINCIPALS = `SELECT ${toSelection(principals)} FROM principals`;
 const EVERYTHING = ["secret", "catalog", "principal", "key", "relay_token", "limit"] as const;
 
-/** What a replica remembers: the catalog, limits, and all keys and relay tokens with their owners. The keyring follows rotations. */
+/**
+ * What a replica remembers: the catalog, limits, and all keys and relay tokens with their owners. The keyring, which
+ * `requireOwnSecret` has compared with the catalog's, follows rotations.
+ */
 export function createMemory(secrets: Keyring, log: Log): StoreMemory {
   let byId = new Map<string, Principal>();
   const findPrincipal = (id: string) => byId.get(id);
@@ -76,6 +81,7 @@ export function createMemory(secrets: Keyring, log: Log): StoreMemory {
   };
 
   return {
+    followSecret: (sql) => followPresentSecret(sql, secrets),
     catalog,
     limits,
     keys,

@@ -1,6 +1,6 @@
 import { and, asc, count, eq, ne } from "drizzle-orm";
-import type { IdentityStore } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
+import type { IdentityStore } from "#identity/store.ts";
 import {
   losesAdmin,
   toLastAdmin,

@@ -13,10 +13,10 @@ import {
 import type { Rotation } from "#storage/engine.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import type { Sql, SqlWithOrm } from "#storage/postgres/connection/sql.ts";
-import { createRecordAudit } from "./audit.ts";
-import { renewStates } from "./catalog-picture.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Freshness } from "#storage/postgres/presence/freshness.ts";
+import { createRecordAudit } from "./audit.ts";
+import { renewStates } from "./catalog-picture.ts";
 import { providers } from "./schema.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
 

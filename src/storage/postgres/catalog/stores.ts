@@ -1,10 +1,9 @@
 import type { Clock } from "#kernel/clock.ts";
-import type { Keyring } from "#kernel/keyring.ts";
 import type { CatalogStores } from "#storage/engine.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Freshness } from "#storage/postgres/presence/freshness.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
-import type { Freshness } from "#storage/postgres/presence/freshness.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createLimitStore } from "./limits.ts";
 import type { StoreMemory } from "./memory.ts";
@@ -14,22 +13,20 @@ import { createReads } from "./reads.ts";
 export interface StoresOptions {
   /** Four connections serve a replica: what requests ask, and one mutation that holds the lock. */
   readonly postgres: Postgres;
-  /** `requireOwnSecret` has compared it with the catalog's. */
-  readonly secrets: Keyring;
   readonly memory: StoreMemory;
   readonly freshness: Freshness;
   readonly clock: Pick<Clock, "nowUs">;
 }
 
 /** The catalog's stores of a replica. */
-export function createStores({ postgres, secrets, memory, freshness, clock }: StoresOptions): CatalogStores {
+export function createStores({ postgres, memory, freshness, clock }: StoresOptions): CatalogStores {
   const reads = createReads(postgres, freshness);
   const recordAudit = createRecordAudit(clock);
   const steps = { reads, freshness, recordAudit };
   return {
     audit: createAuditStore(reads),
     identity: createIdentityStore(memory, steps),
-    catalog: createCatalogStore(memory.catalog, secrets, steps),
+    catalog: createCatalogStore(memory, steps),
     limits: createLimitStore(memory.limits, steps),
     notices: createNoticeStore(reads),
   };
