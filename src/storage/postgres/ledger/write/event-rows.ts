@@ -17,12 +17,14 @@ const COLUMNS: ColumnTypes = [
   ["cost_lo", "double precision"],
   ...UNITS.map((unit) => [unit, "double precision"] as const),
 ];
+const UNITS_AT = COLUMNS.length - UNITS.length;
 const NAMES = COLUMNS.map(([name]) => name).join(", ");
 
-/** Returns the ids that were taken, whose rows it has not added. */
-const ADD_SQL = `WITH given AS MATERIALIZED (SELECT * FROM ${toSource(COLUMNS, "rows", 2)}),
-  added AS (INSERT INTO event (lane, ${NAMES}) SELECT $1::integer, ${NAMES} FROM given ON CONFLICT DO NOTHING RETURNING id)
-  SELECT id FROM given EXCEPT SELECT id FROM added`;
+const ADD_SQL = `INSERT INTO event (lane, ${NAMES}) SELECT $1::integer, ${NAMES} FROM ${toSource(COLUMNS, "given", 2)}
+  ON CONFLICT DO NOTHING`;
+/** Those of the ids that have a row of another transaction. */
+const REFUSED_SQL = `SELECT id FROM event WHERE lane = $1 AND id = ANY ($2::bigint[])
+  AND xmin <> pg_current_xact_id()::xid`;
 const TAKEN_SQL = `SELECT DISTINCT e.id FROM unnest($2::bigint[]) AS given(id)
   JOIN event AS e ON e.lane = $1::integer AND e.id >= given.id AND e.id < given.id + ${TAKEN_US}`;
 
@@ -64,23 +66,26 @@ export class EventRows {
     return id;
   }
 
+  /** Returns the ids that were taken, whose rows it has not added. */
   async #insert(sql: Sql, events: readonly PendingEvent[]): Promise<ReadonlySet<InstantUs>> {
     const rows = new Rows(COLUMNS);
     for (const { id, combinationId, mannerId, ending, cost } of events) {
-      const { durationUs, timeToFirstByteUs, usage } = ending;
-      const quantities = usage?.quantities;
-      rows.add([
-        id,
-        combinationId,
-        mannerId,
-        durationUs,
-        timeToFirstByteUs,
-        cost?.hi ?? null,
-        cost?.lo ?? null,
-        ...UNITS.map((unit) => quantities?.[unit] ?? null),
-      ]);
+      const quantities = ending.usage?.quantities;
+      rows.set(0, id);
+      rows.set(1, combinationId);
+      rows.set(2, mannerId);
+      rows.set(3, ending.durationUs);
+      rows.set(4, ending.timeToFirstByteUs);
+      rows.set(5, cost?.hi ?? null);
+      rows.set(6, cost?.lo ?? null);
+      for (let index = 0; index < UNITS.length; index += 1) {
+        const unit = UNITS[index];
+        rows.set(UNITS_AT + index, unit === undefined ? null : (quantities?.[unit] ?? null));
+      }
     }
-    const refused = await sql.all<{ id: number }>(ADD_SQL, [this.#lane, ...rows.bindings]);
+    const added = await sql.run(ADD_SQL, [this.#lane, ...rows.bindings]);
+    if (added === events.length) return new Set();
+    const refused = await sql.all<{ id: number }>(REFUSED_SQL, [this.#lane, events.map(({ id }) => id)]);
     return new Set(refused.map(({ id }) => id));
   }
 }

@@ -10,7 +10,7 @@ import type { EventRows } from "./event-rows.ts";
 import { storeLate } from "./late-totals.ts";
 import type { PendingEvent } from "./pending-event.ts";
 import type { Value } from "./rows.ts";
-import { addTotals, CARRIED, DAY, HOUR } from "./totals.ts";
+import { addTotals, addUnique, CARRIED, DAY, HOUR } from "./totals.ts";
 
 /** Of a lane's batches no more are kept than a quarter of an hour of the usual pace gives. */
 const BATCHES_KEPT_MAX = 6_000;
@@ -52,10 +52,10 @@ export async function storeEvents(
   const hours = [...sums.hours()].map(({ hour, outcome, sum }) =>
     sum.hourMeasures<Value>(hour, outcome, lane),
   );
-  await addTotals(tx, HOUR, hours);
+  await addUnique(tx, HOUR, hours);
   const days = [...sums.days()];
   const open = days.filter(({ day }) => day >= sealedBeforeDay);
-  await addTotals(
+  await addUnique(
     tx,
     DAY,
     open.map(({ day, combination, result, sum }) => sum.dayMeasures(day, combination, result, lane)),

@@ -10,23 +10,38 @@ export type ColumnTypes = readonly (readonly [
 
 /** Rows of a table, column by column, as `unnest` takes them: one statement of one shape stores any number of them. */
 export class Rows {
-  readonly #columns: Value[][];
+  readonly #columns: { readonly isText: boolean; readonly values: Value[]; nullCount: number }[];
 
   constructor(types: ColumnTypes) {
-    this.#columns = types.map(() => []);
+    this.#columns = types.map(([, type]) => ({ isText: type === "text", values: [], nullCount: 0 }));
   }
 
   get count(): number {
-    return this.#columns[0]?.length ?? 0;
+    return this.#columns[0]?.values.length ?? 0;
   }
 
+  /** A column of nothing but NULL is none at all: `unnest` fills it up. */
   get bindings(): readonly Binding[] {
-    return this.#columns;
+    return this.#columns.map(({ isText, values, nullCount }) => {
+      if (nullCount === values.length) return null;
+      // To join numbers takes half of what to spell them out one by one does.
+      if (isText) return values;
+      return nullCount === 0
+        ? `{${values.join(",")}}`
+        : `{${values.map((value) => value ?? "NULL").join(",")}}`;
+    });
   }
 
   add(row: readonly Value[]): void {
-    for (let index = 0; index < this.#columns.length; index += 1)
-      this.#columns[index]?.push(row[index] ?? null);
+    for (let index = 0; index < this.#columns.length; index += 1) this.set(index, row[index] ?? null);
+  }
+
+  /** The next value of a column; each row sets all of them. */
+  set(index: number, value: Value): void {
+    const column = this.#columns[index];
+    if (column === undefined) return;
+    column.values.push(value);
+    if (value === null) column.nullCount += 1;
   }
 }
 

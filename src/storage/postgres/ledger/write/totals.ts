@@ -11,6 +11,8 @@ import { type ColumnTypes, Rows, toSource, type Value } from "./rows.ts";
 
 export interface Total extends TotalTable {
   readonly columns: ColumnTypes;
+  /** Adds to the row that is there. */
+  readonly ending: string;
 }
 
 export const HOUR = toTotal("hour_total", ["hour", "outcome", "lane"], HOUR_MEASURES);
@@ -29,14 +31,35 @@ function toTotal(table: string, keys: readonly string[], measures: readonly stri
     ...keys.map((key) => [key, key === "outcome" ? "text" : "integer"] as const),
     ...measures.map((measure) => [measure, "double precision"] as const),
   ];
-  return { table, keys, measures, columns };
+  return { table, keys, measures, columns, ending: onConflict({ table, keys, measures }) };
 }
 
-/** Adds rows to a table of totals. Rows with the same key become one first: an INSERT changes no row twice. */
-export async function addTotals(sql: Sql, total: Total, rows: Iterable<readonly Value[]>): Promise<void> {
-  const columns = new Rows(total.columns);
-  for (const row of rows) columns.add(row);
-  if (columns.count > 0) await sql.run(toAddSql(total), columns.bindings);
+/** Adds rows, of which no two have one key, to a table of totals. */
+export function addUnique(sql: Sql, total: Total, rows: Iterable<readonly Value[]>): Promise<void> {
+  return add(sql, total, { rows, isGrouped: false });
+}
+
+/** Adds rows to a table of totals. Those with the same key become one first: an INSERT changes no row twice. */
+export function addTotals(sql: Sql, total: Total, rows: Iterable<readonly Value[]>): Promise<void> {
+  return add(sql, total, { rows, isGrouped: true });
+}
+
+async function add(
+  sql: Sql,
+  { table, keys, measures, columns, ending }: Total,
+  { rows, isGrouped }: { readonly rows: Iterable<readonly Value[]>; readonly isGrouped: boolean },
+): Promise<void> {
+  const given = new Rows(columns);
+  for (const row of rows) given.add(row);
+  if (given.count === 0) return;
+  const sums = isGrouped ? toAggregates(measures) : measures.join(", ");
+  const grouping = isGrouped ? `GROUP BY ${keys.join(", ")}` : "";
+  // In the order of the key: two writers that add to the same rows never wait for each other in a circle.
+  await sql.run(
+    `INSERT INTO ${table} (${columns.map(([name]) => name).join(", ")})
+     SELECT ${keys.join(", ")}, ${sums} FROM ${toSource(columns, "given")} ${grouping} ORDER BY ${keys.join(", ")} ${ending}`,
+    given.bindings,
+  );
 }
 
 /** The SELECT list of measures added up, for a GROUP BY. */
@@ -49,19 +72,4 @@ export function toAggregates(measures: readonly string[]): string {
       return `${column === "last_seen_us" ? "max" : "sum"}(${column}) AS ${column}`;
     })
     .join(", ");
-}
-
-const ADD_SQL = new Map<Total, string>();
-
-function toAddSql(total: Total): string {
-  let sql = ADD_SQL.get(total);
-  if (sql === undefined) {
-    const { table, keys, measures, columns } = total;
-    // In the order of the key: two writers that add to the same rows never wait for each other in a circle.
-    sql = `INSERT INTO ${table} (${columns.map(([name]) => name).join(", ")})
-      SELECT ${keys.join(", ")}, ${toAggregates(measures)} FROM ${toSource(columns, "given")}
-      GROUP BY ${keys.join(", ")} ORDER BY ${keys.join(", ")} ${onConflict(total)}`;
-    ADD_SQL.set(total, sql);
-  }
-  return sql;
 }

@@ -56,6 +56,12 @@ interface Attempt {
 }
 
 /**
+ * At most one transaction's worth of lines: some 8,000 events. Twice what usage.db takes at once, since each total is sent and
+ * added to once a batch, however many events it has.
+ */
+const READ_BYTES_MAX = 512 * 1024;
+
+/**
  * Turns the journal lines of a spool into events and totals, each batch in one transaction together with the position it
  * ends at, so that every line counts exactly once whatever happens in between, and none once another run of the spool has
  * begun (`SupersededError`). What had left the position's segment open moves into a table with the same commit. One call at a
@@ -84,7 +90,7 @@ export class UsageWriter {
     this.#options = options;
     this.#database = database;
     this.#claim = claim;
-    this.#reader = new SegmentReader(journalDirectory, options.readBytesMax);
+    this.#reader = new SegmentReader(journalDirectory, options.readBytesMax ?? READ_BYTES_MAX);
     this.#interning = new Interning(database);
     this.#rows = new EventRows(claim.lane);
     this.#kept = new KeptSegments({
