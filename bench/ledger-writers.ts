@@ -63,8 +63,8 @@ async function measure(writers: number, seconds: number): Promise<void> {
   const [cpuBefore, loadBefore] = [readCpuMs(server.pid), loadavg()[0]];
   const startedMs = performance.now();
   // All begin at the same moment.
-  for (const child of children) child.stdin.write(`${seconds}\n`);
-  for (const child of children) child.stdin.flush();
+  for (const child of children) void child.stdin.write(`${seconds}\n`);
+  for (const child of children) void child.stdin.flush();
   const results = await Promise.all(
     readers.map(async (reader): Promise<Written> => {
       const { value } = await reader.read();
