@@ -47,8 +47,10 @@ export async function startReplica(
   });
   const waiting = new Map<number, PromiseWithResolvers<never>>();
   let lastId = 0;
+  let hasEnded = false;
   const expect = <Value>(id: number): Promise<Value> => {
     const one = Promise.withResolvers<never>();
+    if (hasEnded) one.reject(new Error("the replica has ended"));
     waiting.set(id, one);
     return one.promise;
   };
@@ -67,6 +69,7 @@ export async function startReplica(
     if (error === undefined) one?.resolve(value);
     else one?.reject(new Error(`${error.name}: ${error.message}`));
   }).then(() => {
+    hasEnded = true;
     for (const one of waiting.values()) one.reject(new Error("the replica has ended"));
   });
   await ready;
