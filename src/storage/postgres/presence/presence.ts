@@ -110,7 +110,7 @@ class Replica implements Presence {
       monotonicMs: () => clock.monotonicMs(),
       log,
     });
-    this.#follower = new Follower({ postgres: pulse, memory, onForeign: () => this.#trust.end() });
+    this.#follower = new Follower({ postgres: pulse, memory, onForeign: () => this.#leaveHistory() });
     const barrier = new Barrier({ postgres: pulse, clock, silence: this.#silence, ownId: this.#id });
     const refreshed = () => this.freshness.refreshed();
     this.#mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
@@ -220,6 +220,12 @@ class Replica implements Presence {
     // What memory has is believed meanwhile: the change's own call waits for this replica, or for the end of its trust.
     await this.#follower.follow();
     return false;
+  }
+
+  /** The database was restored: what memory has, and what it has lent, may be unknown to it. */
+  #leaveHistory(): void {
+    this.#trust.end();
+    this.slots.tellAll();
   }
 
   /** To be asked before a sign of life renews the lease: what was used until now may be another's already. */
