@@ -24,6 +24,10 @@ export interface Dialect {
   };
   /** The columns by which an event is told from all others, in the order of the log. */
   readonly eventKey: readonly ["id"] | readonly ["id", "lane"];
+  /** True where events lie in a table for each day: to plan a statement takes long unless it names the instants that it is about. */
+  readonly areEventsPartitioned: boolean;
+  /** The number of the bucket, from 1, that `value` lies in, of the starts that are bound as a list; null where buckets are joined. */
+  readonly toBucket: ((value: string) => string) | null;
   /** Tells whether there are totals of what ended on another day than it arrived; null where they always are. */
   readonly carriedTotals: string | null;
 }
@@ -43,6 +47,8 @@ export const SQLITE: Dialect = {
     areBytes: true,
   },
   eventKey: ["id"],
+  areEventsPartitioned: false,
+  toBucket: null,
   carriedTotals: "SELECT 1 FROM sqlite_schema WHERE name = 'carried_total'",
 };
 
@@ -63,5 +69,7 @@ export const POSTGRES: Dialect = {
     areBytes: false,
   },
   eventKey: ["id", "lane"],
+  areEventsPartitioned: true,
+  toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
   carriedTotals: null,
 };

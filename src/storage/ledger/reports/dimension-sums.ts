@@ -81,9 +81,9 @@ function* listSources(filter: ResolvedFilter, span: Span): Reading<readonly Seal
     },
     {
       from: `chosen_rest AS c CROSS JOIN sealed_day_total AS t
-           ON t.combination = c.id AND t.day >= ? AND t.day < c.end_day AND t.day < ?
+           ON t.combination = c.id AND t.day >= ? AND t.day < CASE WHEN c.end_day < ? THEN c.end_day ELSE ? END
          CROSS JOIN result AS r ON r.id = t.result ${filter.resultCondition}`,
-      bindings: [span.first, span.end],
+      bindings: [span.first, span.end, span.end],
       day: "t.day",
       outcome: "r.outcome",
       group: "c.group_id",

@@ -1,29 +1,59 @@
-import { one, type Reading } from "#storage/ledger/queries/reading.ts";
-import { HOUR_US } from "#kernel/clock.ts";
-import type { LedgerEdges } from "#storage/ledger/windows/window-cut.ts";
+import { dialectOf, one, type Reading } from "#storage/ledger/queries/reading.ts";
+import { DAY_US, HOUR_US } from "#kernel/clock.ts";
+import type { LedgerEdges, RawRange } from "#storage/ledger/windows/window-cut.ts";
 
-interface EdgesRow {
+interface StateRow {
   readonly first_hour: number | null;
   readonly last_hour: number | null;
-  readonly first_row: number | null;
-  readonly last_row: number | null;
   readonly sealed_before_day: number;
   readonly pruned_before_us: number;
 }
 
 /** Null when nothing was ever recorded. A few microseconds: the state and the edges of two tables. */
 export function* readEdges(): Reading<LedgerEdges | null> {
-  const row =
-    yield* one<EdgesRow>(`SELECT (SELECT min(hour) FROM hour_total) AS first_hour, (SELECT max(hour) FROM hour_total) AS last_hour,
-         (SELECT min(id) FROM event) AS first_row, (SELECT max(id) FROM event) AS last_row,
-         sealed_before_day, pruned_before_us FROM ledger_state`);
-  if (row === null || row.first_hour === null || row.last_hour === null) return null;
-  const { first_row: firstUs, last_row: lastUs } = row;
+  const state = yield* one<StateRow>(
+    `SELECT (SELECT min(hour) FROM hour_total) AS first_hour, (SELECT max(hour) FROM hour_total) AS last_hour,
+       sealed_before_day, pruned_before_us FROM ledger_state`,
+  );
+  if (state === null || state.first_hour === null || state.last_hour === null) return null;
+  const { areEventsPartitioned } = yield* dialectOf();
+  const firstUs = state.first_hour * HOUR_US;
+  const endUs = (state.last_hour + 1) * HOUR_US;
+  // Whole days are removed at once: a day before the bound is the first that may still have rows.
+  const rowsFromUs = Math.max(firstUs, state.pruned_before_us - DAY_US);
   return {
-    firstUs: row.first_hour * HOUR_US,
-    endUs: (row.last_hour + 1) * HOUR_US,
-    sealedBeforeDay: row.sealed_before_day,
-    prunedBeforeUs: row.pruned_before_us,
-    rows: firstUs === null || lastUs === null ? null : { firstUs, lastUs },
+    firstUs,
+    endUs,
+    sealedBeforeDay: state.sealed_before_day,
+    prunedBeforeUs: state.pruned_before_us,
+    rows: yield* areEventsPartitioned ? findRowEdges({ fromUs: rowsFromUs, toUs: endUs }) : readRowEdges(),
   };
+}
+
+function* readRowEdges(): Reading<LedgerEdges["rows"]> {
+  const row = yield* one<{ first: number | null; last: number | null }>(
+    "SELECT (SELECT min(id) FROM event) AS first, (SELECT max(id) FROM event) AS last",
+  );
+  return row === null || row.first === null || row.last === null
+    ? null
+    : { firstUs: row.first, lastUs: row.last };
+}
+
+/** Day by day from either end, each time twice as many: where nothing was removed, or all but little, the first day has one. */
+function* findRowEdges({ fromUs, toUs }: RawRange): Reading<LedgerEdges["rows"]> {
+  const find = (direction: "ASC" | "DESC", range: RawRange) =>
+    one<{ id: number }>(`SELECT id FROM event WHERE id >= ? AND id < ? ORDER BY id ${direction} LIMIT 1`, [
+      range.fromUs,
+      range.toUs,
+    ]);
+  let first: number | null = null;
+  for (let [atUs, stepUs] = [fromUs, DAY_US]; first === null && atUs < toUs; atUs += stepUs, stepUs *= 2) {
+    first = (yield* find("ASC", { fromUs: atUs, toUs: Math.min(atUs + stepUs, toUs) }))?.id ?? null;
+  }
+  if (first === null) return null;
+  let last: number | null = null;
+  for (let [endUs, stepUs] = [toUs, DAY_US]; last === null && endUs > first; endUs -= stepUs, stepUs *= 2) {
+    last = (yield* find("DESC", { fromUs: Math.max(endUs - stepUs, first), toUs: endUs }))?.id ?? null;
+  }
+  return { firstUs: first, lastUs: last ?? first };
 }

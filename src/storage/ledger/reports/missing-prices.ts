@@ -45,7 +45,7 @@ export function* readMissingPrices(
   const readUses = function* uses(limit: number) {
     const { read } = createSumReader<UnpricedSum>(limit);
     const sums = toUnpricedSums(dialect, filter);
-    const found = yield* gather(ranges.keys(), (place) => read(sums, [place]));
+    const found = yield* gather(ranges, ({ from, to }) => read(sums, [from, to]));
     return toUnpricedUses(found.flatMap(toUses));
   };
   const readFolded = function* folded() {
@@ -125,9 +125,9 @@ function toUnpricedSums(dialect: Dialect, filter: ResolvedFilter): string {
     return `sum(CASE WHEN ${isUsed} THEN 1 ELSE 0 END) AS ${unit}_requests,
     sum(CASE WHEN ${isUsed} THEN ${quantity} END) AS ${unit}_quantity, max(CASE WHEN ${isUsed} THEN e.id END) AS ${unit}_seen`;
   }).join(", ")}
-  FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${toEventJoins(dialect, filter)}
+  FROM event AS e ${toEventJoins(dialect, filter)}
   CROSS JOIN priced_name AS n ON n.id = e.combination
-  WHERE r.place = ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(dialect, unit).isUsed).join(" OR ")})
+  WHERE e.id >= ? AND e.id < ? AND (${REPORT_UNITS.map((unit) => toUnpricedMeasure(dialect, unit).isUsed).join(" OR ")})
   GROUP BY n.name_id, n.model, n.relayed`;
 }
 

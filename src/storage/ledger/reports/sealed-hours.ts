@@ -23,17 +23,18 @@ export function* sumSealedHours(
   { isGrouped, take }: Pick<SumReading, "isGrouped" | "take">,
 ): Reading<SealedSums> {
   if (!filter.isByOutcome) return { sums: [], rest: ranges };
-  const sql = "SELECT hour, cells FROM sealed_hour WHERE hour >= ? AND hour < ? ORDER BY hour";
   const cells = new CellSums(yield* findGroups(filter, isGrouped), filter.outcomes);
   const sums: SeriesSum[] = [];
   const rest: BucketRange[] = [];
+  const hours = new HourReader(ranges.at(-1)?.to ?? 0);
   for (const { bucket, from, to } of ranges) {
     let restFrom = from;
-    const hours = [Math.ceil(from / HOUR_US), Math.floor(to / HOUR_US)];
-    for (const row of yield* all<HourRow>(sql, hours)) {
-      const hourFrom = row.hour * HOUR_US;
+    for (let hour = Math.ceil(from / HOUR_US); hour < Math.floor(to / HOUR_US); hour += 1) {
+      const found = yield* hours.read(hour);
+      if (found === null) continue;
+      const hourFrom = hour * HOUR_US;
       if (restFrom < hourFrom) rest.push({ bucket, from: restFrom, to: hourFrom });
-      cells.add(decodeCells(row.cells));
+      cells.add(decodeCells(found));
       restFrom = hourFrom + HOUR_US;
     }
     if (restFrom < to) rest.push({ bucket, from: restFrom, to });
@@ -42,6 +43,33 @@ export function* sumSealedHours(
     for (const sum of cells.take()) sums.push({ ...sum, period: bucket });
   }
   return { sums, rest };
+}
+
+/** Hours that are read at a time: to ask for each by itself takes longer than to read it, where the database is elsewhere. */
+const HOURS_PER_READ = 24;
+
+/** Reads sealed hours in their order. */
+class HourReader {
+  readonly #endHour: number;
+  #read = new Map<number, HourRow["cells"]>();
+  #readUntil = 0;
+
+  constructor(endUs: number) {
+    this.#endHour = Math.floor(endUs / HOUR_US);
+  }
+
+  /** Null for one that has no cells. */
+  *read(hour: number): Reading<HourRow["cells"] | null> {
+    if (hour >= this.#readUntil) {
+      this.#readUntil = Math.min(hour + HOURS_PER_READ, this.#endHour);
+      const rows = yield* all<HourRow>("SELECT hour, cells FROM sealed_hour WHERE hour >= ? AND hour < ?", [
+        hour,
+        this.#readUntil,
+      ]);
+      this.#read = new Map(rows.map((row) => [row.hour, row.cells]));
+    }
+    return this.#read.get(hour) ?? null;
+  }
 }
 
 /** The group of each combination by its id; 0 for all that are chosen where there are no groups. */

@@ -31,8 +31,9 @@ export function* sumHours(
 }
 
 /**
- * Per bucket, from the hours that have sums, and row by row what is left. A bucket may come several times. Grouped by the table of ranges: grouping by an expression would sort every row. With groups the
- * rows of one bucket are sorted at a time, so that no more of them are in memory.
+ * Per bucket, from the hours that have sums, and row by row what is left. A bucket may come several times. SQLite would
+ * sort every row to group it by an expression, and sorts with groups those of one bucket at a time, so that no more of them are
+ * in memory; PostgreSQL has a table in memory, of sums.
  */
 export function* sumRows(
   { ranges, filter }: { readonly ranges: readonly BucketRange[]; readonly filter: ResolvedFilter },
@@ -47,25 +48,50 @@ function* sumEvents(
   { isGrouped, read }: SumReading,
 ): Reading<readonly SeriesSum[]> {
   if (ranges.length === 0) return [];
-  yield* saveRanges(ranges);
   yield* prepareEvents(filter);
   const dialect = yield* dialectOf();
   const measures = toChosenMeasures(dialect);
-  const toSql = (period: string, group: string, join: string, end: string) =>
-    `SELECT ${period} AS period, ${group} AS group_id, ${toSums(
-      (column) => measures.get(column) ?? "NULL",
-      (outcome) => `m.${outcome}`,
-    )}
-     FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at
-     ${toEventJoins(dialect, filter)} ${join} ${end}`;
-  if (!isGrouped) return yield* read(toSql("r.bucket", "0", "", "GROUP BY r.place"), []);
-  const ofRange = toSql(
-    "CAST(?1 AS INTEGER)",
-    "g.group_id",
-    "CROSS JOIN combination_group AS g ON g.id = e.combination",
-    "WHERE r.place = ?2 GROUP BY g.group_id",
+  const sums = toSums(
+    (column) => measures.get(column) ?? "NULL",
+    (outcome) => `m.${outcome}`,
   );
-  return yield* gather(ranges.entries(), ([place, { bucket }]) => read(ofRange, [bucket, place]));
+  const joins = toEventJoins(dialect, filter);
+  const { toBucket } = dialect;
+  const [group, join] = isGrouped
+    ? ["g.group_id", "CROSS JOIN combination_group AS g ON g.id = e.combination"]
+    : ["0", ""];
+  const isWithin = "WHERE e.id >= ? AND e.id < ?";
+  if (toBucket !== null) {
+    return yield* gather(toRuns(ranges), function* sumRun(stretch) {
+      const sql = `SELECT ${toBucket("e.id")} AS period, ${group} AS group_id, ${sums}
+        FROM event AS e ${joins} ${join} ${isWithin} GROUP BY 1${isGrouped ? ", 2" : ""}`;
+      const starts = stretch.map(({ from }) => from);
+      const found = yield* read(sql, [starts, stretch.at(0)?.from ?? 0, stretch.at(-1)?.to ?? 0]);
+      return found.map((sum) => Object.assign(sum, { period: stretch[sum.period - 1]?.bucket ?? 0 }));
+    });
+  }
+  if (isGrouped) {
+    const sql = `SELECT CAST(? AS INTEGER) AS period, ${group} AS group_id, ${sums}
+      FROM event AS e ${joins} ${join} ${isWithin} GROUP BY g.group_id`;
+    return yield* gather(ranges, ({ bucket, from, to }) => read(sql, [bucket, from, to]));
+  }
+  yield* saveRanges(ranges);
+  return yield* read(
+    `SELECT r.bucket AS period, 0 AS group_id, ${sums}
+     FROM bucket_range AS r CROSS JOIN event AS e ON e.id >= r.from_at AND e.id < r.to_at ${joins} GROUP BY r.place`,
+    [],
+  );
+}
+
+/** Ranges that follow one another without a gap. */
+function toRuns(ranges: readonly BucketRange[]): readonly (readonly BucketRange[])[] {
+  const runs: BucketRange[][] = [];
+  for (const range of ranges) {
+    const stretch = runs.at(-1);
+    if (stretch?.at(-1)?.to === range.from) stretch.push(range);
+    else runs.push([range]);
+  }
+  return runs;
 }
 
 /** Per day or month, from the totals of days or months. */
