@@ -4,6 +4,7 @@ import { toReading } from "#storage/ledger/reports/answers.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Reserved } from "#storage/postgres/connection/reserved.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { drive } from "./drive.ts";
 import { prepareTables } from "./temporary.ts";
 
@@ -44,7 +45,12 @@ export function readFrom<Answer>(
   reading: Reading<Answer>,
   signal?: AbortSignal,
 ): Promise<Answer> {
-  return reserved.transaction((tx) => drive(tx, connection, reading), {
+  const step = async (tx: Transaction) => {
+    // Before the first look, which is the moment that is read: retention drops no day of it until the end.
+    await tx.run("LOCK TABLE ONLY event IN ACCESS SHARE MODE");
+    return drive(tx, connection, reading);
+  };
+  return reserved.transaction(step, {
     isReadOnly: true,
     isolation: "repeatable read",
     callMsMax: STATEMENT_MS_MAX,

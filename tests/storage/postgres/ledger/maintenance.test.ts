@@ -1,0 +1,203 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
+import { listPartitions } from "#storage/postgres/ledger/maintenance/partitions.ts";
+import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
+import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
+import { one } from "#storage/ledger/queries/reading.ts";
+import { openReportConnection, readFrom } from "#storage/postgres/ledger/reports/answer.ts";
+import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { postgresMissing, sharedPostgres } from "../../../support/postgres.ts";
+import { createDatabase } from "../support.ts";
+import { createSource, createSpool } from "./writer-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "lockport-maintenance-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const NEW_YEAR = NEW_YEAR_US / DAY_US;
+const HOUR_US = DAY_US / 24;
+/** Several times as long as maintenance waits for a lock at once. */
+const REPORT_SECONDS = 1.5;
+
+/** A ledger with a writer on it; `record` commits a request for each arrival, given in microseconds after New Year. */
+async function createLedger(postgres: Postgres, name: string) {
+  const spool = await createSpool(postgres, join(folder, name), 1);
+  const writer = await spool.openWriter();
+  const source = createSource(spool);
+  return {
+    async record(...arrivals: readonly number[]) {
+      for (const arrival of arrivals) source.add(arrival);
+      while (await writer.writeBatch());
+    },
+    rows: () => countRows(postgres),
+  };
+}
+
+async function countRows(postgres: Postgres): Promise<Record<string, number>> {
+  const rows = await postgres.all<{ name: string; n: number }>(
+    "SELECT tableoid::regclass::text AS name, count(*) AS n FROM event GROUP BY 1 ORDER BY 1",
+  );
+  return Object.fromEntries(rows.map(({ name, n }) => [name, n]));
+}
+
+async function makeAll(maintenance: Maintenance, nowUs: number): Promise<void> {
+  while (await maintenance.makePartitions(nowUs));
+}
+
+describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreSQL", () => {
+  test("makes a partition for each of the next seven days, and moves what the default one holds of any day", async () => {
+    await using database = await createDatabase();
+    const ledger = await createLedger(database.postgres, "partitions");
+    // A year that no replica was there to make a partition for, and days to come.
+    await ledger.record(5, 6, 40 * DAY_US, 43 * DAY_US, 60 * DAY_US);
+    expect(await ledger.rows()).toEqual({ event_default: 5 });
+    await makeAll(new Maintenance(database.postgres), NEW_YEAR_US + 40 * DAY_US);
+    expect(await ledger.rows()).toEqual({
+      event_20260101: 2,
+      event_20260210: 1,
+      event_20260213: 1,
+      event_default: 1,
+    });
+    const days = [0, 40, 41, 42, 43, 44, 45, 46, 47].map((day) => NEW_YEAR + day);
+    expect(await listPartitions(database.postgres)).toEqual(days);
+    await ledger.record(41 * DAY_US);
+    expect(await ledger.rows()).toMatchObject({ event_20260211: 1, event_default: 1 });
+    await checkPostgresTotals(database.postgres);
+  });
+
+  test("drops whole days with their partition, removes the rest of the boundary day in slices, and keeps every total", async () => {
+    await using database = await createDatabase();
+    const ledger = await createLedger(database.postgres, "retention");
+    const maintenance = new Maintenance(database.postgres);
+    await makeAll(maintenance, NEW_YEAR_US);
+    await ledger.record(1, 2, DAY_US + 1, 20 * DAY_US);
+    await ledger.record(...Array.from({ length: 6_000 }, (_, index) => 2 * DAY_US + index));
+    await ledger.record(2 * DAY_US + 5 * HOUR_US);
+    const beforeUs = NEW_YEAR_US + 2 * DAY_US + HOUR_US;
+    let steps = 0;
+    while (await maintenance.prune(beforeUs)) steps += 1;
+    // Two days, and two slices of 5,000 of which the last is no full one.
+    expect(steps).toBe(3);
+    expect(await ledger.rows()).toEqual({ event_20260103: 1, event_default: 1 });
+    expect((await listPartitions(database.postgres))[0]).toBe(NEW_YEAR + 2);
+    await checkPostgresTotals(database.postgres);
+    // What comes late to what is gone is counted and gets no row.
+    await ledger.record(3, 2 * DAY_US + 10);
+    expect(await ledger.rows()).toEqual({ event_20260103: 1, event_default: 1 });
+    const [total] = await database.postgres.all<{ n: number }>("SELECT sum(requests) AS n FROM hour_total");
+    expect(total?.n).toBe(6_007);
+    await checkPostgresTotals(database.postgres);
+  });
+
+  test("after a clock that was ahead takes the bound of retention back to the present", async () => {
+    await using database = await createDatabase();
+    const ledger = await createLedger(database.postgres, "clock");
+    const maintenance = new Maintenance(database.postgres);
+    await ledger.record(1);
+    const ahead = await maintenance.boundRetention({ nowUs: NEW_YEAR_US + 900 * DAY_US, ageUsMax: DAY_US });
+    while (await maintenance.prune(ahead ?? 0));
+    const nowUs = NEW_YEAR_US + DAY_US;
+    expect(await maintenance.boundRetention({ nowUs, ageUsMax: 30 * DAY_US })).toBe(nowUs - 30 * DAY_US);
+    await ledger.record(DAY_US + 1);
+    expect(Object.values(await ledger.rows())).toEqual([1]);
+    await checkPostgresTotals(database.postgres);
+  });
+
+  test("waits for an open report no longer than its limit, lets batches through meanwhile, and goes on once it has ended", async () => {
+    await using database = await createDatabase();
+    const { postgres } = database;
+    const ledger = await createLedger(postgres, "report");
+    const maintenance = new Maintenance(postgres);
+    await makeAll(maintenance, NEW_YEAR_US);
+    await ledger.record(1, DAY_US);
+    const connection = openReportConnection(postgres);
+    const isOpen = Promise.withResolvers<void>();
+    const report = readFrom(
+      connection,
+      (function* read() {
+        isOpen.resolve();
+        // Its moment is that of its first look, which is at no row of the log.
+        yield* one(`SELECT pg_sleep(${REPORT_SECONDS}) IS NULL FROM ledger_state`);
+        return yield* one<{ n: number }>("SELECT count(*) AS n FROM event");
+      })(),
+    );
+    await isOpen.promise;
+    let isPruned = false;
+    const pruned = (async () => {
+      while (await maintenance.prune(NEW_YEAR_US + DAY_US));
+      isPruned = true;
+    })();
+    await ledger.record(DAY_US + 1);
+    await ledger.record(DAY_US + 2);
+    expect(isPruned).toBe(false);
+    expect((await report)?.n).toBe(2);
+    await pruned;
+    expect(await ledger.rows()).toEqual({ event_20260102: 3 });
+    connection.reserved.release();
+  }, 30_000);
+
+  test("of a role that may not define tables keeps rows in the default partition and removes old ones in slices", async () => {
+    await using database = await createDatabase();
+    const { postgres, target } = database;
+    const server = await sharedPostgres();
+    const role = `writer_${target.schema}`;
+    const ledger = await createLedger(postgres, "made");
+    await ledger.record(1, DAY_US + 1);
+    await makeAll(new Maintenance(postgres), NEW_YEAR_US);
+    await server.sql(
+      `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA ${target.schema} TO ${role};
+       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${target.schema} TO ${role};
+       GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA ${target.schema} TO ${role}`,
+    );
+    try {
+      const limited = await database.open({ target: { ...target, url: server.urlOf(role, "secret") } });
+      const { log, lines } = createTestLog();
+      const upkeep = new Upkeep({ database: limited, log });
+      const nowUs = NEW_YEAR_US + 30 * DAY_US;
+      await upkeep.look({
+        sealBeforeDay: NEW_YEAR + 29,
+        retention: { nowUs, ageUsMax: 29 * DAY_US },
+      });
+      expect(await countRows(postgres)).toEqual({ event_20260102: 1 });
+      expect((await listPartitions(postgres)).length).toBe(8);
+      const [state] = await postgres.all<{ day: number }>(
+        "SELECT sealed_before_day AS day FROM ledger_state",
+      );
+      expect(state?.day).toBe(NEW_YEAR + 29);
+      expect(lines.join("")).not.toContain("does not come forward");
+      await checkPostgresTotals(postgres);
+      await limited.close();
+    } finally {
+      await server.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
+  }, 30_000);
+
+  test("is done by one of several replicas that look at once, and tells of a spool that is silent for an hour, once", async () => {
+    await using database = await createDatabase();
+    const { postgres } = database;
+    const ledger = await createLedger(postgres, "several");
+    await ledger.record(1, 2, DAY_US, 2 * DAY_US, 50 * DAY_US);
+    await postgres.run(
+      "INSERT INTO spool (lane, id, heard_at) VALUES (9, 'gone', now() - interval '5 hours 1 minute')",
+    );
+    const { log, lines } = createTestLog();
+    const replicas = [1, 2, 3, 4].map(() => new Upkeep({ database: postgres, log }));
+    const look = {
+      sealBeforeDay: NEW_YEAR + 50,
+      retention: { nowUs: NEW_YEAR_US + 50 * DAY_US, ageUsMax: null },
+    };
+    for (let round = 0; round < 2; round += 1)
+      await Promise.all(replicas.map((replica) => replica.look(look)));
+    await checkPostgresTotals(postgres);
+    const [sealed] = await postgres.all<{ days: number; hours: number; months: number }>(
+      `SELECT (SELECT count(*) FROM sealed_day_total) AS days, (SELECT count(*) FROM sealed_hour) AS hours,
+         (SELECT count(*) FROM sealed_month) AS months`,
+    );
+    expect(sealed).toMatchObject({ hours: 3, months: 1 });
+    expect(lines.filter((line) => line.includes("lane=9") && line.includes("hours=5")).length).toBe(4);
+    expect((await postgres.all("SELECT 1 FROM spool")).length).toBe(2);
+  }, 30_000);
+});
