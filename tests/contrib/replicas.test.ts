@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { START_WAIT_MS_MAX } from "#boot/process/waiting.ts";
 import { SETTINGS } from "#boot/settings/settings.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -67,7 +68,9 @@ describe("three replicas on Kubernetes", () => {
     const [container] = spec.template.spec.containers;
     expect(container.readinessProbe.httpGet).toEqual({ path: "/healthz", port: "http" });
     expect(container.livenessProbe.httpGet.path).not.toBe("/healthz");
-    expect(container.startupProbe).toBeUndefined();
+    expect(container.startupProbe.httpGet).toEqual(container.livenessProbe.httpGet);
+    const { periodSeconds, failureThreshold } = container.startupProbe;
+    expect(periodSeconds * failureThreshold * 1_000).toBeGreaterThan(2 * START_WAIT_MS_MAX);
   });
 
   test("are moved one at a time, and lie on different machines where there are some", async () => {

@@ -5,6 +5,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { dirname, join, normalize } from "node:path";
 import { executable } from "../support/executable.ts";
+import { postgresMissing } from "../support/postgres.ts";
 import { readPages, type Block, type Page } from "./pages.ts";
 import { createReader, type Reader } from "./reader.ts";
 
@@ -66,7 +67,12 @@ describe("the pages", () => {
         .filter(({ words }) => words.length > 1)
         .map(({ words, line }) => ({ at: `${path}:${line}`, mark: words.join(" ") })),
     );
-    const known = new Set([...KINDS.map((kind) => `sh ${kind}`), "text output"]);
+    const known = new Set([
+      ...KINDS.map((kind) => `sh ${kind}`),
+      "sh run stopped",
+      "sh serve another",
+      "text output",
+    ]);
     expect(marks.filter(({ mark }) => !known.has(mark))).toEqual([]);
   });
 });
@@ -83,7 +89,8 @@ describe("followed by somebody with the executable alone", () => {
   });
 
   for (const page of followed) {
-    test(
+    const needsPostgres = page.text.includes("\nexport DATABASE_URL=");
+    test.skipIf(needsPostgres && postgresMissing !== null)(
       `${page.path} does what it says, command by command`,
       async () => {
         const beginning = findBeginning(page);
@@ -136,7 +143,9 @@ async function follow(page: Page, reader: Reader): Promise<void> {
     const mark = block.words.join(" ");
     if (mark === "sh variables") await reader.fillIn(block);
     else if (mark === "sh run") output = await reader.run(block);
+    else if (mark === "sh run stopped") output = await reader.runStopped(block);
     else if (mark === "sh serve") output = await reader.serve(block);
+    else if (mark === "sh serve another") output = await reader.serveAnother(block);
     else if (mark === "text output") {
       if (output === null) throw new Error(`${at}: no command stands before this output`);
       const missing = findMissing(reader.localise(block.text), output);

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { startModelServer } from "../../contrib/demo/model-server.ts";
 import { makeFolder } from "../support/folder.ts";
+import { sharedPostgres } from "../support/postgres.ts";
 import type { Block } from "./pages.ts";
 
 const START_MS_MAX = 30_000;
@@ -17,8 +18,12 @@ export interface Reader {
   fillIn(block: Block): Promise<void>;
   /** Runs the block in the reader's terminal, where variables stay; its output on both streams. Throws when a command fails. */
   run(block: Block): Promise<string>;
-  /** Ctrl-C for the server that runs, and this one in its place; what it says until it listens. */
+  /** Ctrl-C for what serves, then `run`. */
+  runStopped(block: Block): Promise<string>;
+  /** Ctrl-C for what serves, and this one in its place; what it says until it listens. */
   serve(block: Block): Promise<string>;
+  /** Another server beside it. */
+  serveAnother(block: Block): Promise<string>;
   /** Puts the values of this machine in place of those that the page shows. */
   localise(text: string): string;
   /** Remembers everything as it is now, for `goBack`. */
@@ -44,54 +49,72 @@ export async function createReader(lockport: string): Promise<Reader> {
     LANG: "C.UTF-8",
     PROXY_PORT: new URL(url).port,
   };
-  const local: { readonly [name: string]: string } = {
-    BASE_URL: url,
-    PROVIDER_URL: models.baseUrl,
-    PROVIDER_KEY_FILE: join(home, "provider-key.txt"),
+  const local: { readonly [name: string]: () => string | Promise<string> } = {
+    BASE_URL: () => url,
+    PROVIDER_URL: () => models.baseUrl,
+    PROVIDER_KEY_FILE: () => join(home, "provider-key.txt"),
+    DATABASE_URL: async () => (await sharedPostgres()).url,
+    SECOND_PORT: () => String(findFreePort()),
   };
+  /** What a page shows → what this machine has in its place. */
   const shown = new Map<string, string>();
   const variables = join(kept, "variables");
   let terminal = startTerminal({ work, scripts, env });
-  let server: ReturnType<typeof startServer> | null = null;
-  let served: string | null = null;
-  const stopServer = async () => {
-    server?.child.kill("SIGINT");
-    const code = await server?.child.exited;
-    server = null;
-    return code;
+  let servers: ReturnType<typeof startServer>[] = [];
+  /** The server of now, and that of `remember`. */
+  const served: { now: string | null; before: string | null } = { now: null, before: null };
+  const stopServers = async (): Promise<void> => {
+    const stopped = servers;
+    servers = [];
+    for (const { child } of stopped) child.kill("SIGINT");
+    for (const { child } of stopped) {
+      const code = await child.exited;
+      if (code !== 0) throw new Error(`after Ctrl-C a server ended with ${code}`);
+    }
+  };
+  const localise = (text: string) =>
+    [...shown].reduce((each, [value, own]) => each.replaceAll(value, own), text);
+  const start = (command: string): Promise<string> => {
+    const server = startServer(command, { work, env });
+    servers.push(server);
+    return server.listening;
+  };
+  const run = async ({ text }: Block): Promise<string> => {
+    const output = await terminal.run(text);
+    if (servers.length > 0) await usageWritten(url);
+    return output;
   };
 
   return {
     async fillIn({ text }) {
       for (const [, name = "", value = ""] of text.matchAll(/^export (\w+)=(\S+)/gm)) {
-        const own = local[name];
+        const own = await local[name]?.();
         if (own === undefined)
           throw new Error(`${name} is no value that this test has: reader.ts names them`);
-        shown.set(name, value);
+        shown.set(value, own);
         await terminal.run(`export ${name}='${own}'`);
       }
     },
-    async run({ text }) {
-      const output = await terminal.run(text);
-      if (server !== null) await usageWritten(url);
-      return output;
+    run,
+    async runStopped(block) {
+      await stopServers();
+      return run(block);
     },
     async serve({ text }) {
-      const code = await stopServer();
-      if (code !== undefined && code !== 0) throw new Error(`after Ctrl-C the server ended with ${code}`);
-      served = text;
-      server = startServer(text, { work, env });
-      return server.listening;
+      await stopServers();
+      served.now = text;
+      return start(text);
     },
-    localise: (text) =>
-      [...shown].reduce((each, [name, value]) => each.replaceAll(value, local[name] ?? value), text),
+    serveAnother: ({ text }) => start(localise(text)),
+    localise,
     async remember() {
-      await stopServer();
+      await stopServers();
+      served.before = served.now;
       await terminal.run(`export -p > ${variables}`);
       for (const path of [work, home]) cpSync(path, join(kept, basename(path)), { recursive: true });
     },
     async goBack() {
-      await stopServer();
+      await stopServers();
       await terminal.end();
       for (const path of [work, home]) {
         rmSync(path, { recursive: true });
@@ -99,12 +122,10 @@ export async function createReader(lockport: string): Promise<Reader> {
       }
       terminal = startTerminal({ work, scripts, env });
       await terminal.run(`. ${variables}`);
-      if (served === null) return;
-      server = startServer(served, { work, env });
-      await server.listening;
+      if (served.before !== null) await start(served.before);
     },
     async leave() {
-      await stopServer();
+      await stopServers().catch(() => undefined);
       await terminal.end();
       await models.stop();
       folder.remove();
