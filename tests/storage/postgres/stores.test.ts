@@ -305,6 +305,27 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL holds", () => {
     expect((await audit.listEvents(PAGE)).total).toBe(1);
   });
 
+  test("no NUL: a text with one is found nowhere and refused as any unknown one, and is written as U+FFFD", async () => {
+    await using engine = createPostgresCatalog();
+    const { identity, limits, catalog } = await engine.open();
+    await identity.createPrincipal(principal("ann"), null);
+    expect(await identity.findPrincipalByName("ann\0")).toBeNull();
+    expect(await identity.findPrincipalBySubject("\0", "\0")).toBeNull();
+    expect(await identity.listSessions("\0", START_US)).toEqual([]);
+    expect(await codeOf(identity.keys.delete({ id: "key\0" }, null))).toBe("key_not_found");
+    expect(await codeOf(limits.delete("\0", null))).toBe("limit_not_found");
+    expect((await identity.keys.findNames(["\0"])).size).toBe(0);
+    await identity.keys.create(apiKey("one", "principal-ann", { label: "a\0b" }), null);
+    expect(identity.keys.peekByHash("hash-one")?.secret.label).toBe("a\ufffdb");
+    const certified = provider("p", { caPem: "a\0b" });
+    await catalog.change(() => ({
+      writes: [{ kind: "put_provider", provider: certified }],
+      audit: [],
+      result: () => null,
+    }));
+    expect(catalog.peek()?.findProvider("p")?.caPem).toBe("a\ufffdb");
+  });
+
   test("more prices than a statement binds values, written and removed by one change each; a text that is no Unicode is replaced", async () => {
     await using engine = createPostgresCatalog();
     const { catalog, identity, notices } = await engine.open();

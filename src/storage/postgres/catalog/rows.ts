@@ -1,6 +1,7 @@
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
+import { withoutNul } from "#storage/postgres/connection/values.ts";
 
 /** The columns of a table as a SELECT names them, so that rows arrive by their names in TypeScript. */
 export function toSelection(table: PgTable, alias = getTableName(table)): string {
@@ -61,8 +62,8 @@ export function createRowWriter(
   };
 }
 
-/** A lone surrogate is no text of PostgreSQL; as a bound value it arrives as U+FFFD as well. */
+/** A lone surrogate is no text of PostgreSQL, nor is NUL; as bound values they arrive as U+FFFD as well. */
 function toJsonCell(cell: unknown): unknown {
-  if (typeof cell === "string") return cell.toWellFormed();
+  if (typeof cell === "string") return withoutNul(cell.toWellFormed());
   return cell instanceof Uint8Array ? cell.toHex() : cell;
 }

@@ -8,7 +8,16 @@ const INT8_ARRAY = 1016;
 
 /** What the driver is given for a binding: it would send an array as JSON. */
 export function toParameter(binding: Binding): unknown {
-  return Array.isArray(binding) ? toArrayLiteral(binding) : binding;
+  if (Array.isArray(binding)) return withoutNul(toArrayLiteral(binding));
+  return typeof binding === "string" ? withoutNul(binding) : binding;
+}
+
+/**
+ * PostgreSQL's text holds no NUL, and refuses a statement for one, also where it is only looked for. It becomes U+FFFD, as a
+ * lone surrogate does.
+ */
+export function withoutNul(text: string): string {
+  return text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
 }
 
 /** The text form of an array, whose element type the statement or the column tells (PostgreSQL's documentation, 8.15.6). */
