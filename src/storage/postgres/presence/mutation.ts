@@ -21,7 +21,7 @@ export interface Committed<R> {
 /** Each call of a mutation; three of them in a row are what one may take when the database falls silent. */
 const CALL_MS_MAX = 1_500;
 /** How long it is found out whether a COMMIT was made whose answer was lost. */
-const UNCERTAIN_MS_MAX = 2_000;
+const UNCERTAIN_MS_MAX = 1_500;
 const AGAIN_MS = 50;
 /** SQLSTATE query_canceled (its time limit), lock_not_available, deadlock_detected, serialization_failure. */
 const CONFLICTS = new Set(["57014", "55P03", "40P01", "40001"]);
