@@ -37,6 +37,8 @@ export interface RunningProcess {
   readonly exited: Promise<number>;
   /** What it has said so far, on both streams. */
   output(): string;
+  /** What it has said on stderr alone: its log. */
+  messages(): string;
   /** Closes our end of its stdout. */
   closeStdout(): Promise<void>;
   signal(name: NodeJS.Signals): void;
@@ -58,19 +60,28 @@ export async function startProcess(
     stderr: "pipe",
   });
   let output = "";
+  let messages = "";
   const listening = Promise.withResolvers<string>();
   const stdout = child.stdout.getReader();
-  const read = async (reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> }) => {
+  const read = async (
+    reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
+    isLog: boolean,
+  ) => {
     const decoder = new TextDecoder();
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      output += decoder.decode(value, { stream: true });
+      const text = decoder.decode(value, { stream: true });
+      output += text;
+      if (isLog) messages += text;
       const url = /listens on (\S+)/.exec(output)?.[1];
       if (url !== undefined) listening.resolve(url);
     }
   };
-  const reading = Promise.all([read(stdout).catch(() => undefined), read(child.stderr.getReader())]);
+  const reading = Promise.all([
+    read(stdout, false).catch(() => undefined),
+    read(child.stderr.getReader(), true),
+  ]);
   void child.exited
     .then(() => reading)
     .then(() => listening.reject(new Error(`it did not start: ${output}`)));
@@ -85,6 +96,7 @@ export async function startProcess(
       pid: child.pid,
       exited: child.exited,
       output: () => output,
+      messages: () => messages,
       closeStdout: () => stdout.cancel(),
       signal: (name) => child.kill(name),
       stop: () => {

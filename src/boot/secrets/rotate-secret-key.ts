@@ -28,17 +28,11 @@ export interface RotatedSecretKey extends Rotation {
  * catalog's, and the next start finds out which. Throws a `SetupError`, and has changed nothing, when it cannot be done.
  */
 export async function rotateSecretKey(
-  config: Config,
+  config: FileConfig,
   { clock, ids, log }: { readonly clock: Clock; readonly ids: Ids; readonly log: Log },
   { revokesKeys }: { readonly revokesKeys: boolean },
 ): Promise<RotatedSecretKey> {
   await requireInstallation(config);
-  if (!isOnFiles(config)) {
-    throw new SetupError(
-      "configuration",
-      "The secret key of an installation on PostgreSQL comes from PROXY_SECRET_KEY and is not rotated by this command.",
-    );
-  }
   const path = join(config.dataDir, SECRET_KEY_NAME);
   if (config.secretKey !== null) {
     throw new SetupError(

@@ -99,8 +99,9 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand<WriterPlace>
       void close();
       return;
   }
-  // While something fails the pace is the retry's, whatever comes in.
+  // While something fails the pace is the retry's, whatever comes in; an attempt that succeeds looks once more for it.
   if (!isFailing) schedule(0);
+  else if (running !== null) isWanted = true;
 });
 
 function schedule(delayMs: number): void {

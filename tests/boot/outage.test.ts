@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { executable } from "../support/executable.ts";
+import { parseExposition, findValue } from "../support/exposition.ts";
+import { makeFolder } from "../support/folder.ts";
+import { callApi, provide } from "../support/installation.ts";
+import { postgresMissing, startPostgres, type TestServer } from "../support/postgres.ts";
+import { runProcess, startProcess, type RunningProcess } from "../support/process.ts";
+import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
+
+const LOCKPORT = await executable();
+/** Planted where a log or an error could pick them up. */
+const ROLE = "keeper_51c9";
+const PASSWORD = "geheim-of-the-role-51c9";
+const SECRET_KEY = Buffer.alloc(32, 0x51).toString("base64");
+const ADMIN_PASSWORD = "geheim of admin 51c9";
+const CREDENTIAL = "sk-planted-credential-51c9";
+const CONTENT = "planted-content-51c9";
+const PERSON = "person-51c9";
+const GRACE_MS = 2_000;
+const TEST_MS_MAX = 60_000;
+
+let folder: ReturnType<typeof makeFolder>;
+let server: TestServer;
+let upstream: ScriptedUpstream;
+let env: Record<string, string>;
+
+/** What no line of a log and no answer to a stranger may hold. */
+const secrets = (key: string) => [
+  PASSWORD,
+  ROLE,
+  SECRET_KEY,
+  ADMIN_PASSWORD,
+  CREDENTIAL,
+  CONTENT,
+  PERSON,
+  key,
+  `:${server.port}`,
+  "postgres://",
+];
+
+/** Throws where a line is no object of JSON. */
+function toJsonLines(text: string): { readonly message: string }[] {
+  const lines = text.split("\n").filter((line) => line !== "");
+  const parsed: { readonly message: string }[] = JSON.parse(`[${lines.join(",")}]`);
+  expect(parsed.length).toBe(lines.length);
+  for (const { message } of parsed) expect(message).toBeString();
+  return parsed;
+}
+
+async function until(isSo: () => Promise<boolean>, limitMs: number): Promise<number> {
+  const startedMs = performance.now();
+  while (!(await isSo())) {
+    if (performance.now() - startedMs > limitMs) throw new Error(`it was not so within ${limitMs} ms`);
+    await Bun.sleep(50);
+  }
+  return performance.now() - startedMs;
+}
+
+describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away", () => {
+  beforeAll(async () => {
+    folder = makeFolder();
+    server = await startPostgres({ fsync: true });
+    await server.sql(`CREATE ROLE ${ROLE} LOGIN SUPERUSER PASSWORD '${PASSWORD}'`);
+    upstream = await startUpstream({
+      script: (call) =>
+        call.reply({ body: JSON.stringify({ choices: [{ message: { content: CONTENT } }] }) }),
+    });
+    env = {
+      PROXY_DATABASE_URL: server.urlOf(ROLE, PASSWORD),
+      PROXY_DATABASE_GRACE: `${GRACE_MS / 1000}s`,
+      PROXY_SECRET_KEY: SECRET_KEY,
+      PROXY_ADMIN_PASSWORD: ADMIN_PASSWORD,
+      PROXY_LOG: "debug",
+    };
+  });
+  afterAll(async () => {
+    await upstream.stop();
+    await server[Symbol.asyncDispose]();
+    folder.remove();
+  });
+
+  const inFolder = (name: string) => ({ ...env, PROXY_DATA_DIR: join(folder.path, name) });
+
+  test(
+    "serves on for its grace, then refuses with our envelope and 503 of /healthz, and recovers by itself; its log is JSON and holds no secret",
+    async () => {
+      const bootstrap = await runProcess([LOCKPORT, "admin", "bootstrap"], { env: inFolder("one") });
+      expect(bootstrap.code).toBe(0);
+      const key = bootstrap.data.trim();
+      const running = await startProcess([LOCKPORT], { env: inFolder("one") });
+      const ask = () =>
+        callApi(running.url, key, "POST", "/v1/chat/completions", {
+          model: "fast",
+          messages: [{ role: "user", content: CONTENT }],
+        });
+      const health = async () => (await fetch(`${running.url}/healthz`)).status;
+      try {
+        await provide(running.url, key, {
+          name: "up",
+          baseUrl: upstream.baseUrl,
+          apiKey: CREDENTIAL,
+          models: { fast: "fast" },
+        });
+        expect((await ask()).status).toBe(200);
+        expect(await health()).toBe(200);
+
+        await server.stop("immediate");
+        const awayMs = performance.now();
+        let served = 0;
+        // Half a second of the grace may have gone before it went away.
+        while (performance.now() - awayMs < GRACE_MS - 700) {
+          const response = await ask();
+          await response.text();
+          expect(response.status).toBe(200);
+          served += 1;
+        }
+        expect(served).toBeGreaterThan(5);
+        expect(await health()).toBe(200);
+
+        const changed = performance.now();
+        const change = await callApi(running.url, key, "POST", "/admin/v1/principals", { name: PERSON });
+        expect(performance.now() - changed).toBeLessThan(5_000);
+        expect(change.status).toBe(500);
+        const refusal = await change.text();
+        expect(JSON.parse(refusal)).toMatchObject({ error: { code: "internal_error" } });
+
+        await until(async () => (await health()) === 503, GRACE_MS + 2_000);
+        const refused = await ask();
+        expect(refused.status).toBe(500);
+        const envelope = await refused.text();
+        expect(JSON.parse(envelope)).toMatchObject({ error: { code: "internal_error" } });
+        const figures = parseExposition(await (await fetch(`${running.url}/metrics`)).text());
+        expect(findValue(figures, "proxy_database_up")).toBe(0);
+        expect(findValue(figures, "proxy_database_trust_seconds")).toBe(0);
+        expect(findValue(figures, "proxy_spool_bytes")).toBeGreaterThan(0);
+
+        await server.start();
+        const recoveredMs = await until(
+          async () => (await health()) === 200 && (await ask()).status === 200,
+          5_000,
+        );
+        expect(recoveredMs).toBeLessThan(5_000);
+        const again = await callApi(running.url, key, "POST", "/admin/v1/principals", { name: PERSON });
+        expect([201, 409]).toContain(again.status);
+        // What was recorded meanwhile comes in.
+        await until(async () => {
+          const text = await (await fetch(`${running.url}/metrics`)).text();
+          return findValue(parseExposition(text), "proxy_spool_bytes") === 0;
+        }, 10_000);
+
+        expect(await running.stop()).toBe(0);
+        const lines = toJsonLines(running.messages());
+        expect(lines.length).toBeGreaterThan(3);
+        for (const secret of secrets(key)) {
+          expect(JSON.stringify(lines)).not.toContain(secret);
+          for (const text of [refusal, envelope]) expect(text).not.toContain(secret);
+        }
+        expect(readdirSync(join(folder.path, "one")).toSorted()).toEqual(["serving.lock", "spool"]);
+        const check = await runProcess([LOCKPORT, "ledger", "check"], { env: inFolder("one") });
+        expect({ code: check.code, messages: check.messages }).toEqual({ code: 0, messages: "" });
+      } finally {
+        running.signal("SIGKILL");
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is waited for by a start, which listens nowhere meanwhile and serves as soon as it answers",
+    async () => {
+      await server.stop("fast");
+      const starting = startProcess([LOCKPORT], { env: inFolder("two") });
+      await Bun.sleep(1_500);
+      expect(Bun.peek.status(starting)).toBe("pending");
+      await server.start();
+      const running: RunningProcess = await starting;
+      try {
+        expect((await fetch(`${running.url}/healthz`)).status).toBe(200);
+        expect(await running.stop()).toBe(0);
+        const messages = toJsonLines(running.messages()).map(({ message }) => message);
+        expect(messages).toContain("the database does not answer: the start waits for it");
+      } finally {
+        running.signal("SIGKILL");
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is named by a command in one sentence with exit code 69, and by a start that is told to end while it waits with 0",
+    async () => {
+      await server.stop("fast");
+      try {
+        const listed = await runProcess([LOCKPORT, "principal", "list"], { env: inFolder("one") });
+        expect(listed.code).toBe(69);
+        expect(listed.messages).toMatch(
+          /^lockport: PostgreSQL cannot be reached .*lockport doctor says more\.\n$/,
+        );
+        expect(listed.messages).not.toContain(PASSWORD);
+        const child = Bun.spawn([LOCKPORT, "serve"], {
+          env: { ...inFolder("three"), PATH: process.env["PATH"] ?? "", PROXY_PORT: "0" },
+          stdio: ["ignore", "pipe", "pipe"],
+        });
+        await Bun.sleep(1_500);
+        const endedMs = performance.now();
+        child.kill("SIGTERM");
+        expect(await child.exited).toBe(0);
+        expect(performance.now() - endedMs).toBeLessThan(2_000);
+        const text = await child.stderr.text();
+        expect(toJsonLines(text).at(-1)).toMatchObject({ message: "stopped before it served" });
+      } finally {
+        await server.start();
+      }
+    },
+    TEST_MS_MAX,
+  );
+});

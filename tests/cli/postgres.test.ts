@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { executable } from "../support/executable.ts";
+import { makeFolder } from "../support/folder.ts";
+import { callApi } from "../support/installation.ts";
+import { postgresMissing, startPostgres, type TestServer } from "../support/postgres.ts";
+import { runProcess, startProcess } from "../support/process.ts";
+import { runLocal } from "./terminal.ts";
+
+const LOCKPORT = await executable();
+const PASSWORD = "geheim-of-keeper-77";
+const SECRET_KEY = Buffer.alloc(32, 0x77).toString("base64");
+
+let folder: ReturnType<typeof makeFolder>;
+let server: TestServer;
+
+describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () => {
+  beforeAll(async () => {
+    folder = makeFolder();
+    server = await startPostgres();
+    await server.sql(`CREATE ROLE keeper LOGIN SUPERUSER PASSWORD '${PASSWORD}'`);
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    folder.remove();
+  });
+
+  const environment = (more: Record<string, string> = {}) => ({
+    PROXY_DATA_DIR: join(folder.path, "data"),
+    PROXY_DATABASE_URL: server.urlOf("keeper", PASSWORD),
+    PROXY_SECRET_KEY: SECRET_KEY,
+    PROXY_ADMIN_PASSWORD: "a password for tests",
+    ...more,
+  });
+  const run = (line: string, more: Record<string, string> = {}) =>
+    runLocal(join(folder.path, "data"), line.split(" "), { env: environment(more) });
+
+  test.each([
+    ["backup", "backup lockport.tar.zst", "pg_dump --schema=models --format=custom --file=lockport.dump"],
+    ["backup to stdout", "backup -", "pg_dump --schema=models --format=custom --file=lockport.dump"],
+    ["restore", "restore lockport.tar.zst", "DROP SCHEMA IF EXISTS models CASCADE"],
+    [
+      "restore --force",
+      "restore lockport.tar.zst --force",
+      "--single-transaction --exit-on-error lockport.dump",
+    ],
+  ])(
+    "%s is refused with 78, in one sentence with PostgreSQL's own command and no part of the URL",
+    async (_, line, command) => {
+      const { code, data, messages } = await run(line, { PROXY_DATABASE_SCHEMA: "models" });
+      expect({ code, data }).toEqual({ code: 78, data: "" });
+      expect(messages).toContain(command);
+      expect(messages.trim()).not.toContain("\n");
+      for (const secret of [PASSWORD, "keeper", String(server.port), "postgres://"])
+        expect(messages).not.toContain(secret);
+    },
+  );
+
+  test.each([
+    ["PROXY_SECRET_KEY", { PROXY_SECRET_KEY: "" }],
+    ["PROXY_ADMIN_PASSWORD", { PROXY_ADMIN_PASSWORD: "" }],
+  ])(
+    "serve without %s ends with 78 and says what has to be set, before it asks the database",
+    async (name, unset) => {
+      const env = environment({ ...unset, PROXY_DATABASE_URL: "postgres://keeper@127.0.0.1:1/none" });
+      const { code, messages } = await runProcess([LOCKPORT, "serve"], { env: { ...env, PROXY_PORT: "0" } });
+      expect(code).toBe(78);
+      expect(messages).toContain(`${name} has to be set with PostgreSQL`);
+    },
+  );
+
+  test("the dump that backup names restores into another database, in which the same key works", async () => {
+    const env = environment();
+    const bootstrap = await runProcess([LOCKPORT, "admin", "bootstrap"], { env });
+    const key = bootstrap.data.trim();
+    expect(bootstrap.code).toBe(0);
+    const { messages } = await run("backup lockport.tar.zst");
+    const backup = /(pg_dump .*)$/.exec(messages.trim())?.[1] ?? "";
+    const refusal = await run("restore lockport.tar.zst");
+    const restore = /(psql -c .*)$/.exec(refusal.messages.trim())?.[1] ?? "";
+    const sh = async (command: string, database: string) => {
+      const done = await runProcess(["sh", "-c", command], {
+        cwd: folder.path,
+        env: {
+          PATH: `${server.binFolder}:${process.env["PATH"] ?? ""}`,
+          PGHOST: "127.0.0.1",
+          PGPORT: String(server.port),
+          PGUSER: "keeper",
+          PGPASSWORD: PASSWORD,
+          PGDATABASE: database,
+        },
+      });
+      expect({
+        command,
+        code: done.code,
+        messages: done.messages.replace(/^(NOTICE|DETAIL|drop cascades).*\n/gm, ""),
+      }).toEqual({
+        command,
+        code: 0,
+        messages: "",
+      });
+    };
+    await sh(backup, "postgres");
+    await server.sql("CREATE DATABASE another");
+    await sh(restore, "another");
+    // Once more, over what is there.
+    await sh(restore, "another");
+    const url = server.urlOf("keeper", PASSWORD).replace(/postgres$/, "another");
+    const copied = { ...env, PROXY_DATABASE_URL: url, PROXY_DATA_DIR: join(folder.path, "other") };
+    const running = await startProcess([LOCKPORT], { env: copied });
+    try {
+      const answer = await callApi(running.url, key, "GET", "/admin/v1/principals");
+      expect(answer.status).toBe(200);
+      expect(await running.stop()).toBe(0);
+    } finally {
+      running.signal("SIGKILL");
+    }
+  });
+});
