@@ -66,6 +66,18 @@ const LONG_PARTS: readonly LongPart[] = [
     variable: "LOCKPORT_MOVED_EVENTS",
     tests: ["tests/oracle/migrate.test.ts"],
   },
+  {
+    option: "deletions",
+    count: 1_000,
+    variable: "LOCKPORT_DELETIONS",
+    tests: ["tests/replicas/deletions.test.ts"],
+  },
+  {
+    option: "replica-kills",
+    count: 50,
+    variable: "LOCKPORT_REPLICA_KILLS",
+    tests: ["tests/replicas/kills.test.ts"],
+  },
   { option: "paths", count: 200_000, variable: "LOCKPORT_PATHS", tests: ["tests/abuse/paths.test.ts"] },
 ];
 
