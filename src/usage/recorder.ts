@@ -31,6 +31,8 @@ export interface RecorderOptions {
    * it would survive the loss of this machine, which takes a database elsewhere.
    */
   readonly sync: "interval" | "request" | "database";
+  /** How long the oldest line has been waiting for the database, in milliseconds; asked with `database` alone. */
+  readonly uncommittedMs?: () => number;
   readonly flush: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -52,6 +54,12 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
       throw new ProxyError(
         "internal_error",
         "Usage cannot be recorded: the disk refuses writes. Try again later.",
+      );
+    }
+    if (options.sync === "database" && (options.uncommittedMs?.() ?? 0) > COMMIT_WAIT_MS_MAX) {
+      throw new ProxyError(
+        "internal_error",
+        "Usage cannot be recorded: the database does not confirm it. Try again later.",
       );
     }
     lastSequence += 1;

@@ -208,6 +208,36 @@ describe("usage.db locked by another process", () => {
     expect(opened.gauges().writerEvents).toBe(2);
   });
 
+  test("has a request refused before it goes upstream once the database has confirmed nothing for ten seconds, where ends wait for it", async () => {
+    let laterMs = 0;
+    const clock = { ...createManualClock(), monotonicMs: () => performance.now() + laterMs };
+    const opened = await open({ sync: "database", clock });
+    const interval = await open({ clock });
+    const locks = [opened, interval].map(({ dataDir }) => new Database(join(dataDir, "usage.db")));
+    for (const lock of locks) {
+      // The ledger looks after itself as it starts.
+      lock.run("PRAGMA busy_timeout = 5000");
+      lock.run("BEGIN IMMEDIATE");
+    }
+    const under = opened.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US });
+    interval.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US });
+    await opened.ledger.written();
+    expect(() => opened.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 1 })).not.toThrow();
+    laterMs = 10_001;
+    expect(() => opened.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 2 })).toThrow(
+      "the database does not confirm it",
+    );
+    expect(() => interval.ledger.open({ ...SUBJECT, arrivedAtUs: NEW_YEAR_US + 2 })).not.toThrow();
+    for (const lock of locks) {
+      lock.run("ROLLBACK");
+      lock.close();
+    }
+    // What was under way is recorded all the same, and the next one is taken again.
+    await under.end(ENDING);
+    await record(opened, NEW_YEAR_US + 3);
+    expect(opened.gauges().writerEvents).toBe(2);
+  });
+
   test("is asked for one flush at a time, however many wait, and each of them sees what ended before it", async () => {
     let asked = 0;
     replaceWorker(

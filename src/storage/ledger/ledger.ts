@@ -118,7 +118,7 @@ export async function openLedgerOf<Place extends object>(
     removeUnfinished(journalDirectory);
     return measureSegments(journalDirectory);
   });
-  let backlog = new JournalBacklog(found, committed);
+  let backlog = new JournalBacklog(found, committed, () => clock.monotonicMs());
   // Never one that was written to: its end may be torn.
   const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
   const journal = parts.withSetupErrors(
@@ -141,7 +141,9 @@ export async function openLedgerOf<Place extends object>(
         onCommit({ position, eventIds }) {
           // A database that was put back to an older state reads again what is kept.
           if (isBefore(position, backlog.committed))
-            backlog = new JournalBacklog(measureSegments(journalDirectory), position);
+            backlog = new JournalBacklog(measureSegments(journalDirectory), position, () =>
+              clock.monotonicMs(),
+            );
           backlog.commit(position);
           recorded.add(eventIds);
         },
@@ -235,7 +237,8 @@ export async function openLedgerOf<Place extends object>(
   };
   const close = () => (closing ??= closeOnce());
 
-  const ledger = createRecorder({ journal, sync: options.sync, flush, close });
+  const uncommittedMs = () => backlog.ageMs;
+  const ledger = createRecorder({ journal, sync: options.sync, uncommittedMs, flush, close });
   try {
     await writer.ready();
   } catch (cause) {
@@ -266,7 +269,7 @@ export async function openLedgerOf<Place extends object>(
       journalUncommittedBytes: backlog.bytes,
       readerWaiting: reader.waitingCount,
     }),
-    uncommittedMs: () => backlog.ageMs,
+    uncommittedMs,
     maintain,
     superseded: superseded.promise,
     close: () => ledger.close(),
