@@ -1,5 +1,5 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
-import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { type CatalogPicture, readCatalog } from "./catalog-picture.ts";
 
 /** The catalog as a replica remembers it. */
@@ -11,7 +11,7 @@ export interface CatalogMemory {
   /** A picture that is remembered once the database says that it is the present one: its transaction may not be committed. */
   expect(picture: CatalogPicture): void;
   /** Reads the catalog; what is returned makes it the present one. */
-  read(sql: Sql): Promise<() => void>;
+  read(tx: Transaction): Promise<() => void>;
 }
 
 export function createCatalogMemory(): CatalogMemory {
@@ -27,8 +27,8 @@ export function createCatalogMemory(): CatalogMemory {
     expect(picture) {
       expected = picture;
     },
-    async read(sql) {
-      const read = await readCatalog(sql, known());
+    async read(tx) {
+      const read = await readCatalog(tx, known());
       return () => {
         present = read;
         if (read === expected) expected = null;

@@ -2,6 +2,7 @@ import type { LoadedFeed, PriceRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
 import { toModel, toProvider } from "#storage/catalog/catalog-rows.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { toSelection } from "./rows.ts";
 import { models, prices, providers } from "./schema.ts";
 
@@ -23,34 +24,44 @@ const READ_MODELS = `SELECT ${toSelection(models)} FROM models`;
 const READ_PRICES = `SELECT ${toSelection(prices)} FROM prices`;
 const READ_FEED = `SELECT version, loaded_at_us AS "loadedAtUs" FROM pricing_feed`;
 
+/** Each part has the limit of a call for itself, however many prices there are. */
+const ROWS_PER_FETCH = 5_000;
+
 type States = Pick<CatalogPicture, "state" | "priceState">;
 
 /**
- * Reads the catalog as `sql` shows it: one of `known` when it is still of that state, and with its prices when only these
+ * Reads the catalog as `tx` shows it: one of `known` when it is still of that state, and with its prices when only these
  * are, which are most of the work.
  */
 export async function readCatalog(
-  sql: Sql,
+  tx: Transaction,
   known: readonly (CatalogPicture | null)[],
 ): Promise<CatalogPicture> {
-  const [states = NO_STATES] = await sql.all<States>(READ_STATES);
+  const [states = NO_STATES] = await tx.all<States>(READ_STATES);
   const same = known.find((picture) => picture !== null && isKnown(states.state, picture.state));
   if (same !== null && same !== undefined) return same;
-  const sameprices = known.find(
+  const samePrices = known.find(
     (picture) => picture !== null && isKnown(states.priceState, picture.priceState),
   );
-  const providerRows = await sql.all<typeof providers.$inferSelect>(READ_PROVIDERS);
-  const modelRows = await sql.all<typeof models.$inferSelect>(READ_MODELS);
-  const [feed = null] = await sql.all<LoadedFeed>(READ_FEED);
+  const providerRows = await tx.all<typeof providers.$inferSelect>(READ_PROVIDERS);
+  const modelRows = await tx.all<typeof models.$inferSelect>(READ_MODELS);
+  const [feed = null] = await tx.all<LoadedFeed>(READ_FEED);
   return {
     ...states,
     snapshot: createSnapshot({
       providers: providerRows.map(toProvider),
       models: modelRows.map(toModel),
-      prices: sameprices?.snapshot.priceBook ?? (await sql.all<PriceRow>(READ_PRICES)),
+      prices: samePrices?.snapshot.priceBook ?? (await readPrices(tx)),
       feed,
     }),
   };
+}
+
+async function readPrices(tx: Transaction): Promise<readonly PriceRow[]> {
+  const read: PriceRow[] = [];
+  for await (const rows of tx.parts<PriceRow>({ text: READ_PRICES, rowsPerFetch: ROWS_PER_FETCH }))
+    read.push(...rows);
+  return read;
 }
 
 /** Gives the catalog another state. Within the transaction that changes it. */

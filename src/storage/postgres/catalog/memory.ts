@@ -61,7 +61,7 @@ export function createMemory(secrets: Keyring, log: Log): StoreMemory {
       const state = await readSecretState(sql);
       return () => followSecrets(state, secrets, log);
     },
-    catalog: (sql) => catalog.read(sql),
+    catalog: (tx) => catalog.read(tx),
     principal: readPrincipals,
     key: (tx, ids) => keys.read(tx, ids),
     relay_token: (tx, ids) => tokens.read(tx, ids),
