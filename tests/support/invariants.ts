@@ -65,7 +65,7 @@ function checkSoundness(path: string): Database | null {
 }
 
 /** Invariant 1. */
-function checkAttempts(events: readonly CheckedEvent[], attempts: Attempts): void {
+export function checkAttempts(events: readonly CheckedEvent[], attempts: Attempts): void {
   const { arrivals, ended, sent, eventCount } = attempts;
   if (eventCount !== undefined) expect(events.length).toBe(eventCount);
   if (arrivals === undefined && ended === undefined && sent === undefined) return;
@@ -86,7 +86,7 @@ export function toTaggedId({ tags }: Pick<CheckedEvent, "tags">): string {
 }
 
 /** Invariant 2: billed quantity × price, each quantity to a millionth, the whole rounded half up to the pico. */
-function checkCost(event: CheckedEvent): void {
+export function checkCost(event: CheckedEvent): void {
   let micros: bigint | null = null;
   for (const { unit, quantity, price } of toBilled(event)) {
     if (quantity === 0 && unit.startsWith("cache_write")) continue;

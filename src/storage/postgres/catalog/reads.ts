@@ -35,6 +35,7 @@ function throwAnswer(cause: unknown): never {
     cause.mayBeCommitted
       ? "The database cannot be reached: the change may have been made. Look, then try again."
       : "The database cannot be reached. Try again.",
-    { cause },
+    // The log says once that the database is away: a line for each refused request would bury it.
+    { cause, isLogged: !cause.mayBeCommitted },
   );
 }

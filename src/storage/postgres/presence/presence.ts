@@ -234,7 +234,7 @@ class Replica implements Presence {
   }
 
   #setUp(isUp: boolean): void {
-    if (isUp === this.#isDatabaseUp) return;
+    if (isUp === this.#isDatabaseUp || this.#isClosed) return;
     this.#isDatabaseUp = isUp;
     const { log, postgres } = this.#options;
     if (isUp) return log.info("PostgreSQL answers again");
