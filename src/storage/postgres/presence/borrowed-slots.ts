@@ -8,6 +8,8 @@ import type { SlotClaim } from "./slot-bank.ts";
 const CLAIM_MS_MIN = 10;
 /** Slots that were not needed for so long go back by themselves; while others lack them they go back at once. */
 const IDLE_MS_MAX = 2_000;
+/** It stays until another replica lacks it: a request that comes in an outage of the database could not get one. */
+const IDLE_KEPT = 1;
 
 export interface BorrowedSlotsDeps {
   readonly bank: { claim(claim: SlotClaim): Promise<Loan> };
@@ -129,7 +131,10 @@ class QueueSlots implements SlotLoan {
 
   #isIdle(): boolean {
     const { inUse, waiting } = this.#holder;
-    return this.lent > inUse + waiting && this.#deps.monotonicMs() - this.#usedAtMs > IDLE_MS_MAX;
+    return (
+      this.lent > Math.max(inUse + waiting, IDLE_KEPT) &&
+      this.#deps.monotonicMs() - this.#usedAtMs > IDLE_MS_MAX
+    );
   }
 
   /** In a turn of its own: of several requests that come together each has told by then what it wants. */
@@ -158,8 +163,11 @@ class QueueSlots implements SlotLoan {
   async #claim(): Promise<void> {
     const { inUse } = this.#holder;
     const wanted = this.#wanted();
-    const givesBack = this.#isShortElsewhere || this.#isIdle() || this.lent > this.#limit;
-    if (givesBack) this.lent = Math.min(this.lent, Math.max(inUse, Math.min(wanted, this.#share ?? wanted)));
+    if (this.#isShortElsewhere || this.lent > this.#limit) {
+      this.lent = Math.min(this.lent, Math.max(inUse, Math.min(wanted, this.#share ?? wanted)));
+    } else if (this.#isIdle()) {
+      this.lent = Math.max(wanted, IDLE_KEPT);
+    }
     this.lent = Math.max(this.lent, inUse);
     this.#claimed = wanted;
     const cuts = this.#cuts;

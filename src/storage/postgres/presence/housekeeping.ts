@@ -45,7 +45,7 @@ export class Housekeeping {
       if (peer.isFenced) {
         if (silentMs >= peer.graceMs + slotLeaseMs + SLOT_MARGIN_MS) await freeSlots(postgres, peer);
       } else if (silentMs >= overdueMs && (await fenceSilent(postgres, peer))) {
-        log.warn("a replica is silent: changes wait for it no longer");
+        log.warn("a replica is silent: changes wait for it no longer", { lane: peer.lane });
       }
     }
     if (nowMs - this.#trimmedAtMs < TRIM_MS) return;

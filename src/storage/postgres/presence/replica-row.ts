@@ -104,7 +104,7 @@ const BEAT = `
     (SELECT version FROM catalog_state) AS version,
     (SELECT token::text FROM catalog_state) AS token,
     pg_postmaster_start_time()::text AS server,
-    (SELECT json_agg(json_build_object('id', id, 'beat', beat, 'graceMs', grace_ms, 'isFenced', is_fenced))
+    (SELECT json_agg(json_build_object('id', id, 'lane', lane, 'beat', beat, 'graceMs', grace_ms, 'isFenced', is_fenced))
      FROM replica other WHERE other.id <> $1) AS peers,
     (SELECT json_agg(DISTINCT pool) FROM slot_loan
      WHERE wanted > lent AND replica_id <> $1

@@ -12,8 +12,10 @@ export class SharedQuestion {
   }
 
   ask(): Promise<void> {
+    // One that is about to be sent: whom the last answer woke may ask again before that.
+    if (this.#next !== null) return this.#next;
     if (this.#running === null) return this.#begin();
-    return (this.#next ??= this.#running.then(this.#beginNext, this.#beginNext));
+    return (this.#next = this.#running.then(this.#beginNext, this.#beginNext));
   }
 
   readonly #beginNext = (): Promise<void> => {

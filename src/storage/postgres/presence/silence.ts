@@ -1,6 +1,7 @@
 /** Another replica, as its row tells of it. */
 export interface Peer {
   readonly id: string;
+  readonly lane: number;
   readonly beat: number;
   readonly graceMs: number;
   readonly isFenced: boolean;

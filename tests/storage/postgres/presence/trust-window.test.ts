@@ -65,6 +65,21 @@ test("who asks is answered by a question that was sent after it came, and one qu
   expect(sent.length).toBe(2);
 });
 
+test("no question is sent beside another, also when an answer makes who waited for it ask again", async () => {
+  let underWay = 0;
+  let most = 0;
+  const shared = new SharedQuestion(async () => {
+    most = Math.max(most, (underWay += 1));
+    await Bun.sleep(1);
+    underWay -= 1;
+  });
+  const askAgain = async () => {
+    for (let index = 0; index < 20; index += 1) await shared.ask();
+  };
+  await Promise.all([askAgain(), askAgain(), askAgain()]);
+  expect(most).toBe(1);
+});
+
 test("a question that fails fails those who waited for it alone", async () => {
   let count = 0;
   const shared = new SharedQuestion(async () => {
@@ -81,7 +96,7 @@ test("a question that fails fails those who waited for it alone", async () => {
 
 test("silence is measured from when a beat was first seen, and begins anew with another server", () => {
   const silence = new Silence();
-  const peer = { id: "a", beat: 7, graceMs: 1_000, isFenced: false };
+  const peer = { id: "a", beat: 7, lane: 1, graceMs: 1_000, isFenced: false };
   silence.observe("one", [peer], 100);
   silence.observe("one", [peer], 900);
   expect(silence.ofPeer(peer, 1_100)).toBe(1_000);

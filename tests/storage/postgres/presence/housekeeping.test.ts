@@ -1,0 +1,90 @@
+import { describe, expect, test } from "bun:test";
+import { Housekeeping } from "#storage/postgres/presence/housekeeping.ts";
+import { Silence, type Peer } from "#storage/postgres/presence/silence.ts";
+import { postgresMissing } from "../../../support/postgres.ts";
+import { createFakeClock, silentLog } from "../../support.ts";
+import { createDatabase } from "../support.ts";
+
+const SILENT = "00000000-0000-4000-8000-000000000001";
+const LIVING = "00000000-0000-4000-8000-000000000002";
+const ADD_REPLICA = `INSERT INTO replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+  VALUES ($1, $2, 'one', $3, 1, 1000, false, '', '')`;
+
+async function createReplicas() {
+  const database = await createDatabase();
+  const { postgres } = database;
+  await postgres.run(ADD_REPLICA, [SILENT, 1, 3]);
+  await postgres.run(ADD_REPLICA, [LIVING, 2, 5]);
+  const clock = createFakeClock();
+  const silence = new Silence();
+  const deps = { postgres, clock, silence, slotLeaseMs: 10_000, log: silentLog };
+  return { ...database, postgres, clock, silence, house: new Housekeeping(deps) };
+}
+
+const readPeers = (rows: readonly Peer[], nowMs: number, silence: Silence): readonly Peer[] => {
+  silence.observe("server", rows, nowMs);
+  return rows;
+};
+
+describe.skipIf(postgresMissing !== null)("what any replica does for all", () => {
+  test("a silent replica is fenced, and its slots are free only after it has had time to cut its requests", async () => {
+    await using all = await createReplicas();
+    const { postgres, clock, silence, house } = all;
+    await postgres.run("INSERT INTO slot_pool VALUES ('host', now(), now())");
+    await postgres.run("INSERT INTO slot_loan VALUES ('host', $1, 3, 3, null, now())", [SILENT]);
+    const keep = async () => {
+      await postgres.run("UPDATE replica SET beat = beat + 1 WHERE id = $1", [LIVING]);
+      const rows = await postgres.all<Peer>(
+        `SELECT id::text AS id, lane, beat, grace_ms AS "graceMs", is_fenced AS "isFenced" FROM replica ORDER BY lane`,
+      );
+      await house.keep(readPeers(rows, clock.monotonicMs(), silence));
+      const fenced = await postgres.all<{ lane: number }>(
+        "SELECT lane FROM replica WHERE is_fenced ORDER BY lane",
+      );
+      const loans = await postgres.all("SELECT 1 FROM slot_loan");
+      return { fenced: fenced.map(({ lane }) => lane), loans: loans.length };
+    };
+    expect(await keep()).toEqual({ fenced: [], loans: 1 });
+    clock.advanceMs(4_900);
+    expect(await keep()).toEqual({ fenced: [], loans: 1 });
+    clock.advanceMs(200);
+    expect(await keep()).toEqual({ fenced: [1], loans: 1 });
+    // Its grace of 1 s, its lease of 10 s, and 5 s more.
+    clock.advanceMs(10_800);
+    expect(await keep()).toEqual({ fenced: [1], loans: 1 });
+    // A sign of life: it has gone on.
+    await postgres.run("UPDATE replica SET beat = beat + 1 WHERE id = $1", [SILENT]);
+    clock.advanceMs(200);
+    expect(await keep()).toEqual({ fenced: [1], loans: 1 });
+    clock.advanceMs(16_100);
+    expect(await keep()).toEqual({ fenced: [1], loans: 0 });
+  });
+
+  test("the log of changes keeps what a replica has not applied, and a quarter of an hour", async () => {
+    await using all = await createReplicas();
+    const { postgres, clock, house } = all;
+    await postgres.run("DELETE FROM change_log");
+    await postgres.run(
+      `INSERT INTO change_log (version, ordinal, token, kind, at)
+       SELECT version, 1, gen_random_uuid(), 'key', clock_timestamp() - (20 - 2 * version) * interval '1 minute'
+       FROM generate_series(1, 6) AS version`,
+    );
+    await postgres.run("UPDATE catalog_state SET version = 6");
+    const versions = async () => {
+      clock.advanceMs(61_000);
+      await house.keep([]);
+      const rows = await postgres.all<{ version: number }>("SELECT version FROM change_log ORDER BY version");
+      return rows.map(({ version }) => version);
+    };
+    // Version 2 is 16 minutes old, 3 and later ones are younger.
+    expect(await versions()).toEqual([3, 4, 5, 6]);
+    await postgres.run("UPDATE change_log SET at = at - interval '1 hour'");
+    expect(await versions()).toEqual([3, 4, 5, 6]);
+    await postgres.run("UPDATE replica SET is_fenced = true WHERE id = $1", [SILENT]);
+    expect(await versions()).toEqual([5, 6]);
+    // One that ended a week ago without a word.
+    await postgres.run("UPDATE replica SET heard_at = now() - interval '8 days' WHERE id = $1", [SILENT]);
+    await versions();
+    expect(await postgres.all("SELECT lane FROM replica")).toEqual([{ lane: 2 }]);
+  });
+});
