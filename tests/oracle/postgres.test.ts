@@ -29,7 +29,7 @@ let database: TestDatabase;
 beforeAll(async () => {
   if (postgresMissing !== null) return;
   [bench, database] = await Promise.all([startBench(), createDatabase()]);
-});
+}, TEST_MS_MAX);
 afterAll(async () => {
   await bench?.stop();
   await database?.[Symbol.asyncDispose]();

@@ -38,7 +38,7 @@ let database: TestDatabase;
 let connection: ReportConnection;
 beforeAll(async () => {
   if (postgresMissing === null) database = await createDatabase();
-});
+}, TEST_MS_MAX);
 afterAll(async () => {
   await database?.[Symbol.asyncDispose]();
   folder.remove();
