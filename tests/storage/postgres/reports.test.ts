@@ -5,13 +5,15 @@ import { join } from "node:path";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import type { EncodedReport, StatsQuery } from "#stats/store.ts";
 import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
-import { all, each, type Reading } from "#storage/ledger/queries/reading.ts";
+import { all, connection as connectionOf, each, type Reading } from "#storage/ledger/queries/reading.ts";
 import { readBreakdown } from "#storage/ledger/reports/breakdown.ts";
 import { readErrors } from "#storage/ledger/reports/errors.ts";
 import { loadLastUsed } from "#storage/ledger/reports/key-use.ts";
 import { readMissingPrices } from "#storage/ledger/reports/missing-prices.ts";
 import { listRecorded } from "#storage/ledger/reports/recorded-rows.ts";
 import { listRequests } from "#storage/ledger/reports/request-log.ts";
+import { readFacets } from "#storage/ledger/reports/facets.ts";
+import { readSeries } from "#storage/ledger/reports/series.ts";
 import { readGroupedSeries } from "#storage/ledger/reports/series-groups.ts";
 import { readSummary } from "#storage/ledger/reports/summary.ts";
 import {
@@ -174,6 +176,59 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     on.reserved.release();
   });
 
+  test("look into no day's events but those that they are asked about, and the two ends of the ledger", async () => {
+    await using one = await createDatabase();
+    const usages = Array.from({ length: 40 }, (_, day) => ({
+      subject: { ...SUBJECT, arrivedAtUs: NEW_YEAR_US + day * DAY_US + 3_600_000_000 },
+      ending: ENDING,
+    }));
+    const { reader, writer } = writeUsages(join(folder.path, "days"), usages, {
+      sealBeforeUs: NEW_YEAR_US + 38 * DAY_US,
+    });
+    for (let day = 0; day < 40; day += 1) {
+      const fromUs = NEW_YEAR_US + day * DAY_US;
+      await one.postgres.run(
+        `CREATE TABLE event_${day} PARTITION OF event FOR VALUES FROM (${fromUs}) TO (${fromUs + DAY_US})`,
+      );
+    }
+    await copyLedger(reader, one.postgres, createChance(3));
+    await one.postgres.run("ANALYZE");
+    const on = openReportConnection(one.postgres);
+    // Ragged at both ends, and rows of two days in the middle.
+    const window = {
+      sinceUs: NEW_YEAR_US + 20 * DAY_US + 60_000_000,
+      untilUs: NEW_YEAR_US + 21 * DAY_US + 7_200_000_000,
+    };
+    const query = { ...EVERYTHING, window };
+    const failed = { ...query, filter: { ...query.filter, statuses: [{ from: 200, to: 300 }] } };
+    const by = { field: "model" } as const;
+    const grouping = { by, order: "cost", top: 3 } as const;
+    const asked: Record<string, () => Reading<unknown>> = {
+      log: () => listRequests(query, { limit: 10, offset: 0 }),
+      dearest: () => listRequests(query, { limit: 10, offset: 0, order: "cost" }),
+      series: () => readSeries({ ...query, bucket: "hour", nowUs: CONTEXT.nowUs }),
+      "hours of a status": () => readSeries({ ...failed, bucket: "hour", nowUs: CONTEXT.nowUs }),
+      "hours by model": () => readGroupedSeries({ ...failed, bucket: "hour", grouping, context: CONTEXT }),
+      breakdown: () => readBreakdown({ ...failed, by, sort: "cost", limit: 5, context: CONTEXT }),
+      errors: () => readErrors({ ...failed, bucket: "day", context: CONTEXT }),
+      summary: () => readSummary({ ...query, grouping: "team", format: "json", context: CONTEXT }),
+      facets: () => readFacets({ ...failed, context: CONTEXT }),
+      prices: () => readMissingPrices(query),
+    };
+    for (const [name, toReading] of Object.entries(asked)) {
+      const looked = new Set<string>();
+      await readFrom(on, explained(toReading(), looked));
+      const others = [...looked].filter(
+        (table) => !["event_0", "event_20", "event_21", "event_39"].includes(table),
+      );
+      expect({ name, others }).toEqual({ name, others: [] });
+      expect(looked.size).toBeGreaterThan(1);
+    }
+    on.reserved.release();
+    reader.close();
+    writer.close();
+  });
+
   test("see one state of the ledger, of which nothing can be changed, and may read something else between the rows of a scan", async () => {
     await using one = await createDatabase();
     await one.postgres.run(
@@ -187,6 +242,25 @@ describe.skipIf(postgresMissing !== null)("reports on PostgreSQL", () => {
     on.reserved.release();
   });
 });
+
+/** Adds the tables of days that the plan of each statement names. */
+function* explained<Answer>(reading: Reading<Answer>, looked: Set<string>): Reading<Answer> {
+  const known = yield* connectionOf();
+  for (;;) {
+    const step = reading.next(known);
+    if (step.done === true) return step.value;
+    const query = step.value;
+    if (query.kind === "all" || query.kind === "scan") {
+      const lines = yield* all<Record<string, string>>(`EXPLAIN ${query.sql}`, query.bindings);
+      // Behind the name a plan has an alias of the same form.
+      for (const line of lines) {
+        const name = / on (event_\d+)/.exec(Object.values(line).join(" "))?.[1];
+        if (name !== undefined) looked.add(name);
+      }
+    }
+    yield query;
+  }
+}
 
 /** What is committed between the two is in neither. */
 function* countTwice({ postgres }: TestDatabase): Reading<readonly number[]> {

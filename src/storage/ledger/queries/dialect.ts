@@ -2,6 +2,8 @@
 export interface Dialect {
   /** Whether `value` is in a list that is bound as one value. */
   readonly isAnyOf: (value: string, type: "text" | "number") => string;
+  /** The same for some numbers that are looked up by the key of a table: what lies in other parts of it is not gone through. */
+  readonly isAnyOfKeys: (value: string) => string;
   /** A condition as 1 or 0, to be added up. */
   readonly toNumber: (condition: string) => string;
   /** A number whose sums are exact below 2^53, and arrive as a number. */
@@ -34,6 +36,7 @@ export interface Dialect {
 
 export const SQLITE: Dialect = {
   isAnyOf: (value) => `${value} IN (SELECT value FROM json_each(?))`,
+  isAnyOfKeys: (value) => `${value} IN (SELECT value FROM json_each(?))`,
   toNumber: (condition) => `(${condition})`,
   toConstant: String,
   toMember: (json, member) => `${json} ->> ${typeof member === "number" ? member : `'${member}'`}`,
@@ -55,6 +58,7 @@ export const SQLITE: Dialect = {
 export const POSTGRES: Dialect = {
   // Joined rather than looked through for each row, which takes fifty times as long for some thousand values.
   isAnyOf: (value, type) => `${value} IN (SELECT unnest(?::${type === "text" ? "text" : "bigint"}[]))`,
+  isAnyOfKeys: (value) => `${value} = ANY (?::bigint[])`,
   // Sums of integers would arrive as numeric.
   toNumber: (condition) => `(${condition})::integer::float8`,
   toConstant: (number) => `${number}::float8`,

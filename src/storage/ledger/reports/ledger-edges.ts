@@ -39,12 +39,14 @@ function* readRowEdges(): Reading<LedgerEdges["rows"]> {
     : { firstUs: row.first, lastUs: row.last };
 }
 
-/** Day by day from either end, each time twice as many: where nothing was removed, or all but little, the first day has one. */
-function* findRowEdges({ fromUs, toUs }: RawRange): Reading<LedgerEdges["rows"]> {
-  const find = (direction: "ASC" | "DESC", range: RawRange) =>
+/** Whole days from either end, each time twice as many: where nothing was removed, or all but little, the first has one. */
+function* findRowEdges(range: RawRange): Reading<LedgerEdges["rows"]> {
+  const fromUs = Math.floor(range.fromUs / DAY_US) * DAY_US;
+  const toUs = Math.ceil(range.toUs / DAY_US) * DAY_US;
+  const find = (direction: "ASC" | "DESC", within: RawRange) =>
     one<{ id: number }>(`SELECT id FROM event WHERE id >= ? AND id < ? ORDER BY id ${direction} LIMIT 1`, [
-      range.fromUs,
-      range.toUs,
+      within.fromUs,
+      within.toUs,
     ]);
   let first: number | null = null;
   for (let [atUs, stepUs] = [fromUs, DAY_US]; first === null && atUs < toUs; atUs += stepUs, stepUs *= 2) {

@@ -15,7 +15,7 @@ export function* listRecorded({
   const { sql, bindings } = toConditionOfFew(dialect, query);
   const wanted = new Set(ids.map((id, index) => `${id} ${lanes?.[index] ?? 0}`));
   const keys = yield* all<EventKey>(
-    `SELECT ${toKeyColumns(dialect)} FROM event AS e WHERE ${dialect.isAnyOf("e.id", "number")} ${sql}
+    `SELECT ${toKeyColumns(dialect)} FROM event AS e WHERE ${dialect.isAnyOfKeys("e.id")} ${sql}
      ORDER BY ${toLogOrder(dialect, "e")}`,
     [ids, ...bindings],
   );

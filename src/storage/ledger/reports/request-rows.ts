@@ -71,7 +71,7 @@ export function* readRows(filter: ResolvedFilter, range: RowRange): Reading<read
 /** These events in their order; one that retention has removed is left out. */
 export function* readRowsByKey(keys: readonly EventKey[]): Reading<readonly RequestLogRow[]> {
   const dialect = yield* dialectOf();
-  const events = `SELECT * FROM event WHERE ${dialect.isAnyOf("id", "number")}`;
+  const events = `SELECT * FROM event WHERE ${dialect.isAnyOfKeys("id")}`;
   const found = yield* all<EventRow>(toRowsSql(dialect, events), [keys.map(({ id }) => id)]);
   // Others of the same microsecond are among them.
   const rows = new Map(found.map((row) => [toText(row), row]));
