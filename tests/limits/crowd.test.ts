@@ -1,7 +1,7 @@
-import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { runLocal } from "../cli/terminal.ts";
 import { makeFolder } from "../support/folder.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { COMPLETION, createSetClock, outcomeOf, startWorld, type World, type WorldOptions } from "./world.ts";
@@ -145,10 +145,8 @@ describe("a relayed body that is passed on piece by piece", () => {
       "200",
       REFUSED,
     ]);
-    // As another process would: what memory knows of the catalog is no longer current.
-    const other = new Database(join(world.app.dataDir, "catalog.db"), { strict: true });
-    other.run("UPDATE principals SET name = name");
-    other.close();
+    // As another process does: what memory knows of the catalog is no longer current.
+    expect((await runLocal(world.app.dataDir, ["principal", "create", "other"])).code).toBe(0);
     expect(await send('{"model":"claude-a"}')).toBe("200");
   });
 });
