@@ -23,6 +23,8 @@ export interface World {
   readonly named: ReadonlyMap<string, readonly UnitName[]>;
   /** Rows from before it were removed: the log lists what is left, and sums count everything. */
   readonly rowsFromUs?: number;
+  /** The number of the replica that recorded them, which ids end with; 0 without it. */
+  readonly lane?: number;
 }
 
 /** What is asked, as it is meant; `path` is how it is spelled. */
@@ -549,7 +551,7 @@ function toPage(world: World, { limit, offset, order }: Question, all: readonly 
       const { quantities = {} } = event.usage ?? {};
       const reported = UNIT_NAMES.filter((unit) => quantities[unit] !== undefined);
       const row = {
-        id: toUuid(atUs),
+        id: toUuid(atUs, world.lane ?? 0),
         ts: formatInstant(atUs),
         principal: event.principalName,
         key_id: event.keyId,
@@ -609,11 +611,11 @@ function toMillionths(quantity: number): number {
   return Number((whole + Math.round((quantity - whole) * 1e6) / 1e6).toFixed(6));
 }
 
-/** RFC 9562, section 6.2, method 3: milliseconds, then the microseconds within them; the rest is fixed. */
-function toUuid(atUs: number): string {
+/** RFC 9562, section 6.2, method 3: milliseconds, then the microseconds within them; the rest is the lane. */
+function toUuid(atUs: number, lane: number): string {
   const hex = (number: bigint, digits: number) => number.toString(16).padStart(digits, "0");
   const [ms, us] = [BigInt(atUs) / 1000n, BigInt(atUs) % 1000n];
-  const digits = `${hex(ms, 12)}7${hex(us, 3)}8000000000000000`;
+  const digits = `${hex(ms, 12)}7${hex(us, 3)}8000${hex(BigInt(lane), 12)}`;
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 

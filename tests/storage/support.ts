@@ -52,9 +52,14 @@ export interface CatalogEngine extends AsyncDisposable {
   open(): Promise<CatalogStores & { close(): Promise<void> }>;
 }
 
-/** Data of an engine under test: the catalog, and a folder of its own. */
-export interface Engine extends CatalogEngine {
+/** All data of an engine under test. */
+export type Engine = CatalogEngine & LedgerEngine;
+
+/** A ledger under test, and a data folder of its own. */
+export interface LedgerEngine extends AsyncDisposable {
   readonly dataDir: string;
+  /** Whether what is committed stays in the journal for a while, for a database that is put back to an earlier state. */
+  readonly keepsCommitted: boolean;
   /** The one server of the data. */
   serve(options?: Partial<ServeOptions>): Promise<Storage>;
   openReader(): Promise<LedgerReader>;

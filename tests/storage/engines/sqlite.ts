@@ -28,6 +28,7 @@ export function createSqliteEngine(): SqliteEngine {
   return {
     path,
     dataDir: dir.path,
+    keepsCommitted: false,
     clock,
     open: async () => keep(await openCatalogDatabase({ ...options, path })),
     serve: async (changes = {}) =>

@@ -1,0 +1,80 @@
+import { join } from "node:path";
+import { postgresEngine } from "#storage/postgres/engine.ts";
+import { openPostgres } from "#storage/postgres/connection/postgres.ts";
+import { checkAttempts, checkCost } from "../../support/invariants.ts";
+import { checkPostgresTotals } from "../../support/ledger-copy.ts";
+import { sharedPostgres } from "../../support/postgres.ts";
+import { createFakeClock, createTempDir, silentLog, toSecrets, type LedgerEngine } from "../support.ts";
+
+const RECORDER = join(import.meta.dir, "../postgres/child-recorder.ts");
+const GRACE_MS = 30_000;
+
+/** A ledger on the PostgreSQL of this test process, in a schema of its own, and the data folder of one replica. */
+export function createPostgresEngine(): LedgerEngine {
+  const dir = createTempDir();
+  const opened: { close(): void | Promise<void> }[] = [];
+  const schema = sharedPostgres().then((server) => server.schema());
+  const common = () => ({ secrets: toSecrets(), clock: createFakeClock(), log: silentLog });
+  const toPlace = async () => {
+    const { url, schema: name } = await schema;
+    return {
+      dataDir: dir.path,
+      database: { kind: "postgres", url, schema: name, graceMs: GRACE_MS },
+    } as const;
+  };
+  const keep = <One extends { close(): void | Promise<void> }>(one: One): One => {
+    opened.push(one);
+    return one;
+  };
+  return {
+    dataDir: dir.path,
+    keepsCommitted: true,
+    serve: async (changes = {}) =>
+      keep(
+        await postgresEngine.serve({
+          ...(await toPlace()),
+          ...common(),
+          ledgerSync: "interval",
+          usageRetentionDays: null,
+          ...changes,
+        }),
+      ),
+    async openReader() {
+      const place = await toPlace();
+      // Catalog and ledger are one schema, which the first command makes.
+      await postgresEngine.makeCatalog({ ...place, ...common() });
+      return keep(postgresEngine.openLedgerReader({ ...place, log: silentLog }));
+    },
+    async spawnRecorder(firstArrivalUs) {
+      const { url, schema: name } = await schema;
+      return Bun.spawn({
+        cmd: [process.execPath, RECORDER, dir.path, url, name, String(firstArrivalUs)],
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "inherit",
+      });
+    },
+    async checkLedger(attempts = {}) {
+      const target = await schema;
+      const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 30_000, log: silentLog };
+      const postgres = await openPostgres(options);
+      try {
+        const events = await checkPostgresTotals(postgres);
+        checkAttempts(events, attempts);
+        for (const event of events) checkCost(event);
+        if (attempts.isAtRest === true) {
+          const open = await postgres.all("SELECT sequence FROM open_request");
+          if (open.length > 0) throw new Error(`${open.length} requests are under way`);
+        }
+        return events;
+      } finally {
+        await postgres.close();
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of opened.reverse()) await one.close();
+      await (await schema)[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,11 @@
+import { describe } from "bun:test";
+import { postgresMissing } from "../support/postgres.ts";
+import { testLedgerContract } from "./contract-ledger.ts";
+import { testReportsContract } from "./contract-reports.ts";
+import { createPostgresEngine } from "./engines/postgres.ts";
+
+describe.skipIf(postgresMissing !== null)("on PostgreSQL", () => {
+  testLedgerContract("postgres", createPostgresEngine);
+  // A batch is one statement: what was refused for its id gets another after the rest.
+  testReportsContract("postgres", createPostgresEngine, { ordersClashes: false });
+});
