@@ -241,6 +241,7 @@ function expectMoments(oracle: Oracle, answers: readonly Asked[]): void {
     while (count < endedAfter && !Bun.deepEquals(answer, oracle(question, count))) count += 1;
     if (!Bun.deepEquals(answer, oracle(question, count)))
       expect({ question, answer }).toEqual({ question, answer: oracle(question, first) });
-    seenBy.set(asker, count);
+    // A refusal has read nothing.
+    if (answer.status === 200) seenBy.set(asker, count);
   }
 }

@@ -46,8 +46,9 @@ export function readFrom<Answer>(
   signal?: AbortSignal,
 ): Promise<Answer> {
   const step = async (tx: Transaction) => {
-    // Before the first look, which is the moment that is read: retention drops no day of it until the end.
-    await tx.run("LOCK TABLE ONLY event IN ACCESS SHARE MODE");
+    // Before the first look, which is the moment that is read: until the end retention drops no day of it, and no rows move
+    // from the default partition into one of their day, where this moment would see none of them.
+    await tx.run("LOCK TABLE ONLY event, ONLY event_default IN ACCESS SHARE MODE");
     return drive(tx, connection, reading);
   };
   return reserved.transaction(step, {
