@@ -58,7 +58,7 @@ export interface ControllerParts {
   readonly operation: Operation;
   readonly peers: Pick<Peers, "find" | "findArrival">;
   readonly failures: Failures;
-  readonly refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs">;
+  readonly refusals: Pick<Refusals, "newest" | "counts" | "startedAtUs" | "lane">;
   /** Hears of each failure that is answered as `internal_error`. */
   readonly onFailure?: (request: Request, failure: unknown) => void;
 }

@@ -52,9 +52,10 @@ export interface RefusedRow {
   readonly client: string | null;
 }
 
-export function toRefusalView(row: RefusedRow) {
+/** `lane`: of the process that refused it. */
+export function toRefusalView(row: RefusedRow, lane: number) {
   return {
-    id: eventIdToUuid(row.arrivedAtUs),
+    id: eventIdToUuid(row.arrivedAtUs, lane),
     at: formatInstant(row.arrivedAtUs),
     code: row.code,
     principal: row.principal,

@@ -31,6 +31,8 @@ export interface Refusals {
   counts(): ReadonlyMap<ErrorCode, number>;
   /** Since when is counted. */
   readonly startedAtUs: InstantUs;
+  /** Of the process that has refused them (`eventIdToUuid`). */
+  readonly lane: number;
 }
 
 export const REFUSALS_KEPT = 200;
@@ -51,6 +53,7 @@ export function createRefusals(log: Log, clock: Clock, lane = 0): Refusals {
   const wrong = createPeerCounts(clock);
   return {
     startedAtUs: clock.nowUs(),
+    lane,
     add(refusal, peer) {
       const { code, arrivedAtUs, principal } = refusal;
       newest.push(refusal);

@@ -8,7 +8,7 @@ import { withSetupErrors } from "#storage/sqlite/file/open.ts";
 import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
 import { releaseSpool, type Spool } from "./spool-claim.ts";
-import { toSpoolFolder } from "./spool-folder.ts";
+import { toSpoolFolder, watchSpoolId } from "./spool-folder.ts";
 
 /** Where reports are read. */
 export interface ReaderPlace {
@@ -45,6 +45,7 @@ export function openLedger(options: PostgresLedgerOptions): Promise<OpenedLedger
           isInPlace: () => lock.isInPlace(),
           putBack: () => (lock.putBack() ? undefined : standDown()),
         },
+        watchSpoolId(dataDir, spoolId),
       ],
       withSetupErrors,
       async release() {

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { systemCode } from "#kernel/system-code.ts";
+import type { WatchedFile } from "#storage/files/file-watch.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
+import { putAside } from "#storage/files/put-aside.ts";
 import { syncFolderNow } from "#storage/files/sync-folder.ts";
 import { ensureJournalFolder } from "#storage/ledger/journal/segments.ts";
 
@@ -34,14 +36,24 @@ export function findSpoolId(dataDir: string): string | null {
   return readSpoolId(join(toSpoolFolder(dataDir), ID_NAME));
 }
 
+/** What a server looks after: a name that is lost with its file would be replaced by another at the next start. */
+export function watchSpoolId(dataDir: string, id: string): WatchedFile {
+  const folder = toSpoolFolder(dataDir);
+  const path = join(folder, ID_NAME);
+  return {
+    name: join(SPOOL_NAME, ID_NAME),
+    isInPlace: () => readText(path)?.trimEnd() === id,
+    putBack() {
+      ensureJournalFolder(folder);
+      putAside(path);
+      writeSpoolId(folder, path, id);
+    },
+  };
+}
+
 function readSpoolId(path: string): string | null {
-  let text: string;
-  try {
-    text = readFileSync(path, "latin1");
-  } catch (cause) {
-    if (systemCode(cause) === "ENOENT") return null;
-    throw cause;
-  }
+  const text = readText(path);
+  if (text === null) return null;
   if (ID_PATTERN.test(text)) return text.trimEnd();
   throw new SetupError(
     "configuration",
@@ -49,9 +61,23 @@ function readSpoolId(path: string): string | null {
   );
 }
 
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, "latin1");
+  } catch (cause) {
+    if (systemCode(cause) === "ENOENT") return null;
+    throw cause;
+  }
+}
+
 /** Durable before a segment is written: segments under another name than theirs would be counted a second time. */
 function makeSpoolId(folder: string, path: string, ids: Pick<Ids, "randomBytes">): string {
   const id = ids.randomBytes(ID_BYTES).toHex();
+  writeSpoolId(folder, path, id);
+  return id;
+}
+
+function writeSpoolId(folder: string, path: string, id: string): void {
   const file = openPrivateFile(path, "wx");
   try {
     writeSync(file, `${id}\n`);
@@ -60,5 +86,4 @@ function makeSpoolId(folder: string, path: string, ids: Pick<Ids, "randomBytes">
     closeSync(file);
   }
   syncFolderNow(folder);
-  return id;
 }

@@ -1,0 +1,137 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
+import type { OpenedLedger } from "#storage/ledger/ledger.ts";
+import { openLedger } from "#storage/postgres/ledger/ledger.ts";
+import { claimSpool, toHolder } from "#storage/postgres/ledger/spool-claim.ts";
+import { openSpoolFolder } from "#storage/postgres/ledger/spool-folder.ts";
+import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import {
+  createManualClock,
+  createTestLog,
+  ENDING,
+  EVERYTHING,
+  NEW_YEAR_US,
+  SUBJECT,
+} from "../../../ledger/usage.ts";
+import { CONTEXT } from "../../../ledger/reports.ts";
+import { makeFolder } from "../../../support/folder.ts";
+import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { postgresMissing } from "../../../support/postgres.ts";
+import { createDatabase, type TestDatabase } from "../support.ts";
+
+const TEST_MS_MAX = 30_000;
+const PAGE = { limit: 10, offset: 0 };
+
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function makeDataDir(): string {
+  const folder = makeFolder();
+  cleanups.push(() => folder.remove());
+  return folder.path;
+}
+
+/** A replica's ledger in a data folder. */
+async function serve({ target, postgres }: TestDatabase, dataDir = makeDataDir()) {
+  const { log, lines } = createTestLog();
+  const lock = lockDataFolder(dataDir);
+  const spoolId = openSpoolFolder(dataDir, createSystemIds());
+  const spool = await claimSpool(postgres, { id: spoolId, holder: toHolder(lock.file) });
+  const opened = await openLedger({
+    dataDir,
+    target: { url: target.url, schema: target.schema },
+    postgres,
+    lock,
+    spoolId,
+    spool,
+    clock: createManualClock(),
+    log,
+    sync: "interval",
+    retentionDays: null,
+  });
+  cleanups.push(() => opened.close());
+  return { ...opened, dataDir, spool, lines };
+}
+
+async function record({ ledger }: Pick<OpenedLedger, "ledger">, arrivedAtUs: number): Promise<void> {
+  await ledger.open({ ...SUBJECT, arrivedAtUs }).end(ENDING);
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await Bun.sleep(10);
+}
+
+describe.skipIf(postgresMissing !== null)("a replica's ledger", () => {
+  test(
+    "gives the same instant of two replicas two rows and two ids, and each its own",
+    async () => {
+      await using database = await createDatabase();
+      const [one, other] = [await serve(database), await serve(database)];
+      await Promise.all([record(one, NEW_YEAR_US), record(other, NEW_YEAR_US)]);
+      await Promise.all([one.ledger.flush(), other.ledger.flush()]);
+      const { rows, total } = await one.stats.listRequests(EVERYTHING, PAGE);
+      expect(total).toBe(2);
+      expect(rows.map(({ id }) => id)).toEqual([2, 1].map((lane) => eventIdToUuid(NEW_YEAR_US, lane)));
+      expect((await checkPostgresTotals(database.postgres)).length).toBe(2);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "whose spool is removed while it runs puts it back under its name, and has each request once after a restart",
+    async () => {
+      await using database = await createDatabase();
+      const first = await serve(database);
+      await record(first, NEW_YEAR_US);
+      await first.ledger.flush();
+      const path = join(first.dataDir, "spool", "spool-id");
+      const id = readFileSync(path, "utf8");
+      rmSync(join(first.dataDir, "spool"), { recursive: true });
+      await until(() => first.gauges().filesLost === 2 && first.gauges().filesMissing === 0);
+      expect(readFileSync(path, "utf8")).toBe(id);
+      await record(first, NEW_YEAR_US + 1);
+      await first.close();
+      const second = await serve(database, first.dataDir);
+      expect(second.spool).toMatchObject({ lane: first.spool.lane, run: 2 });
+      await record(second, NEW_YEAR_US + 2);
+      await second.ledger.flush();
+      const events = await checkPostgresTotals(database.postgres);
+      expect(events.map(({ id: arrived }) => arrived - NEW_YEAR_US)).toEqual([0, 1, 2]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "ends a report on the server once its asker has left, and answers the next one",
+    async () => {
+      await using database = await createDatabase();
+      const replica = await serve(database);
+      await record(replica, NEW_YEAR_US);
+      await replica.stats.readErrors({ ...EVERYTHING, bucket: "day", context: CONTEXT });
+      const isReading = async () =>
+        (
+          await database.postgres.all(
+            "SELECT FROM pg_stat_activity WHERE application_name = 'lockport reports' AND wait_event_type = 'Lock'",
+          )
+        ).length > 0;
+      const leaving = new AbortController();
+      await database.postgres.transaction(async (tx) => {
+        await tx.run("LOCK TABLE combination IN ACCESS EXCLUSIVE MODE");
+        const report = replica.stats.readErrors(
+          { ...EVERYTHING, bucket: "day", context: CONTEXT },
+          { signal: leaving.signal },
+        );
+        await until(isReading);
+        leaving.abort(new Error("left"));
+        expect(await report.catch(String)).toBe("Error: left");
+        await until(async () => !(await isReading()));
+      });
+      expect((await replica.stats.listRequests(EVERYTHING, PAGE)).total).toBe(1);
+    },
+    TEST_MS_MAX,
+  );
+});
