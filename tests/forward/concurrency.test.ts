@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import type { SlotHolder, SlotSource } from "#catalog/slots.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openCaller, withinASecond } from "./caller.ts";
 import { CHAT, COMPLETION, SSE_DONE, SSE_HELLO, STREAMED_CHAT } from "./harness.ts";
@@ -30,6 +31,37 @@ describe("max_concurrency", () => {
       await call.reply({ body: COMPLETION });
     }
     expect(await Promise.all(rest)).toEqual([COMPLETION, COMPLETION]);
+  });
+
+  test("a slot that goes to another replica cuts its request off, which is unreachable and holds the slot no longer", async () => {
+    const holders: SlotHolder[] = [];
+    const slots: SlotSource = {
+      open(_, holder) {
+        holders.push(holder);
+        return { allow: (limit) => limit };
+      },
+    };
+    const { upstream, proxy } = await startPair(undefined, {
+      provider: { maxConcurrency: 2 },
+      exchange: { slots },
+    });
+    const caller = await openCaller({ port: proxy.port, body: STREAMED_CHAT });
+    const streaming = await upstream.nextCall();
+    await streaming.beginStream();
+    await streaming.sendChunk(SSE_HELLO);
+    await caller.waitFor("hello");
+    const waiting = proxy.post(CHAT);
+    const silent = await upstream.nextCall();
+    holders[0]?.cut();
+    await withinASecond(Promise.all([streaming.closed, silent.closed]), "both connections close");
+    expect(await caller.ended).toBe("broken");
+    expect(await (await waiting).json()).toEqual({ unreachable: "interrupted" });
+    await proxy.drained();
+    expect(proxy.events.map(({ outcome, errorKind }) => [outcome, errorKind])).toEqual([
+      ["unreachable", "interrupted"],
+      ["unreachable", "interrupted"],
+    ]);
+    expect(holders[0]?.inUse).toBe(0);
   });
 
   test("waiting counts: at timeout_read it is a timeout, and the upstream never hears of it", async () => {
