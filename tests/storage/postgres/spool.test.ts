@@ -3,6 +3,7 @@ import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
+import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { claimSpool, releaseSpool, toHolder } from "#storage/postgres/ledger/spool-claim.ts";
 import { findSpoolId, openSpoolFolder, toSpoolFolder } from "#storage/postgres/ledger/spool-folder.ts";
 import { makeFolder } from "../../support/folder.ts";
@@ -48,6 +49,21 @@ describe("the folder of a spool", () => {
       0o700, 0o600,
     ]);
     expect(openSpoolFolder(makeDataDir(), ids)).not.toBe(id);
+  });
+
+  test("that has lost its name and not its segments is refused: under a new name they would be counted a second time", () => {
+    const dataDir = makeDataDir();
+    openSpoolFolder(dataDir, ids);
+    const [path, segment] = [
+      join(toSpoolFolder(dataDir), "spool-id"),
+      segmentPath(toSpoolFolder(dataDir), 7),
+    ];
+    writeFileSync(segment, "");
+    rmSync(path);
+    expect(() => openSpoolFolder(dataDir, ids)).toThrow("has lost its spool-id");
+    expect(findSpoolId(dataDir)).toBeNull();
+    rmSync(segment);
+    expect(openSpoolFolder(dataDir, ids)).toMatch(/^[0-9a-f]{32}$/);
   });
 
   test("whose name is damaged is refused, and the file is left as it is", () => {

@@ -7,7 +7,7 @@ import type { WatchedFile } from "#storage/files/file-watch.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
 import { putAside } from "#storage/files/put-aside.ts";
 import { syncFolderNow } from "#storage/files/sync-folder.ts";
-import { ensureJournalFolder } from "#storage/ledger/journal/segments.ts";
+import { ensureJournalFolder, findSegments } from "#storage/ledger/journal/segments.ts";
 
 /** Beside `journal`, which is SQLite's: its segments are in `usage.db`, and would be counted a second time. */
 const SPOOL_NAME = "spool";
@@ -22,13 +22,21 @@ export function toSpoolFolder(dataDir: string): string {
 
 /**
  * The name of the spool in a data folder, made at its first start: 128 random bits. Throws SetupError for a file that holds
- * something else, and what the file system does.
+ * something else, for segments without it, and what the file system does.
  */
 export function openSpoolFolder(dataDir: string, ids: Pick<Ids, "randomBytes">): string {
   const folder = toSpoolFolder(dataDir);
   ensureJournalFolder(folder);
   const path = join(folder, ID_NAME);
-  return readSpoolId(path) ?? makeSpoolId(folder, path, ids);
+  const id = readSpoolId(path);
+  if (id !== null) return id;
+  if (findSegments(folder).length > 0) {
+    throw new SetupError(
+      "configuration",
+      `The folder ${folder} holds segments and has lost its ${ID_NAME}: what of them is in the database already would be counted a second time. Put the file back from a copy, or move the segments away, which loses what they alone hold.`,
+    );
+  }
+  return makeSpoolId(folder, path, ids);
 }
 
 /** The name of the spool in a data folder; null when no server on PostgreSQL has run from it. */

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { SupersededError } from "#storage/postgres/ledger/write/spool.ts";
 import type { UsageWriter, WriterOptions } from "#storage/postgres/ledger/write/writer.ts";
 import type { Commit } from "#storage/ledger/threads/messages.ts";
+import { createChance } from "../../../support/chance.ts";
+import { cleanEnvironment } from "../../../support/process.ts";
 import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
 import {
   type TestServer,
@@ -14,13 +16,15 @@ import {
 } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 import { createCommitCutter } from "./commit-cutter.ts";
-import { createSource, createSpool } from "./writer-bench.ts";
+import { claimRun, createSource, createSpool } from "./writer-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-recovery-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 let counter = 0;
 const nextFolder = () => join(folder, String((counter += 1)));
+
+const KILLS = 6;
 
 /** Segments stay: the writer may have to read them again. */
 const KEPT: Partial<WriterOptions> = { keptSegments: { keptMs: 60_000 } };
@@ -69,6 +73,50 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
     }
     expect((await checkPostgresTotals(database.postgres)).length).toBe(count);
     writer.close();
+  }, 60_000);
+
+  test("that is killed at any moment leaves each event to be counted once by the next run", async () => {
+    await using database = await createDatabase();
+    const { postgres, target } = database;
+    const spool = await createSpool(postgres, nextFolder(), 1);
+    const source = createSource(spool);
+    const chance = createChance();
+    let count = 0;
+    let told = 0;
+    for (let round = 0; round < KILLS; round += 1) {
+      for (let index = 0; index < 600; index += 1, count += 1) source.add(count);
+      const { run } = await claimRun(postgres, 1);
+      const child = Bun.spawn(
+        [
+          process.execPath,
+          join(import.meta.dir, "child-writer.ts"),
+          target.url,
+          target.schema,
+          "1",
+          String(run),
+          spool.journalDirectory,
+        ],
+        { env: cleanEnvironment({}), stdout: "pipe", stderr: "inherit" },
+      );
+      // Somewhere among its first batches.
+      const killAfter = 1 + chance.below(12);
+      let lines = 0;
+      for await (const chunk of child.stdout) {
+        lines += new TextDecoder().decode(chunk).split("\n").length - 1;
+        if (lines >= killAfter) child.kill("SIGKILL");
+      }
+      await child.exited;
+      expect(child.signalCode).toBe("SIGKILL");
+      told += lines;
+    }
+    expect(told).toBeGreaterThanOrEqual(KILLS);
+    const writer = await spool.openWriter();
+    await writeUntilDone(writer);
+    writer.close();
+    expect({ seed: chance.seed, events: (await checkPostgresTotals(postgres)).length }).toEqual({
+      seed: chance.seed,
+      events: count,
+    });
   }, 60_000);
 
   test("brings back what a database lost that was put back to an older state, once, and gives no batch a number twice", async () => {
