@@ -1,14 +1,14 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "#boot/settings/config.ts";
-import { DATABASE_SUFFIXES, JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
+import { DATABASE_SUFFIXES, JOURNAL_NAME, SPOOL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 
 /** What an installation takes on the disk, in bytes. */
 export async function measureFolder({ dataDir, database }: Pick<Config, "dataDir" | "database">) {
   const [catalogBytes, usageBytes, journalBytes] = await Promise.all([
     database.kind === "sqlite" ? measureDatabase(database.path) : 0,
     measureDatabase(join(dataDir, USAGE_NAME)),
-    measureFiles(join(dataDir, JOURNAL_NAME)),
+    measureFiles(join(dataDir, database.kind === "sqlite" ? JOURNAL_NAME : SPOOL_NAME)),
   ]);
   return { catalogBytes, usageBytes, journalBytes };
 }

@@ -2,6 +2,8 @@
 export const CATALOG_NAME = "catalog.db";
 export const USAGE_NAME = "usage.db";
 export const JOURNAL_NAME = "journal";
+/** The journal of a replica. Not `journal`, which is SQLite's: its segments are in `usage.db`, and would be counted a second time. */
+export const SPOOL_NAME = "spool";
 export const SECRET_KEY_NAME = "secret.key";
 /** The next one, while it is rotated. */
 export const NEXT_SECRET_KEY_NAME = "secret.key.next";

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { JOURNAL_NAME } from "#storage/files/data-files.ts";
+import { JOURNAL_NAME, SPOOL_NAME } from "#storage/files/data-files.ts";
 import { toFailure, toWarning, type Check } from "./check.ts";
 
 /**
@@ -35,9 +35,8 @@ export function findOwnerCheck(name: string, dataDir: string): Check | null {
 }
 
 function listFiles(dataDir: string): readonly string[] {
-  const journal = join(dataDir, JOURNAL_NAME);
-  const isFolder = existsSync(journal) && statSync(journal).isDirectory();
-  return [dataDir, ...(isFolder ? [journal] : [])].flatMap((folder) =>
-    readdirSync(folder).map((name) => join(folder, name)),
-  );
+  const journals = [JOURNAL_NAME, SPOOL_NAME]
+    .map((name) => join(dataDir, name))
+    .filter((path) => existsSync(path) && statSync(path).isDirectory());
+  return [dataDir, ...journals].flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
 }

@@ -4,13 +4,12 @@ import { SetupError } from "#kernel/errors.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { systemCode } from "#kernel/system-code.ts";
 import type { WatchedFile } from "#storage/files/file-watch.ts";
+import { SPOOL_NAME } from "#storage/files/data-files.ts";
 import { openPrivateFile } from "#storage/files/private-file.ts";
 import { putAside } from "#storage/files/put-aside.ts";
 import { syncFolderNow } from "#storage/files/sync-folder.ts";
 import { ensureJournalFolder, findSegments } from "#storage/ledger/journal/segments.ts";
 
-/** Beside `journal`, which is SQLite's: its segments are in `usage.db`, and would be counted a second time. */
-const SPOOL_NAME = "spool";
 /** In the folder of the segments: they are what it is the name of, and both are lost or copied together. */
 const ID_NAME = "spool-id";
 const ID_BYTES = 16;
