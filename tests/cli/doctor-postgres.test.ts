@@ -57,7 +57,13 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
   /** What doctor says of the database, by name; nothing of the URL may be in anything that it prints. */
   async function diagnose(url: string, env: Record<string, string> = {}) {
     const run = await runLocal(join(folder.path, "data"), ["doctor", "--json"], {
-      env: { PROXY_PORT: "0", PROXY_DATABASE_URL: url, PROXY_SECRET_KEY: SECRET_KEY, ...env },
+      env: {
+        PROXY_PORT: "0",
+        PROXY_DATABASE_URL: url,
+        PROXY_DATABASE_SCHEMA: SCHEMA,
+        PROXY_SECRET_KEY: SECRET_KEY,
+        ...env,
+      },
     });
     const printed = run.data + run.messages;
     for (const secret of [url, PASSWORD, SECRET_KEY]) expect(printed).not.toContain(secret);

@@ -32,9 +32,9 @@ import { createLog } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limit-gate.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";
+import { openTestStores } from "../support/catalog-stores.ts";
 import "../support/loopback.ts";
 
 export const PASSWORD = "correct horse battery";
@@ -74,7 +74,7 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
     timestamp: () => "",
   });
   const path = join(folder, "catalog.db");
-  const database = await openCatalogDatabase({ path, secrets, clock, log });
+  const database = await openTestStores(path, { secrets, clock, log });
   const lastUsed = new Map<string, number>();
   const keyUse = createKeyUse(
     {

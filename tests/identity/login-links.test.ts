@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { Database } from "bun:sqlite";
 import { ATTEMPTS_BURST, createOwnAttempts, FAILURE_DELAY_MS } from "#identity/attempts.ts";
 import {
   createLoginLinks,
@@ -8,6 +7,7 @@ import {
   type LoginLinks,
 } from "#identity/login-links.ts";
 import type { Principal } from "#identity/principal.ts";
+import { readStored } from "../support/stored.ts";
 import { openTestIdentity, PEER, refusalOf, type TestIdentity } from "./support.ts";
 
 let fixture: TestIdentity;
@@ -34,12 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const rowCount = () => {
-  const database = new Database(fixture.path, { readonly: true });
-  const row = database.query<{ links: number }, []>("SELECT count(*) AS links FROM login_links").get();
-  database.close();
-  return row?.links;
-};
+const rowCount = async () => (await readStored(fixture.path, "login_links")).length;
 
 describe("a login link", () => {
   test("signs its principal in once, without delay and without an audit event; a second time it is refused", async () => {
@@ -72,11 +67,11 @@ describe("a login link", () => {
     await signIn(first.token);
     fixture.clock.advance(0.001);
     expect(await refusalOf(() => signIn(second.token))).toBe("invalid_login_link");
-    expect(rowCount()).toBe(0);
+    expect(await rowCount()).toBe(0);
     await links.create(ada);
     fixture.clock.advance(LOGIN_LINK_TTL_SECONDS * 1000);
     await links.create(ada);
-    expect(rowCount()).toBe(1);
+    expect(await rowCount()).toBe(1);
   });
 
   test("does not let in a principal that is disabled or gone, and dies with a revocation of its sessions", async () => {
@@ -99,9 +94,7 @@ describe("a login link", () => {
   test("is kept as a keyed hash only", async () => {
     const { token } = await links.create(ada);
     expect(token).toMatch(/^lpl_[0-9A-Za-z]{43}$/);
-    const database = new Database(fixture.path, { readonly: true });
-    const rows = JSON.stringify(database.query("SELECT * FROM login_links").all());
-    database.close();
+    const rows = JSON.stringify(await readStored(fixture.path, "login_links"));
     expect(rows).not.toContain(token.slice(4));
     expect(rows).toContain(fixture.sessions.secrets.hashToken(token));
   });

@@ -23,7 +23,7 @@ import { createKeyring } from "#kernel/keyring.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
-import { openCatalogDatabase } from "#storage/sqlite/catalog/catalog-database.ts";
+import { openTestStores } from "../support/catalog-stores.ts";
 
 export const ADMIN: Actor = { principalId: "admin-1" };
 export const ALL = { limit: 500, offset: 0 };
@@ -99,7 +99,7 @@ export async function openTestIdentity(): Promise<TestIdentity> {
   const logged: string[] = [];
   const write = (line: string) => void logged.push(line);
   const signInLog = createLog({ level: "info", json: true, write, timestamp: () => "" });
-  const database = await openCatalogDatabase({ path, secrets, clock, log });
+  const database = await openTestStores(path, { secrets, clock, log });
   const store = database.identity;
   const keyUseStore = createRecordedKeyUse();
   const keyUse = createKeyUse(keyUseStore, clock);

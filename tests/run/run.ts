@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { executable } from "../support/executable.ts";
 import { makeRunFolder } from "../support/run-folder.ts";
+import { SQLITE_ONLY } from "./engines.ts";
 import { findFiles, PARTS, root, type Part } from "./parts.ts";
 import { createResultReader, type Results } from "./results.ts";
 
@@ -39,7 +40,8 @@ await log.end();
 
 async function run(): Promise<number> {
   if (values.lint && !(await lint())) return end(0, 1);
-  const files = findFiles(positionals);
+  const isOnPostgres = process.env["LOCKPORT_TEST_ENGINE"] === "postgres";
+  const files = findFiles(positionals).filter((path) => !isOnPostgres || SQLITE_ONLY[path] === undefined);
   const parts = PARTS.filter(isWanted)
     .map((part) => ({ part, files: files.filter((path) => part.has(path)) }))
     .filter((one) => one.files.length > 0);

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { sharedPostgres, type TestSchema } from "./postgres.ts";
 
 /** What the suites of http, identity and the command line run on: SQLite, or PostgreSQL with LOCKPORT_TEST_ENGINE=postgres. */
-const isOnPostgres = process.env["LOCKPORT_TEST_ENGINE"] === "postgres";
+export const isOnPostgres = process.env["LOCKPORT_TEST_ENGINE"] === "postgres";
 
 /** Every replica has the same. */
 const SECRET_KEY = Buffer.alloc(32, 0x5e).toString("base64");
