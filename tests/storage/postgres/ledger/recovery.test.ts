@@ -8,14 +8,10 @@ import type { Commit } from "#storage/ledger/threads/messages.ts";
 import { createChance } from "../../../support/chance.ts";
 import { cleanEnvironment } from "../../../support/process.ts";
 import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
-import {
-  type TestServer,
-  postgresMissing,
-  sharedPostgres,
-  startPostgres,
-} from "../../../support/postgres.ts";
+import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 import { createCommitCutter } from "./commit-cutter.ts";
+import { dumpSchema, restoreSchema } from "./schema-dump.ts";
 import { claimRun, createSource, createSpool } from "./writer-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-recovery-"));
@@ -215,28 +211,4 @@ async function writeUntilDone(writer: UsageWriter): Promise<void> {
       await Bun.sleep(20);
     }
   }
-}
-
-async function dumpSchema(server: TestServer, schema: string): Promise<Uint8Array> {
-  const dump = Bun.spawn([join(server.binFolder, "pg_dump"), "-Fc", "-n", schema, "-d", server.url], {
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const bytes = new Uint8Array(await new Response(dump.stdout).arrayBuffer());
-  expect({ exit: await dump.exited, bytes: bytes.length > 0 }).toEqual({ exit: 0, bytes: true });
-  return bytes;
-}
-
-/** As an operator does it: the schema as it was, while the replica runs. */
-async function restoreSchema(server: TestServer, schema: string, dump: Uint8Array): Promise<void> {
-  await server.sql(`DROP SCHEMA ${schema} CASCADE`);
-  const restore = Bun.spawn([join(server.binFolder, "pg_restore"), "-d", server.url], {
-    stdin: dump,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  expect({ exit: await restore.exited, error: await new Response(restore.stderr).text() }).toEqual({
-    exit: 0,
-    error: "",
-  });
 }

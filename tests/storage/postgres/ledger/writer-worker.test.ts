@@ -10,8 +10,9 @@ import type { WriterPlace } from "#storage/postgres/ledger/postgres-writer-worke
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
-import { postgresMissing } from "../../../support/postgres.ts";
+import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";
+import { dumpSchema, restoreSchema } from "./schema-dump.ts";
 import { claimRun, createSource, createSpool, type TestSpool } from "./writer-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-worker-"));
@@ -69,7 +70,55 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     await worker.client.stop();
     expect((await checkPostgresTotals(database.postgres)).length).toBe(3_012);
   }, 30_000);
+
+  test("brings back by itself what a database lost that was put back, also when nothing is recorded any more", async () => {
+    await using database = await createDatabase();
+    const server = await sharedPostgres();
+    const spool = await createSpool(database.postgres, join(folder, "idle"), 1);
+    const source = createSource(spool);
+    const worker = await startWorker(database, spool);
+    source.add(1);
+    await worker.client.flush();
+    const dump = await dumpSchema(server, database.target.schema);
+    for (let index = 2; index < 9; index += 1) source.add(index);
+    await worker.client.flush();
+    await restoreSchema(server, database.target.schema, dump);
+    expect(await countEvents(database)).toBe(1);
+    const startedMs = performance.now();
+    while ((await countEvents(database)) < 8 && performance.now() - startedMs < BACK_MS_MAX)
+      await Bun.sleep(20);
+    expect((await checkPostgresTotals(database.postgres)).length).toBe(8);
+    await worker.client.stop();
+  }, 30_000);
+
+  test("keeps lines in the journal while PostgreSQL is stopped, and has committed them within five seconds of its return", async () => {
+    await using server = await startPostgres();
+    await using database = await createDatabase(server);
+    const spool = await createSpool(database.postgres, join(folder, "away"), 1);
+    const source = createSource(spool);
+    const worker = await startWorker(database, spool);
+    source.add(1);
+    await worker.client.flush();
+    await server.stop("fast");
+    for (let index = 2; index < 500; index += 1) source.add(index);
+    worker.client.wake();
+    while (worker.client.gauges().writerFailures < 3) await Bun.sleep(20);
+    await server.start();
+    const startedMs = performance.now();
+    await worker.client.flush();
+    expect(performance.now() - startedMs).toBeLessThan(BACK_MS_MAX);
+    expect((await checkPostgresTotals(database.postgres)).length).toBe(499);
+    expect(worker.commits.flatMap(({ eventIds }) => [...eventIds]).length).toBe(499);
+    await worker.client.stop();
+  }, 30_000);
 });
+
+const BACK_MS_MAX = 5_000;
+
+async function countEvents({ postgres }: TestDatabase): Promise<number> {
+  const [row] = await postgres.all<{ n: number }>("SELECT count(*) AS n FROM event");
+  return row?.n ?? 0;
+}
 
 async function startWorker({ target, postgres }: TestDatabase, spool: TestSpool) {
   const commits: Commit[] = [];
