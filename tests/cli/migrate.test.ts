@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, cpSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { SQL } from "bun";
 import * as fc from "fast-check";
 import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
 import { LEFT_COLUMNS, LEFT_TABLES, MOVED_TABLES } from "#storage/move/tables.ts";
@@ -10,11 +11,17 @@ import { ENDING, NEW_YEAR_US, RUN_LINE, SUBJECT, toBeginLine, toEndLine } from "
 import { arbitraryEvent, DAY_US } from "../oracle/events.ts";
 import { writeLedger } from "../oracle/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
+import { cleanEnvironment } from "../support/process.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
 const TEST_MS_MAX = 60_000;
+setDefaultTimeout(TEST_MS_MAX);
 const EVENTS = 400;
+const POLL_MS = 10;
+/** Any number that nothing else locks. */
+const LOCK = 225;
+const ROOT = join(import.meta.dir, "../..");
 const SCENE_US = Date.parse("2025-12-29") * 1000;
 const CAST = {
   aliceId: "principal-alice",
@@ -39,7 +46,7 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
     server = await sharedPostgres();
     template = makeFolder();
     await fillInstallation(template.path);
-  }, TEST_MS_MAX);
+  });
   beforeEach(() => {
     folder = makeFolder();
     dataDir = join(folder.path, "data");
@@ -187,6 +194,16 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
     expect((await move()).code).toBe(0);
   });
 
+  test("leaves nothing when it is killed, and goes through afterwards", async () => {
+    const child = await holdAndRun(async (spawned) => {
+      spawned.kill("SIGKILL");
+      await spawned.exited;
+    });
+    expect(child.signalCode).toBe("SIGKILL");
+    expect(await findSchemas()).toEqual([]);
+    expect((await move()).code).toBe(0);
+  });
+
   test("never takes a password from the arguments, and tells none", async () => {
     const url = server.urlOf("someone", "planted-password");
     const argued = await run(["migrate", "--from", dataDir, "--to", url]);
@@ -223,6 +240,29 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
        PERFORM set_config('lockport_test.done', 'yes', true);
        ${change === null ? "RETURN NULL;" : `${change}; RETURN NEW;`}`,
     );
+  }
+
+  /** Runs the command in a process of its own, and `act` on it while the first row of the log waits for a lock. */
+  async function holdAndRun(act: (child: Bun.Subprocess) => Promise<void>): Promise<Bun.Subprocess> {
+    await using holder = new SQL(server.url, { max: 1 });
+    await holder.unsafe(`SELECT pg_advisory_lock(${LOCK})`);
+    await using _held = await addTrigger("event", `PERFORM pg_advisory_xact_lock(${LOCK}); RETURN NEW;`);
+    const isThere = async (condition: string) =>
+      (await server.sql(`SELECT 1 FROM pg_stat_activity WHERE ${condition}`)).length > 0;
+    const child = Bun.spawn({
+      cmd: [process.execPath, join(ROOT, "src/main.ts"), "migrate", "--from", dataDir],
+      env: cleanEnvironment({ PROXY_DATABASE_URL: target.url, PROXY_DATABASE_SCHEMA: target.schema }),
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    while (!(await isThere("wait_event_type = 'Lock' AND wait_event = 'advisory'"))) {
+      if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
+      await Bun.sleep(POLL_MS);
+    }
+    await act(child);
+    await holder.unsafe(`SELECT pg_advisory_unlock(${LOCK})`);
+    // Its server process finds out when it wants to answer.
+    while (await isThere("application_name = 'lockport migrate'")) await Bun.sleep(POLL_MS);
+    return child;
   }
 
   /** Keeps the first row of a table waiting, and says when it does. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { runLocal } from "../../cli/terminal.ts";
 import { migrate } from "#storage/postgres/connection/migrate.ts";
@@ -7,6 +7,7 @@ import { examineDatabase } from "#storage/postgres/examination/examine.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
 import { createFakeClock, silentLog } from "../support.ts";
 
+setDefaultTimeout(60_000);
 const root = join(import.meta.dir, "../../..");
 const [OWNER_PASSWORD, SERVER_PASSWORD] = ["one password", "another password"];
 
