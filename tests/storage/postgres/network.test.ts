@@ -1,0 +1,69 @@
+import { expect, test } from "bun:test";
+import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
+import { openPostgres } from "#storage/postgres/connection/postgres.ts";
+import { createChance } from "../../support/chance.ts";
+import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
+import { scale } from "../../support/scale.ts";
+import { createTcpProxy } from "../../support/tcp-proxy.ts";
+import { silentLog } from "../support.ts";
+
+const CALL_MS_MAX = 300;
+/** Waiting for a connection, making one, BEGIN, the statement and COMMIT have the limit each; the rest is a loaded machine. */
+const TRANSACTION_MS_MAX = 5 * CALL_MS_MAX + 1_500;
+const CONNECTIONS_MAX = 3;
+const CALLERS = 8;
+const CUTS = 12 * scale;
+
+test.skipIf(postgresMissing !== null)(
+  "whatever the network does, every call ends in time, a commit is never denied, and calls succeed once it is back",
+  async () => {
+    const server = await sharedPostgres();
+    await using target = server.schema();
+    await server.sql(`CREATE SCHEMA ${target.schema} CREATE TABLE made (a integer)`);
+    const proxy = createTcpProxy(server.port);
+    const chance = createChance();
+    const postgres = await openPostgres({
+      target: { url: proxy.toUrl(target.url), schema: target.schema },
+      purpose: "test",
+      connectionsMax: CONNECTIONS_MAX,
+      callMsMax: CALL_MS_MAX,
+      log: silentLog,
+    });
+    const seen = { committed: 0, unknown: 0, slowestMs: 0 };
+    const stop = new AbortController();
+    const call = async () => {
+      while (!stop.signal.aborted) {
+        const start = performance.now();
+        try {
+          await postgres.transaction((tx) => tx.run("INSERT INTO made VALUES ($1)", [1]));
+          seen.committed += 1;
+        } catch (cause) {
+          if (!(cause instanceof DatabaseUnreachableError)) throw cause;
+          if (cause.mayBeCommitted) seen.unknown += 1;
+          await Bun.sleep(5);
+        }
+        seen.slowestMs = Math.max(seen.slowestMs, performance.now() - start);
+      }
+    };
+    const calling = Promise.all(Array.from({ length: CALLERS }, call));
+    const cuts = ["reset", "silence", "loseAnswers", "refuse"] as const;
+    for (let index = 0; index < CUTS; index += 1) {
+      proxy[cuts[index % cuts.length] ?? "reset"]();
+      await Bun.sleep(chance.below(2 * CALL_MS_MAX));
+      proxy.resume();
+      await Bun.sleep(chance.below(CALL_MS_MAX));
+    }
+    const wanted = seen.committed + 2 * CALLERS;
+    const endMs = performance.now() + 2 * TRANSACTION_MS_MAX;
+    while (seen.committed < wanted && performance.now() < endMs) await Bun.sleep(5);
+    expect(seen.committed).toBeGreaterThanOrEqual(wanted);
+    stop.abort();
+    await calling;
+    expect(seen.slowestMs).toBeLessThan(TRANSACTION_MS_MAX);
+    const [row] = await postgres.all<{ count: number }>("SELECT count(*) AS count FROM made");
+    expect(row?.count).toBeWithin(seen.committed, seen.committed + seen.unknown + 1);
+    await postgres.close();
+    proxy.stop();
+  },
+  60_000 * scale,
+);
