@@ -54,6 +54,6 @@ export async function requireCurrent({ postgres, schema }: CommandConnection): P
   if (age === "older")
     throw new SetupError(
       "configuration",
-      `The schema ${schema} is of an older version: start a server of this version, which brings it up to date, or run the command with the servers' own.`,
+      `The schema ${schema} is of an older version: start a server of this version, which brings it up to date, as lockport migrate does, or run the command with the servers' own.`,
     );
 }
