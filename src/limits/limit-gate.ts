@@ -59,7 +59,10 @@ const CLOCK_BACK_US_MAX = 1_000_000;
 const SWEEP_INTERVAL_MS = 60_000;
 /** So long a replica may not know what others have let through, besides the time until that is committed. */
 const RENEW_INTERVAL_MS = 2_000;
-const RENEW_MS_MAX = 10_000;
+/** Of hours with millions of requests; the ledger commits nothing of this process meanwhile. */
+const RENEW_MS_MAX = 30_000;
+/** A pause of so many times as long as it took follows: at most a tenth of the time goes into it. */
+const RENEW_PAUSE_TIMES = 9;
 
 /** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
 export class Limits implements LimitGate {
@@ -67,6 +70,7 @@ export class Limits implements LimitGate {
   #book: LimitBook;
   /** Counts beside the book until the ledger's sums for it are there. */
   #successor: LimitBook | null = null;
+  #renewFromMs = 0;
   #set: LimitSet | null = null;
   #following: Promise<void> | null = null;
   #latestUs: InstantUs = 0;
@@ -143,6 +147,9 @@ export class Limits implements LimitGate {
   async renew(): Promise<void> {
     const set = this.#set;
     if (set === null || this.#following !== null || this.#successor !== null || this.book.isEmpty) return;
+    const { clock } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    if (startedMs < this.#renewFromMs) return;
     // One turn from here to the call of the ledger.
     const { book, missing } = this.book.toSuccessor();
     this.#successor = book;
@@ -155,6 +162,8 @@ export class Limits implements LimitGate {
     } catch (cause) {
       this.#deps.log.debug("what other replicas have used could not be read", describeCause(cause));
     } finally {
+      const nowMs = clock.monotonicMs();
+      this.#renewFromMs = nowMs + (nowMs - startedMs) * RENEW_PAUSE_TIMES;
       if (this.#successor === book) this.#successor = null;
     }
   }

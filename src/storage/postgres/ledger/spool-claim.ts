@@ -79,9 +79,13 @@ interface SpoolRow {
 }
 
 async function tryClaim(tx: Sql, { id, holder }: ClaimOptions, isForced: boolean): Promise<Look> {
-  const row = (await lockSpool(tx, id)) ?? (await makeSpool(tx, id));
+  const isFree = (row: SpoolRow) => isForced || row.holder === "" || isSameLock(row.holder, holder);
+  const found = (await findSpool(tx, id)) ?? (await makeSpool(tx, id));
+  // Its row is locked by whatever its writer does, which may take long: it is only looked at.
+  if (!isFree(found)) return { kind: "held", holder: found.holder, heardAt: found.heardAt };
+  const row = (await findSpool(tx, id, "FOR UPDATE")) ?? found;
+  if (!isFree(row)) return { kind: "held", holder: row.holder, heardAt: row.heardAt };
   const isOthers = row.holder !== "" && !isSameLock(row.holder, holder);
-  if (isOthers && !isForced) return { kind: "held", holder: row.holder, heardAt: row.heardAt };
   const run = row.run + 1;
   await tx.run("UPDATE spool SET run = $2, holder = $3, heard_at = clock_timestamp() WHERE lane = $1", [
     row.lane,
@@ -92,9 +96,12 @@ async function tryClaim(tx: Sql, { id, holder }: ClaimOptions, isForced: boolean
   return { kind: "claimed", spool: { lane: row.lane, run, committed, isOvertaking: isOthers } };
 }
 
-async function lockSpool(tx: Sql, id: string): Promise<SpoolRow | null> {
+/** Its server is heard by the spool's row, which waits while a batch takes long, and by that of the replica. */
+async function findSpool(tx: Sql, id: string, lock: "" | "FOR UPDATE" = ""): Promise<SpoolRow | null> {
   const [row] = await tx.all<SpoolRow>(
-    `SELECT lane, run, holder, heard_at::text AS "heardAt", segment, "offset" FROM spool WHERE id = $1 FOR UPDATE`,
+    `SELECT lane, run, holder, segment, "offset",
+       heard_at::text || coalesce((SELECT max(beat)::text FROM replica WHERE replica.lane = spool.lane), '') AS "heardAt"
+     FROM spool WHERE id = $1 ${lock}`,
     [id],
   );
   return row ?? null;
@@ -103,7 +110,7 @@ async function lockSpool(tx: Sql, id: string): Promise<SpoolRow | null> {
 async function makeSpool(tx: Sql, id: string): Promise<SpoolRow> {
   // Two processes with copies of one new folder come at the same moment: the second finds the first one's.
   await tx.run("INSERT INTO spool (id) VALUES ($1) ON CONFLICT (id) DO NOTHING", [id]);
-  const row = await lockSpool(tx, id);
+  const row = await findSpool(tx, id);
   if (row === null) throw new TypeError("a spool that was just made is not there");
   return row;
 }
