@@ -20,8 +20,14 @@ export interface Server {
 
 export const BINARY = resolve(import.meta.dir, "../dist/lockport");
 
-export async function serve(binary: string, dataDir: string, port: number): Promise<Server> {
+export async function serve(
+  binary: string,
+  dataDir: string,
+  port: number,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Server> {
   const env = {
+    ...settings,
     PATH: process.env["PATH"] ?? "",
     PROXY_DATA_DIR: dataDir,
     PROXY_PORT: String(port),

@@ -5,6 +5,8 @@
  *   npm run bench:stats                          everything at both sizes; needs two quiet cores and 3 GB under /tmp
  *   bun bench/stats.ts --sizes 1000000 --only questions --match facets
  *   bun bench/stats.ts --keep /var/tmp/filled    leaves the filled folders there, and uses those that it finds
+ *   bun bench/stats.ts --only questions --postgres postgres://lockport@127.0.0.1/lockport
+ *                                                asks a copy in PostgreSQL, in schemas of its own that it leaves there
  *
  * Parts (`--only`, several times): questions, sustain, proxied, retention. Bounded in time; nothing else is left behind.
  */
@@ -15,6 +17,7 @@ import { parseArgs } from "node:util";
 import { BINARY, readResidentMb, serve } from "./executable.ts";
 import { fill, type Filled } from "./fill.ts";
 import { measureProxied } from "./proxied.ts";
+import { copyToPostgres } from "./postgres.ts";
 import { measurePruning } from "./prune.ts";
 import { checkAnswers, measureQuestion, toQuestions, type Timing } from "./questions.ts";
 import { sustain, type Sustained } from "./sustain.ts";
@@ -48,6 +51,7 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "60" },
     keep: { type: "string" },
     binary: { type: "string", default: BINARY },
+    postgres: { type: "string" },
   },
 });
 const runs = Number(options.runs);
@@ -116,7 +120,12 @@ function reportFilling({
 }
 
 async function askAll(filled: Filled): Promise<void> {
-  const server = await serve(options.binary, filled.dataDir, BASE_PORT);
+  const { postgres, binary } = options;
+  const { dataDir, settings } =
+    postgres === undefined
+      ? { dataDir: filled.dataDir, settings: {} }
+      : await copyToPostgres(filled, { url: postgres, binary, scratch });
+  const server = await serve(binary, dataDir, BASE_PORT, settings);
   try {
     table.report("listening after start", toMs(server.listeningMs));
     await checkAnswers(server.origin, filled);

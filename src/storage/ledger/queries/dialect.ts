@@ -4,6 +4,8 @@ export interface Dialect {
   readonly isAnyOf: (value: string, type: "text" | "number") => string;
   /** The same for some numbers that are looked up by the key of a table: what lies in other parts of it is not gone through. */
   readonly isAnyOfKeys: (value: string) => string;
+  /** A temporary table in a FROM, of so many rows, which the planner cannot know. */
+  readonly toSized: (table: string, rows: number) => string;
   /** A condition as 1 or 0, to be added up. */
   readonly toNumber: (condition: string) => string;
   /** A number whose sums are exact below 2^53, and arrive as a number. */
@@ -37,6 +39,7 @@ export interface Dialect {
 export const SQLITE: Dialect = {
   isAnyOf: (value) => `${value} IN (SELECT value FROM json_each(?))`,
   isAnyOfKeys: (value) => `${value} IN (SELECT value FROM json_each(?))`,
+  toSized: (table) => table,
   toNumber: (condition) => `(${condition})`,
   toConstant: String,
   toMember: (json, member) => `${json} ->> ${typeof member === "number" ? member : `'${member}'`}`,
@@ -55,10 +58,15 @@ export const SQLITE: Dialect = {
   carriedTotals: "SELECT 1 FROM sqlite_schema WHERE name = 'carried_total'",
 };
 
+const FEW_ROWS = 64;
+
 export const POSTGRES: Dialect = {
   // Joined rather than looked through for each row, which takes fifty times as long for some thousand values.
   isAnyOf: (value, type) => `${value} IN (SELECT unnest(?::${type === "text" ? "text" : "bigint"}[]))`,
   isAnyOfKeys: (value) => `${value} = ANY (?::bigint[])`,
+  // It takes one that was never analysed for some thousand rows, and reads another table to its end for them. For more than a
+  // few that is quicker than to look each of them up.
+  toSized: (table, rows) => (rows > FEW_ROWS ? table : `(SELECT * FROM ${table} LIMIT ${FEW_ROWS})`),
   // Sums of integers would arrive as numeric.
   toNumber: (condition) => `(${condition})::integer::float8`,
   toConstant: (number) => `${number}::float8`,

@@ -35,8 +35,8 @@ export function* findDimensions({ dimension }: ResolvedFilter): Reading<boolean>
  * had none yet on a day, in those of its combinations, which are few then. The two do not overlap.
  */
 export function* toSealedSources(filter: ResolvedFilter, span: Span): Reading<readonly SealedSource[]> {
-  yield* saveRest(filter, span);
-  return yield* listSources(filter, span);
+  const rest = yield* saveRest(filter, span);
+  return yield* listSources(filter, span, rest);
 }
 
 /**
@@ -56,19 +56,20 @@ export function* toGroupedSources(
     bindings,
   );
   yield* empty("chosen_rest");
-  yield* run(
+  const rest = yield* run(
     `INSERT INTO chosen_rest SELECT c.id, coalesce(v.first_day, ${NEVER}), g.group_id
        FROM combination_group AS g CROSS JOIN combination AS c ON c.id = g.id
        LEFT JOIN dimension AS v ON v.kind = '${kind}' AND v.value = ${dimensionOfCombination}
        WHERE v.first_day IS NULL OR v.first_day > ${span.first}`,
     bindings,
   );
-  return yield* listSources(filter, span);
+  return yield* listSources(filter, span, rest);
 }
 
-function* listSources(filter: ResolvedFilter, span: Span): Reading<readonly SealedSource[]> {
+/** `rest` is how many rows `chosen_rest` has. */
+function* listSources(filter: ResolvedFilter, span: Span, rest: number): Reading<readonly SealedSource[]> {
   yield* saveDays(span);
-  const { isAnyOf } = yield* dialectOf();
+  const { isAnyOf, toSized } = yield* dialectOf();
   const isChosen = filter.outcomes === null ? "" : `AND ${isAnyOf("t.outcome", "text")}`;
   return [
     {
@@ -80,7 +81,7 @@ function* listSources(filter: ResolvedFilter, span: Span): Reading<readonly Seal
       group: "v.group_id",
     },
     {
-      from: `chosen_rest AS c CROSS JOIN sealed_day_total AS t
+      from: `${toSized("chosen_rest", rest)} AS c CROSS JOIN sealed_day_total AS t
            ON t.combination = c.id AND t.day >= ? AND t.day < CASE WHEN c.end_day < ? THEN c.end_day ELSE ? END
          CROSS JOIN result AS r ON r.id = t.result ${filter.resultCondition}`,
       bindings: [span.first, span.end, span.end],
@@ -103,20 +104,19 @@ function* saveDays({ first, end }: Span): Reading<void> {
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** The combinations whose value has no totals of the days before `end_day`. */
-function* saveRest({ dimension }: ResolvedFilter, { first }: Span): Reading<void> {
+function* saveRest({ dimension }: ResolvedFilter, { first }: Span): Reading<number> {
   yield* empty("chosen_rest");
-  if (dimension === null) return;
+  if (dimension === null) return 0;
   if (dimension.kind === "tag") {
     // One tag is one value, of all of them.
-    yield* run(
+    return yield* run(
       `INSERT INTO chosen_rest SELECT c.id, v.first_day, 0
          FROM chosen_dimension AS v CROSS JOIN chosen_combination AS c ON true WHERE v.first_day > ?`,
       [first],
     );
-    return;
   }
   const values = toValueOfCombination(yield* dialectOf());
-  yield* run(
+  return yield* run(
     `INSERT INTO chosen_rest SELECT c.id, coalesce(v.first_day, ${NEVER}), 0
        FROM chosen_combination AS c CROSS JOIN combination AS f ON f.id = c.id
        LEFT JOIN dimension AS v ON v.kind = ? AND v.value = ${values[dimension.kind]}

@@ -17,7 +17,7 @@ export interface GroupSql extends ValueSql {
   readonly kind: DimensionKind;
   /** The value of a row of `dimension` of this kind, in SQL. */
   readonly ofDimension: string;
-  /** The dimension that a combination counts in. */
+  /** The dimension that a combination counts in, also over `combination_group AS g`. */
   readonly dimensionOfCombination: string;
 }
 
@@ -45,7 +45,7 @@ export function toGroupSql(dialect: Dialect, by: GroupBy): GroupSql {
       kind: "tag",
       ofCombination: `substr(${tag}, length(?1) + 1)`,
       ofDimension: "CASE WHEN substr(d.value, 1, length(?1)) = ?1 THEN substr(d.value, length(?1) + 1) END",
-      dimensionOfCombination: tag,
+      dimensionOfCombination: "?1 || g.value",
       bindings: [`${by.tagKey}:`],
     };
   }

@@ -43,7 +43,7 @@ export function* resolveFilter(query: Omit<StatsQuery, "window">): Reading<Resol
   const dialect = yield* dialectOf();
   const parts = toParts(dialect, query);
   const results = toResultCondition(dialect, query.filter);
-  if (parts.length > 0) yield* saveCombinations(parts);
+  const chosen = parts.length > 0 ? yield* saveCombinations(parts) : 0;
   if (results !== null) yield* saveResults(results);
   const resultCondition = results === null ? "" : "AND result IN (SELECT id FROM chosen_result)";
   const mannerCondition = results === null ? "" : "AND manner IN (SELECT id FROM chosen_manner_id)";
@@ -61,7 +61,7 @@ export function* resolveFilter(query: Omit<StatsQuery, "window">): Reading<Resol
       dimension: null,
     };
   }
-  const isChosen = "AND combination IN (SELECT id FROM chosen_combination)";
+  const isChosen = `AND combination IN (SELECT id FROM ${dialect.toSized("chosen_combination", chosen)} AS chosen)`;
   return {
     condition: `${isChosen} ${resultCondition}`,
     eventCondition: `${mannerCondition} ${isChosen}`,
@@ -159,9 +159,9 @@ function toParts(
   return parts;
 }
 
-function* saveCombinations(parts: readonly Part[]): Reading<void> {
+function* saveCombinations(parts: readonly Part[]): Reading<number> {
   yield* empty("chosen_combination");
-  yield* run(
+  return yield* run(
     `INSERT INTO chosen_combination SELECT id, shape FROM combination
        WHERE ${parts.map(({ ofCombination }) => ofCombination).join(" AND ")}`,
     parts.flatMap(({ bindings }) => bindings),
