@@ -269,7 +269,7 @@ export function describeWriter(engineName: string, createBench: CreateWriterBenc
         ),
       ).toEqual(expected);
       expect(bench.damage).toEqual([]);
-    });
+    }, 30_000);
 
     test("a writer that starts anew at any point goes on without losing or doubling", async () => {
       await fc.assert(
@@ -324,7 +324,7 @@ export function describeWriter(engineName: string, createBench: CreateWriterBenc
         ),
         { numRuns: 20 * scale },
       );
-    }, 30_000);
+    }, 60_000);
   });
 }
 

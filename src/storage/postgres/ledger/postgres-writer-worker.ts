@@ -20,7 +20,7 @@ const RETRY_INTERVAL_MS = 100;
 const REPORT_INTERVAL_MS = 30_000;
 /** One batch, one look at the clock, and a step of maintenance at a time. */
 const CONNECTIONS_MAX = 3;
-/** A batch takes some 50 ms; a database that has come back after a silent cut is used again within this. */
+/** A look at the spool that is not answered gives up every connection: after a silent cut the database is used again within this. */
 const CALL_MS_MAX = 4_000;
 
 /** How often a spool says that its server is there, and how soon a server that is superseded knows. */
@@ -168,10 +168,13 @@ function fail(cause: unknown): void {
   reply({ kind: "failed" });
 }
 
-/** Says that the server is there, and looks whether the stored position is still the one that was committed. */
+/**
+ * Says that the server is there, and looks whether the stored position is still the one that was committed. Also beside a
+ * batch, which waits longer for its answer: a cut that nothing else tells of is noticed here.
+ */
 async function beat(): Promise<void> {
-  const at = writer?.committed;
-  if (isBeating || running !== null || start === null || database === null || at === undefined) return;
+  const at = running === null ? writer?.committed : undefined;
+  if (isBeating || start === null || database === null || writer === null) return;
   isBeating = true;
   try {
     const { spool, serverRun } = start;
@@ -181,7 +184,7 @@ async function beat(): Promise<void> {
     );
     const isMoved = row?.segment !== at?.segment || row?.offset !== at?.offsetBytes;
     // A batch that was committed meanwhile has moved it; it looks for itself.
-    if (!isMoved || running !== null || writer?.committed !== at) return;
+    if (!isMoved || at === undefined || running !== null || writer?.committed !== at) return;
     writer?.distrust();
     schedule(0);
   } catch {

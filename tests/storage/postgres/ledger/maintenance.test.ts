@@ -191,6 +191,8 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     };
     for (let round = 0; round < 2; round += 1)
       await Promise.all(replicas.map((replica) => replica.look(look)));
+    // What one of them left to another that had just ended.
+    await replicas[0]?.look(look);
     await checkPostgresTotals(postgres);
     const [sealed] = await postgres.all<{ days: number; hours: number; months: number }>(
       `SELECT (SELECT count(*) FROM sealed_day_total) AS days, (SELECT count(*) FROM sealed_hour) AS hours,

@@ -11,6 +11,7 @@ import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
+import { createTcpProxy } from "../../../support/tcp-proxy.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";
 import { dumpSchema, restoreSchema } from "./schema-dump.ts";
 import { claimRun, createSource, createSpool, type TestSpool } from "./writer-bench.ts";
@@ -83,11 +84,11 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     for (let index = 2; index < 9; index += 1) source.add(index);
     await worker.client.flush();
     await restoreSchema(server, database.target.schema, dump);
-    expect(await countEvents(database)).toBe(1);
     const startedMs = performance.now();
     while ((await countEvents(database)) < 8 && performance.now() - startedMs < BACK_MS_MAX)
       await Bun.sleep(20);
     expect((await checkPostgresTotals(database.postgres)).length).toBe(8);
+    expect(worker.lines.join("")).toContain("the database is older than it was");
     await worker.client.stop();
   }, 30_000);
 
@@ -111,19 +112,48 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     expect(worker.commits.flatMap(({ eventIds }) => [...eventIds]).length).toBe(499);
     await worker.client.stop();
   }, 30_000);
+
+  test("notices a connection that has died in silence by its sign of life, and goes on within five seconds", async () => {
+    await using database = await createDatabase();
+    const server = await sharedPostgres();
+    const proxy = createTcpProxy(server.port);
+    const spool = await createSpool(database.postgres, join(folder, "silent"), 1);
+    const source = createSource(spool);
+    const target = { ...database.target, url: proxy.toUrl(database.target.url) };
+    const worker = await startWorker({ target, postgres: database.postgres }, spool);
+    source.add(1);
+    await worker.client.flush();
+    proxy.silence();
+    source.add(2);
+    const committed = worker.client.flush();
+    await Bun.sleep(SILENCE_MS);
+    expect(await countEvents(database)).toBe(1);
+    proxy.resume();
+    const startedMs = performance.now();
+    await committed;
+    expect(performance.now() - startedMs).toBeLessThan(BACK_MS_MAX + 500);
+    expect((await checkPostgresTotals(database.postgres)).length).toBe(2);
+    await worker.client.stop();
+    proxy.stop();
+  }, 30_000);
 });
 
 const BACK_MS_MAX = 5_000;
+const SILENCE_MS = 1_000;
 
 async function countEvents({ postgres }: TestDatabase): Promise<number> {
   const [row] = await postgres.all<{ n: number }>("SELECT count(*) AS n FROM event");
   return row?.n ?? 0;
 }
 
-async function startWorker({ target, postgres }: TestDatabase, spool: TestSpool) {
+async function startWorker(
+  { target, postgres }: Pick<TestDatabase, "target" | "postgres">,
+  spool: TestSpool,
+) {
   const commits: Commit[] = [];
   const superseded = Promise.withResolvers<void>();
   const claim = await claimRun(postgres, spool.lane);
+  const { log, lines } = createTestLog();
   const client = new WriterClient<WriterPlace>({
     workerUrl: new URL("../../../../src/storage/postgres/ledger/postgres-writer-worker.ts", import.meta.url),
     start: {
@@ -134,11 +164,11 @@ async function startWorker({ target, postgres }: TestDatabase, spool: TestSpool)
       firstSegment: 1,
       earlierLiveMs: 0,
     },
-    log: createTestLog().log,
+    log,
     onCommit: (commit) => commits.push(commit),
     onEnded: () => {},
     onSuperseded: () => superseded.resolve(),
   });
   await client.ready();
-  return { client, commits, run: claim.run, superseded: superseded.promise };
+  return { client, commits, lines, run: claim.run, superseded: superseded.promise };
 }

@@ -8,6 +8,8 @@ const LOCK_WAIT_MS = 300;
 /** A step that got no lock, or met another one in a circle, is made again after a pause, so often at most. */
 const TRIES_MAX = 20;
 const PAUSE_MS = 250;
+/** What one statement of a step may take: to seal the day of a large ledger, or to move a million rows. */
+const STATEMENT_MS_MAX = 60_000;
 /** SQLSTATE lock_not_available, deadlock_detected and serialization_failure. */
 const BUSY = new Set(["55P03", "40P01", "40001"]);
 
@@ -25,13 +27,16 @@ export async function runStep(
 ): Promise<StepResult> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await database.transaction(async (tx) => {
-        await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
-        const [row] = await tx.all<{ is_leader: boolean }>(
-          "SELECT pg_try_advisory_xact_lock(hashtextextended('lockport maintenance ' || current_schema(), 0)) AS is_leader",
-        );
-        return row?.is_leader === true ? step(tx) : "elsewhere";
-      });
+      return await database.transaction(
+        async (tx) => {
+          await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
+          const [row] = await tx.all<{ is_leader: boolean }>(
+            "SELECT pg_try_advisory_xact_lock(hashtextextended('lockport maintenance ' || current_schema(), 0)) AS is_leader",
+          );
+          return row?.is_leader === true ? step(tx) : "elsewhere";
+        },
+        { callMsMax: STATEMENT_MS_MAX },
+      );
     } catch (cause) {
       if (!(cause instanceof StatementError && BUSY.has(cause.code))) throw cause;
       if (tries === TRIES_MAX) throw new BusyError();

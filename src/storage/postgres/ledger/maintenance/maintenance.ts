@@ -42,9 +42,17 @@ export class Maintenance {
   async seal(beforeDay: number): Promise<boolean> {
     return (
       (await this.#step((tx) => sealDay(tx, beforeDay, this.#limits))) ||
-      (await this.#step((tx) => sealHour(tx, this.#place))) ||
-      this.#step((tx) => sealMonth(tx, this.#place))
+      (await this.#addUp(sealHour)) ||
+      this.#addUp(sealMonth)
     );
+  }
+
+  /** A step that was rolled back is made again from the same place. */
+  async #addUp(step: (tx: Transaction, place: CellsPlace) => Promise<boolean>): Promise<boolean> {
+    let place = this.#place;
+    const hasMore = await this.#step((tx) => step(tx, (place = { ...this.#place })));
+    this.#place = place;
+    return hasMore;
   }
 
   /** Null when another replica is at it. */

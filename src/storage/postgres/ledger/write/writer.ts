@@ -60,6 +60,10 @@ interface Attempt {
  * added to once a batch, however many events it has.
  */
 const READ_BYTES_MAX = 512 * 1024;
+/**
+ * Some 50 ms are usual. A database that is slow for a while still commits the batch: given up, it would be tried again as it is.
+ */
+const STATEMENT_MS_MAX = 15_000;
 
 /**
  * Turns the journal lines of a spool into events and totals, each batch in one transaction together with the position it
@@ -110,7 +114,9 @@ export class UsageWriter {
       const batch = this.#decode(chunk, from);
       const unknown = batch.events.filter((event) => !this.#interning.find(event));
       if (unknown.length > 0) await this.#interning.intern(unknown);
-      await this.#database.transaction((tx) => this.#store(tx, { batch, from, startedMs }));
+      await this.#database.transaction((tx) => this.#store(tx, { batch, from, startedMs }), {
+        callMsMax: STATEMENT_MS_MAX,
+      });
       this.#position = batch.next;
       this.#announce();
       this.#begins.clear();
