@@ -101,6 +101,20 @@ export function testKeysContract(engineName: string, createEngine: () => Catalog
       expect((await left.audit.listEvents(PAGE)).total).toBe(1);
     });
 
+    test("a key that ends in the year 9999 is read on every connection and after a restart", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      await left.identity.createPrincipal(principal("ann"), null);
+      const endsAtUs = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1000;
+      const terms = { ...NO_TERMS, expiresAtUs: endsAtUs, adminExpiresAtUs: endsAtUs };
+      const key = apiKey("one", "principal-ann", { terms });
+      await left.identity.keys.create(key, null);
+      for (const stores of [left, right, await engine.open()]) {
+        expect(await stores.identity.keys.findByHash("hash-one")).toMatchObject({ endsAtUs });
+        expect((await stores.identity.keys.list({}, PAGE)).rows).toMatchObject([{ terms }]);
+      }
+    });
+
     test("a rotated key is found by both hashes, on every connection and after a restart; the next rotation forgets the older one", async () => {
       await using engine = createEngine();
       const [left, right] = [await engine.open(), await engine.open()];

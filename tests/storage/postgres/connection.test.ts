@@ -49,8 +49,12 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     await postgres.close();
   });
 
-  test("an integer beyond 2^53 is refused instead of being rounded", async () => {
+  test("an integer beyond 2^53 is refused instead of being rounded, and one that a number said is read as that number", async () => {
     const postgres = await open((await sharedPostgres()).url);
+    const lastInstantUs = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1000;
+    expect(
+      await postgres.all("SELECT $1::bigint AS b, $2::bigint[] AS bs", [lastInstantUs, [lastInstantUs]]),
+    ).toEqual([{ b: lastInstantUs, bs: [lastInstantUs] }]);
     const failure = await failureOf(postgres.all("SELECT 9007199254740993::bigint AS b"));
     expect(failure).toBeInstanceOf(StatementError);
     expect(failure).toHaveProperty("code", "22003");

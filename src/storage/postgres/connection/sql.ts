@@ -4,8 +4,8 @@ import type { Binding } from "./values.ts";
 
 /**
  * Statements with `$1`, `$2` … An array is bound as an array of PostgreSQL: the statement names its type (`$1::bigint[]`).
- * `bigint` and `count(*)` arrive as numbers and fail with SQLSTATE 22003 beyond 2^53, `numeric` as text, `bytea` as
- * Uint8Array, `timestamptz` as Date.
+ * `bigint` and `count(*)` arrive as numbers, and fail with SQLSTATE 22003 beyond 2^53 where they are not what a number reads
+ * as; `numeric` as text, `bytea` as Uint8Array, `timestamptz` as Date.
  */
 export interface Sql {
   all<Row>(text: string, bindings?: readonly Binding[]): Promise<readonly Row[]>;
