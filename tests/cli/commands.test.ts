@@ -112,7 +112,9 @@ describe("principals and keys", () => {
     // 100 kB are more than a pipe holds: a command that ended before its slow reader began would lose the rest.
     const main = join(import.meta.dir, "../../src/main.ts");
     const line = `"${process.execPath}" "${main}" key list --json --data-dir "${dataDir}"`;
-    const slow = await runProcess(["sh", "-c", `${line} | { sleep 0.2; cat; }`]);
+    const slow = await runProcess(["sh", "-c", `${line} | { sleep 0.2; cat; }`], {
+      env: await engineEnvironment(dataDir),
+    });
     expect(JSON.parse(slow.data)).toHaveLength(501);
     const gone = await runProcess(["bash", "-c", `${line} | head -n 1; exit "\${PIPESTATUS[0]}"`]);
     expect(gone).toEqual({ code: 0, data: "[\n", messages: "" });
