@@ -159,8 +159,6 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       "postgres/connection",
       "postgres/ledger/write",
       "postgres/ledger/maintenance",
-      // The lock of the data folder, which every engine has.
-      "sqlite/file",
       "files",
       "ledger",
       "ledger/check",
@@ -172,7 +170,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       "postgres/presence",
       "postgres/catalog",
       "postgres/ledger",
-      "sqlite/file",
+      "files",
       "ledger",
       ...NEUTRAL_LEDGER,
     ],
@@ -207,7 +205,6 @@ const DOORS: { readonly [room: string]: readonly string[] } = {
 const PICKS: { readonly [path: string]: readonly string[] } = {
   "boot/settings/engine.ts": [
     "storage/sqlite/engine.ts",
-    "storage/sqlite/file/folder-lock.ts",
     "storage/postgres/engine.ts",
     "storage/postgres/examination/examine.ts",
     "storage/sqlite/move/source.ts",
@@ -220,7 +217,8 @@ const PACKAGE_ROOMS: { readonly [name: string]: string | readonly string[] } = {
   elysia: "http/",
   "@sinclair/typebox": "http/",
   "drizzle-orm": ["storage/sqlite/", "storage/postgres/"],
-  "bun:sqlite": "storage/sqlite/",
+  // The lock of a data folder is a transaction on a file, whatever the engine.
+  "bun:sqlite": ["storage/sqlite/", "storage/files/folder-lock.ts"],
   "bun:ffi": "boot/process/receive-buffer.ts",
   "openid-client": "identity/oidc.ts",
   commander: "cli/",

@@ -41,27 +41,6 @@ export interface DataInspection {
   isDamage(cause: unknown): boolean;
 }
 
-export interface FolderLock {
-  release(): void;
-}
-
-/**
- * Lets one process serve from a data folder, whatever the engine: two would write one journal. The lock falls with its
- * process, however that ends.
- */
-export interface FolderLocks {
-  /** Throws a `SetupError` when another process holds it. */
-  take(dataDir: string): FolderLock;
-  /** Null when another process holds it. */
-  tryTake(dataDir: string): FolderLock | null;
-  /** The lock of the one command that rotates the secret key, beside a server or not; null when another process holds it. */
-  tryTakeRotation(dataDir: string): FolderLock | null;
-  /** Makes no file. */
-  isTaken(dataDir: string): boolean;
-  /** The file whose lock it is. */
-  toPath(dataDir: string): string;
-}
-
 export interface LedgerCopyOptions extends Pick<DataPlace, "dataDir"> {
   /** An empty folder, with an empty folder `journal` in it. */
   readonly target: string;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CATALOG_MIGRATIONS } from "#storage/sqlite/catalog/migrations.ts";
-import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startApp } from "../support/app.ts";
 import { startUpstream } from "../support/upstream.ts";

@@ -4,7 +4,7 @@ import { appendFileSync, cpSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SQL } from "bun";
 import * as fc from "fast-check";
-import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { LEFT_COLUMNS, LEFT_TABLES, MOVED_TABLES } from "#storage/move/tables.ts";
 import { segmentPath } from "#storage/ledger/journal/segments.ts";
 import { ENDING, NEW_YEAR_US, RUN_LINE, SUBJECT, toBeginLine, toEndLine } from "../ledger/usage.ts";

@@ -1,10 +1,10 @@
 import type { StorageEngine } from "#storage/engine.ts";
-import type { DataFiles, FolderLocks } from "#storage/file-data.ts";
+import type { DataFiles } from "#storage/file-data.ts";
 import type { DataPlace } from "#storage/place.ts";
 import type { DatabaseExamination } from "#storage/database-examination.ts";
 import type { ExaminationOptions } from "#storage/postgres/examination/examine.ts";
 import { sqliteEngine, sqliteFiles } from "#storage/sqlite/engine.ts";
-import { folderLocks } from "#storage/sqlite/file/folder-lock.ts";
+import { type FolderLocks, folderLocks } from "#storage/files/folder-lock.ts";
 
 /** What keeps the data of an installation, chosen here and nowhere else. */
 export async function engineOf({ database }: Pick<DataPlace, "database">): Promise<StorageEngine> {

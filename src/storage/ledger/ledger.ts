@@ -10,6 +10,7 @@ import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createRecorder } from "#usage/recorder.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { FileWatch, type WatchedFile } from "#storage/files/file-watch.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { JournalBacklog } from "./journal/backlog.ts";
 import { Journal } from "./journal/journal.ts";
 import {
@@ -87,8 +88,6 @@ export interface LedgerParts<Place extends object> {
     /** Records nothing any more: another server has the data. */
     readonly standDown: () => void;
   }): readonly WatchedFile[];
-  /** Runs a step of the start-up; a failure of the file at `path` becomes a `SetupError`. */
-  withSetupErrors<Result>(path: string, step: () => Result): Result;
   /** Lets go of the data folder, after all else. */
   release(): void | Promise<void>;
 }
@@ -113,7 +112,7 @@ export async function openLedgerOf<Place extends object>(
     journal.standDown();
     superseded.resolve();
   };
-  const found = parts.withSetupErrors(journalDirectory, () => {
+  const found = withSetupErrors(journalDirectory, () => {
     ensureJournalFolder(journalDirectory);
     removeUnfinished(journalDirectory);
     return measureSegments(journalDirectory);
@@ -121,7 +120,7 @@ export async function openLedgerOf<Place extends object>(
   let backlog = new JournalBacklog(found, committed, () => clock.monotonicMs());
   // Never one that was written to: its end may be torn.
   const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
-  const journal = parts.withSetupErrors(
+  const journal = withSetupErrors(
     journalDirectory,
     () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }),
   );

@@ -4,7 +4,7 @@ import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import type { OpenedLedger } from "#storage/ledger/ledger.ts";
-import { lockDataFolder, type ServerLock } from "#storage/sqlite/file/folder-lock.ts";
+import { lockDataFolder, type ServerLock } from "#storage/files/folder-lock.ts";
 import { createMemory } from "./catalog/memory.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";
 import { createStores } from "./catalog/stores.ts";

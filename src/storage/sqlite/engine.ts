@@ -8,7 +8,7 @@ import { openCatalogDatabase, type CatalogDatabase } from "./catalog/catalog-dat
 import { findCatalogAge, inspectCatalog } from "./catalog/inspect.ts";
 import { toCatalogPath } from "./file/catalog-path.ts";
 import { openCatalogBesideServer, readCatalogDatabase } from "./catalog/local-catalog.ts";
-import { isDamage, withSetupErrors } from "./file/open.ts";
+import { isDamage, withSetupErrors } from "#storage/files/setup-errors.ts";
 import { requireIntact } from "./file/reader.ts";
 import { hasUsageDatabase, inspectUsage } from "./ledger/file/inspect.ts";
 import { openLedgerReader } from "./ledger/ledger-reader.ts";

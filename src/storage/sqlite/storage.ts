@@ -11,7 +11,7 @@ import { createUsedStates } from "#identity/sso-state.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import { openCatalogDatabase } from "./catalog/catalog-database.ts";
 import { toCatalogPath } from "./file/catalog-path.ts";
-import { lockDataFolder } from "./file/folder-lock.ts";
+import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import { openLedger } from "./ledger/ledger.ts";
 
 /** Opens both databases for a server (`StorageEngine.serve`). */

@@ -3,8 +3,7 @@ import { describeCause } from "#kernel/log.ts";
 import { type LedgerOptions, openLedgerOf, type OpenedLedger } from "#storage/ledger/ledger.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
-import { type ServerLock, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
-import { withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
 import { releaseSpool, type Spool } from "./spool-claim.ts";
@@ -47,7 +46,6 @@ export function openLedger(options: PostgresLedgerOptions): Promise<OpenedLedger
         },
         watchSpoolId(dataDir, spoolId),
       ],
-      withSetupErrors,
       async release() {
         await releaseSpool(postgres, spool).catch((cause: unknown) =>
           log.warn("the database was not told that this spool is free", describeCause(cause)),

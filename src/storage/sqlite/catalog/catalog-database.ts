@@ -15,7 +15,8 @@ import { migrate } from "#storage/sqlite/file/migrate.ts";
 import { bindFormerCredentials } from "./former-credentials.ts";
 import { readSecretState, writeSecretState } from "./secret-state.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
-import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { requireSound } from "#storage/sqlite/file/soundness.ts";
 
 export interface CatalogDatabaseOptions {

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import type { Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
-import { isBusy } from "#storage/sqlite/file/open.ts";
+import { isBusy } from "#storage/files/setup-errors.ts";
 import type { LogSync } from "./log-sync.ts";
 
 /** How long a step waits for a lock that another process holds, before it is refused. */

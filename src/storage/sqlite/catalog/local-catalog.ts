@@ -10,8 +10,9 @@ import { hasFormerCredentials } from "./former-credentials.ts";
 import { findCatalogAge, toEmptyError } from "./inspect.ts";
 import { findPending, migrate } from "#storage/sqlite/file/migrate.ts";
 import { CATALOG_MIGRATIONS } from "./migrations.ts";
-import { openSqliteReader, withSetupErrors } from "#storage/sqlite/file/open.ts";
-import { tryLockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { openSqliteReader } from "#storage/sqlite/file/open.ts";
+import { tryLockDataFolder } from "#storage/files/folder-lock.ts";
 
 /** Where the header of a database says how it is written and read: 1 is a rollback journal, 2 is WAL (sqlite.org/fileformat2.html, 1.3). */
 const FORMAT_BYTES = [18, 19] as const;

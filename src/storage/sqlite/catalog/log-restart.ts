@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { fstatSync } from "node:fs";
-import { isBusy } from "#storage/sqlite/file/open.ts";
+import { isBusy } from "#storage/files/setup-errors.ts";
 
 /**
  * Begins a write-ahead log anew without a sync on the calling thread. SQLite itself would overwrite it from its beginning,

@@ -4,7 +4,8 @@ import { LOCAL_ACTOR, toAuditEntry } from "#audit/event.ts";
 import { SECRET_KEY_NAME } from "#storage/files/data-files.ts";
 import { createRecordAudit } from "./audit.ts";
 import type { RotateOptions, Rotation } from "#storage/engine.ts";
-import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { toProvider } from "#storage/catalog/catalog-rows.ts";
 import {
   type Boxes,

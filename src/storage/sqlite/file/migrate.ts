@@ -3,7 +3,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { backUp } from "./backup.ts";
-import { withSetupErrors } from "./open.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { requireReferences } from "./soundness.ts";
 
 /** One step of a schema, in order. Its SQL never changes once released: databases remember its hash. */

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
-import { openSqliteReader, withSetupErrors } from "./open.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { openSqliteReader } from "./open.ts";
 import { requireReferences, requireSound } from "./soundness.ts";
 
 /** Unlike `existsSync`, it tells a folder that this user may not look into from one without the file. */

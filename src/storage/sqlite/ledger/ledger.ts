@@ -3,8 +3,7 @@ import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import { type LedgerOptions, openLedgerOf, type OpenedLedger } from "#storage/ledger/ledger.ts";
 import { RecordedEvents } from "#storage/ledger/threads/recorded-events.ts";
-import { lockDataFolder, type ServerLock, toLockPath } from "#storage/sqlite/file/folder-lock.ts";
-import { withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { lockDataFolder, type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import { prepareUsageDatabase } from "./file/database.ts";
 import { beginServerRun } from "./file/server-run.ts";
 
@@ -53,7 +52,6 @@ function openLocked(lock: ServerLock, options: LedgerOptions): Promise<OpenedLed
           },
         },
       ],
-      withSetupErrors,
       release: () => lock.release(),
     },
     options,

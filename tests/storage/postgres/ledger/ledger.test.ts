@@ -6,7 +6,7 @@ import type { OpenedLedger } from "#storage/ledger/ledger.ts";
 import { openLedger } from "#storage/postgres/ledger/ledger.ts";
 import { claimSpool, toHolder } from "#storage/postgres/ledger/spool-claim.ts";
 import { openSpoolFolder } from "#storage/postgres/ledger/spool-folder.ts";
-import { lockDataFolder } from "#storage/sqlite/file/folder-lock.ts";
+import { lockDataFolder } from "#storage/files/folder-lock.ts";
 import {
   createManualClock,
   createTestLog,

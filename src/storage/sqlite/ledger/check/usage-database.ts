@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { USAGE_NAME } from "#storage/files/data-files.ts";
-import { openSqliteReader, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { openSqliteReader } from "#storage/sqlite/file/open.ts";
 import { openForReading } from "#storage/sqlite/ledger/file/database.ts";
 import { hasUsageDatabase } from "#storage/sqlite/ledger/file/inspect.ts";
 

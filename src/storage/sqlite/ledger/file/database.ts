@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
-import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 import { ensureCarriedTotals } from "./carried-totals.ts";
 import { readSchemaVersion, toForeignError } from "./schema-version.ts";
 import { APPLICATION_ID, SCHEMA_SQL, SCHEMA_VERSION, SERVER_RUN_SQL } from "./schema.ts";

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { openSqlite, withSetupErrors } from "#storage/sqlite/file/open.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
+import { openSqlite } from "#storage/sqlite/file/open.ts";
 
 /** A server's time with the ledger. Each start has the next number; who finds a higher one than its own writes no more. */
 export interface ServerRun {

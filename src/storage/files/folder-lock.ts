@@ -2,9 +2,30 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SetupError } from "#kernel/errors.ts";
-import type { FolderLock, FolderLocks } from "#storage/file-data.ts";
-import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import { ensureDatabaseFile, isBusy, isDamage, withSetupErrors } from "./open.ts";
+import { ensureDatabaseFile } from "./database-file.ts";
+import { findFileIdentity, toFileIdentity } from "./file-identity.ts";
+import { isBusy, isDamage, withSetupErrors } from "./setup-errors.ts";
+
+export interface FolderLock {
+  release(): void;
+}
+
+/**
+ * Lets one process serve from a data folder, whatever the engine: two would write one journal. The lock falls with its
+ * process, however that ends.
+ */
+export interface FolderLocks {
+  /** Throws a `SetupError` when another process holds it. */
+  take(dataDir: string): FolderLock;
+  /** Null when another process holds it. */
+  tryTake(dataDir: string): FolderLock | null;
+  /** The lock of the one command that rotates the secret key, beside a server or not; null when another process holds it. */
+  tryTakeRotation(dataDir: string): FolderLock | null;
+  /** Makes no file. */
+  isTaken(dataDir: string): boolean;
+  /** The file whose lock it is. */
+  toPath(dataDir: string): string;
+}
 
 export const folderLocks: FolderLocks = {
   take: lockDataFolder,

@@ -1,0 +1,72 @@
+import { SetupError } from "#kernel/errors.ts";
+import { findCode } from "#kernel/system-code.ts";
+
+/** Runs a step of the start-up; a failure of the file or of SQLite becomes a SetupError that names the file. */
+export function withSetupErrors<Result>(path: string, step: () => Result): Result {
+  try {
+    return step();
+  } catch (cause) {
+    throw toSetupError(path, cause);
+  }
+}
+
+/** True for a lock that another connection holds, in any of its extended codes (sqlite.org/rescode.html). */
+export function isBusy(cause: unknown): boolean {
+  // drizzle wraps what a one-time statement throws.
+  return extendsCode(findCode(cause) ?? "", "SQLITE_BUSY");
+}
+
+/** True for a file that is damaged, or no database at all. */
+export function isDamage(cause: unknown): boolean {
+  const code = findCode(cause) ?? "";
+  return DAMAGE_CODES.some((known) => extendsCode(code, known));
+}
+
+const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
+
+/** By the first of these codes that it has or extends (sqlite.org/rescode.html), what a failure means. */
+const FAULTS: readonly {
+  readonly codes: readonly string[];
+  readonly kind: SetupError["kind"];
+  readonly say: (path: string) => string;
+}[] = [
+  {
+    codes: ["EACCES", "EPERM", "EROFS", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN", "SQLITE_AUTH"],
+    kind: "permission",
+    say: (path) =>
+      `The database ${path} cannot be read and written: check the owner and mode of the file and its folder.`,
+  },
+  {
+    codes: DAMAGE_CODES,
+    kind: "configuration",
+    say: (path) => `The file ${path} is damaged or is not a database: restore it from a backup.`,
+  },
+  {
+    codes: ["SQLITE_BUSY"],
+    kind: "configuration",
+    say: (path) => `The database ${path} is locked by another process: stop it and start again.`,
+  },
+  {
+    codes: ["ENOENT", "ENOTDIR"],
+    kind: "configuration",
+    say: (path) => `The folder of the database ${path} does not exist: create it or set another path.`,
+  },
+  {
+    // SQLite has IOERR also for a log that finds no room.
+    codes: ["ENOSPC", "EDQUOT", "SQLITE_FULL", "SQLITE_IOERR"],
+    kind: "configuration",
+    say: (path) =>
+      `The database ${path} cannot be written: its disk is full or fails. Make room on it, or look into the log of the system (dmesg).`,
+  },
+];
+
+function toSetupError(path: string, cause: unknown): unknown {
+  if (cause instanceof SetupError) return cause;
+  const code = findCode(cause) ?? "";
+  const fault = FAULTS.find(({ codes }) => codes.some((known) => extendsCode(code, known)));
+  return fault === undefined ? cause : new SetupError(fault.kind, fault.say(path), cause);
+}
+
+function extendsCode(code: string, known: string): boolean {
+  return code === known || code.startsWith(`${known}_`);
+}
