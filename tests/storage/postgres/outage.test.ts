@@ -143,6 +143,33 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(await settled(postgres, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
+  test("a connection that is kept between reports is another one after a restart of the server, and no report fails for it", async () => {
+    await using network = await connect();
+    const running = await server();
+    let prepared = 0;
+    const reserved = network.postgres.reserve(async () => void (prepared += 1));
+    const report = () =>
+      reserved.transaction((tx) => tx.all("SELECT 1 AS one"), { isReadOnly: true, callMsMax: CALL_MS_MAX });
+    expect(await report()).toEqual([{ one: 1 }]);
+    await running.stop();
+    await running.start();
+    expect(await report()).toEqual([{ one: 1 }]);
+    expect(prepared).toBe(2);
+
+    await running.stop();
+    expect(await failureOf(report())).toBeInstanceOf(DatabaseUnreachableError);
+    await running.start();
+    expect(await report()).toEqual([{ one: 1 }]);
+
+    let steps = 0;
+    const ended = reserved.transaction(async (tx) => {
+      steps += 1;
+      return tx.all("SELECT pg_terminate_backend(pg_backend_pid())");
+    });
+    expect(await failureOf(ended)).toBeInstanceOf(DatabaseUnreachableError);
+    expect(steps).toBe(1);
+  });
+
   test("a statement that is only slow ends on the server, and costs no other call its connection", async () => {
     await using network = await connect();
     const { postgres } = network;

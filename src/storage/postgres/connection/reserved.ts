@@ -1,6 +1,7 @@
+import { DatabaseUnreachableError } from "./errors.ts";
 import type { Lease, Pool } from "./pool.ts";
 import { createSql, type Sql } from "./sql.ts";
-import { runTransaction, type Transaction, type TransactionOptions } from "./transaction.ts";
+import { runTransaction, type Limited, type Transaction, type TransactionOptions } from "./transaction.ts";
 
 export interface Reserved {
   /** As `Postgres.transaction`. One at a time. */
@@ -30,17 +31,35 @@ export function createReserved(
     await prepare(createSql((statement) => lease.execute({ ...statement, commits: true }, { callMsMax })));
     return lease;
   };
+  const takeOrDrop = () =>
+    take().catch((cause: unknown) => {
+      drop();
+      throw cause;
+    });
+  const begin = async <R>(step: (tx: Transaction) => Promise<R>, options: Limited): Promise<R> => {
+    const kept = held;
+    const lease = await takeOrDrop();
+    let hasBegun = false;
+    const counted = (tx: Transaction) => {
+      hasBegun = true;
+      return step(tx);
+    };
+    try {
+      return await runTransaction(lease, counted, options);
+    } catch (cause) {
+      // The server ended the connection while nobody used it, which only BEGIN tells: after each restart of it a caller would fail.
+      const isStale = lease === kept && !hasBegun && isEnded(cause);
+      if (!isStale) throw cause;
+      return await runTransaction(await takeOrDrop(), step, options);
+    }
+  };
   return {
     async transaction(step, changes = {}) {
       if (isBusy) throw new TypeError("a reserved connection has one transaction at a time");
       isBusy = true;
       isWanted = true;
       try {
-        const lease = await take().catch((cause: unknown) => {
-          drop();
-          throw cause;
-        });
-        return await runTransaction(lease, step, { callMsMax, ...changes });
+        return await begin(step, { callMsMax, ...changes });
       } finally {
         isBusy = false;
         if (!isWanted) drop();
@@ -51,4 +70,9 @@ export function createReserved(
       if (!isBusy) drop();
     },
   };
+}
+
+/** Silence has taken the limit of a call already. */
+function isEnded(cause: unknown): boolean {
+  return cause instanceof DatabaseUnreachableError && cause.code !== "limit";
 }

@@ -68,7 +68,7 @@ export async function runTransaction<R>(
   return result;
 }
 
-type Limited = TransactionOptions & { readonly callMsMax: number };
+export type Limited = TransactionOptions & { readonly callMsMax: number };
 
 function toBegin({ isReadOnly = false, isolation = "read committed", callMsMax }: Limited): string {
   const begin = `BEGIN ISOLATION LEVEL ${isolation}${isReadOnly ? " READ ONLY" : ""}`;
