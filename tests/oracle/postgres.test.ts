@@ -11,7 +11,7 @@ import {
 import { createDatabase, type TestDatabase } from "../storage/postgres/support.ts";
 import { createChance } from "../support/chance.ts";
 import { postgresMissing } from "../support/postgres.ts";
-import { copyLedger } from "../support/postgres-ledger.ts";
+import { copyLedger } from "../support/laned-ledger.ts";
 import { type Bench, startBench } from "./bench.ts";
 import { arbitraryEvent, DAY_US, DAYS, SCENES_US } from "./events.ts";
 import { writeLedger } from "./ledger.ts";

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -65,14 +64,6 @@ describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
     const server = await start("data-1", { PROXY_DATABASE_URL: url });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
     expect(server.output()).not.toContain("secret-of-server");
-  });
-
-  test("with a copy of the data folder of one that is alive are refused with exit code 78", async () => {
-    await start("data-0");
-    cpSync(join(folder.path, "data-0"), join(folder.path, "data-1"), { recursive: true });
-    const refused = await serve("data-1");
-    expect(refused.code).toBe(CONFIGURATION_EXIT_CODE);
-    expect(refused.messages).toContain("spool");
   });
 });
 

@@ -17,12 +17,6 @@ interface LongPart {
 const LONG_PARTS: readonly LongPart[] = [
   { option: "kills", count: 500, variable: "LOCKPORT_KILLS", tests: ["tests/binary/kills.test.ts"] },
   {
-    option: "replica-kills",
-    count: 60,
-    variable: "LOCKPORT_REPLICA_KILLS",
-    tests: ["tests/binary/replicas.test.ts"],
-  },
-  {
     option: "wait-seconds",
     count: 300,
     variable: "LOCKPORT_FAULT_WAIT_SECONDS",

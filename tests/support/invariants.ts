@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { callApi } from "./installation.ts";
 import type { CheckedEvent } from "./ledger-totals.ts";
 import { checkLimitSums } from "./limit-sums.ts";
-import { checkTotals, SEAM, toBilled, toPico } from "./ledger-totals.ts";
+import { checkTotals, EVENTS_SQL, SEAM, toBilled, toPico } from "./ledger-totals.ts";
 
 /** What callers and upstreams saw, as far as a test knows. */
 export interface Attempts {
@@ -46,12 +46,6 @@ export function checkLedger(dataDir: string, attempts: Attempts = {}): readonly 
     database.close();
   }
 }
-
-const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, tags, principal_id, key_id,
-  relay_token_id, model, prices FROM event
-  LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
-  LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set
-  ORDER BY event.id`;
 
 function checkSoundness(path: string): Database | null {
   if (!existsSync(path)) return null;

@@ -34,6 +34,13 @@ export interface CheckedEvent {
   readonly cache_write_1h_tokens: number | null;
 }
 
+/** All events of a ledger, as `CheckedEvent`. */
+export const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, tags, principal_id, key_id,
+  relay_token_id, model, prices FROM event
+  LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
+  LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set
+  ORDER BY event.id`;
+
 /** Invariant 2: hours, days, sealed days, months, dimensions and cells against the rows, and against each other where rows were removed. */
 export function checkTotals(database: Database, events: readonly CheckedEvent[]): void {
   const state = database

@@ -1,8 +1,6 @@
 import { join } from "node:path";
 import { postgresEngine } from "#storage/postgres/engine.ts";
-import { openPostgres } from "#storage/postgres/connection/postgres.ts";
-import { checkAttempts, checkCost } from "../../support/invariants.ts";
-import { checkPostgresTotals } from "../../support/ledger-copy.ts";
+import { checkPostgresLedger } from "../../support/postgres-totals.ts";
 import { sharedPostgres } from "../../support/postgres.ts";
 import { createFakeClock, createTempDir, silentLog, toSecrets, type LedgerEngine } from "../support.ts";
 
@@ -54,23 +52,7 @@ export function createPostgresEngine(): LedgerEngine {
         stderr: "inherit",
       });
     },
-    async checkLedger(attempts = {}) {
-      const target = await schema;
-      const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 30_000, log: silentLog };
-      const postgres = await openPostgres(options);
-      try {
-        const events = await checkPostgresTotals(postgres);
-        checkAttempts(events, attempts);
-        for (const event of events) checkCost(event);
-        if (attempts.isAtRest === true) {
-          const open = await postgres.all("SELECT sequence FROM open_request");
-          if (open.length > 0) throw new Error(`${open.length} requests are under way`);
-        }
-        return events;
-      } finally {
-        await postgres.close();
-      }
-    },
+    checkLedger: async (attempts = {}) => checkPostgresLedger(await schema, attempts),
     async [Symbol.asyncDispose]() {
       for (const one of opened.reverse()) await one.close();
       await (await schema)[Symbol.asyncDispose]();

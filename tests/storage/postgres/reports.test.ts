@@ -28,7 +28,7 @@ import { createChance } from "../../support/chance.ts";
 import { makeFolder } from "../../support/folder.ts";
 import { LIMIT_SAMPLES } from "../../support/limit-sums.ts";
 import { postgresMissing } from "../../support/postgres.ts";
-import { copyLedger } from "../../support/postgres-ledger.ts";
+import { copyLedger } from "../../support/laned-ledger.ts";
 import { createDatabase, failureOf, type TestDatabase } from "./support.ts";
 
 const DAY_US = 86_400_000_000;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts";
 import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
 import { createChance } from "../../../support/chance.ts";
-import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { createDatabase } from "../support.ts";

@@ -17,7 +17,7 @@ import {
 } from "../../../ledger/usage.ts";
 import { CONTEXT } from "../../../ledger/reports.ts";
 import { makeFolder } from "../../../support/folder.ts";
-import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";
 

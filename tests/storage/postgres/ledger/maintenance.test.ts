@@ -9,7 +9,7 @@ import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { one } from "#storage/ledger/queries/reading.ts";
 import { openReportConnection, readFrom } from "#storage/postgres/ledger/reports/answer.ts";
-import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 import { createSource, createSpool } from "./writer-bench.ts";

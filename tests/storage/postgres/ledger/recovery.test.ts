@@ -7,7 +7,7 @@ import type { UsageWriter, WriterOptions } from "#storage/postgres/ledger/write/
 import type { Commit } from "#storage/ledger/threads/messages.ts";
 import { createChance } from "../../../support/chance.ts";
 import { cleanEnvironment } from "../../../support/process.ts";
-import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 import { createCommitCutter } from "./commit-cutter.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { UsageWriter } from "#storage/postgres/ledger/write/writer.ts";
 import { DAY_US, ENDING, NEW_YEAR_US, SUBJECT, toBeginLine, toEndLine } from "../../../ledger/usage.ts";
-import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 import { createSpool } from "./writer-bench.ts";

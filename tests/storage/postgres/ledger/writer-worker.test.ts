@@ -9,7 +9,7 @@ import { WriterClient } from "#storage/ledger/threads/writer-client.ts";
 import type { WriterPlace } from "#storage/postgres/ledger/postgres-writer-worker.ts";
 import { encodeJournalLine } from "#usage/journal-line.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
-import { checkPostgresTotals } from "../../../support/ledger-copy.ts";
+import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
 import { createDatabase, type TestDatabase } from "../support.ts";

@@ -1,6 +1,10 @@
 import { Database } from "bun:sqlite";
-import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { type CheckedEvent, checkTotals } from "./ledger-totals.ts";
+import { expect } from "bun:test";
+import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
+import { silentLog } from "../storage/support.ts";
+import { type Attempts, checkAttempts, checkCost } from "./invariants.ts";
+import { type CheckedEvent, checkTotals, EVENTS_SQL } from "./ledger-totals.ts";
 
 const TABLES = [
   "ledger_state",
@@ -20,12 +24,6 @@ const TABLES = [
   "carried_total",
 ];
 
-const EVENTS_SQL = `SELECT event.*, manner.result, outcome, status_code, error_kind, shape, tags, principal_id, key_id,
-  relay_token_id, model, prices FROM event
-  LEFT JOIN combination ON combination.id = event.combination LEFT JOIN manner ON manner.id = event.manner
-  LEFT JOIN result ON result.id = manner.result LEFT JOIN price_set ON price_set.id = manner.price_set
-  ORDER BY event.id`;
-
 /** An event with the lane that recorded it. */
 export type LanedEvent = CheckedEvent & { readonly lane: number };
 
@@ -38,6 +36,28 @@ export async function checkPostgresTotals(postgres: Postgres): Promise<readonly 
   const events = copy.query<LanedEvent, []>(EVENTS_SQL).all();
   checkTotals(copy, events);
   return events;
+}
+
+/**
+ * Invariants 1 and 2 of a ledger in PostgreSQL, over all lanes: every attempt is one event, none twice, none lost; each costs
+ * what its quantities cost; every total is the sum of its rows to the pico. Returns the events.
+ */
+export async function checkPostgresLedger(
+  target: PostgresTarget,
+  attempts: Attempts = {},
+): Promise<readonly LanedEvent[]> {
+  const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 30_000, log: silentLog };
+  const postgres = await openPostgres(options);
+  try {
+    const events = await checkPostgresTotals(postgres);
+    checkAttempts(events, attempts);
+    for (const event of events) checkCost(event);
+    if (attempts.isAtRest === true)
+      expect(await postgres.all("SELECT sequence FROM open_request")).toEqual([]);
+    return events;
+  } finally {
+    await postgres.close();
+  }
 }
 
 /** Its tables without keys: rows of several lanes are several rows. */
