@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { HOUR_US } from "#kernel/clock.ts";
 import { createLog } from "#kernel/log.ts";
-import { Limits } from "#limits/limit-gate.ts";
+import { Limits } from "#limits/limits.ts";
 import { type Limit, LIMIT_WINDOWS, type LimitWindow } from "#limits/limit.ts";
 import type { UseWatch } from "#limits/use-watch.ts";
 import { ensureCarriedTotals } from "#storage/sqlite/ledger/file/carried-totals.ts";

@@ -8,7 +8,7 @@ import { createPrincipals, type Principals } from "#identity/principals.ts";
 import type { IdentityStore } from "#identity/store.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import { createLimitAdmin, type LimitAdmin } from "#limits/limit-admin.ts";
-import { Limits } from "#limits/limit-gate.ts";
+import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial, type NoticeTrial } from "#notices/trial.ts";
 import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
 import { isOnFiles, type Config } from "#boot/settings/config.ts";

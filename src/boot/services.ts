@@ -18,12 +18,9 @@ import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
-import { createSingleSignOn, type SingleSignOn, type SingleSignOnDeps } from "#identity/sso.ts";
 import { describeCause } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
-import { Limits } from "#limits/limit-gate.ts";
-import type { Notices } from "#notices/notices.ts";
-import type { NoticeStore } from "#notices/store.ts";
+import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
@@ -38,6 +35,7 @@ import { loadKeyring } from "#boot/secrets/secret-key.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
 import { untilReachable } from "#boot/process/waiting.ts";
+import { openNotices, openSingleSignOn } from "./optional-parts.ts";
 
 export interface Services {
   readonly app: Omit<AppDeps, "assets">;
@@ -233,35 +231,4 @@ export async function openServices(
 /** A password that lies in a file is read again at each attempt: `admin password rotate` holds at once. */
 function toPasswordSource({ password, path }: AdminPassword): PasswordSource {
   return path === null ? password : () => readAdminPassword(path);
-}
-
-/** Null when no webhook is set. */
-async function openNotices(
-  { notices: target }: Config,
-  store: NoticeStore,
-  { clock, ids, log }: System,
-): Promise<Notices | null> {
-  if (target === null) return null;
-  // Loaded here and not above: most servers have no webhook.
-  const { openNotices: open } = await import("#notices/notices.ts");
-  return open({ target, store, clock, ids, log });
-}
-
-/** Null when no issuer is set. The provider is not asked for anything before the first sign-in. */
-async function openSingleSignOn(
-  config: Config,
-  deps: SessionsDeps & Pick<SingleSignOnDeps, "log" | "signIns" | "usedStates">,
-  findOrigin: () => string,
-): Promise<SingleSignOn | null> {
-  const { oidc, publicUrl } = config;
-  if (oidc === null) return null;
-  // Loaded here and not above: most servers have no issuer.
-  const { createOpenIdProvider } = await import("#identity/oidc.ts");
-  return createSingleSignOn({
-    ...deps,
-    ...oidc,
-    provider: createOpenIdProvider({ ...deps, ...oidc }),
-    // Never from a request: its sender would choose where the code goes.
-    redirectUri: () => `${publicUrl ?? findOrigin()}/auth/callback`,
-  });
 }

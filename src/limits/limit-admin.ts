@@ -6,7 +6,7 @@ import type { Page, Paged } from "#kernel/page.ts";
 import type { LimitRefusals } from "./limit-book.ts";
 import type { LimitUse } from "./limit-entry.ts";
 import { type LimitDraft, type LimitPatch, parseLimitDraft, parseLimitPatch } from "./limit-draft.ts";
-import type { Limits } from "./limit-gate.ts";
+import type { Limits } from "./limits.ts";
 import type { Limit } from "./limit.ts";
 import type { LimitStore } from "./store.ts";
 

@@ -30,7 +30,7 @@ import { createKeyring } from "#kernel/keyring.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { createLog } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
-import { Limits } from "#limits/limit-gate.ts";
+import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
 import type { StatsStore } from "#stats/store.ts";

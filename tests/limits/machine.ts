@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "#kernel/log.ts";
 import { LimitBook } from "#limits/limit-book.ts";
-import { Limits } from "#limits/limit-gate.ts";
+import { Limits } from "#limits/limits.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import type { Limit } from "#limits/limit.ts";
 import type { LimitSet } from "#limits/store.ts";

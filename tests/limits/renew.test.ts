@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Limits } from "#limits/limit-gate.ts";
+import { Limits } from "#limits/limits.ts";
 import type { Limit } from "#limits/limit.ts";
 import { silentLog } from "../storage/support.ts";
 

@@ -1,7 +1,7 @@
 import type { Exchange } from "#forward/exchange.ts";
 import type { Refusals } from "#http/door/refusals.ts";
 import { type LoopLag, LAG_BOUNDS_MS } from "#kernel/loop-lag.ts";
-import type { Limits } from "#limits/limit-gate.ts";
+import type { Limits } from "#limits/limits.ts";
 import { INTERFACE_VERSION, PRODUCT_COMMIT, PRODUCT_VERSION } from "#kernel/version.ts";
 import type { Notices } from "#notices/notices.ts";
 import { REPORT_UNITS } from "#kernel/units.ts";
@@ -9,7 +9,8 @@ import { OUTCOMES } from "#usage/event.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import type { UnitSeries, UsageMetrics } from "#usage/metrics.ts";
-import { type MetricFamily, type MetricLabels, type MetricSample, toCounter, toGauge } from "./exposition.ts";
+import { type MetricFamily, type MetricLabels, type MetricSample, toGauge } from "./exposition.ts";
+import { toLedgerFamilies } from "./ledger-figures.ts";
 import { readProcessFamilies } from "./process-figures.ts";
 import { toReplicaFamilies } from "./replica-figures.ts";
 
@@ -166,63 +167,6 @@ function toNoticeFamilies(notices: MetricsSources["notices"]): readonly MetricFa
       "proxy_notices_waiting",
       "Notices that have not reached their webhook yet.",
       notices?.waitingCount() ?? 0,
-    ),
-  ];
-}
-
-function toLedgerFamilies(gauges: LedgerGauges): readonly MetricFamily[] {
-  return [
-    toCounter(
-      "proxy_files_lost_total",
-      "Files of the data folder that were removed or replaced while the server had them open.",
-      gauges.filesLost,
-    ),
-    toGauge("proxy_files_missing", "Of those, how many are not back under their name.", gauges.filesMissing),
-    toGauge(
-      "proxy_journal_pending_bytes",
-      "Usage records in memory that the disk refuses; no new request is served meanwhile.",
-      gauges.journalPendingBytes,
-    ),
-    toGauge(
-      "proxy_journal_reserved_bytes",
-      "Room on the disk reserved for usage records: a mebibyte or more unless the disk is full; below half of one, new requests are refused.",
-      gauges.journalReservedBytes,
-    ),
-    toGauge(
-      "proxy_journal_uncommitted_bytes",
-      "Bytes of the usage journal that are not in the database yet.",
-      gauges.journalUncommittedBytes,
-    ),
-    toGauge(
-      "proxy_writer_running",
-      "1 while the usage writer runs, 0 between its death and its restart.",
-      gauges.writerRunning ? 1 : 0,
-    ),
-    toCounter("proxy_writer_commits_total", "Batches that the usage writer committed.", gauges.writerCommits),
-    toCounter(
-      "proxy_writer_events_total",
-      "Usage events in these batches, also those left behind by an earlier process.",
-      gauges.writerEvents,
-    ),
-    toCounter(
-      "proxy_writer_failures_total",
-      "Attempts of the usage writer that failed and were made again: a lock, a full disk.",
-      gauges.writerFailures,
-    ),
-    toGauge(
-      "proxy_writer_last_commit_seconds",
-      "How long the last batch took, its sync to the disk included.",
-      gauges.writerLastCommitMs / 1000,
-    ),
-    toGauge(
-      "proxy_reader_waiting_queries",
-      "Reports that are being read or wait for it.",
-      gauges.readerWaiting,
-    ),
-    toGauge(
-      "proxy_ledger_combinations",
-      "Distinct combinations of caller, model, client, tags and the like in the ledger: what makes reports slow when it grows fast.",
-      gauges.combinations,
     ),
   ];
 }

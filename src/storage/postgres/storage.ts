@@ -3,7 +3,7 @@ import { createSystemIds } from "#kernel/ids.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import type { StorageHealth } from "#usage/health.ts";
-import type { OpenedLedger } from "#storage/ledger/ledger.ts";
+import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
 import { lockDataFolder, type ServerLock } from "#storage/files/folder-lock.ts";
 import { createMemory } from "./catalog/memory.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { describeCause } from "#kernel/log.ts";
-import { type LedgerOptions, openLedgerOf, type OpenedLedger } from "#storage/ledger/ledger.ts";
+import { openLedgerOf } from "#storage/ledger/ledger.ts";
+import type { LedgerOptions, OpenedLedger } from "#storage/ledger/ledger-parts.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
 import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";

@@ -1,7 +1,8 @@
 import { basename, join } from "node:path";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
-import { type LedgerOptions, openLedgerOf, type OpenedLedger } from "#storage/ledger/ledger.ts";
+import { openLedgerOf } from "#storage/ledger/ledger.ts";
+import type { LedgerOptions, OpenedLedger } from "#storage/ledger/ledger-parts.ts";
 import { RecordedEvents } from "#storage/ledger/threads/recorded-events.ts";
 import { lockDataFolder, type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import { prepareUsageDatabase } from "./file/database.ts";

@@ -1,0 +1,237 @@
+import type { Clock, InstantUs } from "#kernel/clock.ts";
+import { ProxyError } from "#kernel/errors.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
+import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { LimitBook } from "./limit-book.ts";
+import type { LimitGate } from "./limit-gate.ts";
+import { toLongest, toRefusal } from "./limit-refusal.ts";
+import type { LimitLedger } from "./limit-sums.ts";
+import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
+import type { LimitSet, LimitStore } from "./store.ts";
+import type { UseWatch } from "./use-watch.ts";
+
+/** Refusals since the start. */
+export interface LimitRefusalCount {
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow | null;
+  readonly count: number;
+}
+
+export interface LimitsDeps {
+  readonly store: Pick<LimitStore, "peek" | "snapshot">;
+  readonly ledger: LimitLedger;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** True where other processes record in the same ledger: what they have used is read every two seconds. */
+  readonly isShared?: boolean;
+  /** Absent: nothing is asked of what moves. */
+  readonly watch?: UseWatch;
+}
+
+/** How long a request waits for limits that have just changed; it is refused then, since what they allow is not known. */
+const FOLLOW_WAIT_MS_MAX = 5_000;
+/** A clock that was set back further than this has left windows that memory no longer holds. */
+const CLOCK_BACK_US_MAX = 1_000_000;
+const SWEEP_INTERVAL_MS = 60_000;
+/** So long a replica may not know what others have let through, besides the time until that is committed. */
+const RENEW_INTERVAL_MS = 2_000;
+/** Of hours with millions of requests; the ledger commits nothing of this process meanwhile. */
+const RENEW_MS_MAX = 30_000;
+/** A pause of so many times as long as it took follows: at most a tenth of the time goes into it. */
+const RENEW_PAUSE_TIMES = 9;
+
+/** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
+export class Limits implements LimitGate {
+  readonly #deps: LimitsDeps;
+  #book: LimitBook;
+  /** Counts beside the book until the ledger's sums for it are there. */
+  #successor: LimitBook | null = null;
+  #renewFromMs = 0;
+  #set: LimitSet | null = null;
+  #following: Promise<void> | null = null;
+  #latestUs: InstantUs = 0;
+  readonly #refusals = new Map<
+    string,
+    { measure: LimitMeasure; window: LimitWindow | null; count: number }
+  >();
+  readonly #timers: readonly ReturnType<typeof setInterval>[];
+
+  constructor(deps: LimitsDeps) {
+    this.#deps = deps;
+    this.#book = new LimitBook(deps.watch);
+    this.#timers = [
+      setInterval(() => this.book.sweep(deps.clock.nowUs()), SWEEP_INTERVAL_MS),
+      ...(deps.isShared === true ? [setInterval(() => void this.renew(), RENEW_INTERVAL_MS)] : []),
+    ];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  get book(): LimitBook {
+    return this.#book;
+  }
+
+  current(): Promise<void> | null {
+    if (this.#following !== null) return this.#waitFor(this.#following);
+    const set = this.#deps.store.peek();
+    if (set === null || set !== this.#set) return this.#waitFor(this.follow());
+    if (this.book.isEmpty) return null;
+    const nowUs = this.#deps.clock.nowUs();
+    const isSetBack = nowUs < this.#latestUs - CLOCK_BACK_US_MAX;
+    this.#latestUs = isSetBack ? nowUs : Math.max(nowUs, this.#latestUs);
+    return isSetBack ? this.#waitFor(this.#recount()) : null;
+  }
+
+  /** Takes in the limits as they are now, and what the ledger holds of those that are new. */
+  follow(): Promise<void> {
+    return (this.#following ??= this.#followNow().finally(() => (this.#following = null)));
+  }
+
+  admit(request: UsageBeginning, hasPrice: () => boolean): readonly string[] | null {
+    if (this.book.isEmpty) return null;
+    const nowUs = this.#deps.clock.nowUs();
+    const met = this.book.findMet(request, nowUs, hasPrice);
+    if (met.length === 0) return null;
+    const refusing = toLongest(
+      met.filter(({ limit }) => limit.action === "refuse"),
+      nowUs,
+    );
+    if (refusing === null) return met.map(({ limit }) => limit.name);
+    this.book.refused(refusing, nowUs);
+    this.#count(refusing.limit);
+    throw toRefusal(refusing, nowUs, request.model);
+  }
+
+  began(request: UsageBeginning): void {
+    this.book.began(request);
+    this.#successor?.began(request);
+  }
+
+  ended(request: UsageBeginning, ending: UsageEnding): void {
+    this.book.ended(request, ending);
+    this.#successor?.ended(request, ending);
+  }
+
+  lost(request: UsageBeginning): void {
+    this.book.lost(request);
+    this.#successor?.lost(request);
+  }
+
+  /**
+   * Takes in what other processes have recorded since: another book is counted beside the one in force and replaces it, so
+   * that no request waits. Nothing changes when the ledger does not answer in time, or limits change meanwhile.
+   */
+  async renew(): Promise<void> {
+    const set = this.#set;
+    if (set === null || this.#following !== null || this.#successor !== null || this.book.isEmpty) return;
+    const { clock } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    if (startedMs < this.#renewFromMs) return;
+    // One turn from here to the call of the ledger.
+    const { book, missing } = this.book.toSuccessor();
+    this.#successor = book;
+    try {
+      const sums = await within(RENEW_MS_MAX, this.#sum(missing));
+      if (sums === null || this.#set !== set || this.#successor !== book) return;
+      book.load(missing, sums);
+      this.#book = book;
+      book.tellAll(this.#deps.clock.nowUs());
+    } catch (cause) {
+      this.#deps.log.debug("what other replicas have used could not be read", describeCause(cause));
+    } finally {
+      const nowMs = clock.monotonicMs();
+      this.#renewFromMs = nowMs + (nowMs - startedMs) * RENEW_PAUSE_TIMES;
+      if (this.#successor === book) this.#successor = null;
+    }
+  }
+
+  refusals(): readonly LimitRefusalCount[] {
+    return [...this.#refusals.values()];
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  async #followNow(): Promise<void> {
+    for (;;) {
+      const set = await this.#deps.store.snapshot();
+      if (set === this.#set) return;
+      // Its limits are those of before.
+      this.#successor = null;
+      // One turn from here to the call of the ledger: what ends from now on is counted by the book.
+      const missing = this.book.replace(set.limits);
+      await this.#load(missing);
+      this.#set = set;
+      // An amount that was lowered may be used up, and what a process before has counted may be told of nowhere.
+      this.book.tellAll(this.#deps.clock.nowUs());
+    }
+  }
+
+  /** In the turn of `replace` or `forget`. */
+  async #load(limits: readonly Limit[]): Promise<void> {
+    this.#set = null;
+    this.book.load(limits, await this.#sum(limits));
+  }
+
+  #recount(): Promise<void> {
+    return (this.#following ??= this.#recountNow().finally(() => (this.#following = null)));
+  }
+
+  async #recountNow(): Promise<void> {
+    this.#deps.log.warn("the clock was set back: what limits have counted is read from the ledger again");
+    const set = this.#set;
+    if (set === null) return;
+    this.#successor = null;
+    this.book.forget(set.limits);
+    await this.#load(set.limits);
+    this.#set = set;
+  }
+
+  #sum(limits: readonly Limit[]) {
+    const counted = limits.filter(({ measure }) => measure !== "concurrent");
+    return counted.length === 0
+      ? Promise.resolve([])
+      : this.#deps.ledger.sumLimits(counted, this.#deps.clock.nowUs());
+  }
+
+  async #waitFor(following: Promise<void>): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(refuseUnknown()), FOLLOW_WAIT_MS_MAX);
+    });
+    try {
+      await Promise.race([following, late]);
+    } catch (cause) {
+      if (!(cause instanceof ProxyError))
+        this.#deps.log.error("limits could not be read", describeCause(cause));
+      throw cause;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #count({ measure, window }: Limit): void {
+    const key = `${measure} ${window ?? ""}`;
+    const known = this.#refusals.get(key);
+    if (known === undefined) this.#refusals.set(key, { measure, window, count: 1 });
+    else known.count += 1;
+  }
+}
+
+/** Null when it took longer: what comes then is not looked at. */
+async function within<Value>(limitMs: number, work: Promise<Value>): Promise<Value | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), limitMs);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function refuseUnknown(): ProxyError {
+  return new ProxyError(
+    "internal_error",
+    "The limits have just changed and could not be read yet: try again.",
+  );
+}
