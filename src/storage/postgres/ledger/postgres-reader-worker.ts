@@ -1,8 +1,7 @@
-import { ProxyError } from "#kernel/errors.ts";
-import { describeCause, type Log } from "#kernel/log.ts";
+import type { Log } from "#kernel/log.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
+import { listBuffers, toFailure } from "#storage/ledger/threads/reader-replies.ts";
 import type {
-  AnswerOf,
   Asked,
   LeftMark,
   QuestionKind,
@@ -54,10 +53,8 @@ async function answer(id: number, asked: Asked<QuestionKind>): Promise<void> {
   } catch (cause) {
     if (Atomics.load(left, 0) === 1) {
       reply({ kind: "interrupted", id });
-    } else if (cause instanceof ProxyError) {
-      reply({ kind: "refused", id, code: cause.code, message: cause.message, param: cause.param });
     } else {
-      reply({ kind: "failed", id, fields: describeCause(cause) });
+      reply(toFailure(id, cause));
     }
   } finally {
     leaving.abort();
@@ -96,11 +93,6 @@ async function close(): Promise<void> {
   const opened = await opening?.catch(() => null);
   await opened?.postgres.close();
   reply({ kind: "closed" });
-}
-
-/** What is handed over instead of being copied: megabytes would be copied on the serving thread. */
-function listBuffers(found: AnswerOf<QuestionKind>): ArrayBuffer[] {
-  return "chunks" in found ? [...new Set(found.chunks.map(({ buffer }) => buffer))] : [];
 }
 
 function reply(message: ReaderReply, transfer: ArrayBuffer[] = []): void {

@@ -1,11 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { ProxyError } from "#kernel/errors.ts";
-import { describeCause } from "#kernel/log.ts";
 import { findFileIdentity } from "#storage/files/file-identity.ts";
 import { openForReading, type UsagePlace } from "#storage/sqlite/ledger/file/database.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
+import { listBuffers, toFailure } from "#storage/ledger/threads/reader-replies.ts";
 import type { ReaderCommand, ReaderReply } from "#storage/ledger/threads/messages.ts";
-import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
+import type { Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { LeftError, untilLeft } from "#storage/sqlite/ledger/reports/until-left.ts";
 import { answerQuestion } from "#storage/sqlite/ledger/reports/reading.ts";
 
@@ -50,17 +49,10 @@ function answer(id: number, asked: Asked<QuestionKind>): void {
   } catch (cause) {
     if (cause instanceof LeftError) {
       reply({ kind: "interrupted", id });
-    } else if (cause instanceof ProxyError) {
-      reply({ kind: "refused", id, code: cause.code, message: cause.message, param: cause.param });
     } else {
-      reply({ kind: "failed", id, fields: describeCause(cause) });
+      reply(toFailure(id, cause));
     }
   }
-}
-
-/** What is handed over instead of being copied: megabytes would be copied on the serving thread. */
-function listBuffers(found: AnswerOf<QuestionKind>): ArrayBuffer[] {
-  return "chunks" in found ? [...new Set(found.chunks.map(({ buffer }) => buffer))] : [];
 }
 
 function reply(message: ReaderReply, transfer: ArrayBuffer[] = []): void {
