@@ -285,7 +285,7 @@ describe("requests tail", () => {
     const countAll = async () =>
       JSON.parse((await local.run("usage --json --model free")).data).total.requests;
     const before = await countAll();
-    for (let count = 1; count <= 20; count += 1) {
+    for (let count = 1; count <= 8; count += 1) {
       const tag = `turn:${before}-${count}`;
       expect(await chat(installation.app, "free", { tags: tag })).toBe(200);
       expect(JSON.parse((await local.run("requests tail --json -n 1")).data).tags).toEqual([tag]);
