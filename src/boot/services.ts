@@ -28,7 +28,6 @@ import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/
 import { isOnFiles, type Config } from "#boot/settings/config.ts";
 import { engineOf } from "#boot/settings/engine.ts";
 import { prepareDataDir } from "#boot/folder/data-dir.ts";
-import { measureFolder } from "#boot/folder/folder-size.ts";
 import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
 import { finishRotation } from "#boot/secrets/rotate-secret-key.ts";
 import { loadKeyring } from "#boot/secrets/secret-key.ts";
@@ -213,7 +212,7 @@ export async function openServices(
       installation: {
         usageRetentionDays: config.usageRetentionDays,
         sessionTtlSeconds,
-        measure: () => measureFolder(config),
+        measure: () => storage.measure(),
       },
       metrics: {
         usage: usageMetrics,

@@ -130,12 +130,20 @@ export interface Storage extends CatalogStores {
   ledgerGauges(): LedgerGauges;
   /** How the database is doing; asks it nothing, so that it can be told while it is away. */
   health(): StorageHealth;
+  /** What all that is kept takes, in bytes, also of what other processes recorded; the journal is this one's. Asks the disk or the database. */
+  measure(): Promise<StorageSizes>;
   /** Seals days and applies the retention now, as is done at times anyway; fulfilled when all of it is committed. */
   maintain(): Promise<void>;
   /** Fulfilled when another server has taken over the data: nothing is recorded any more, and this one has to end. */
   readonly superseded: Promise<void>;
   /** Hands what was recorded to the disk and lets go of all files. */
   close(): Promise<void>;
+}
+
+export interface StorageSizes {
+  readonly catalogBytes: number;
+  readonly usageBytes: number;
+  readonly journalBytes: number;
 }
 
 export interface LocalStorage {

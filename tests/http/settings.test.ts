@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { startApp, type TestApp } from "../support/app.ts";
+import { isOnPostgres } from "../support/engine.ts";
+import { measureStored } from "../support/stored.ts";
 import { createCaller, openSession, startHarness, type Harness } from "./support.ts";
 
 describe("what an installation is", () => {
@@ -11,19 +13,19 @@ describe("what an installation is", () => {
   });
   afterEach(() => app.stop());
 
-  test("is told to admins with the size of each database as it lies on the disk, and without a secret or a path", async () => {
-    const sizeOf = (name: string) =>
-      readdirSync(app.dataDir)
-        .filter((file) => file.startsWith(name))
-        .reduce((sum, file) => sum + statSync(join(app.dataDir, file)).size, 0);
+  test("is told to admins with the sizes of what is stored and of the journal, and without a secret or a path", async () => {
     // What is being written meanwhile lets them grow.
-    const before = ["catalog.db", "usage.db"].map(sizeOf);
+    const before = await measureStored(app.dataDir);
     const text = await (await app.api("GET", "/admin/v1/settings")).text();
     const told = JSON.parse(text);
-    const after = ["catalog.db", "usage.db"].map(sizeOf);
-    for (const [index, bytes] of [told.storage.catalog_bytes, told.storage.usage_bytes].entries()) {
-      expect(bytes).toBeWithin(before[index] ?? 0, (after[index] ?? 0) + 1);
+    const after = await measureStored(app.dataDir);
+    for (const name of ["catalog_bytes", "usage_bytes"] as const) {
+      expect(before[name]).toBeGreaterThan(0);
+      expect(told.storage[name]).toBeWithin(before[name], after[name] + 1);
     }
+    const folder = join(app.dataDir, isOnPostgres ? "spool" : "journal");
+    const files = readdirSync(folder).map((name) => statSync(join(folder, name)).size);
+    expect(told.storage.journal_bytes).toBe(files.reduce((sum, bytes) => sum + bytes, 0));
     expect(told.storage.journal_bytes).toBeGreaterThan(0);
     expect(told).toMatchObject({
       version: "0.1.0",

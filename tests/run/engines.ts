@@ -1,8 +1,15 @@
+/** Folders of which every file but those below runs on PostgreSQL too, as the part `postgres` of a run. */
+const ON_BOTH_ENGINES = ["tests/identity/", "tests/http/"];
+
+export function runsOnPostgres(path: string): boolean {
+  return ON_BOTH_ENGINES.some((folder) => path.startsWith(folder)) && SQLITE_ONLY[path] === undefined;
+}
+
 /**
- * Files of the suites that run on either engine (`LOCKPORT_TEST_ENGINE=postgres`) but are for SQLite alone, with the reason.
+ * Files of suites that run on either engine (`LOCKPORT_TEST_ENGINE=postgres`) but are for SQLite alone, with the reason.
  * A single test of that kind says its reason beside its `skipIf`.
  */
-export const SQLITE_ONLY: { readonly [path: string]: string } = {
+const SQLITE_ONLY: { readonly [path: string]: string } = {
   "tests/cli/backup.test.ts": "a backup is of files; tests/cli/postgres has pg_dump",
   "tests/cli/backup-mac.test.ts": "a backup is of files; tests/cli/postgres has pg_dump",
   "tests/cli/backup-target.test.ts": "a backup is of files; tests/cli/postgres has pg_dump",

@@ -1,9 +1,14 @@
 import { join, relative } from "node:path";
+import { runsOnPostgres } from "./engines.ts";
 
 export const root = join(import.meta.dir, "../..");
 
 export interface Part {
-  readonly name: "programs" | "browser" | "clients";
+  readonly name: "programs" | "browser" | "clients" | "postgres";
+  /** Parts of one lane run one after the other, lanes beside each other: a test waits now and then, which leaves no core idle. */
+  readonly lane: 0 | 1;
+  /** Whether it runs only as a part of all, or by its name. */
+  readonly isExtra: boolean;
   /** Processes side by side. A browser's test mostly waits for the browser. */
   readonly workers: number;
   /** Only where time is the machine's affair. */
@@ -18,10 +23,11 @@ export interface Part {
 const inBrowser = (path: string) => path.startsWith("tests/browser/");
 const ofClients = (path: string) => path.startsWith("tests/clients/");
 
-/** Those without the browser run one after the other, and beside them the browser's. */
 export const PARTS: readonly Part[] = [
   {
     name: "programs",
+    lane: 0,
+    isExtra: false,
     workers: 2,
     retries: 0,
     isIsolated: false,
@@ -37,9 +43,20 @@ export const PARTS: readonly Part[] = [
     ],
     has: (path) => !inBrowser(path) && !ofClients(path),
   },
-  { name: "clients", workers: 2, retries: 0, isIsolated: true, longest: [], has: ofClients },
+  {
+    name: "clients",
+    lane: 0,
+    isExtra: true,
+    workers: 2,
+    retries: 0,
+    isIsolated: true,
+    longest: [],
+    has: ofClients,
+  },
   {
     name: "browser",
+    lane: 1,
+    isExtra: false,
     workers: 3,
     retries: 2,
     isIsolated: false,
@@ -54,6 +71,16 @@ export const PARTS: readonly Part[] = [
       "keys",
     ].map((name) => `browser/${name}`),
     has: inBrowser,
+  },
+  {
+    name: "postgres",
+    lane: 1,
+    isExtra: true,
+    workers: 2,
+    retries: 0,
+    isIsolated: false,
+    longest: ["http/sso", "http/requests", "http/auth-matrix", "identity/keys"],
+    has: runsOnPostgres,
   },
 ];
 

@@ -1,13 +1,13 @@
 /**
- * Runs the tests: `bun tests/run/run.ts [--lint] [--clients] [--part NAME] [FOLDER or FILE ...]`. It builds the executable
+ * Runs the tests: `bun tests/run/run.ts [--lint] [--all] [--part NAME] [FOLDER or FILE ...]`. It builds the executable
  * once for all of them, shows what fails, a line for each folder, and the count as its last line.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { isOnPostgres } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeRunFolder } from "../support/run-folder.ts";
-import { SQLITE_ONLY } from "./engines.ts";
 import { findFiles, PARTS, root, type Part } from "./parts.ts";
 import { createResultReader, type Results } from "./results.ts";
 
@@ -27,7 +27,7 @@ const LINTERS = [
 const { values, positionals } = parseArgs({
   options: {
     lint: { type: "boolean", default: false },
-    clients: { type: "boolean", default: false },
+    all: { type: "boolean", default: false },
     part: { type: "string" },
   },
   allowPositionals: true,
@@ -40,8 +40,7 @@ await log.end();
 
 async function run(): Promise<number> {
   if (values.lint && !(await lint())) return end(0, 1);
-  const isOnPostgres = process.env["LOCKPORT_TEST_ENGINE"] === "postgres";
-  const files = findFiles(positionals).filter((path) => !isOnPostgres || SQLITE_ONLY[path] === undefined);
+  const files = findFiles(positionals);
   const parts = PARTS.filter(isWanted)
     .map((part) => ({ part, files: files.filter((path) => part.has(path)) }))
     .filter((one) => one.files.length > 0);
@@ -51,23 +50,22 @@ async function run(): Promise<number> {
   const folder = makeRunFolder();
   const env = { LOCKPORT_TEST_RUN: folder };
   try {
-    const isBrowser = ({ part }: (typeof parts)[number]) => part.name === "browser";
     const runAll = async (some: typeof parts) => {
       const ended: Ended[] = [];
       for (const { part, files: paths } of some) ended.push(await runPart(part, paths, env));
       return ended;
     };
-    // A test waits now and then, for a process or a frame: beside each other they leave no core idle.
-    const lanes = [parts.filter((one) => !isBrowser(one)), parts.filter(isBrowser)];
+    const lanes = [0, 1].map((lane) => parts.filter(({ part }) => part.lane === lane));
     return report((await Promise.all(lanes.map(runAll))).flat());
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function isWanted({ name }: Part): boolean {
-  if (values.part !== undefined) return name === values.part;
-  return name !== "clients" || values.clients || positionals.length > 0;
+function isWanted({ name, isExtra }: Part): boolean {
+  const wanted = values.part ?? (isOnPostgres ? "postgres" : undefined);
+  if (wanted !== undefined) return name === wanted;
+  return !isExtra || values.all || (name === "clients" && positionals.length > 0);
 }
 
 async function lint(): Promise<boolean> {
@@ -93,6 +91,7 @@ async function runTool([name, ...args]: readonly [string, ...string[]]): Promise
 }
 
 interface Ended {
+  readonly part: Part;
   readonly results: Results;
   /** Files that could not be read, or whose process died. */
   readonly silent: readonly string[];
@@ -127,7 +126,12 @@ async function runPart(part: Part, files: readonly string[], env: Record<string,
     ],
     {
       cwd: root,
-      env: { ...process.env, NO_COLOR: "1", ...env },
+      env: {
+        ...process.env,
+        NO_COLOR: "1",
+        ...env,
+        ...(part.name === "postgres" && { LOCKPORT_TEST_ENGINE: "postgres" }),
+      },
       stdin: "ignore",
       stdout: "ignore",
       stderr: "pipe",
@@ -146,14 +150,17 @@ async function runPart(part: Part, files: readonly string[], env: Record<string,
     console.log([folder.padEnd(20), `${passed} passed`, ...others].filter(Boolean).join("  "));
   }
   console.log(`${part.name}: ${toSeconds(performance.now() - started)}\n`);
-  return { results, silent: files.filter((path) => !results.files.has(path)), code };
+  return { part, results, silent: files.filter((path) => !results.files.has(path)), code };
 }
 
 function report(ended: readonly Ended[]): number {
   const all = ended.flatMap(({ results }) => [...results.folders.values()]);
   const sum = (key: keyof (typeof all)[number]) => all.reduce((total, one) => total + one[key], 0);
-  const failed = ended.flatMap(({ results }) => results.failed);
-  const silent = ended.flatMap((one) => one.silent);
+  // A file may be in two parts, of which one is on PostgreSQL.
+  const toNames = ({ part }: Ended, names: readonly string[]) =>
+    names.map((name) => (part.name === "postgres" ? `on PostgreSQL: ${name}` : name));
+  const failed = ended.flatMap((one) => toNames(one, one.results.failed));
+  const silent = ended.flatMap((one) => toNames(one, one.silent));
   for (const name of failed) console.log(`failed: ${name}`);
   for (const name of silent) console.log(`failed: ${name}, of which no test ran`);
   for (const name of ended.flatMap(({ results }) => results.retried))

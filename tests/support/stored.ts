@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { existsSync, readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { SQL } from "bun";
 import { engineEnvironment, isOnPostgres } from "./engine.ts";
 
@@ -32,6 +32,32 @@ export async function readWhole(path: string): Promise<string> {
     texts.push(...rows.map(({ text }) => text));
   }
   return texts.join("\n");
+}
+
+/** What catalog and ledger take, in bytes: the files of a data folder, or the tables that the migrations make in its schema. */
+export async function measureStored(
+  dataDir: string,
+): Promise<{ catalog_bytes: number; usage_bytes: number }> {
+  if (!isOnPostgres) {
+    const sizeOf = (name: string) =>
+      readdirSync(dataDir)
+        .filter((file) => file.startsWith(name))
+        .reduce((sum, file) => sum + statSync(join(dataDir, file)).size, 0);
+    return { catalog_bytes: sizeOf("catalog.db"), usage_bytes: sizeOf("usage.db") };
+  }
+  const made = readFileSync(join(import.meta.dir, "../../drizzle/postgres/0001_ledger.sql"), "utf8");
+  const ofLedger = new Set([...made.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name));
+  const tables = await query<{ name: string; bytes: string }>(
+    join(dataDir, "catalog.db"),
+    (schema) =>
+      `SELECT tablename AS name, pg_total_relation_size(format('%I.%I', schemaname, tablename)::regclass) AS bytes
+       FROM pg_tables WHERE schemaname = '${schema}'`,
+  );
+  const sizeOf = (isLedger: boolean) =>
+    tables
+      .filter(({ name }) => (ofLedger.has(name) || /^event_\d/.test(name)) === isLedger)
+      .reduce((sum, { bytes }) => sum + Number(bytes), 0);
+  return { catalog_bytes: sizeOf(false), usage_bytes: sizeOf(true) };
 }
 
 async function query<Row>(path: string, toText: (schema: string) => string): Promise<Row[]> {

@@ -17,7 +17,7 @@ export interface Installation {
   /** Null keeps the request log for ever. */
   readonly usageRetentionDays: number | null;
   readonly sessionTtlSeconds: number;
-  /** What the data folder holds, in bytes, with what belongs to each database. */
+  /** What is kept takes, in bytes: tables with their indexes, or files with what belongs to each. */
   measure(): Promise<{
     readonly catalogBytes: number;
     readonly usageBytes: number;

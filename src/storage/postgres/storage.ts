@@ -1,9 +1,12 @@
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { createSystemIds } from "#kernel/ids.ts";
 import { PRODUCT_VERSION } from "#kernel/version.ts";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
+import { SPOOL_NAME } from "#storage/files/data-files.ts";
+import { measureFiles } from "#storage/files/file-size.ts";
 import { lockDataFolder, type ServerLock } from "#storage/files/folder-lock.ts";
 import { createMemory } from "./catalog/memory.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";
@@ -15,6 +18,7 @@ import { openLedger } from "./ledger/ledger.ts";
 import { claimSpool, toHolder } from "./ledger/spool-claim.ts";
 import { openSpoolFolder } from "./ledger/spool-folder.ts";
 import { toTarget } from "./place.ts";
+import { measureTables } from "./table-size.ts";
 import { openPresence, type Presence, PULSE_CALL_MS_MAX } from "./presence/presence.ts";
 import { createSharedAttempts } from "./presence/shared-attempts.ts";
 import { createSharedStates } from "./presence/shared-states.ts";
@@ -123,6 +127,10 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
     wasServed: spool.run > 1 || (await hasPeers(postgres)),
     ledgerGauges: () => usage.gauges(),
     health: () => toHealth(presence, usage),
+    measure: async () => ({
+      ...(await measureTables(postgres)),
+      journalBytes: await measureFiles(join(dataDir, SPOOL_NAME)),
+    }),
     maintain: () => usage.maintain(),
     superseded: usage.superseded,
     close: () => closers.close(),

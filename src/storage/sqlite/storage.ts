@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { ServeOptions, Storage } from "#storage/engine.ts";
-import { USAGE_NAME } from "#storage/files/data-files.ts";
+import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import type { LedgerSync } from "#storage/place.ts";
+import { measureDatabase, measureFiles } from "#storage/files/file-size.ts";
 import { findFileIdentity, toFileIdentity } from "#storage/files/file-identity.ts";
 import type { WatchedFile } from "#storage/files/file-watch.ts";
 import { OWN_SLOTS } from "#catalog/slots.ts";
@@ -48,6 +49,11 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       wasServed,
       health: () => ALONE,
       ledgerGauges: () => usage.gauges(),
+      measure: async () => ({
+        catalogBytes: await measureDatabase(path),
+        usageBytes: await measureDatabase(join(dataDir, USAGE_NAME)),
+        journalBytes: await measureFiles(join(dataDir, JOURNAL_NAME)),
+      }),
       maintain: () => usage.maintain(),
       superseded: usage.superseded,
       async close() {
