@@ -1,5 +1,4 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { rmSync } from "node:fs";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { type UsageFigures, type UsageManner, LineCursor } from "#usage/journal-line.ts";
@@ -8,7 +7,7 @@ import { JournalDecoder } from "#usage/journal-decoder.ts";
 import { CarriedTotals } from "./carried-totals.ts";
 import { EventRows } from "./event-rows.ts";
 import { Interning } from "./interning.ts";
-import type { Commit, Retention } from "#storage/ledger/threads/messages.ts";
+import type { Retention } from "#storage/ledger/threads/messages.ts";
 import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/ledger/file/server-run.ts";
 import { Maintenance } from "./maintenance.ts";
 import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
@@ -21,23 +20,7 @@ import { toDay } from "#storage/ledger/windows/calendar.ts";
 import { SealedHours } from "./sealed-hours.ts";
 import { SealedMonths } from "./sealed-months.ts";
 import { Totals } from "./totals.ts";
-
-export interface WriterOptions {
-  readonly database: Database;
-  readonly journalDirectory: string;
-  /** Called for lines that were skipped; with counts only, never with what they held. */
-  readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
-  /** Called within the transaction that holds all that had ended before a mark, and nothing else. */
-  readonly onMark?: (mark: number) => void;
-  /** Called after each batch. */
-  readonly onCommit?: (commit: Commit) => void;
-  readonly readBytesMax?: number;
-  /** The run of the server that writes; absent: the last that has begun. */
-  readonly serverRun?: number;
-  /** Whether the server before may still add lines to a segment. */
-  readonly isLive?: (segment: number) => boolean;
-  readonly dimensionLimits?: DimensionLimits;
-}
+import type { WriterOptions } from "./writer-options.ts";
 
 /**
  * Turns journal lines into events and totals, each batch in one transaction together with the position it ends at, so that

@@ -1,0 +1,27 @@
+import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
+import type { Commit } from "#storage/ledger/threads/messages.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import type { SpoolClaim } from "./spool.ts";
+
+export interface WriterOptions {
+  readonly database: Postgres;
+  readonly claim: SpoolClaim;
+  readonly journalDirectory: string;
+  /** Called for lines that were skipped; with counts only, never with what they held. */
+  readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
+  /**
+   * Called within the transaction that holds all that had ended before a mark, and nothing else. What it returns is called
+   * once that is committed.
+   */
+  readonly onMark?: (mark: number, tx: Transaction) => Promise<() => void>;
+  /** Called after each batch, also for one of which it was unclear for a while whether it was committed. */
+  readonly onCommit?: (commit: Commit) => void;
+  /** The database is older than it was: it was put back. `isKept`: the journal still has all that is missing. */
+  readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
+  readonly readBytesMax?: number;
+  /** Whether the server before may still add lines to a segment. */
+  readonly isLive?: (segment: number) => boolean;
+  readonly dimensionLimits?: DimensionLimits;
+  readonly keptSegments?: { readonly keptMs?: number; readonly keptBytesMax?: number };
+}
