@@ -5,6 +5,7 @@ import { listNodes, readCommandTree, type CommandNode } from "#cli/help/command-
 import { SHELLS, type Shell } from "#cli/help/completion.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
+import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
@@ -51,6 +52,7 @@ async function complete(shell: Shell, words: readonly string[]): Promise<readonl
     LC_ALL: "C.UTF-8",
     PATH: `${folder.path}:${process.env["PATH"]}`,
     PROXY_DATA_DIR: dataDir,
+    ...(await engineEnvironment(dataDir)),
   };
   const { code, data, messages } = await runProcess(COMMANDS[shell](script, words), {
     cwd: folder.path,
@@ -150,7 +152,8 @@ describe("lockport complete --", () => {
 
   test("is silent, and changes nothing, where there is no data folder, on a server's names and on a secret", async () => {
     const nowhere = join(folder.path, "nowhere");
-    expect(await ask("model", "remove", "--data-dir", nowhere, "")).toEqual([]);
+    const line = ["complete", "--", "model", "remove", "--data-dir", nowhere, ""];
+    expect(await runLocal(nowhere, line)).toEqual({ code: 0, data: "", messages: "" });
     expect(existsSync(nowhere)).toBe(false);
     expect(await ask("model", "remove", "--url", "http://127.0.0.1:1", "")).toEqual([]);
     expect(await ask("key", "delete", "--token=hunter2", "--js")).toEqual(["--json"]);

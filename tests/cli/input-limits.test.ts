@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
@@ -28,8 +29,10 @@ afterEach(() => folder.remove());
 
 const run = (line: string) => runLocal(dataDir, line.split(" "));
 const providers = async () => JSON.parse((await run("provider list --json")).data);
-const inShell = (script: string) =>
-  runProcess(["bash", "-c", script, "bash", LOCKPORT], { env: { PROXY_DATA_DIR: dataDir } });
+const inShell = async (script: string) =>
+  runProcess(["bash", "-c", script, "bash", LOCKPORT], {
+    env: { PROXY_DATA_DIR: dataDir, ...(await engineEnvironment(dataDir)) },
+  });
 
 describe("a file that a command is given", () => {
   test("and that does not exist, or is a folder, is exit code 1 with its name and no code of the system", async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -128,7 +129,12 @@ describe("an import that is cut off", () => {
         "litellm-config",
         path,
       ],
-      env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, PROXY_DATA_DIR: app.dataDir },
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: folder.path,
+        PROXY_DATA_DIR: app.dataDir,
+        ...(await engineEnvironment(app.dataDir)),
+      },
       stderr: "pipe",
     });
     expect(await new Response(child.stderr).text()).toEndWith(`made ${CHANGES} changes\n`);

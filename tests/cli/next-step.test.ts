@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { startProcess } from "../support/process.ts";
@@ -17,7 +18,8 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 async function readNext(): Promise<string | null> {
-  const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
+  const env = { PROXY_DATA_DIR: dataDir, ...(await engineEnvironment(dataDir)) };
+  const server = await startProcess(LOCKPORT, { env });
   expect(await server.stop()).toBe(0);
   return /^Next: .*$/m.exec(server.output())?.[0] ?? null;
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { listNodes, readCommandTree } from "#cli/help/command-tree.ts";
 import { createProgram } from "#cli/program.ts";
 import { SILENT_TERMINAL } from "../../contrib/docs/command-line.ts";
+import { isOnPostgres } from "../support/engine.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
@@ -90,7 +91,8 @@ describe("a path", () => {
       }
       const env = { PROXY_DATABASE_URL: `sqlite:${name}` };
       expect((await run(["key", "list"], { env })).messages).toContain("PROXY_DATABASE_URL must be a path");
-      for (const command of ["backup", "restore", "apply"]) {
+      // Backup and restore are of SQLite alone.
+      for (const command of isOnPostgres ? ["apply"] : ["backup", "restore", "apply"]) {
         const { code, messages } = await run([command, join(folder.path, name)]);
         expect({ command, code }).toEqual({ command, code: 1 });
         expect(messages).toContain("too long");
@@ -101,12 +103,14 @@ describe("a path", () => {
   test("of a file where a folder has to be is told so by every command, without advice on its mode", async () => {
     const path = join(folder.path, "a file");
     writeFileSync(path, "kept");
+    const ofFiles = [
+      ["key", "list"],
+      ["backup", join(folder.path, "b")],
+      ["admin", "bootstrap"],
+    ];
     for (const place of [path, join(path, "below")]) {
-      for (const line of [
-        ["key", "list"],
-        ["backup", join(folder.path, "b")],
-        ["admin", "bootstrap"],
-      ]) {
+      // On PostgreSQL a server has a data folder, and no other command looks at it.
+      for (const line of [["serve", "--port", "0"], ...(isOnPostgres ? [] : ofFiles)]) {
         const { code, messages } = await run([...line, "--data-dir", place]);
         expect({ line, code }).toEqual({ line, code: 78 });
         expect(messages).toContain(`${path} is a file, and no folder`);
@@ -116,16 +120,22 @@ describe("a path", () => {
     expect(readFileSync(path, "utf8")).toBe("kept");
   });
 
-  test("with a line break in it forges no second line, and one with blanks and other scripts works", async () => {
+  test("with a line break in it forges no second line", async () => {
     writeFileSync(join(folder.path, "a\nlockport: all is well"), "x: [");
+    const ofFiles = ["key", "list", "--data-dir", join(folder.path, "b\nlockport: all is well")];
     for (const line of [
       ["apply", join(folder.path, "a\nlockport: all is well")],
-      ["key", "list", "--data-dir", join(folder.path, "b\nlockport: all is well")],
+      // On PostgreSQL it looks into no folder.
+      ...(isOnPostgres ? [] : [ofFiles]),
     ]) {
       const { code, messages } = await run(line);
       expect(code).not.toBe(0);
       expect(messages).not.toMatch(/^lockport: all is well/m);
     }
+  });
+
+  // Backup and restore are of SQLite alone.
+  test.skipIf(isOnPostgres)("with blanks and other scripts works", async () => {
     const place = join(folder.path, "dåta 資料 d");
     expect((await run(["admin", "bootstrap", "--data-dir", place])).code).toBe(0);
     const file = join(folder.path, "bäck up");

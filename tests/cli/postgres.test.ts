@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -28,6 +29,7 @@ describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () =
   const environment = (more: Record<string, string> = {}) => ({
     PROXY_DATA_DIR: join(folder.path, "data"),
     PROXY_DATABASE_URL: server.urlOf("keeper", PASSWORD),
+    PROXY_DATABASE_SCHEMA: "lockport",
     PROXY_SECRET_KEY: SECRET_KEY,
     PROXY_ADMIN_PASSWORD: "a password for tests",
     ...more,
@@ -55,6 +57,39 @@ describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () =
         expect(messages).not.toContain(secret);
     },
   );
+
+  test.each([
+    ["admin password show --yes", 1],
+    ["admin password rotate", 78],
+    ["admin password rotate --keep-sessions", 78],
+  ])(
+    "%s without PROXY_ADMIN_PASSWORD names it: it makes no file, which no server would read, and signs nobody out",
+    async (line, refusal) => {
+      const unset = { PROXY_ADMIN_PASSWORD: "", PROXY_DATABASE_SCHEMA: "signed_in" };
+      const dataDir = join(folder.path, "data");
+      expect((await run("admin bootstrap --if-missing", unset)).code).toBe(0);
+      await server.sql(
+        "INSERT INTO signed_in.sessions SELECT gen_random_uuid()::text, id, 1, 9e15::bigint FROM signed_in.principals",
+      );
+      const countSessions = async () =>
+        (await server.sql<{ count: number }>("SELECT count(*)::int AS count FROM signed_in.sessions"))[0]
+          ?.count;
+      const before = await countSessions();
+      expect(before).toBeGreaterThan(0);
+      const { code, data, messages } = await run(line, unset);
+      expect({ code, data }).toEqual({ code: refusal, data: "" });
+      expect(messages).toContain("The password comes from PROXY_ADMIN_PASSWORD");
+      expect(existsSync(join(dataDir, "admin-password"))).toBe(false);
+      expect(await countSessions()).toBe(before);
+    },
+  );
+
+  test("ledger check without an installation names the schema where none is, and no folder", async () => {
+    const { code, messages } = await run("ledger check", { PROXY_DATABASE_SCHEMA: "nothing_here" });
+    expect(code).toBe(78);
+    expect(messages).toContain("There is no ledger in the schema nothing_here yet");
+    expect(messages).not.toContain(folder.path);
+  });
 
   test.each([
     ["PROXY_SECRET_KEY", { PROXY_SECRET_KEY: "" }],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { COST, startWorld, type World } from "../limits/world.ts";
+import { engineEnvironment } from "../support/engine.ts";
 import { runLocal, type CliInput } from "./terminal.ts";
 
 setDefaultTimeout(60_000);
@@ -181,7 +182,11 @@ describe("the server that commands work on", () => {
     expect(await remote("model list")).toMatchObject({ code: 0, data: expect.stringContaining("m ") });
     expect((await remote("model list", { env: nowhere })).code).toBe(69);
     expect((await remote(`model list --url ${world.app.url}`, { env: nowhere })).code).toBe(0);
-    expect((await remote(`model list --data-dir ${world.app.dataDir}`, { env: nowhere })).code).toBe(0);
+    const onFolder = { ...nowhere, ...(await engineEnvironment(world.app.dataDir)) };
+    expect(await remote(`model list --data-dir ${world.app.dataDir}`, { env: onFolder })).toMatchObject({
+      code: 0,
+      data: expect.stringContaining("m "),
+    });
     expect(await remote("health")).toMatchObject({ code: 0, data: "ok\n" });
     expect((await remote("snippet curl --model m")).data).toContain(world.app.url);
     expect((await remote("complete -- model show ")).data).toBe("");

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { engineEnvironment, isOnPostgres } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { makeFolder } from "../support/folder.ts";
@@ -15,10 +16,10 @@ const LINK = /http:\/\/127\.0\.0\.1:\d+\/#login=(lpl_[0-9A-Za-z]{43})/;
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;
 let env: Record<string, string>;
-beforeEach(() => {
+beforeEach(async () => {
   folder = makeFolder();
   dataDir = join(folder.path, "data");
-  env = { PROXY_DATA_DIR: dataDir, PROXY_PORT: "0" };
+  env = { PROXY_DATA_DIR: dataDir, PROXY_PORT: "0", ...(await engineEnvironment(dataDir)) };
 });
 afterEach(() => folder.remove());
 
@@ -43,12 +44,10 @@ function makeOpener(code: number): string {
 
 describe("lockport serve on a terminal", () => {
   test(
-    "prints at its first start where the password is and a link that signs in once, and at the second none",
+    "prints at its first start a link that signs in once, and at the second none",
     async () => {
       const first = startOnScreen(["serve"], env);
       const greeting = await first.shows(/Next: .*\r/);
-      expect(greeting).toContain(`Admin password: in the file ${join(dataDir, "admin-password")}`);
-      expect(greeting).not.toContain(readFileSync(join(dataDir, "admin-password"), "utf8").trim());
       const [link] = LINK.exec(greeting)!;
       const response = await signIn(link);
       expect([response.status, await response.json()]).toEqual([200, { name: "admin", role: "admin" }]);
@@ -60,6 +59,20 @@ describe("lockport serve on a terminal", () => {
       expect(await second.shows(/Next: .*\r/)).not.toContain("#login=");
       second.type("\u0003");
       expect(await second.exited).toBe(0);
+    },
+    TEST_MS_MAX,
+  );
+
+  // On PostgreSQL it comes from the environment.
+  test.skipIf(isOnPostgres)(
+    "prints where the password is, and not the password",
+    async () => {
+      const server = startOnScreen(["serve"], env);
+      const greeting = await server.shows(/Next: .*\r/);
+      expect(greeting).toContain(`Admin password: in the file ${join(dataDir, "admin-password")}`);
+      expect(greeting).not.toContain(readFileSync(join(dataDir, "admin-password"), "utf8").trim());
+      server.type("\u0003");
+      expect(await server.exited).toBe(0);
     },
     TEST_MS_MAX,
   );
@@ -104,7 +117,7 @@ describe("lockport serve on a terminal", () => {
   test(
     "without a terminal never prints a link, which would lie in a log, and --json says the same as a line",
     async () => {
-      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
+      const server = await startProcess(LOCKPORT, { env });
       expect(await server.stop()).toBe(0);
       expect(server.output()).not.toContain("#login=");
       const child = Bun.spawn({
@@ -118,7 +131,7 @@ describe("lockport serve on a terminal", () => {
       expect(await child.exited).toBe(0);
       const { url, admin_password_file: path } = JSON.parse(new TextDecoder().decode(value));
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-      expect(path).toBe(join(dataDir, "admin-password"));
+      expect(path).toBe(isOnPostgres ? null : join(dataDir, "admin-password"));
     },
     TEST_MS_MAX,
   );
@@ -127,6 +140,7 @@ describe("lockport serve on a terminal", () => {
 describe("the password of admin", () => {
   beforeEach(() => makeEmptyInstallation(dataDir));
 
+  // What is skipped here is about its file. On PostgreSQL there is none: tests/cli/postgres has what is said there.
   const attempt = (url: string, password: string) =>
     fetch(`${url}/auth/password`, {
       method: "POST",
@@ -136,10 +150,10 @@ describe("the password of admin", () => {
   const run = (line: string, more: Record<string, string> = {}, screens = false) =>
     runLocal(dataDir, line.split(" "), { env: more, screens });
 
-  test(
+  test.skipIf(isOnPostgres)(
     "rotated beside a running server holds at once: the old one is wrong, and browsers of admin are signed out",
     async () => {
-      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
+      const server = await startProcess(LOCKPORT, { env });
       const before = (await run("admin password show --yes")).data.trim();
       const toCookie = (signedIn: Response) => signedIn.headers.get("set-cookie")!.split(";", 1)[0]!;
       const mine = async (cookie: string) =>
@@ -176,18 +190,16 @@ describe("the password of admin", () => {
     TEST_MS_MAX,
   );
 
-  test(
+  test.skipIf(isOnPostgres)(
     "rotated while pages ask again and again tells how many sessions that ended, and with --keep-sessions that those of the password do",
     async () => {
-      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
+      const server = await startProcess(LOCKPORT, { env });
       const ask = async (cookie: string): Promise<void> => {
         while ((await fetch(`${server.url}/my/keys`, { headers: { cookie } })).status === 200);
       };
       // A process of its own: the pages go on meanwhile.
       const rotate = (...more: string[]) =>
-        runProcess([...LOCKPORT, "admin", "password", "rotate", ...more], {
-          env: { PROXY_DATA_DIR: dataDir },
-        });
+        runProcess([...LOCKPORT, "admin", "password", "rotate", ...more], { env });
       const openPages = async () => {
         const password = (await run("admin password show --yes")).data.trim();
         const signedIn = [await attempt(server.url, password), await attempt(server.url, password)];
@@ -206,19 +218,22 @@ describe("the password of admin", () => {
     TEST_MS_MAX,
   );
 
-  test("is printed on a terminal, elsewhere only with --yes, and by nothing before there is one", async () => {
-    expect(await run("admin password show --yes")).toMatchObject({ code: 1, data: "" });
-    await run("admin password rotate");
-    const password = readFileSync(join(dataDir, "admin-password"), "utf8");
-    for (const line of ["admin password show", "admin password show --json"]) {
-      const refused = await run(line);
-      expect(refused).toMatchObject({ code: 2, data: "" });
-      expect(refused.messages).toContain("--yes");
-      expect(refused.messages).not.toContain(password.trim());
-    }
-    expect((await run("admin password show", {}, true)).data).toBe(password);
-    expect(JSON.parse((await run("admin password show --json --yes")).data).password).toBe(password.trim());
-  });
+  test.skipIf(isOnPostgres)(
+    "is printed on a terminal, elsewhere only with --yes, and by nothing before there is one",
+    async () => {
+      expect(await run("admin password show --yes")).toMatchObject({ code: 1, data: "" });
+      await run("admin password rotate");
+      const password = readFileSync(join(dataDir, "admin-password"), "utf8");
+      for (const line of ["admin password show", "admin password show --json"]) {
+        const refused = await run(line);
+        expect(refused).toMatchObject({ code: 2, data: "" });
+        expect(refused.messages).toContain("--yes");
+        expect(refused.messages).not.toContain(password.trim());
+      }
+      expect((await run("admin password show", {}, true)).data).toBe(password);
+      expect(JSON.parse((await run("admin password show --json --yes")).data).password).toBe(password.trim());
+    },
+  );
 
   test("that comes from the environment, or is off, is neither shown nor rotated, and no file is made", async () => {
     for (const more of [
@@ -292,7 +307,7 @@ describe("admin login-link", () => {
   test(
     "made beside a running server signs in there",
     async () => {
-      const server = await startProcess(LOCKPORT, { env: { PROXY_DATA_DIR: dataDir } });
+      const server = await startProcess(LOCKPORT, { env });
       // Whatever port these settings say: the server's own is known.
       const { data, messages } = await run("admin login-link");
       expect(data).toStartWith(`${server.url}/#login=`);
@@ -311,7 +326,7 @@ describe("admin login-link", () => {
     async () => {
       const publicUrl = "https://models.example.org";
       const server = await startProcess(LOCKPORT, {
-        env: { PROXY_DATA_DIR: dataDir, PROXY_PUBLIC_URL: publicUrl },
+        env: { ...env, PROXY_PUBLIC_URL: publicUrl },
       });
       expect((await run("admin login-link")).data).toStartWith(`${publicUrl}/#login=`);
       expect((await run("admin login-link --server http://other:1")).data).toStartWith("http://other:1/");

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { findListenFault, toListenError } from "#boot/settings/listen-address.ts";
+import { engineEnvironment } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { runProcess } from "../support/process.ts";
@@ -12,10 +13,12 @@ const LOCKPORT = await executable();
 
 let folder: ReturnType<typeof makeFolder>;
 let dataDir: string;
+let env: Record<string, string>;
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = makeFolder();
   dataDir = join(folder.path, "data");
+  env = await engineEnvironment(dataDir);
 });
 afterEach(() => folder.remove());
 
@@ -41,7 +44,7 @@ describe("lockport serve", () => {
 
   test("on a name that does not resolve says so before it makes anything, and ends with 78", async () => {
     const line = ["serve", "--port", "0", "--host", "no-such-host.invalid", "--data-dir", dataDir];
-    const { code, data, messages } = await runProcess([LOCKPORT, ...line]);
+    const { code, data, messages } = await runProcess([LOCKPORT, ...line], { env });
     expect({ code, data }).toEqual({ code: 78, data: "" });
     expect(messages).toStartWith(
       "lockport: The host no-such-host.invalid does not resolve to an address. Set ",
@@ -60,7 +63,7 @@ describe("lockport serve", () => {
     try {
       for (const [host, taken, sentence] of faults) {
         const line = ["serve", "--host", host, "--port", taken, "--data-dir", dataDir];
-        const { code, messages } = await runProcess([LOCKPORT, ...line]);
+        const { code, messages } = await runProcess([LOCKPORT, ...line], { env });
         expect(code).toBe(78);
         expect(messages).toContain(`lockport: ${sentence}`);
       }
@@ -89,8 +92,9 @@ describe("lockport serve", () => {
 });
 
 describe.skipIf(process.platform === "win32")("the first lockport serve on a screen", () => {
-  async function readGreeting(env: Record<string, string> = {}): Promise<string> {
-    const screen = startOnScreen(["serve", "--port", "0", "--data-dir", dataDir], env);
+  async function readGreeting(more: Record<string, string> = {}): Promise<string> {
+    const line = ["serve", "--port", "0", "--data-dir", dataDir];
+    const screen = startOnScreen(line, { ...env, ...more });
     try {
       return await screen.shows(/Next: .*\r/);
     } finally {

@@ -8,6 +8,9 @@ export const isOnPostgres = process.env["LOCKPORT_TEST_ENGINE"] === "postgres";
 const SECRET_KEY = Buffer.alloc(32, 0x5e).toString("base64");
 const schemas = new Map<string, TestSchema>();
 
+// While the file is read: Bun kills what was spawned after that as soon as one test takes too long, and all others with it.
+if (isOnPostgres) await sharedPostgres();
+
 /**
  * The variables by which an installation of this data folder is on the engine of this run: none on SQLite, where the folder
  * holds it; on PostgreSQL a schema that belongs to the folder's name, on the one server of this test process.

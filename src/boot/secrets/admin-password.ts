@@ -57,6 +57,12 @@ export function requirePasswordFile(config: Config): string {
       "Sign-in by password is off (PROXY_ADMIN_PASSWORD_DISABLED): there is no password to rotate.",
     );
   }
+  if (!isOnFiles(config)) {
+    throw new SetupError(
+      "configuration",
+      "The password comes from PROXY_ADMIN_PASSWORD: set that to another one, the same on every replica, and start each again.",
+    );
+  }
   if (config.adminPassword !== null) {
     throw new SetupError(
       "configuration",

@@ -1,12 +1,11 @@
 import type { Command } from "commander";
-import type { Config } from "#boot/settings/config.ts";
+import { configWith, isOnFiles, type Config } from "#boot/settings/config.ts";
 import { requireInstallation } from "#boot/folder/data-dir.ts";
 import { findAdminPassword, requirePasswordFile, rotateAdminPassword } from "#boot/secrets/admin-password.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { addLocalCommand } from "#cli/input/options.ts";
-import { configWith } from "#boot/settings/config.ts";
 import { withLocal, type LocalOptions } from "#cli/installation/open.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { formatCommand } from "#cli/help/follow-up.ts";
@@ -74,7 +73,7 @@ async function readPassword(
   if (!config.adminPasswordEnabled) {
     throw new CommandError("failure", "Sign-in by password is off (PROXY_ADMIN_PASSWORD_DISABLED).");
   }
-  if (config.adminPassword !== null) {
+  if (config.adminPassword !== null || !isOnFiles(config)) {
     throw new CommandError(
       "failure",
       "The password comes from PROXY_ADMIN_PASSWORD: look it up where that is set.",

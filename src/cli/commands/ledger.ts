@@ -35,6 +35,7 @@ export function addLedgerCommands(program: Command, terminal: Terminal): void {
     const missing = isOnFiles(config) ? findMissingData(config) : null;
     if (missing !== null) throw new SetupError("configuration", `${missing.finding}: ${missing.advice}.`);
     const { dataDir, database } = config;
+    const place = database.kind === "postgres" ? `the schema ${database.schema}` : dataDir;
     const engine = await engineOf(config);
     const checked = await withTransfer(terminal, ({ signal, step }) =>
       engine.checkLedger({
@@ -47,7 +48,7 @@ export function addLedgerCommands(program: Command, terminal: Terminal): void {
     if (checked === null) {
       throw new SetupError(
         "configuration",
-        `There is no ledger in ${dataDir} yet: the first start of a server makes it.`,
+        `There is no ledger in ${place} yet: the first start of a server makes it.`,
       );
     }
     if (options.json === true) writeJson(terminal, toView(checked));
@@ -55,7 +56,7 @@ export function addLedgerCommands(program: Command, terminal: Terminal): void {
     if (checked.findings.length > 0) {
       throw new CommandError(
         "failure",
-        `The ledger does not add up in ${toCounted(checked.findings.length, "place")}: keep a copy of ${dataDir}, and compare with a backup.`,
+        `The ledger does not add up in ${toCounted(checked.findings.length, "place")}: keep a copy of ${place}, and compare with a backup.`,
       );
     }
   });
