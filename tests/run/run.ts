@@ -5,7 +5,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { isOnPostgres } from "../support/engine.ts";
 import { executable } from "../support/executable.ts";
 import { makeRunFolder } from "../support/run-folder.ts";
 import { findFiles, PARTS, root, type Part } from "./parts.ts";
@@ -63,7 +62,7 @@ async function run(): Promise<number> {
 }
 
 function isWanted({ name, isExtra }: Part): boolean {
-  const wanted = values.part ?? (isOnPostgres ? "postgres" : undefined);
+  const wanted = values.part ?? (process.env["LOCKPORT_TEST_ENGINE"] === "postgres" ? "postgres" : undefined);
   if (wanted !== undefined) return name === wanted;
   return !isExtra || values.all || (name === "clients" && positionals.length > 0);
 }
