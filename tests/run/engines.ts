@@ -1,5 +1,5 @@
 /** Folders of which every file but those below runs on PostgreSQL too, as the part `postgres` of a run. */
-const ON_BOTH_ENGINES = ["tests/identity/", "tests/http/"];
+const ON_BOTH_ENGINES = ["tests/identity/", "tests/http/", "tests/cli/"];
 
 export function runsOnPostgres(path: string): boolean {
   return ON_BOTH_ENGINES.some((folder) => path.startsWith(folder)) && SQLITE_ONLY[path] === undefined;

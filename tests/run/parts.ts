@@ -79,7 +79,14 @@ export const PARTS: readonly Part[] = [
     workers: 2,
     retries: 0,
     isIsolated: false,
-    longest: ["http/sso", "http/requests", "http/auth-matrix", "identity/keys"],
+    longest: [
+      "cli/reports",
+      "http/sso",
+      "cli/both-ways",
+      "http/requests",
+      "http/auth-matrix",
+      "identity/keys",
+    ],
     has: runsOnPostgres,
   },
 ];
