@@ -22,7 +22,7 @@ export interface LimitsDeps {
   readonly ledger: LimitLedger;
   readonly clock: Clock;
   readonly log: Log;
-  /** True where other processes record in the same ledger: what they have used is read every two seconds. */
+  /** True where other processes record in the same ledger: what they have used is read again at short intervals. */
   readonly isShared?: boolean;
   /** Absent: nothing is asked of what moves. */
   readonly watch?: UseWatch;
@@ -33,8 +33,8 @@ const FOLLOW_WAIT_MS_MAX = 5_000;
 /** A clock that was set back further than this has left windows that memory no longer holds. */
 const CLOCK_BACK_US_MAX = 1_000_000;
 const SWEEP_INTERVAL_MS = 60_000;
-/** So long a replica may not know what others have let through, besides the time until that is committed. */
-const RENEW_INTERVAL_MS = 2_000;
+/** With the time until a batch is committed, a replica knows within a second what others have let through. */
+const RENEW_INTERVAL_MS = 750;
 /** Of hours with millions of requests; the ledger commits nothing of this process meanwhile. */
 const RENEW_MS_MAX = 30_000;
 /** A pause of so many times as long as it took follows: at most a tenth of the time goes into it. */

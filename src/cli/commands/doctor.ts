@@ -120,16 +120,20 @@ async function examineCatalog(
       const { catalog, secrets } = local;
       const newestAtUs = facts?.newestAtUs ?? null;
       const providers = await checkProviders({ catalog, secrets, clock, env: terminal.env, newestAtUs });
-      return [...providers, await checkPrices(createLocalInstallation(local, terminal.clock))];
+      const place = isOnFiles(config) ? "usage.db" : "the database";
+      return [...providers, await checkPrices(createLocalInstallation(local, terminal.clock), place)];
     });
   } catch (cause) {
-    const advice = "See what is said of catalog.db and of the data folder.";
+    const advice = isOnFiles(config)
+      ? "See what is said of catalog.db and of the data folder."
+      : "See what is said of the database.";
     const needs: Look["needs"] = isOnFiles(config) ? [[config.database.path, "change"]] : [];
     return [toDiagnosis({ name: "providers", needs, advice }, cause)];
   }
 }
 
-async function checkPrices(installation: Installation): Promise<Check> {
+/** `place` is where usage is kept, as another check calls it. */
+async function checkPrices(installation: Installation, place: string): Promise<Check> {
   const name = "prices";
   try {
     const { views } = await findMissing(installation);
@@ -144,7 +148,7 @@ async function checkPrices(installation: Installation): Promise<Check> {
     );
   } catch (cause) {
     if (!(cause instanceof Error)) throw cause;
-    return toFailure(name, "the usage reports cannot be read", "See what is said of usage.db.");
+    return toFailure(name, "the usage reports cannot be read", `See what is said of ${place}.`);
   }
 }
 

@@ -41,13 +41,17 @@ export async function checkDatabase(
 }
 
 const NAME = "database";
+/** SQLSTATE too_many_connections. */
+const TOO_MANY_CONNECTIONS = "53300";
 
 function toRefusal(cause: unknown): Check {
   if (cause instanceof UnreachableError) {
     return toFailure(
       NAME,
       `unreachable: ${cause.message.replace(/\.$/, "")}`,
-      "Look whether PostgreSQL runs, and whether the host and port of PROXY_DATABASE_URL lead to it from here.",
+      cause.message.includes(TOO_MANY_CONNECTIONS)
+        ? "All connections of PostgreSQL are taken: raise max_connections, of which each replica takes 13."
+        : "Look whether PostgreSQL runs, and whether the host and port of PROXY_DATABASE_URL lead to it from here.",
     );
   }
   if (!(cause instanceof SetupError)) throw cause;
@@ -59,7 +63,7 @@ function checkReached(found: DatabaseExamination, schema: string): Check {
   if (found.isStandby) {
     return toFailure(
       NAME,
-      `${way}, is a standby and takes no changes`,
+      `${way}, takes no changes: it is a standby, or kept from writing`,
       "Name the primary in PROXY_DATABASE_URL, or an address that follows it.",
     );
   }

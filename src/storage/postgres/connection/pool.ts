@@ -22,6 +22,8 @@ export interface Lease {
 }
 
 const CLOSE_SECONDS_MAX = 2;
+/** A server that takes no changes may say so to every call: it is reported at most this often. */
+const REPORT_INTERVAL_MS = 30_000;
 
 /** `onDiscard` is called when the connections were given up, since others to the same server may be silent as well. */
 export function createPool(options: PoolOptions & { readonly onDiscard: () => void }): Pool {
@@ -29,11 +31,18 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
   const permits = createPermits(connectionsMax);
   let current: SQL | null = null;
   let isClosed = false;
+  const reportedMs = new Map<string, number>();
 
+  const report = (reason: string): void => {
+    const nowMs = performance.now();
+    if (isClosed || nowMs - (reportedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < REPORT_INTERVAL_MS) return;
+    reportedMs.set(reason, nowMs);
+    log.warn(`${reason}: all connections are made anew`);
+  };
   const discard = (pool: SQL, reason: string, secondsLeft: number): void => {
     if (current !== pool) return;
     current = null;
-    if (!isClosed) log.warn(`${reason}: all connections are made anew`);
+    report(reason);
     void pool.close({ timeout: secondsLeft }).catch(() => {});
     onDiscard();
   };

@@ -57,7 +57,7 @@ interface SessionRow {
 
 async function readSession(postgres: Postgres): Promise<SessionRow> {
   const [row] = await postgres.all<SessionRow>(
-    `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS is_standby,
+    `SELECT current_setting('server_version') AS version, pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS is_standby,
        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted`,
   );
   if (row === undefined) throw new TypeError("a SELECT without FROM has one row");
