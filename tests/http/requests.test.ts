@@ -150,9 +150,14 @@ describe("GET /admin/v1/requests", () => {
     const since = await readAfter(start.cursor);
     expect(since).toEqual({ ...start, requests: log.requests, total: 2, cursor: expect.any(String) });
     const failed = await readAfter(start.cursor, "&outcome=failed");
-    expect(failed).toMatchObject({ requests: [log.requests[1]], total: 1, cursor: since.cursor });
+    expect(failed).toMatchObject({ requests: [log.requests[1]], total: 1, cursor: expect.any(String) });
+    expect((await readAfter(failed.cursor)).requests).toEqual([]);
     expect((await readAfter(since.cursor)).requests).toEqual([]);
-    expect(await readAfter("of-another-start.0")).toEqual({ ...start, cursor: since.cursor, gap: true });
+    expect(await readAfter("of-another-start.0")).toEqual({
+      ...start,
+      cursor: expect.any(String),
+      gap: true,
+    });
   });
 
   test("an unpriced unit has a null price and the request a null cost, never zero", async () => {
