@@ -58,7 +58,7 @@ export interface AccountsDeps {
   readonly watch?: UsageWatch;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of the ids of requests (`eventIdToUuid`); absent: 0. */
+  /** The lane that ends the ids of requests (`eventIdToUuid`); 0 when absent. */
   readonly lane?: number;
 }
 

@@ -34,7 +34,7 @@ export function createConcurrencyLimiter(slots: SlotSource): ConcurrencyLimiter 
 /** The requests to one host of one provider. The newest limit that any request brings is in force; null is unlimited. */
 export class PermitQueue implements SlotHolder {
   readonly #slots: SlotLoan;
-  /** Of a limited host. */
+  /** The permits that requests to a limited host hold. */
   readonly #out = new Set<Permit>();
   #permitsOut = 0;
   #limit = Number.POSITIVE_INFINITY;

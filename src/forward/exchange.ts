@@ -40,7 +40,7 @@ export interface ExchangeDeps {
   readonly catalog: Pick<CatalogStore, "peek" | "snapshot">;
   readonly ledger: UsageLedger;
   readonly metrics: Pick<UsageMetrics, "open">;
-  /** Of `max_concurrency`. */
+  /** What lends the slots of `max_concurrency`. */
   readonly slots: SlotSource;
   readonly secrets: SecretBox;
   readonly clock: Clock;

@@ -182,7 +182,7 @@ export interface Proxied {
   readonly proxiedBy: ProxiedBy;
   /** The request's id, as its usage event has it. */
   readonly arrivedAtUs: InstantUs;
-  /** Of this process (`eventIdToUuid`). */
+  /** This process's lane, which ends the ids of requests (`eventIdToUuid`). */
   readonly lane: number;
 }
 

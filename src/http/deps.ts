@@ -28,7 +28,7 @@ export interface AppDeps {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly log: Log;
-  /** Of the ids of requests (`eventIdToUuid`); absent: 0. */
+  /** The lane that ends the ids of requests (`eventIdToUuid`); 0 when absent. */
   readonly lane?: number;
   readonly authenticator: Authenticator;
   readonly identity: IdentityStore;

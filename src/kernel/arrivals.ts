@@ -2,7 +2,7 @@ import type { Clock, InstantUs } from "./clock.ts";
 
 /** Tells when a request arrives; no two of a process arrive at one instant, so that the instant is the request's id. */
 export interface Arrivals {
-  /** Of this process: with the instant, what tells the request from those of every other replica (`eventIdToUuid`). */
+  /** This process's lane: with the instant it tells a request from those of every other replica (`eventIdToUuid`). */
   readonly lane: number;
   next(): InstantUs;
 }

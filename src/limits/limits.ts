@@ -35,7 +35,7 @@ const CLOCK_BACK_US_MAX = 1_000_000;
 const SWEEP_INTERVAL_MS = 60_000;
 /** With the time until a batch is committed, a replica knows within a second what others have let through. */
 const RENEW_INTERVAL_MS = 750;
-/** Of hours with millions of requests; the ledger commits nothing of this process meanwhile. */
+/** How long the ledger may take to add up hours with millions of requests; it commits nothing of this process meanwhile. */
 const RENEW_MS_MAX = 30_000;
 /** A pause of so many times as long as it took follows: at most a tenth of the time goes into it. */
 const RENEW_PAUSE_TIMES = 9;

@@ -31,7 +31,7 @@ export interface Refusals {
   counts(): ReadonlyMap<ErrorCode, number>;
   /** Since when is counted. */
   readonly startedAtUs: InstantUs;
-  /** Of the process that has refused them (`eventIdToUuid`). */
+  /** The lane of the process that has refused them, which ends their ids (`eventIdToUuid`). */
   readonly lane: number;
 }
 

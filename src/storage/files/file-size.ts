@@ -2,12 +2,12 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DATABASE_SUFFIXES } from "./data-files.ts";
 
-/** Of a database with what SQLite keeps beside it, in bytes. */
+/** The size of a database together with what SQLite keeps beside it, in bytes. */
 export async function measureDatabase(path: string): Promise<number> {
   return add(await Promise.all(DATABASE_SUFFIXES.map((suffix) => measureFile(path + suffix))));
 }
 
-/** Of all files in a folder, in bytes; 0 when there is none. */
+/** The size of all files in a folder, in bytes; 0 when there is none. */
 export async function measureFiles(folder: string): Promise<number> {
   const names = await readdir(folder).catch(() => []);
   return add(await Promise.all(names.map((name) => measureFile(join(folder, name)))));

@@ -63,7 +63,7 @@ export function rotateSecret(options: RotateOptions): Promise<Rotation> {
   });
 }
 
-/** Of a command that looks at nothing. */
+/** The memory of a command that looks at nothing. */
 const NOTHING: Memory = { load: () => Promise.resolve(), apply: () => Promise.resolve() };
 
 function toGuest({ postgres, schema }: CommandConnection, { clock }: OpenOptions, memory: Memory): Freshness {

@@ -1,6 +1,6 @@
 import type { Sql } from "./connection/sql.ts";
 
-/** Of `0001_ledger.sql`; the partitions of `event` are found as such. */
+/** The ledger's tables in `0001_ledger.sql`; the partitions of `event` are found as such. */
 const LEDGER_TABLES = [
   "ledger_state",
   "spool",

@@ -14,7 +14,7 @@ export interface CheckedJournal {
   readonly directory: string;
   /** SQL with the columns `segment` and `offset` of the one row that tells its position. */
   readonly position: string;
-  /** Of its events; null where all events are its own. */
+  /** The lane whose events are looked at; null where all events are its own. */
   readonly lane: number | null;
 }
 

@@ -2,7 +2,7 @@
 export interface Dialect {
   /** Whether `value` is in a list that is bound as one value. */
   readonly isAnyOf: (value: string, type: "text" | "number") => string;
-  /** The same for some numbers that are looked up by the key of a table: what lies in other parts of it is not gone through. */
+  /** Whether `value`, the key of a table, is one of some numbers; the other partitions of the table are not read. */
   readonly isAnyOfKeys: (value: string) => string;
   /** A temporary table in a FROM, of so many rows, which the planner cannot know. */
   readonly toSized: (table: string, rows: number) => string;

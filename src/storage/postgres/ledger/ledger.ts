@@ -17,7 +17,7 @@ export interface ReaderPlace {
 
 export interface PostgresLedgerOptions extends LedgerOptions {
   readonly target: PostgresTarget;
-  /** Of the serving thread: asked for what was recorded. */
+  /** The connections of the serving thread, which asks them what was recorded. */
   readonly postgres: Postgres;
   readonly lock: ServerLock;
   readonly spoolId: string;

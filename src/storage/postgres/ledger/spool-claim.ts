@@ -122,7 +122,7 @@ function toHeldError(holder: string): SetupError {
   );
 }
 
-/** Of the system that runs, also within a container; null where the system tells of none. */
+/** The id of the boot of the running system, the same within a container; null where the system tells of none. */
 function findBoot(): string | null {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();

@@ -13,7 +13,7 @@ export interface MovedColumn {
 }
 
 const FETCH_ROWS = 5_000;
-/** Of what came from SQLite, which has no lanes. */
+/** The lane of what came from SQLite, which has none. */
 const FIRST_LANE = 0;
 
 /**

@@ -18,7 +18,7 @@ export async function listPartitions(sql: Sql): Promise<readonly number[]> {
   return rows.flatMap(({ name }) => parseName(name)).sort((one, other) => one - other);
 }
 
-/** Of UTC days: `event_20261123`. */
+/** The name of the partition of a UTC day, such as `event_20261123`. */
 export function toPartitionName(day: number): string {
   return `event_${new Date((day * DAY_US) / 1000).toISOString().slice(0, 10).replaceAll("-", "")}`;
 }

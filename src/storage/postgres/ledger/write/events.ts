@@ -12,7 +12,7 @@ import type { PendingEvent } from "./pending-event.ts";
 import type { Value } from "./rows.ts";
 import { addTotals, addUnique, CARRIED, DAY, HOUR } from "./totals.ts";
 
-/** Of a lane's batches no more are kept than a quarter of an hour of the usual pace gives. */
+/** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
 const BATCHES_KEPT_MAX = 6_000;
 const BATCHES_PER_TRIM = 256;
 
@@ -20,7 +20,7 @@ const TOKENS_AT = TOKEN_COLUMNS.map((column) => UNIT_COLUMNS.indexOf(column));
 
 export interface BatchPlace {
   readonly lane: number;
-  /** Of the batch, in its lane. */
+  /** The batch's place in its lane. */
   readonly number: number;
   readonly rows: EventRows;
   readonly dimensionLimits: DimensionLimits | undefined;

@@ -107,7 +107,7 @@ function toBindings(bindings: readonly Binding[]): SQLQueryBindings[] {
   return bindings.map((value) => (isList(value) ? JSON.stringify(value) : value));
 }
 
-/** Of the bindings; Array.isArray takes no `readonly` away. */
+/** Whether a binding is a list: `Array.isArray` alone does not narrow a readonly array. */
 function isList(value: Binding): value is readonly string[] | readonly number[] {
   return Array.isArray(value);
 }
