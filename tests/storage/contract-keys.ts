@@ -298,6 +298,28 @@ export function testKeysContract(engineName: string, createEngine: () => Catalog
       expect(await identity.findSession("token-alive", START_US)).not.toBeNull();
     });
 
+    test("a session that is refused clears nothing away; a token is free again once its session has ended", async () => {
+      await using engine = createEngine();
+      const { identity } = await engine.open();
+      await identity.createPrincipal(principal("ann"), null);
+      for (const [token, ttlUs] of [
+        ["ended", 100],
+        ["living", 900],
+      ] as const)
+        await identity.createSession(session(token, "principal-ann", ttlUs), START_US);
+      const later = START_US + 100;
+      const refused = [
+        [session("other", "principal-nobody", 900), "principal_not_found"],
+        [session("living", "principal-ann", 900), "bug"],
+      ] as const;
+      for (const [row, code] of refused) {
+        expect(await codeOf(identity.createSession(row, later))).toBe(code);
+        expect(await identity.findSession("token-ended", START_US)).not.toBeNull();
+      }
+      await identity.createSession(session("ended", "principal-ann", 900), later);
+      expect(await identity.findSession("token-ended", later)).not.toBeNull();
+    });
+
     test("a deleted session is gone at the very next look-up, and deleting it again is no error", async () => {
       await using engine = createEngine();
       const [left, right] = [await engine.open(), await engine.open()];

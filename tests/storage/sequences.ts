@@ -13,6 +13,8 @@ import { AUDIT, codeOf, PAGE, provider, type CatalogEngine } from "./support.ts"
 
 const CONNECTIONS = 2;
 const TEST_TIMEOUT_MS = 60_000;
+/** Time left of the limit in which a failure is told as far as it was made small: a test that is cut off tells none. */
+const SHOWN_MS = 15_000;
 
 /** Random histories over two connections, compared with the plain model after every step. */
 export function testStorageSequences(
@@ -59,7 +61,7 @@ export function testStorageSequences(
               }
             }
           }),
-          { numRuns: runs * scale },
+          { numRuns: runs * scale, interruptAfterTimeLimit: TEST_TIMEOUT_MS - SHOWN_MS },
         );
       },
       TEST_TIMEOUT_MS,
@@ -86,7 +88,7 @@ export function testStorageSequences(
               expect((await databases[0]!.audit.listEvents(PAGE)).total).toBe(audited);
             }
           }),
-          { numRuns: runs * scale },
+          { numRuns: runs * scale, interruptAfterTimeLimit: TEST_TIMEOUT_MS - SHOWN_MS },
         );
       },
       TEST_TIMEOUT_MS,

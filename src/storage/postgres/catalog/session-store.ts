@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt, ne } from "drizzle-orm";
+import { and, desc, eq, gt, lt, lte, ne } from "drizzle-orm";
 import { type IdentityStore, SESSIONS_LISTED_MAX } from "#identity/store.ts";
 import { toPrincipalNotFound } from "#storage/catalog/refusals.ts";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
@@ -31,8 +31,20 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
     createSession: (session, nowUs) =>
       reads
         .query(async (sql) => {
-          await removeExpired(sql, "sessions", nowUs);
-          await sql.orm.insert(sessions).values(session);
+          const made = await sql.orm
+            .insert(sessions)
+            .values(session)
+            .onConflictDoUpdate({
+              target: sessions.tokenHash,
+              set: session,
+              setWhere: lte(sessions.expiresAtUs, nowUs),
+            })
+            .returning({ of: sessions.principalId });
+          if (made.length === 0) {
+            await requirePrincipal(sql, session.principalId);
+            throw new Error("a session that has not ended has this token already");
+          }
+          await removeExpired(sql, "sessions", nowUs, session.tokenHash);
         })
         .catch(throwOwnerMissing),
 
@@ -62,8 +74,8 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
     createLoginLink: (link, nowUs) =>
       reads
         .query(async (sql) => {
-          await removeExpired(sql, "login_links", nowUs);
           await sql.orm.insert(loginLinks).values(link);
+          await removeExpired(sql, "login_links", nowUs, link.tokenHash);
         })
         .catch(throwOwnerMissing),
 
@@ -119,13 +131,19 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
 
 /**
  * Committed by itself: the deletion of a principal, which waits for rows that are removed here, holds what the new row waits
- * for. Rows that another sign-in removes at this moment are left to it.
+ * for. And after the new row, so that one that is refused removes nothing; the new row stays, whenever it ends. Rows that another sign-in removes at this moment
+ * are left to it.
  */
-async function removeExpired(sql: Sql, table: "sessions" | "login_links", nowUs: number): Promise<void> {
+async function removeExpired(
+  sql: Sql,
+  table: "sessions" | "login_links",
+  nowUs: number,
+  keptTokenHash: string,
+): Promise<void> {
   await sql.run(
     `DELETE FROM ${table} WHERE token_hash IN
-    (SELECT token_hash FROM ${table} WHERE expires_at_us <= $1 FOR UPDATE SKIP LOCKED)`,
-    [nowUs],
+    (SELECT token_hash FROM ${table} WHERE expires_at_us <= $1 AND token_hash <> $2 FOR UPDATE SKIP LOCKED)`,
+    [nowUs, keptTokenHash],
   );
 }
 
