@@ -8,6 +8,7 @@ import { createOwnedSecrets } from "#identity/owned-secret.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
 import { issueSession } from "#identity/sessions.ts";
+import { createUsedStates } from "#identity/sso-state.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createKeyring } from "#kernel/keyring.ts";
 import { createSystemIds } from "#kernel/ids.ts";
@@ -54,6 +55,7 @@ async function run(): Promise<void> {
     clock,
     passwordPrint: { isInForce: () => true },
     signIns: { sessionReused: () => {} },
+    usedStates: createUsedStates(clock),
   });
   const relay = createRelayAuthenticator({ store, keyUse, secrets, clock });
 

@@ -185,6 +185,7 @@ export async function openServices(
         clock,
         passwordPrint,
         signIns,
+        usedStates: storage.usedStates,
       }),
       devices: createDevices({ secrets, clock, ids }),
       passwordSignIn: createPasswordSignIn({

@@ -11,6 +11,7 @@ import { findSessionCookie } from "./session-cookie.ts";
 import { createSessionRenewal, type SessionInUse } from "./session-renewal.ts";
 import { type IssuedSession, readSession } from "./sessions.ts";
 import type { SignInLog } from "./sign-in-log.ts";
+import type { UsedStates } from "./sso-state.ts";
 import type { FoundSecret, IdentityStore } from "./store.ts";
 
 /** The principal that calls, and its credential. Only a mutation by session has its origin checked. */
@@ -41,7 +42,7 @@ export interface Authenticator {
    */
   endSession(headers: Headers): Promise<void>;
   /** A cookie for the caller's browser in place of an old one; mostly null. */
-  renew(caller: Caller): IssuedSession | null;
+  renew(caller: Caller): Promise<IssuedSession | null>;
 }
 
 export interface AuthenticatorDeps {
@@ -51,6 +52,7 @@ export interface AuthenticatorDeps {
   readonly clock: Clock;
   readonly passwordPrint: Pick<PasswordPrint, "isInForce">;
   readonly signIns: Pick<SignInLog, "sessionReused">;
+  readonly usedStates: UsedStates;
 }
 
 /** On every request: one HMAC (more for keys that are older than the secret key) and one look-up that asks the file for changes, so that a deleted key fails on the very next request. */
@@ -106,7 +108,6 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (age !== "next") return;
     renewal.begin(session);
     await store.advanceSession(session.tokenHash, session.issuedAtUs);
-    renewal.began(session);
   }
 
   return {
@@ -122,7 +123,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const session = cookieValue === null ? null : readSession(secrets, cookieValue);
       if (session !== null) await store.deleteSession(session.tokenHash);
     },
-    renew: ({ principal, credential }) =>
+    renew: async ({ principal, credential }) =>
       credential.kind === "session" ? renewal.offer(credential.session, principal) : null,
   };
 }

@@ -3,6 +3,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import type { Principal } from "./principal.ts";
 import { signSession } from "./session-cookie.ts";
 import type { IssuedSession } from "./sessions.ts";
+import type { UsedStates } from "./sso-state.ts";
 
 /**
  * A copy of a cookie is good for about so long while its owner uses the page. Shorter would sign more people out after a
@@ -13,7 +14,7 @@ export const RENEW_AFTER_SECONDS = 3600;
 export const OVERLAP_SECONDS = 60;
 /** One browser alone is offered a cookie for so long. Then the offer is taken for lost, and whoever asks has one. */
 const OFFER_SECONDS = 60;
-/** Sessions of which offers and first uses are remembered; past it the oldest are forgotten. */
+/** Offers, and sessions with a first use, that are remembered; past it the oldest are forgotten. */
 const REMEMBERED_MAX = 10_000;
 
 /** A session as a request found it: what its cookie says, and what its row does. */
@@ -43,19 +44,18 @@ export interface SessionRenewal {
    * former cookie is good for a while from here on.
    */
   begin(session: SessionInUse): void;
-  /** The row says so, and the disk has confirmed it. */
-  began(session: SessionInUse): void;
   /** A cookie in place of the newest one when that is old; null when nothing is due. The session's end stays. */
-  offer(session: SessionInUse, principal: Principal): IssuedSession | null;
+  offer(session: SessionInUse, principal: Principal): Promise<IssuedSession | null>;
 }
 
-export function createSessionRenewal({
-  secrets,
-  clock,
-}: {
+export interface SessionRenewalDeps {
   readonly secrets: Pick<SecretBox, "sign">;
   readonly clock: Clock;
-}): SessionRenewal {
+  /** Of replicas that are asked at once, one offers a cookie. */
+  readonly usedStates: UsedStates;
+}
+
+export function createSessionRenewal({ secrets, clock, usedStates }: SessionRenewalDeps): SessionRenewal {
   // What a start has forgotten counts from the start on.
   const startedMs = clock.monotonicMs();
   const firstUsedMs = new Map<string, number>();
@@ -67,29 +67,36 @@ export function createSessionRenewal({
     judge({ tokenHash, issuedAtUs, newestIssuedAtUs }) {
       if (issuedAtUs === newestIssuedAtUs) return "newest";
       if (issuedAtUs > newestIssuedAtUs) return "next";
-      return isWithin(firstUsedMs.get(tokenHash) ?? startedMs, OVERLAP_SECONDS) ? "former" : "reused";
+      if (isWithin(firstUsedMs.get(tokenHash) ?? startedMs, OVERLAP_SECONDS)) return "former";
+      // Another replica may have seen the first use, which a browser makes as soon as it has the cookie.
+      return clock.nowUs() - newestIssuedAtUs < OVERLAP_SECONDS * 1_000_000 ? "former" : "reused";
     },
     begin: ({ tokenHash }) => remember(firstUsedMs, tokenHash, clock.monotonicMs()),
-    // Not before: a request that still reads the former row as the newest would get an offer.
-    began: ({ tokenHash }) => void offeredMs.delete(tokenHash),
-    offer({ tokenHash, token, passwordPrint, issuedAtUs, newestIssuedAtUs, expiresAtUs }, principal) {
+    async offer({ tokenHash, token, passwordPrint, issuedAtUs, newestIssuedAtUs, expiresAtUs }, principal) {
       const nowUs = clock.nowUs();
       if (issuedAtUs !== newestIssuedAtUs || nowUs - issuedAtUs < RENEW_AFTER_SECONDS * 1_000_000)
         return null;
-      const sinceMs = offeredMs.get(tokenHash);
+      // Of what follows another cookie nothing is known: that one may have been used at another replica.
+      const name = `cookie of ${tokenHash} after ${newestIssuedAtUs}`;
+      const sinceMs = offeredMs.get(name);
       // Tabs that ask at once must not be given cookies of which the older one could arrive last.
       if (sinceMs !== undefined && isWithin(sinceMs, OFFER_SECONDS)) return null;
       // Once an offer was lost each request has one: who takes offers and uses none must not keep them from the owner.
-      if (sinceMs === undefined) remember(offeredMs, tokenHash, clock.monotonicMs());
+      if (sinceMs === undefined) {
+        remember(offeredMs, name, clock.monotonicMs());
+        const isOurs = usedStates.claim(name, nowUs + OFFER_SECONDS * 1_000_000);
+        // A request does not fail for a cookie that may come later.
+        if (!(await isOurs.catch(() => false))) return null;
+      }
       const cookie = { token, role: principal.role, passwordPrint, issuedAtUs: nowUs };
       return { principal, cookieValue: signSession(secrets, cookie), expiresAtUs };
     },
   };
 }
 
-function remember(moments: Map<string, number>, tokenHash: string, atMs: number): void {
-  moments.delete(tokenHash);
-  moments.set(tokenHash, atMs);
+function remember(moments: Map<string, number>, name: string, atMs: number): void {
+  moments.delete(name);
+  moments.set(name, atMs);
   const [oldest] = moments.keys();
   if (moments.size > REMEMBERED_MAX && oldest !== undefined) moments.delete(oldest);
 }

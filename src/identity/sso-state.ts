@@ -61,7 +61,7 @@ export function isRetryState(secrets: SecretBox, state: string): boolean {
   return /^sso-state\.[0-9a-f]+\.retry$/.test(secrets.verify(state) ?? "");
 }
 
-/** Makes each attempt good for one callback, over all processes of an installation. */
+/** Makes a sign-in's state good for one callback, and a cookie for one offer, over all processes of an installation. */
 export interface UsedStates {
   /** True once for each state, until it expires and is not to be asked about any more. */
   claim(state: string, expiresAtUs: InstantUs): Promise<boolean>;

@@ -15,7 +15,7 @@ export interface Telling {
   readonly mark: NoticeMark | null;
   /** Set when it is told: what it makes superfluous. */
   readonly alsoMarks?: readonly NoticeMark[];
-  /** The name of a mark that is taken away when it is told. */
+  /** The name of a mark that it takes away, and is told only while that is set: another replica may have told it. */
   readonly clears?: string;
 }
 

@@ -23,6 +23,7 @@ import { createPasswordSignIn } from "#identity/password.ts";
 import type { Principal } from "#identity/principal.ts";
 import { createPrincipals } from "#identity/principals.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
+import { createUsedStates } from "#identity/sso-state.ts";
 import { issueSession } from "#identity/sessions.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
@@ -102,7 +103,15 @@ export async function startHarness(overrides: HarnessOverrides = {}): Promise<Ha
   const deps: AppDeps = {
     clock,
     log,
-    authenticator: createAuthenticator({ store: identity, keyUse, secrets, clock, passwordPrint, signIns }),
+    authenticator: createAuthenticator({
+      store: identity,
+      keyUse,
+      secrets,
+      clock,
+      passwordPrint,
+      signIns,
+      usedStates: createUsedStates(clock),
+    }),
     identity,
     principals,
     keys,

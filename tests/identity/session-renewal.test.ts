@@ -29,7 +29,7 @@ const pass = (seconds: number) => fixture.clock.advance(seconds * 1000);
 async function use(headers: Headers, by: Authenticator = fixture.authenticator): Promise<Headers | null> {
   const caller = await by.authenticate(headers);
   expect(caller.principal.name).toBe("ada");
-  const issued = by.renew(caller);
+  const issued = await by.renew(caller);
   expect(issued?.expiresAtUs ?? expiresAtUs).toBe(expiresAtUs);
   return issued === null ? null : toHeaders(issued);
 }
@@ -152,6 +152,26 @@ describe("the cookie of a session", () => {
     pass(OVERLAP_SECONDS);
     expect(await use(second, restarted)).toBeNull();
     expect(await refusalOf(() => use(first, restarted))).toBe("missing_api_key");
+  });
+
+  test("is offered by one of the replicas that are asked at once, and the former one is let in by each for a minute", async () => {
+    const other = fixture.restartAuthenticator();
+    pass(RENEW_AFTER_SECONDS);
+    const offers = await Promise.all([use(first), use(first, other), use(first), use(first, other)]);
+    const [second = expect.unreachable(), ...others] = offers.filter((offer) => offer !== null);
+    expect(others).toEqual([]);
+    expect(await use(second)).toBeNull();
+    expect([await use(first, other), await use(second, other), await use(first)]).toEqual([null, null, null]);
+    expect(reuses()).toEqual([]);
+    pass(RENEW_AFTER_SECONDS);
+    const next = await Promise.all([use(second), use(second, other), use(second, other)]);
+    const [third = expect.unreachable(), ...more] = next.filter((offer) => offer !== null);
+    expect(more).toEqual([]);
+    expect([await use(third, other), await use(second), await use(third)]).toEqual([null, null, null]);
+    expect(reuses()).toEqual([]);
+    pass(OVERLAP_SECONDS);
+    expect(await refusalOf(() => use(second))).toBe("missing_api_key");
+    expect(reuses()).toHaveLength(1);
   });
 
   test("made by a password still ends with it after it was replaced", async () => {

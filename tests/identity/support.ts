@@ -17,6 +17,7 @@ import { createPasswordPrint, type PasswordPrint } from "#identity/password-prin
 import { type Peer, toPeer } from "#identity/peer.ts";
 import { createSignInLog, type SignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
+import { createUsedStates } from "#identity/sso-state.ts";
 import type { IdentityStore, KeyUseStore } from "#identity/store.ts";
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { createKeyring } from "#kernel/keyring.ts";
@@ -104,7 +105,9 @@ export async function openTestIdentity(): Promise<TestIdentity> {
   const keyUseStore = createRecordedKeyUse();
   const keyUse = createKeyUse(keyUseStore, clock);
   const signIns = createSignInLog(signInLog, clock);
-  const createOne = () => createAuthenticator({ store, keyUse, secrets, clock, passwordPrint, signIns });
+  const usedStates = createUsedStates(clock);
+  const createOne = () =>
+    createAuthenticator({ store, keyUse, secrets, clock, passwordPrint, signIns, usedStates });
   return {
     store,
     audit: database.audit,

@@ -46,6 +46,26 @@ export function testNoticesContract(engineName: string, createEngine: () => Cata
       expect(await texts(told("j", { clears: "one" }), told("k", { mark: mark("one") }))).toEqual(["j", "k"]);
     });
 
+    test("that take a mark away are put once for it: of replicas that saw the same end, one tells", async () => {
+      await using engine = createEngine();
+      const [left, right] = [await engine.open(), await engine.open()];
+      const ended = told("ended", { clears: "one" });
+      const puts = [
+        await left.notices.put([ended], START_US),
+        await left.notices.put([told("began", { mark: mark("one") })], START_US),
+        await right.notices.put([ended], START_US),
+        await left.notices.put([ended], START_US),
+        await left.notices.put([told("again", { mark: mark("one") }), ended, ended], START_US),
+      ];
+      expect(puts.map((put) => put.map(({ notice }) => notice.text))).toEqual([
+        [],
+        ["began"],
+        ["ended"],
+        [],
+        ["again", "ended"],
+      ]);
+    });
+
     test("leave their marks behind until these end, which are listed by how they begin", async () => {
       await using engine = createEngine();
       const { notices } = await engine.open();

@@ -32,8 +32,8 @@ export function createSessionCookies({
       maxAgeSeconds: (expiresAtUs - clock.nowUs()) / 1_000_000,
       secure,
     });
-  const renew = (caller: Caller, request: Request): Caller => {
-    const issued = authenticator.renew(caller);
+  const renew = async (caller: Caller, request: Request): Promise<Caller> => {
+    const issued = await authenticator.renew(caller);
     if (issued !== null) due.set(request, issued);
     return caller;
   };
@@ -42,9 +42,8 @@ export function createSessionCookies({
       checkBrowser: (request) => door.checkBrowser(request),
       admit(request, access) {
         const caller = door.admit(request, access);
-        return caller instanceof Promise
-          ? caller.then((found) => renew(found, request))
-          : renew(caller, request);
+        // A session is always looked up.
+        return caller instanceof Promise ? caller.then((found) => renew(found, request)) : caller;
       },
     }),
     complete(request, response) {

@@ -103,6 +103,7 @@ async function readMarks(tx: Sql, tellings: readonly Telling[]): Promise<Marks> 
 function isTold({ mark, alsoMarks = [], clears }: Telling, marks: Marks, nowUs: number): boolean {
   const isSet = ({ name }: NoticeMark) => (marks.get(name) ?? -Infinity) > nowUs;
   if (mark !== null && isSet(mark)) return false;
+  if (clears !== undefined && (marks.get(clears) ?? null) === null) return false;
   for (const one of mark === null ? alsoMarks : [mark, ...alsoMarks])
     if (!isSet(one)) marks.set(one.name, one.untilUs);
   if (clears !== undefined) marks.set(clears, null);

@@ -29,6 +29,10 @@ export function createNoticeStore(connection: Connection): NoticeStore {
       })
       .returning({ name: noticeMarks.name })
       .all().length > 0;
+  /** False while it is not set. */
+  const clearMark = (name: string): boolean =>
+    orm.delete(noticeMarks).where(eq(noticeMarks.name, name)).returning({ name: noticeMarks.name }).all()
+      .length > 0;
   const append = (notice: Notice): WaitingNotice => {
     const row = orm
       .insert(notices)
@@ -62,9 +66,9 @@ export function createNoticeStore(connection: Connection): NoticeStore {
       connection.writeAside(() => {
         const waiting: WaitingNotice[] = [];
         for (const { notice, mark, alsoMarks = [], clears } of tellings) {
+          if (clears !== undefined && !clearMark(clears)) continue;
           if (mark !== null && !setMark(mark, nowUs)) continue;
           for (const also of alsoMarks) setMark(also, nowUs);
-          if (clears !== undefined) orm.delete(noticeMarks).where(eq(noticeMarks.name, clears)).run();
           waiting.push(append(notice));
         }
         return waiting;
