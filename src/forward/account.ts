@@ -7,7 +7,7 @@ import type { PriceSet } from "#kernel/units.ts";
 import { priceUsage } from "#usage/cost.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
-import { DURATION_US_MAX } from "#usage/journal-line.ts";
+import { DURATION_US_MAX } from "#usage/journal-fields.ts";
 import type { OpenUsage, UsageLedger, UsageWatch } from "#usage/store.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
 

@@ -29,6 +29,7 @@ import {
   type ParsedRequestBody,
   parseLargeBody,
   parseRequestBody,
+  refuseLargeBatch,
   refuseUntoldStream,
 } from "./request-body.ts";
 import { SCANNED_AT_ONCE_BYTES_MAX } from "./paced-scan.ts";
@@ -227,18 +228,6 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       throw failure;
     }
   }
-}
-
-function refuseLargeBatch({ inputItemCount, model }: ParsedRequestBody, itemsMax: number): void {
-  if (inputItemCount === null || inputItemCount <= itemsMax) return;
-  throw new ProxyError(
-    "embedding_batch_too_large",
-    `A request may hold ${itemsMax} inputs; this one holds ${inputItemCount}.`,
-    {
-      param: "input",
-      model,
-    },
-  );
 }
 
 function toSubject(input: ExchangeInput, parsed: ParsedRequestBody, route: Route): UsageBeginning {

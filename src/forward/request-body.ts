@@ -85,6 +85,19 @@ export function refuseUntoldStream({ isStreamTold, model }: ParsedRequestBody): 
   });
 }
 
+/** Throws `embedding_batch_too_large`. */
+export function refuseLargeBatch({ inputItemCount, model }: ParsedRequestBody, itemsMax: number): void {
+  if (inputItemCount === null || inputItemCount <= itemsMax) return;
+  throw new ProxyError(
+    "embedding_batch_too_large",
+    `A request may hold ${itemsMax} inputs; this one holds ${inputItemCount}.`,
+    {
+      param: "input",
+      model,
+    },
+  );
+}
+
 /** An upstream model name as a body holds it. */
 export function toJsonText(upstreamName: string): Uint8Array {
   return Buffer.from(JSON.stringify(upstreamName));

@@ -1,38 +1,12 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { PriceSet, Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
-import type { Outcome, ReportedUsage } from "#usage/event.ts";
+import type { Pico, ReportQuantities, ReportUnit } from "#kernel/units.ts";
 import type { Bucket } from "./bucket.ts";
 import type { PercentileState, Ranking } from "./breakdown-query.ts";
 import type { LedgerFilter, ProviderIds, Window } from "./filter.ts";
 import type { LogOrder } from "./log-order.ts";
+import type { RecordedRows, RequestLogRow } from "./request-log.ts";
 import type { SeriesGrouping } from "./series-grouping.ts";
-
-/** A row of the request log: metadata and numbers as stored, never content. */
-export interface RequestLogRow {
-  /** UUIDv7. */
-  readonly id: string;
-  readonly arrivedAtUs: InstantUs;
-  readonly principal: string;
-  readonly keyId: string | null;
-  readonly relayTokenId: string | null;
-  /** The provider's internal id, or the relay's sentinel; the reader joins names from the catalog. */
-  readonly providerId: string;
-  readonly model: string | null;
-  readonly upstreamName: string | null;
-  readonly endpoint: string;
-  readonly client: string | null;
-  readonly statusCode: number;
-  readonly outcome: Outcome;
-  readonly errorKind: string | null;
-  readonly streamed: boolean;
-  readonly durationUs: number;
-  readonly timeToFirstByteUs: number | null;
-  readonly costPico: Pico | null;
-  readonly usage: ReportedUsage | null;
-  readonly prices: PriceSet;
-  readonly tags: readonly string[];
-}
 
 export interface StatsQuery {
   readonly window: Window;
@@ -174,14 +148,6 @@ export interface ReportOptions {
   readonly signal?: AbortSignal;
   /** The principal that asks: reports are read in turn by principals. */
   readonly askerId?: string;
-}
-
-/** What was recorded since a cursor was given, newest first by arrival. */
-export interface RecordedRows extends Paged<RequestLogRow> {
-  /** Opaque; what is recorded from now on is asked for with it. */
-  readonly cursor: string;
-  /** True when the cursor is not known any more: there are no rows, and what was read before has to be read anew. */
-  readonly hasGap: boolean;
 }
 
 export interface RequestListOptions extends ReportOptions {

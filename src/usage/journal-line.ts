@@ -1,12 +1,16 @@
+import type { UsageEnding, UsageShape, UsageDimensions } from "./event.ts";
+import type { PriceSet } from "#kernel/units.ts";
 import {
-  type Outcome,
-  type UsageEnding,
-  type UsageShape,
-  type UsageDimensions,
-  OUTCOMES,
-  USAGE_SHAPES,
-} from "./event.ts";
-import { type PriceSet, type Quantities, byUnit, UNITS } from "#kernel/units.ts";
+  toArrival,
+  toCount,
+  toDuration,
+  toMembers,
+  toOutcome,
+  toPrices,
+  toQuantities,
+  toShape,
+  toText,
+} from "./journal-fields.ts";
 
 /** An ending without the prices, which repeat as well. */
 export interface UsageFigures extends Omit<UsageEnding, "prices" | "costPico"> {
@@ -57,10 +61,6 @@ export type JournalEntry =
       readonly prices: number | PriceSet;
     };
 
-/** In the year 2255: leaves room below 2^53 for ids that count on from a shared instant. */
-const ARRIVAL_US_MAX = 9e15;
-/** Eleven days: nine million of them still add up to an INTEGER. */
-export const DURATION_US_MAX = 1e12;
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
 /** Eight hexadecimal digits of the checksum and a space. */
@@ -246,54 +246,4 @@ function toEnding(fields: readonly unknown[]): UsageFigures | null {
     costPico: cost !== null && /^[0-9]{1,60}$/.test(cost) ? BigInt(cost) : null,
     unpriced: fields[9] === 1,
   };
-}
-
-function toText(value: unknown): string | null {
-  return typeof value === "string" ? value : null;
-}
-
-/** Whole and not negative: what an INTEGER column takes, whatever a caller handed in. */
-function toCount(value: unknown): number {
-  if (typeof value !== "number" || !(value > 0)) return 0;
-  return Math.min(Math.round(value), Number.MAX_SAFE_INTEGER);
-}
-
-export function toArrival(value: unknown): number {
-  return Math.min(toCount(value), ARRIVAL_US_MAX);
-}
-
-export function toDuration(value: unknown): number {
-  return Math.min(toCount(value), DURATION_US_MAX);
-}
-
-function toOutcome(value: unknown): Outcome {
-  return OUTCOMES.find((outcome) => outcome === value) ?? "unreachable";
-}
-
-function toShape(value: unknown): UsageShape | null {
-  return USAGE_SHAPES.find((shape) => shape === value) ?? null;
-}
-
-type Members = ReadonlyMap<string, unknown>;
-
-function toMembers(value: unknown): Members | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? new Map(Object.entries(value))
-    : null;
-}
-
-function toQuantities(members: Members): Quantities {
-  return byUnit(UNITS, (unit) => {
-    const quantity = members.get(unit);
-    return typeof quantity === "number" && quantity >= 0 ? quantity : undefined;
-  });
-}
-
-/** In the order of UNITS, so that equal sets have equal texts. Also reads a price set back from its stored JSON text. */
-export function toPrices(value: unknown): PriceSet {
-  const members = toMembers(value);
-  return byUnit(UNITS, (unit) => {
-    const price = members?.get(unit);
-    return price === null || typeof price === "number" ? price : undefined;
-  });
 }

@@ -3,7 +3,8 @@ import { formatInstant, type InstantUs } from "#kernel/clock.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import { toCostPerRequest } from "#stats/breakdown.ts";
 import { toCost } from "#stats/series.ts";
-import type { Breakdown, BreakdownFigures, Facets, Percentiles, RequestLogRow } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { Breakdown, BreakdownFigures, Facets, Percentiles } from "#stats/store.ts";
 import { toRequestUnits } from "./request-units.ts";
 
 /** Reports → wire JSON (specification, sections 2.10 and 4.4, and the decisions, "Reports"). */

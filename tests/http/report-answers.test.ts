@@ -3,7 +3,8 @@ import net from "node:net";
 import { ProxyError } from "#kernel/errors.ts";
 import { formatInstant } from "#kernel/clock.ts";
 import type { Page } from "#kernel/page.ts";
-import type { ReportNotes, ReportOptions, RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { ReportNotes, ReportOptions, StatsQuery, StatsStore } from "#stats/store.ts";
 import { call, expectError, startHarness, type Harness } from "./support.ts";
 
 /** What the store answers is given here: how answers are put on the wire, and what happens when nobody waits for them. */

@@ -7,7 +7,8 @@ import type { Log } from "#kernel/log.ts";
 import { parsePage, type Paged } from "#kernel/page.ts";
 import { parseLogOrder } from "#stats/log-order.ts";
 import { toProviderName } from "#stats/grouping.ts";
-import type { ReportContext, ReportNotes, RequestLogRow, StatsStore } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { ReportContext, ReportNotes, StatsStore } from "#stats/store.ts";
 import { negotiateFormat } from "./accept.ts";
 import { pageView } from "#http/door/paging.ts";
 import {

@@ -2,7 +2,8 @@ import { Cancellation, type Caller } from "#kernel/cancellation.ts";
 import { createTee, WRITE_STALL_MS_MAX, type BodyReader } from "#forward/tee.ts";
 import type { Deadlines } from "#kernel/deadlines.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
-import type { ReportNotes, RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { ReportNotes, StatsQuery, StatsStore } from "#stats/store.ts";
 import type { NamedRequestRow } from "#views/reports.ts";
 import { toRequestCsv, toRequestCsvRows } from "./request-csv.ts";
 

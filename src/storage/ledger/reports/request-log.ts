@@ -1,7 +1,8 @@
 import { type Reading } from "#storage/ledger/queries/reading.ts";
 import type { Paged } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
-import type { ReportNotes, RequestLogRow, StatsQuery } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { ReportNotes, StatsQuery } from "#stats/store.ts";
 import type { RequestPage } from "#storage/ledger/threads/messages.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { resolveFilter } from "./request-filter.ts";

@@ -4,9 +4,9 @@ import type { InstantUs } from "#kernel/clock.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import type { Unit } from "#kernel/units.ts";
 import { byUnit, UNITS } from "#kernel/units.ts";
-import type { RequestLogRow } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
 import type { Outcome, UsageShape } from "#usage/event.ts";
-import { toPrices } from "#usage/journal-line.ts";
+import { toPrices } from "#usage/journal-fields.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
 

@@ -3,7 +3,7 @@ import { all, dialectOf, one, type Reading } from "#storage/ledger/queries/readi
 import type { Paged } from "#kernel/page.ts";
 import type { Window } from "#stats/filter.ts";
 import type { LogOrder } from "#stats/log-order.ts";
-import type { RequestLogRow } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
 import type { RequestPage } from "#storage/ledger/threads/messages.ts";
 import { prepareEvents, toEventJoins } from "./chosen-events.ts";
 import { readEdges } from "./ledger-edges.ts";

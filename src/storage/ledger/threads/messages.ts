@@ -5,7 +5,8 @@ import type { Page, Paged } from "#kernel/page.ts";
 import type { LimitSum } from "#limits/limit-sums.ts";
 import type { Limit } from "#limits/limit.ts";
 import type { LogOrder } from "#stats/log-order.ts";
-import type { RequestLogRow, StatsQuery, StatsStore } from "#stats/store.ts";
+import type { RequestLogRow } from "#stats/request-log.ts";
+import type { StatsQuery, StatsStore } from "#stats/store.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 
 /** Marks of one server's run: more than it can set in a year, and their product with the number of runs is far below 2^53. */
