@@ -2,11 +2,9 @@ import type { PriceSet } from "#kernel/units.ts";
 import type { UsageDimensions, UsageShape } from "#usage/event.ts";
 import type { UsageManner } from "#usage/journal-line.ts";
 import { COMBINATION_COLUMNS, toCombinationRow, toFingerprint } from "#storage/ledger/rows/combination.ts";
+import { InternedIds } from "#storage/ledger/rows/interned-ids.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
-
-/** Entries per table kept in memory; beyond it the map is emptied and the database is asked. */
-const CACHE_ENTRIES_MAX = 50_000;
 
 /** What an event keeps of itself by number: filled in by `Interning.find`. */
 export interface Interned {
@@ -18,12 +16,6 @@ export interface Interned {
   mannerId: number;
 }
 
-/** Ids of what endings have in common; `manner` is looked up by whether the request was streamed. */
-interface MannerIds {
-  readonly result: number;
-  readonly manner: Map<boolean, number>;
-}
-
 /**
  * What repeats from event to event, as small integers. They are committed before the batch that names them, so that two
  * writers that meet something new never hold a batch up for each other, and a batch that fails leaves rows that the next
@@ -31,27 +23,17 @@ interface MannerIds {
  */
 export class Interning {
   readonly #database: Postgres;
-  readonly #combinations = new Map<string, number>();
-  readonly #results = new Map<string, number>();
-  readonly #priceSets = new Map<string, number>();
-  readonly #manners = new Map<string, number>();
-  /** Ids by the objects that many lines share: a look-up builds no key. */
-  #byDimensions = new WeakMap<UsageDimensions, Map<UsageShape | null, number>>();
-  #byManner = new WeakMap<UsageManner, MannerIds>();
+  readonly #ids: InternedIds;
   #combinationCount = 0;
 
-  constructor(database: Postgres) {
+  constructor(database: Postgres, ids = new InternedIds()) {
     this.#database = database;
+    this.#ids = ids;
   }
 
   /** Forgets ids: a database that was put back to an older state gives them to something else. */
   clear(): void {
-    this.#combinations.clear();
-    this.#results.clear();
-    this.#priceSets.clear();
-    this.#manners.clear();
-    this.#byDimensions = new WeakMap();
-    this.#byManner = new WeakMap();
+    this.#ids.clear();
     this.#combinationCount = 0;
   }
 
@@ -63,8 +45,8 @@ export class Interning {
   /** Fills in the ids; false when one is not known yet. */
   find(event: Interned): boolean {
     const { dimensions, manner } = event;
-    const combination = this.#byDimensions.get(dimensions)?.get(manner.shape);
-    const ids = this.#byManner.get(manner);
+    const combination = this.#ids.byDimensions.get(dimensions)?.get(manner.shape);
+    const ids = this.#ids.byManner.get(manner);
     const mannerId = ids?.manner.get(event.streamed);
     if (combination === undefined || ids === undefined || mannerId === undefined) return false;
     event.combinationId = combination;
@@ -85,8 +67,11 @@ export class Interning {
       const row = toCombinationRow(event.dimensions, event.manner.shape).map(toStorable);
       return { event, row, text: JSON.stringify(row) };
     });
+    // Before any is looked up: what this batch names is known until its end.
+    this.#ids.makeRoom(this.#ids.combinations);
     const rows = new Map<string, CombinationInput>();
-    for (const { row, text } of named) if (!this.#combinations.has(text)) rows.set(text, toInput(row, text));
+    for (const { row, text } of named)
+      if (!this.#ids.combinations.has(text)) rows.set(text, toInput(row, text));
     const wanted = [...rows.values()];
     if (wanted.length > 0) {
       let found = await findCombinations(this.#database, wanted);
@@ -95,33 +80,33 @@ export class Interning {
         await this.#database.transaction((tx) => addCombinations(tx, missing));
         found = await findCombinations(this.#database, wanted);
       }
-      if (this.#combinations.size > CACHE_ENTRIES_MAX) this.#combinations.clear();
       for (const [text, { fingerprint }] of rows) {
         const id = found.get(fingerprint);
-        if (id === undefined) throw new Error("an interned combination is missing");
-        this.#combinations.set(text, id);
-        this.#combinationCount = Math.max(this.#combinationCount, id);
+        if (id !== undefined) this.#ids.combinations.set(text, id);
+        this.#combinationCount = Math.max(this.#combinationCount, id ?? 0);
       }
     }
     for (const { event, text } of named) {
-      const byShape = this.#byDimensions.get(event.dimensions) ?? new Map<UsageShape | null, number>();
-      byShape.set(event.manner.shape, this.#combinations.get(text) ?? 0);
-      this.#byDimensions.set(event.dimensions, byShape);
+      const byShape = this.#ids.byDimensions.get(event.dimensions) ?? new Map<UsageShape | null, number>();
+      const id = this.#ids.combinations.get(text);
+      if (id === undefined) throw new Error("an interned combination is missing");
+      byShape.set(event.manner.shape, id);
+      this.#ids.byDimensions.set(event.dimensions, byShape);
     }
   }
 
   async #internManners(events: readonly Interned[]): Promise<void> {
     for (const event of events) {
       const { manner, streamed } = event;
-      let ids = this.#byManner.get(manner);
+      let ids = this.#ids.byManner.get(manner);
       if (ids === undefined) {
         ids = { result: await this.#internResult(manner), manner: new Map<boolean, number>() };
-        this.#byManner.set(manner, ids);
+        this.#ids.byManner.set(manner, ids);
       }
       if (ids.manner.has(streamed)) continue;
       const priceSet = await this.#internPrices(manner.prices);
       const row = [ids.result, streamed ? 1 : 0, priceSet];
-      const id = await intern(this.#manners, row.join(" "), () =>
+      const id = await this.#intern(this.#ids.manners, row.join(" "), () =>
         findOrAdd(
           this.#database,
           "SELECT id FROM manner WHERE result = $1 AND streamed = $2 AND price_set = $3",
@@ -133,10 +118,14 @@ export class Interning {
     }
   }
 
+  async #intern(ids: Map<string, number>, key: string, find: () => Promise<number>): Promise<number> {
+    return ids.get(key) ?? this.#ids.remember(ids, key, await find());
+  }
+
   #internResult({ outcome, errorKind, statusCode }: UsageManner): Promise<number> {
     // An empty kind says as much as none; the unique index takes them for one.
     const row = [outcome, toStorable(errorKind || null), statusCode];
-    return intern(this.#results, JSON.stringify(row), () =>
+    return this.#intern(this.#ids.results, JSON.stringify(row), () =>
       findOrAdd(
         this.#database,
         "SELECT id FROM result WHERE outcome = $1 AND coalesce(error_kind, '') = coalesce($2::text, '') AND status_code = $3",
@@ -148,7 +137,7 @@ export class Interning {
 
   #internPrices(prices: PriceSet): Promise<number> {
     const text = JSON.stringify(prices);
-    return intern(this.#priceSets, text, () =>
+    return this.#intern(this.#ids.priceSets, text, () =>
       findOrAdd(
         this.#database,
         "SELECT id FROM price_set WHERE prices = $1",
@@ -223,13 +212,4 @@ async function findOrAdd(
   const [added] = await sql.all<{ id: number }>(find, row);
   if (added === undefined) throw new Error("an interned row is missing");
   return added.id;
-}
-
-async function intern(cache: Map<string, number>, key: string, find: () => Promise<number>): Promise<number> {
-  const known = cache.get(key);
-  if (known !== undefined) return known;
-  const id = await find();
-  if (cache.size >= CACHE_ENTRIES_MAX) cache.clear();
-  cache.set(key, id);
-  return id;
 }

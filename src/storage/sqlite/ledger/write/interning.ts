@@ -3,27 +3,13 @@ import type { PriceSet } from "#kernel/units.ts";
 import type { UsageShape, UsageDimensions } from "#usage/event.ts";
 import type { UsageManner } from "#usage/journal-line.ts";
 import { COMBINATION_COLUMNS, toCombinationRow, toFingerprint } from "#storage/ledger/rows/combination.ts";
-
-/** Entries per table kept in memory; beyond it the map is emptied and the file is asked. */
-const CACHE_ENTRIES_MAX = 50_000;
+import { InternedIds, type MannerIds } from "#storage/ledger/rows/interned-ids.ts";
 
 type Id = { readonly id: number };
 
-/** Ids of what endings have in common; `manner` is looked up by whether the request was streamed. */
-interface MannerIds {
-  readonly result: number;
-  readonly manner: Map<boolean, number>;
-}
-
 /** What repeats from event to event, as small integers. Only within the writer's transaction. */
 export class Interning {
-  readonly #combinations = new Map<string, number>();
-  readonly #results = new Map<string, number>();
-  readonly #priceSets = new Map<string, number>();
-  readonly #manners = new Map<string, number>();
-  /** Ids by the objects that many lines share: a look-up builds no key. */
-  #byDimensions = new WeakMap<UsageDimensions, Map<UsageShape | null, number>>();
-  #byManner = new WeakMap<UsageManner, MannerIds>();
+  readonly #ids = new InternedIds();
   readonly #findCombination: Statement<Id, [Uint8Array]>;
   readonly #addCombination: Statement<Id, (string | Uint8Array | null)[]>;
   readonly #addTag: Statement<unknown, [string]>;
@@ -66,12 +52,7 @@ export class Interning {
 
   /** Forgets what a rolled back transaction may have added. */
   clear(): void {
-    this.#combinations.clear();
-    this.#results.clear();
-    this.#priceSets.clear();
-    this.#manners.clear();
-    this.#byDimensions = new WeakMap();
-    this.#byManner = new WeakMap();
+    this.#ids.clear();
   }
 
   combinationCount(): number {
@@ -79,11 +60,11 @@ export class Interning {
   }
 
   combination(dimensions: UsageDimensions, shape: UsageShape | null): number {
-    const byShape = this.#byDimensions.get(dimensions) ?? new Map<UsageShape | null, number>();
+    const byShape = this.#ids.byDimensions.get(dimensions) ?? new Map<UsageShape | null, number>();
     const known = byShape.get(shape);
     if (known !== undefined) return known;
     const id = this.#internCombination(dimensions, shape);
-    this.#byDimensions.set(dimensions, byShape.set(shape, id));
+    this.#ids.byDimensions.set(dimensions, byShape.set(shape, id));
     return id;
   }
 
@@ -97,7 +78,7 @@ export class Interning {
     const known = ids.manner.get(streamed);
     if (known !== undefined) return known;
     const priceSet = this.#internPrices(manner.prices);
-    const id = intern(this.#manners, `${ids.result} ${streamed} ${priceSet}`, () => {
+    const id = this.#ids.intern(this.#ids.manners, `${ids.result} ${streamed} ${priceSet}`, () => {
       const row = [ids.result, streamed ? 1 : 0, priceSet];
       return getId(this.#findManner.get(...row) ?? this.#addManner.get(...row));
     });
@@ -106,15 +87,15 @@ export class Interning {
   }
 
   #idsOf(manner: UsageManner): MannerIds {
-    const known = this.#byManner.get(manner);
+    const known = this.#ids.byManner.get(manner);
     if (known !== undefined) return known;
     const ids = { result: this.#internResult(manner), manner: new Map<boolean, number>() };
-    this.#byManner.set(manner, ids);
+    this.#ids.byManner.set(manner, ids);
     return ids;
   }
 
   #internResult({ outcome, errorKind, statusCode }: UsageManner): number {
-    return intern(this.#results, `${outcome} ${statusCode} ${errorKind ?? ""}`, () => {
+    return this.#ids.intern(this.#ids.results, `${outcome} ${statusCode} ${errorKind ?? ""}`, () => {
       // An empty kind says as much as none; the unique index takes them for one.
       const row: [string, string | null, number] = [outcome, errorKind || null, statusCode];
       return getId(this.#findResult.get(...row) ?? this.#addResult.get(...row));
@@ -124,7 +105,7 @@ export class Interning {
   #internCombination(dimensions: UsageDimensions, shape: UsageShape | null): number {
     const row = toCombinationRow(dimensions, shape);
     const text = JSON.stringify(row);
-    return intern(this.#combinations, text, () => {
+    return this.#ids.intern(this.#ids.combinations, text, () => {
       const fingerprint = toFingerprint(text);
       const found = this.#findCombination.get(fingerprint);
       if (found !== null) return found.id;
@@ -139,19 +120,10 @@ export class Interning {
 
   #internPrices(prices: PriceSet): number {
     const text = JSON.stringify(prices);
-    return intern(this.#priceSets, text, () =>
+    return this.#ids.intern(this.#ids.priceSets, text, () =>
       getId(this.#findPriceSet.get(text) ?? this.#addPriceSet.get(text)),
     );
   }
-}
-
-function intern(cache: Map<string, number>, key: string, find: () => number): number {
-  const known = cache.get(key);
-  if (known !== undefined) return known;
-  const id = find();
-  if (cache.size >= CACHE_ENTRIES_MAX) cache.clear();
-  cache.set(key, id);
-  return id;
 }
 
 function getId(row: Id | null): number {
