@@ -148,7 +148,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       "ledger/journal",
       "ledger/windows",
     ],
-    "postgres/connection": [],
+    "postgres/connection": ["."],
     "postgres/presence": ["postgres/connection"],
     "postgres/catalog": [".", "catalog", "files", "postgres/connection", "postgres/presence"],
     "postgres/examination": [".", "postgres/connection"],

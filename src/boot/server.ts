@@ -1,6 +1,7 @@
 import { createApp } from "#http/app.ts";
 import type { AssetTable } from "#http/page/assets.ts";
 import { toServeOptions } from "#http/serve.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import type { Config } from "#boot/settings/config.ts";
 import {
   findListenFault,
@@ -80,16 +81,7 @@ export async function startServer(
 }
 
 /** Whether `work` was done in time; what is not goes on, unwatched. */
-async function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: AbortSignal): Promise<boolean> {
-  const { promise: cut, resolve } = Promise.withResolvers<false>();
-  const timer = setTimeout(() => resolve(false), limitMs);
-  const onHurry = () => resolve(false);
-  hurry?.addEventListener("abort", onHurry);
-  if (hurry?.aborted === true) onHurry();
-  try {
-    return await Promise.race([work.then(() => true), cut]);
-  } finally {
-    clearTimeout(timer);
-    hurry?.removeEventListener("abort", onHurry);
-  }
+function settlesWithin(work: Promise<unknown>, limitMs: number, hurry?: AbortSignal): Promise<boolean> {
+  const settled = work.then(() => true);
+  return withinLimit(settled, limitMs, () => false, hurry);
 }

@@ -5,6 +5,7 @@ import { openCredential, type Provider } from "#catalog/provider.ts";
 import type { FetchedModels } from "#catalog/discovery.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import { USER_AGENT_DEFAULT } from "./headers.ts";
 import { joinPieces } from "#kernel/bytes.ts";
 import { bufferBody } from "./response-buffer.ts";
@@ -43,14 +44,14 @@ export async function probeProvider(provider: Provider, deps: ProbeDeps): Promis
   const target = { host, port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port) };
   if (!deps.isProxied) {
     const steps = [
-      { step: "dns", run: () => lookup(host) },
+      { step: "dns", run: () => inTime(lookup(host)) },
       { step: "tcp", run: () => reach(() => connect(target), "connect") },
       ...(protocol === "https:"
         ? [{ step: "tls", run: () => reach(() => openTls(target, provider), "secureConnect") } as const]
         : []),
     ] as const;
     for (const { step, run } of steps) {
-      const code = await codeOf(run());
+      const code = await run().then(() => null, toCode);
       if (code !== null) return { kind: "failed", step, code };
     }
   }
@@ -133,25 +134,19 @@ async function reach(open: () => Reaching, ready: "connect" | "secureConnect"): 
   const socket = open();
   socket.once(ready, () => resolve());
   socket.once("error", reject);
-  const timer = setTimeout(() => reject(new DOMException("", "TimeoutError")), STEP_MS_MAX);
   try {
-    await promise;
+    await inTime(promise);
   } finally {
-    clearTimeout(timer);
     // A failure that comes after the limit has no listener left.
     socket.once("error", () => undefined);
     socket.destroy();
   }
 }
 
-async function codeOf(work: Promise<unknown>): Promise<string | null> {
-  const late = Promise.withResolvers<string>();
-  const timer = setTimeout(() => late.resolve("timeout"), STEP_MS_MAX);
-  try {
-    return await Promise.race([work.then(() => null, toCode), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime<Done>(step: Promise<Done>): Promise<Done> {
+  return withinLimit(step, STEP_MS_MAX, () => {
+    throw new DOMException("", "TimeoutError");
+  });
 }
 
 function toCode(cause: unknown): string {

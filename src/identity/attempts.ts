@@ -1,4 +1,5 @@
 import type { Clock } from "#kernel/clock.ts";
+import { sleep } from "#kernel/timer.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import type { Device } from "./devices.ts";
 import type { Peer } from "./peer.ts";
@@ -72,11 +73,7 @@ export function createAttemptBucket(clock: Clock): AttemptBucket {
 }
 
 /** Who finds the bucket empty waits in a fair queue. */
-export function createAttemptLimit(
-  bucket: AttemptBucket,
-  clock: Clock,
-  pause: Pause = sleepFor,
-): AttemptLimit {
+export function createAttemptLimit(bucket: AttemptBucket, clock: Clock, pause: Pause = sleep): AttemptLimit {
   const queue = createFairQueue(clock, {
     waitingOfPeerMax: WAITING_OF_PEER_MAX,
     waitingMax: WAITING_MAX,
@@ -106,7 +103,3 @@ export function createAttemptLimit(
 }
 
 export type Pause = (durationMs: number) => Promise<void>;
-
-export function sleepFor(durationMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, durationMs));
-}

@@ -1,12 +1,12 @@
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { sleep } from "#kernel/timer.ts";
 import {
   type Browser,
   createAttemptLimit,
   FAILURE_DELAY_MS,
   type Pause,
   type SharedAttempts,
-  sleepFor,
 } from "./attempts.ts";
 import type { Peer } from "./peer.ts";
 import type { Principal } from "./principal.ts";
@@ -75,7 +75,7 @@ export interface LoginLinkSignInDeps extends SessionsDeps {
  * exist; attempts are limited like those of the password, by a limit of their own.
  */
 export function createLoginLinkSignIn(deps: LoginLinkSignInDeps): LoginLinkSignIn {
-  const { secrets, clock, signIns, sleep = sleepFor } = deps;
+  const { secrets, clock, signIns } = deps;
   const attempts = createAttemptLimit(deps.sharedAttempts.openBucket("login_link"), clock, deps.pause);
   return {
     async signIn(token, peer, browser) {
@@ -87,7 +87,7 @@ export function createLoginLinkSignIn(deps: LoginLinkSignInDeps): LoginLinkSignI
         return session;
       }
       signIns.failed("login_link", { code: "invalid_login_link", peer, isUnseen: !isLookedAt });
-      await sleep(FAILURE_DELAY_MS);
+      await (deps.sleep ?? sleep)(FAILURE_DELAY_MS);
       throw new ProxyError(
         "invalid_login_link",
         "This login link was used, has expired or is not one: make another with lockport admin login-link.",

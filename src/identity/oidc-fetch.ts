@@ -1,4 +1,5 @@
 import { isLoopback } from "#kernel/loopback.ts";
+import { withinLimit } from "#kernel/timer.ts";
 
 /** Limit from the first byte sent to the last one read: a person waits for it in front of a page. */
 export const PROVIDER_REQUEST_MS_MAX = 10_000;
@@ -38,12 +39,11 @@ export function createBoundedFetch({ allowHttp, requestMsMax }: BoundedFetchOpti
   return async (url: string, request: BoundedRequest): Promise<Response> => {
     checkProviderUrl(new URL(url), allowHttp);
     const cancellation = new AbortController();
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new ProviderFetchError("timeout")), requestMsMax);
     try {
-      return await Promise.race([send(url, request, cancellation.signal), late.promise]);
+      return await withinLimit(send(url, request, cancellation.signal), requestMsMax, () => {
+        throw new ProviderFetchError("timeout");
+      });
     } finally {
-      clearTimeout(timer);
       // Closes the connection instead of reading the rest.
       cancellation.abort();
     }

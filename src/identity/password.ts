@@ -1,12 +1,12 @@
 import { equalsConstantTime } from "#kernel/crypto.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { sleep } from "#kernel/timer.ts";
 import {
   type Browser,
   createAttemptLimit,
   FAILURE_DELAY_MS,
   type Pause,
   type SharedAttempts,
-  sleepFor,
   UNKNOWN_BROWSER,
 } from "./attempts.ts";
 import type { Peer } from "./peer.ts";
@@ -34,7 +34,7 @@ export interface PasswordSignInDeps extends SessionsDeps {
 }
 
 export function createPasswordSignIn(deps: PasswordSignInDeps): PasswordSignIn {
-  const { password: expected, store, signIns, sleep = sleepFor } = deps;
+  const { password: expected, store, signIns } = deps;
   const attempts = createAttemptLimit(deps.sharedAttempts.openBucket("password"), deps.clock, deps.pause);
   /** A device of another principal's has signed in without this password, and waits like a stranger. */
   const toKnown = async (browser: Browser): Promise<Browser> => {
@@ -58,7 +58,7 @@ export function createPasswordSignIn(deps: PasswordSignInDeps): PasswordSignIn {
         }
       }
       signIns.failed("password", { code: "wrong_password", peer, isUnseen: !isLookedAt });
-      await sleep(FAILURE_DELAY_MS);
+      await (deps.sleep ?? sleep)(FAILURE_DELAY_MS);
       throw new ProxyError("wrong_password", "The password is wrong.");
     },
   };

@@ -1,6 +1,7 @@
 import type { Clock, InstantUs } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 import { LimitBook } from "./limit-book.ts";
 import type { LimitGate } from "./limit-gate.ts";
@@ -130,7 +131,7 @@ export class Limits implements LimitGate {
     const { book, missing } = this.book.toSuccessor();
     this.#successor = book;
     try {
-      const sums = await within(RENEW_MS_MAX, this.#sum(missing));
+      const sums = await withinLimit(this.#sum(missing), RENEW_MS_MAX, () => null);
       if (sums === null || this.#set !== set || this.#successor !== book) return;
       book.load(missing, sums);
       this.#book = book;
@@ -156,18 +157,18 @@ export class Limits implements LimitGate {
     for (;;) {
       const set = await this.#deps.store.snapshot();
       if (set === this.#set) return;
-      // Its limits are those of before.
+      // A successor that is being counted has the limits of before.
       this.#successor = null;
       // One turn from here to the call of the ledger: what ends from now on is counted by the book.
       const missing = this.book.replace(set.limits);
       await this.#load(missing);
       this.#set = set;
-      // An amount that was lowered may be used up, and what a process before has counted may be told of nowhere.
+      // An amount that was lowered may be used up already, and of what a process before has counted nobody may have been told.
       this.book.tellAll(this.#deps.clock.nowUs());
     }
   }
 
-  /** In the turn of `replace` or `forget`. */
+  /** To be called in the turn in which the book was told which limits are new: what ends from then on it counts itself. */
   async #load(limits: readonly Limit[]): Promise<void> {
     this.#set = null;
     this.book.load(limits, await this.#sum(limits));
@@ -195,18 +196,14 @@ export class Limits implements LimitGate {
   }
 
   async #waitFor(following: Promise<void>): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(refuseUnknown()), FOLLOW_WAIT_MS_MAX);
-    });
     try {
-      await Promise.race([following, late]);
+      await withinLimit(following, FOLLOW_WAIT_MS_MAX, () => {
+        throw refuseUnknown();
+      });
     } catch (cause) {
       if (!(cause instanceof ProxyError))
         this.#deps.log.error("limits could not be read", describeCause(cause));
       throw cause;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -215,17 +212,6 @@ export class Limits implements LimitGate {
     const known = this.#refusals.get(key);
     if (known === undefined) this.#refusals.set(key, { measure, window, count: 1 });
     else known.count += 1;
-  }
-}
-
-/** Null when it took longer: what comes then is not looked at. */
-async function within<Value>(limitMs: number, work: Promise<Value>): Promise<Value | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), limitMs);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,11 +1,12 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import { sleep } from "#kernel/timer.ts";
 import type { UseWatch } from "#limits/use-watch.ts";
 import type { UsageWatch } from "#usage/store.ts";
 import { KeyNotices } from "./key-notices.ts";
 import { LimitNotices } from "./limit-notices.ts";
-import { type NoticeCount, Outbox, type Pause, systemPause } from "./outbox.ts";
+import { type NoticeCount, Outbox, type Pause } from "./outbox.ts";
 import { createNoticePost, type NoticeTarget } from "./post.ts";
 import { PriceNotices } from "./price-notices.ts";
 import { ProviderNotices } from "./provider-notices.ts";
@@ -35,7 +36,7 @@ const SWEEP_INTERVAL_MS = 600_000;
 
 /** Takes up what a process before has left to be sent. */
 export async function openNotices(deps: NoticesDeps): Promise<Notices> {
-  const { target, store, clock, log, pause = systemPause } = deps;
+  const { target, store, clock, log, pause = sleep } = deps;
   const outbox = new Outbox({ ...deps, post: createNoticePost(target), pause });
   const { tell } = outbox;
   const keys = new KeyNotices({ store, clock, tell });

@@ -194,16 +194,3 @@ function toFields({ id, type }: Notice, outcome: PostOutcome) {
   const reason = outcome.kind === "answered" ? { status: outcome.status } : { reason: outcome.reason };
   return { notice: id, type, ...reason };
 }
-
-/** A pause of the machine's time. */
-export const systemPause: Pause = (ms, signal) =>
-  new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end);
-  });

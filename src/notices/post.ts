@@ -1,4 +1,5 @@
 import { systemCode } from "#kernel/system-code.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import { toBody } from "./body.ts";
 import type { Notice } from "./notice.ts";
 
@@ -25,21 +26,12 @@ export function createNoticePost({ url, secret }: NoticeTarget, limitMs = POST_M
   return async (notice, signal) => {
     const body = toBody(notice, url);
     const ending = new AbortController();
-    const { promise: cut, resolve } = Promise.withResolvers<PostOutcome>();
-    const cutOff = (reason: string) => {
+    const cutOff = (): PostOutcome => {
       ending.abort();
-      resolve({ kind: "failed", reason });
+      return { kind: "failed", reason: signal.aborted ? "stopped" : "timeout" };
     };
-    const onAbort = () => cutOff("stopped");
-    const timer = setTimeout(() => cutOff("timeout"), limitMs);
-    signal.addEventListener("abort", onAbort);
-    if (signal.aborted) onAbort();
-    try {
-      return await Promise.race([cut, send(url, { body, secret, signal: ending.signal })]);
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-    }
+    if (signal.aborted) return cutOff();
+    return withinLimit(send(url, { body, secret, signal: ending.signal }), limitMs, cutOff, signal);
   };
 }
 

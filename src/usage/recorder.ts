@@ -1,5 +1,6 @@
 import type { UsageEnding, UsageBeginning } from "./event.ts";
 import { ProxyError } from "#kernel/errors.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import { JournalEncoder } from "./journal-encoder.ts";
 import { encodeJournalLine } from "./journal-line.ts";
 import type { LineBuffer } from "./line-buffer.ts";
@@ -76,7 +77,11 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         encoder.enter(journal.stretch);
         encoder.end(sequence, ending);
         journal.appended();
-        if (options.sync === "database") return untilCommitted(options.flush());
+        // As long as it takes, up to a limit: the event is in the journal all the same, and is committed later.
+        if (options.sync === "database")
+          return withinLimit(options.flush(), COMMIT_WAIT_MS_MAX, () => {
+            throw new ProxyError("internal_error", "The database did not confirm the usage event in time.");
+          });
         return options.sync === "request" ? journal.synced() : journal.written();
       },
     };
@@ -94,18 +99,4 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
       await options.close();
     },
   };
-}
-
-/** As long as it takes, up to a limit: the event is in the journal all the same, and is committed later. */
-async function untilCommitted(committed: Promise<void>): Promise<void> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new ProxyError("internal_error", "The database did not confirm the usage event in time.")),
-    COMMIT_WAIT_MS_MAX,
-  );
-  try {
-    await Promise.race([committed, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,5 +1,6 @@
 import { UnreachableError } from "#kernel/errors.ts";
 import type { Log } from "#kernel/log.ts";
+import { sleep } from "#kernel/timer.ts";
 
 /** A start that finds its database away waits so long: an orchestrator starts both at once, and starts again what has ended. */
 export const START_WAIT_MS_MAX = 60_000;
@@ -37,19 +38,6 @@ export async function untilReachable<Opened>(
         log.warn(message, { wait_seconds: Math.round(waitMsMax / 1000) });
       }
     }
-    await pause(signal);
+    await sleep(PAUSE_MS, signal);
   }
-}
-
-/** Ends early when the process is told to end. */
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, PAUSE_MS);
-    signal.addEventListener("abort", end);
-  });
 }

@@ -1,4 +1,5 @@
 import { toCounted } from "#kernel/text.ts";
+import { sleep } from "#kernel/timer.ts";
 import { CommandError } from "#cli/screen/failure.ts";
 import { openLogTail, type ReadRequests, type RequestRow } from "#cli/installation/log-tail.ts";
 import type { ReportQuery } from "#cli/installation/report.ts";
@@ -27,7 +28,7 @@ export async function followRequests(following: Following): Promise<void> {
     write(log.newest.slice(0, lines).toReversed());
     let isReached = true;
     while (!end.aborted) {
-      await pause(POLL_MS, end);
+      await sleep(POLL_MS, end);
       if (end.aborted) break;
       try {
         const { rows, leftOutCount } = await log.readNew();
@@ -48,14 +49,4 @@ export async function followRequests(following: Following): Promise<void> {
     // What was under way when the end came was cut off on purpose.
     if (!end.aborted) throw cause;
   }
-}
-
-async function pause(durationMs: number, end: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, durationMs);
-  const stop = () => resolve();
-  end.addEventListener("abort", stop, { once: true });
-  await promise;
-  clearTimeout(timer);
-  end.removeEventListener("abort", stop);
 }

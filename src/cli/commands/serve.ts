@@ -5,6 +5,7 @@ import type { RunningServer } from "#boot/server.ts";
 import { SETTINGS, type Setting } from "#boot/settings/settings.ts";
 import { LOGIN_LINK_TTL_SECONDS } from "#identity/login-links.ts";
 import { ADMIN_PRINCIPAL_NAME } from "#identity/principal.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import { addDataDirOption, refuseUrl } from "#cli/input/options.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { CommandError } from "#cli/screen/failure.ts";
@@ -118,11 +119,7 @@ async function openBrowser(url: string): Promise<boolean> {
       stdio: ["ignore", "ignore", "ignore"],
     });
     child.unref();
-    const timer = Promise.withResolvers<number>();
-    const handedOver = setTimeout(() => timer.resolve(0), HANDED_OVER_MS);
-    const code = await Promise.race([child.exited, timer.promise]);
-    clearTimeout(handedOver);
-    return code === 0;
+    return (await withinLimit(child.exited, HANDED_OVER_MS, () => 0)) === 0;
   } catch {
     return false;
   }

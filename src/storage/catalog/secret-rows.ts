@@ -1,6 +1,6 @@
 import type { ListedSecret, OwnedSecret } from "#identity/secret.ts";
 import type { SecretTerms, TermSetter } from "#identity/secret-terms.ts";
-import type { FoundSecret, Rotation } from "#identity/store.ts";
+import type { FoundSecret, Rotation, SecretChange } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 
@@ -47,8 +47,24 @@ export function toFoundSecret(
   return { secret, principal, endsAtUs, formerUntilUs };
 }
 
-/** The columns that a rotation writes. */
-export function toRotationColumns({ hash, suffix, formerUntilUs }: Rotation, before: SecretRow) {
+/** What a change makes of a secret, and the columns that it writes. */
+export function applySecretChange(
+  found: { readonly secret: SecretRow; readonly principalName: string },
+  plan: (before: OwnedSecret) => SecretChange,
+) {
+  const before = toListedSecret(found);
+  const { label = before.label, terms = before.terms, rotation } = plan(before);
+  return {
+    after: { ...before, label, terms, suffix: rotation?.suffix ?? before.suffix },
+    columns: {
+      label,
+      ...toTermColumns(terms),
+      ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
+    },
+  };
+}
+
+function toRotationColumns({ hash, suffix, formerUntilUs }: Rotation, before: SecretRow) {
   return { hash, suffix, formerHash: formerUntilUs === null ? null : before.hash, formerUntilUs };
 }
 

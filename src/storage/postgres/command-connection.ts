@@ -3,11 +3,8 @@ import type { Log } from "#kernel/log.ts";
 import type { DataPlace } from "#storage/place.ts";
 import { findSchemaAge } from "./connection/migrate.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
+import { PURPOSES } from "./connection/limits.ts";
 import { toTarget } from "./place.ts";
-
-/** A command does one thing after the other, and may wait longer than a request. */
-const CONNECTIONS_MAX = 2;
-const CALL_MS_MAX = 5_000;
 
 /** What a command beside the replicas has of their database. */
 export interface CommandConnection {
@@ -20,13 +17,7 @@ export type CommandPlace = Pick<DataPlace, "database"> & { readonly log: Log };
 /** Throws SetupError and DatabaseUnreachableError. */
 export async function connectCommand(place: CommandPlace): Promise<CommandConnection> {
   const { target } = toTarget(place);
-  const postgres = await openPostgres({
-    target,
-    purpose: "command",
-    connectionsMax: CONNECTIONS_MAX,
-    callMsMax: CALL_MS_MAX,
-    log: place.log,
-  });
+  const postgres = await openPostgres({ target, ...PURPOSES.command, log: place.log });
   return { postgres, schema: target.schema };
 }
 

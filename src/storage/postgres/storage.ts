@@ -14,21 +14,15 @@ import { createStores } from "./catalog/stores.ts";
 import { migrate } from "./connection/migrate.ts";
 import { MIGRATIONS } from "./connection/migrations.ts";
 import { openPostgres, type Postgres } from "./connection/postgres.ts";
+import { PURPOSES } from "./connection/limits.ts";
 import { openLedger } from "./ledger/ledger.ts";
 import { claimSpool, toHolder } from "./ledger/spool-claim.ts";
 import { openSpoolFolder } from "./ledger/spool-folder.ts";
 import { toTarget } from "./place.ts";
 import { measureTables } from "./table-size.ts";
-import { openPresence, type Presence, PULSE_CALL_MS_MAX } from "./presence/presence.ts";
+import { openPresence, type Presence } from "./presence/presence.ts";
 import { createSharedAttempts } from "./presence/shared-attempts.ts";
 import { createSharedStates } from "./presence/shared-states.ts";
-
-/** What requests ask, one change of the catalog that holds its lock, and what they look up meanwhile. */
-const CONNECTIONS_MAX = 4;
-/** Signs of life have connections of their own: nothing that is slow holds them up. */
-const PULSE_CONNECTIONS_MAX = 3;
-/** An admin change fails within 5 s while the database is away: waiting for a connection and the call have one limit each. */
-const CALL_MS_MAX = 2_000;
 
 /** What is closed again, the last one first. */
 class Closers {
@@ -69,12 +63,12 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
   const { target, graceMs } = toTarget(options);
   const ids = createSystemIds();
   const lock = closers.add(lockDataFolder(dataDir), (held: ServerLock) => held.release());
-  const connect = async (purpose: string, connectionsMax: number, callMsMax: number) =>
-    closers.add(await openPostgres({ target, purpose, connectionsMax, callMsMax, log }), (opened: Postgres) =>
+  const connect = async (purpose: "serve" | "presence") =>
+    closers.add(await openPostgres({ target, ...PURPOSES[purpose], log }), (opened: Postgres) =>
       opened.close(),
     );
-  const postgres = await connect("serve", CONNECTIONS_MAX, CALL_MS_MAX);
-  const pulse = await connect("presence", PULSE_CONNECTIONS_MAX, PULSE_CALL_MS_MAX);
+  const postgres = await connect("serve");
+  const pulse = await connect("presence");
   await migrate(postgres, target.schema);
   await requireOwnSecret(postgres, secrets);
   const spoolId = openSpoolFolder(dataDir, ids);

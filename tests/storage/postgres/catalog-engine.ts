@@ -1,3 +1,4 @@
+import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { CatalogStores } from "#storage/engine.ts";
@@ -6,7 +7,7 @@ import { requireOwnSecret } from "#storage/postgres/catalog/secret-state.ts";
 import { createStores } from "#storage/postgres/catalog/stores.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Freshness } from "#storage/postgres/presence/freshness.ts";
-import { openPresence, PULSE_CALL_MS_MAX } from "#storage/postgres/presence/presence.ts";
+import { openPresence } from "#storage/postgres/presence/presence.ts";
 import { createFakeClock, silentLog, toSecrets, type CatalogEngine } from "../support.ts";
 import { createDatabase, type TestDatabase } from "./support.ts";
 
@@ -46,7 +47,7 @@ export function createPostgresCatalog(): PostgresCatalog {
       const database = await ready;
       const { schema } = database.target;
       const postgres = await database.open();
-      const pulse = await database.open({ connectionsMax: 3, callMsMax: PULSE_CALL_MS_MAX });
+      const pulse = await database.open({ connectionsMax: 3, callMsMax: PURPOSES.presence.callMsMax });
       await requireOwnSecret(postgres, secrets);
       const memory = createMemory(secrets, silentLog);
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };

@@ -141,7 +141,7 @@ export function* compareEnds(
     });
 }
 
-/** Of `journal_end`: ends that are alike in everything but their arrivals, which lie so near one another. */
+/** Rows of the temporary table `journal_end`: ends that differ in nothing but their arrivals, which lie near one another. */
 function* toRows(arrivals: JournalEnds["arrivals"], pruned: InstantUs) {
   for (const { figures, arrivalsUs } of arrivals.values()) {
     const { durationUs, timeToFirstByteUs, costPico, usage } = figures;

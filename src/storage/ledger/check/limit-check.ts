@@ -79,7 +79,7 @@ function* addUpDays({ rowsFromDay, endedFromUs, onShare, signal }: Days): Readin
 const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens,
   ${COSTS.replace("AS cost_hi", 'AS "costHi"').replace("AS cost_lo", 'AS "costLo"')}`;
 
-/** What `addUpDays` has left, and for sliding windows the rows themselves. */
+/** Calendar windows from the table `ended_day`, which `addUpDays` has filled, and sliding ones from the rows themselves. */
 const OF_ROWS: CountedSource = {
   readCalendar: ({ window, fromDay }, onRows) =>
     scan<Omit<CountedRow, "startUs"> & { day: number }>(

@@ -172,7 +172,7 @@ function* checkDay(day: number, findings: LedgerFinding[]): Reading<number> {
   return count;
 }
 
-/** Also where rows were removed. */
+/** Needs no rows, so that it also tells of days whose rows were removed. */
 function* checkTotalsOfTotals(findings: LedgerFinding[]): Reading<void> {
   yield* compareTotals(findings, "all days", toTotalsOfTotals(yield* dialectOf()));
   yield* compareCells(findings, CELLS_OF_MONTHS);

@@ -100,7 +100,7 @@ function* saveDays({ first, end }: Span): Reading<void> {
   );
 }
 
-/** After every day there is. */
+/** A day after every other. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** The combinations whose value has no totals of the days before `end_day`. */

@@ -1,4 +1,5 @@
 import { all, each, gather, type Reading } from "#storage/ledger/queries/reading.ts";
+import { BANDS } from "#storage/ledger/rows/total-columns.ts";
 import type { ErrorsPart } from "#stats/errors.ts";
 import { OTHER, type ReportSubject } from "#stats/grouping.ts";
 import { NOT_CHOSEN } from "./cell-sums.ts";
@@ -71,15 +72,6 @@ export function* readFoldedErrorsParts(
   });
 }
 
-const BANDS = [
-  "band_under_1s",
-  "band_under_5s",
-  "band_under_15s",
-  "band_under_30s",
-  "band_under_60s",
-  "band_under_120s",
-  "band_over_120s",
-] as const;
 const ADDED = ["requests", "duration_us", ...BANDS] as const;
 
 type Measures = { readonly [column in (typeof ADDED)[number] | "last_seen_us"]: number };

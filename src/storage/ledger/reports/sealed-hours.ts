@@ -38,7 +38,7 @@ export function* sumSealedHours(
       restFrom = hourFrom + HOUR_US;
     }
     if (restFrom < to) rest.push({ bucket, from: restFrom, to });
-    // Before they are made.
+    // Refuses sums that are too many before they are made.
     take(cells.size);
     for (const sum of cells.take()) sums.push({ ...sum, period: bucket });
   }

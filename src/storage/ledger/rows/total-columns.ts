@@ -2,7 +2,8 @@ import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { COST_SEAM } from "./sums.ts";
 
 const COUNTS = ["requests", "priced_requests", "unpriced_requests"];
-const BANDS = [
+/** Requests by how long they took. */
+export const BANDS = [
   "band_under_1s",
   "band_under_5s",
   "band_under_15s",
@@ -10,7 +11,7 @@ const BANDS = [
   "band_under_60s",
   "band_under_120s",
   "band_over_120s",
-];
+] as const;
 /** The measures of `hour_total` and `dimension_total`, in the order of `Sum.hourMeasures`. */
 export const HOUR_MEASURES: readonly string[] = [...COUNTS, "cost_hi", "cost_lo", ...UNIT_COLUMNS];
 /** Those of days and months, in the order of `Sum.dayMeasures`. */

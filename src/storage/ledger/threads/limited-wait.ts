@@ -1,4 +1,5 @@
 import { describeCause, type Log } from "#kernel/log.ts";
+import { withinLimit } from "#kernel/timer.ts";
 
 export interface LimitedWait {
   readonly work: Promise<void>;
@@ -7,11 +8,7 @@ export interface LimitedWait {
 }
 
 /** False when it took longer, and when it failed, which is reported here. */
-export async function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), waitMsMax);
-  });
+export function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promise<boolean> {
   const done = work.then(
     () => true,
     (cause: unknown) => {
@@ -19,9 +16,5 @@ export async function isDoneWithin({ work, waitMsMax, log }: LimitedWait): Promi
       return false;
     },
   );
-  try {
-    return await Promise.race([done, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return withinLimit(done, waitMsMax, () => false);
 }

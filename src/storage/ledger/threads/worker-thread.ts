@@ -2,6 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import type { Log } from "#kernel/log.ts";
 import { describeCause } from "#kernel/log.ts";
+import { withinLimit } from "#kernel/timer.ts";
 
 /** A Worker that dies is started again after a pause that doubles up to the longest. */
 const RESTART_PAUSE_MS_MIN = 50;
@@ -70,27 +71,19 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
   async stop(command: Command): Promise<void> {
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
     if (!this.#isRunning) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, STOP_WAIT_MS_MAX);
-      this.#stopping = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#worker.postMessage(command);
-    });
+    const { promise: stopped, resolve } = Promise.withResolvers<void>();
+    this.#stopping = resolve;
+    this.#worker.postMessage(command);
+    await withinLimit(stopped, STOP_WAIT_MS_MAX, () => {});
     await this.#terminate();
   }
 
   /** Its connection closes its files only with the thread itself: statements that were not finalized hold them. */
   async #terminate(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, TERMINATE_WAIT_MS_MAX);
-      this.#worker.addEventListener("close", () => {
-        clearTimeout(timer);
-        resolve();
-      });
-      this.#worker.terminate();
-    });
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    this.#worker.addEventListener("close", () => resolve());
+    this.#worker.terminate();
+    await withinLimit(ended, TERMINATE_WAIT_MS_MAX, () => {});
   }
 
   #spawn(): Worker {

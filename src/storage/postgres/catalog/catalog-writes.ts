@@ -28,7 +28,7 @@ export async function applyWrites(sql: Sql, writes: readonly CatalogWrite[]): Pr
   return isOfLimits;
 }
 
-/** Neighbors of one kind, none of which the order among them matters for. */
+/** Steps that follow one another, are of one kind and do not depend on the order among themselves. */
 function toRuns(writes: readonly RowWrite[]): readonly (readonly RowWrite[])[] {
   const runs: RowWrite[][] = [];
   let run: RowWrite[] = [];

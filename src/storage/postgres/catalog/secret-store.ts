@@ -2,7 +2,7 @@ import { and, asc, count, eq, sql, type SQL } from "drizzle-orm";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import { type SecretRefusals, toPrincipalNotFound } from "#storage/catalog/refusals.ts";
-import { toListedSecret, toRotationColumns, toTermColumns } from "#storage/catalog/secret-rows.ts";
+import { applySecretChange, toListedSecret, toTermColumns } from "#storage/catalog/secret-rows.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Freshness } from "#storage/postgres/presence/freshness.ts";
@@ -77,19 +77,10 @@ export function createSecretStore(
       freshness.mutate(async (tx) => {
         const [found] = await selectListed(tx).where(matches(filter));
         if (found === undefined) throw refusals.toMissing();
-        const before = toListedSecret(found);
-        const { label = before.label, terms = before.terms, rotation } = plan(before);
-        const columns = {
-          label,
-          ...toTermColumns(terms),
-          ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
-        };
-        await tx.orm.update(table).set(columns).where(eq(table.id, before.id));
+        const { after, columns } = applySecretChange(found, plan);
+        await tx.orm.update(table).set(columns).where(eq(table.id, after.id));
         await recordAudit(tx, [audit]);
-        return {
-          result: { ...before, label, terms, suffix: rotation?.suffix ?? before.suffix },
-          changes: toChanges(before.id),
-        };
+        return { result: after, changes: toChanges(after.id) };
       }),
 
     delete: (filter, audit) =>

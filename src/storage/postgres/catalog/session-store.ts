@@ -130,9 +130,9 @@ export function createSessionStore({ reads, freshness, recordAudit }: StoreSteps
 }
 
 /**
- * Committed by itself: the deletion of a principal, which waits for rows that are removed here, holds what the new row waits
- * for. And after the new row, so that one that is refused removes nothing; the new row stays, whenever it ends. Rows that another sign-in removes at this moment
- * are left to it.
+ * Removes what has ended, except for the new row. In a commit of its own: within that of the new row, which waits for its
+ * principal, it would meet in a circle a deletion of that principal, which waits for the rows that are removed. After the
+ * new row, so that one that is refused removes nothing. Rows that another sign-in removes at this moment are left to it.
  */
 async function removeExpired(
   sql: Sql,

@@ -11,7 +11,7 @@ import { createNoticeStore } from "./notices.ts";
 import { createReads } from "./reads.ts";
 
 export interface StoresOptions {
-  /** Four connections serve a replica: what requests ask, and one mutation that holds the lock. */
+  /** See `PURPOSES.serve`. */
   readonly postgres: Postgres;
   readonly memory: StoreMemory;
   readonly freshness: Freshness;

@@ -1,15 +1,15 @@
 import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
+import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/migration.ts";
+import { STATEMENT_MS_MAX } from "./limits.ts";
 import { quoteName } from "./driver-options.ts";
 import { StatementError } from "./errors.ts";
-import { MIGRATIONS, type Migration } from "./migrations.ts";
+import { MIGRATIONS } from "./migrations.ts";
 import type { Postgres } from "./postgres.ts";
 import type { Sql } from "./sql.ts";
 
 /** The oldest that the tests run on. */
 const SERVER_VERSION_MIN = 15;
-/** As long as the slowest of several processes may take that start at once. */
-const MIGRATE_MS_MAX = 120_000;
 
 /**
  * Brings the schema of the connection up to date and returns the names of the steps that were applied, none when it was
@@ -22,7 +22,9 @@ export async function migrate(
   schema: string,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<readonly string[]> {
-  return postgres.transaction((tx) => migrateWithin(tx, schema, migrations), { callMsMax: MIGRATE_MS_MAX });
+  return postgres.transaction((tx) => migrateWithin(tx, schema, migrations), {
+    callMsMax: STATEMENT_MS_MAX.migration,
+  });
 }
 
 /** As `migrate`, as a part of a transaction that goes on: other processes that start wait for its end. */
@@ -37,9 +39,9 @@ export async function migrateWithin(
   if (pending === null) await tx.run(`CREATE SCHEMA ${quoteName(schema)}`);
   const steps = pending ?? migrations;
   if (steps.length === migrations.length) await tx.run(MIGRATION_TABLE_SQL);
-  for (const { name, sql } of steps) {
-    await apply(tx, name, sql);
-    await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [name, hashOf(sql)]);
+  for (const step of steps) {
+    await apply(tx, step);
+    await tx.run("INSERT INTO migration (name, sha256) VALUES ($1, $2)", [step.name, hashOf(step)]);
   }
   return steps.map(({ name }) => name);
 }
@@ -62,7 +64,7 @@ const MIGRATION_TABLE_SQL = `CREATE TABLE migration (
   applied_at timestamptz NOT NULL DEFAULT now()
 )`;
 
-async function apply(tx: Sql, name: string, sql: string): Promise<void> {
+async function apply(tx: Sql, { name, sql }: Migration): Promise<void> {
   try {
     await tx.run(sql);
   } catch (cause) {
@@ -83,30 +85,10 @@ async function findPending(
 ): Promise<readonly Migration[] | null> {
   const applied = await readApplied(tx, schema);
   if (applied === null) return null;
-  for (const [position, { name, sql }] of migrations.slice(0, applied.length).entries()) {
-    const row = applied[position];
-    if (row?.name !== name || row.sha256 !== hashOf(sql)) {
-      throw new SetupError(
-        "configuration",
-        `The schema ${schema} is that of no released lockport (migration ${row?.name} differs) and cannot be brought up to date: start the executable that made it, or restore a dump.`,
-      );
-    }
-  }
-  if (applied.length > migrations.length) {
-    throw new SetupError(
-      "configuration",
-      `The schema ${schema} was made by a newer version: start that version, or restore a dump.`,
-    );
-  }
-  return migrations.slice(applied.length);
+  return listPending(migrations, applied, { what: `The schema ${schema}`, copy: "a dump" });
 }
 
-interface AppliedRow {
-  readonly name: string;
-  readonly sha256: string;
-}
-
-async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedRow[] | null> {
+async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedMigration[] | null> {
   const [found] = await tx.all<{ tables: number; is_ours: boolean }>(
     `SELECT count(c.oid) AS tables, coalesce(bool_or(c.relname = 'migration'), false) AS is_ours
      FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
@@ -121,7 +103,7 @@ async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedRow
       `The schema ${schema} holds tables of another program: name another one in PROXY_DATABASE_SCHEMA.`,
     );
   }
-  return tx.all<AppliedRow>('SELECT name, sha256 FROM migration ORDER BY name COLLATE "C"');
+  return tx.all<AppliedMigration>('SELECT name, sha256 AS hash FROM migration ORDER BY name COLLATE "C"');
 }
 
 async function requireServer(tx: Sql): Promise<void> {
@@ -139,9 +121,4 @@ async function requireServer(tx: Sql): Promise<void> {
 /** The lock of a schema's name: 52 bits of its hash, which a number holds exactly. */
 function toLockKey(schema: string): number {
   return Number.parseInt(sha256Hex(`lockport migrations ${schema}`).slice(0, 13), 16);
-}
-
-/** Hash of the text as it is in the repository: a checkout with CRLF line ends makes the same schema. */
-function hashOf(sql: string): string {
-  return sha256Hex(sql.replaceAll("\r\n", "\n"));
 }

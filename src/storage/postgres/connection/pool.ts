@@ -1,7 +1,7 @@
 import { SQL } from "bun";
+import { withinLimit } from "#kernel/timer.ts";
 import { toDriverOptions, type PoolOptions } from "./driver-options.ts";
 import { DatabaseUnreachableError, STANDBY, toDatabaseError } from "./errors.ts";
-import { withinLimit } from "./limit.ts";
 import { createPermits } from "./permits.ts";
 import { execute, type CallLimits, type Result, type Statement } from "./statement.ts";
 
@@ -101,7 +101,7 @@ async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promis
       // It may come after all, and would keep its place in the pool.
       void reserving.then((late) => late.close()).catch(() => {});
       onExpiry();
-      return new DatabaseUnreachableError("limit", { mayBeCommitted: false });
+      throw new DatabaseUnreachableError("limit", { mayBeCommitted: false });
     });
   } catch (cause) {
     throw toDatabaseError(cause, { commits: false });

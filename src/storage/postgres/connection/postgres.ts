@@ -14,7 +14,7 @@ export interface PostgresOptions {
   /** Stands behind `lockport ` in pg_stat_activity, such as `writer`. */
   readonly purpose: string;
   readonly connectionsMax: number;
-  /** Milliseconds that a call may take, waiting for a connection and making one each have as many. */
+  /** Milliseconds that a call may take. Waiting for a connection, and making one, may each take as many again. */
   readonly callMsMax: number;
   readonly log: Log;
 }

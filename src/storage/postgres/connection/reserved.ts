@@ -72,7 +72,7 @@ export function createReserved(
   };
 }
 
-/** Silence has taken the limit of a call already. */
+/** Whether the connection was ended, and not given up for its silence, which has used up the limit of the call already. */
 function isEnded(cause: unknown): boolean {
   return cause instanceof DatabaseUnreachableError && cause.code !== "limit";
 }

@@ -1,5 +1,5 @@
+import { withinLimit } from "#kernel/timer.ts";
 import { DatabaseUnreachableError, StatementError, toDatabaseError } from "./errors.ts";
-import { withinLimit } from "./limit.ts";
 import { decodeIntegers, toParameter, type Binding } from "./values.ts";
 
 export interface Statement {
@@ -51,7 +51,7 @@ export async function execute<Row>(
     // The driver sends a query when it is awaited.
     const answer = await withinLimit(asArrays ? query.values() : query, callMsMax, () => {
       onExpiry();
-      return new DatabaseUnreachableError("limit", { mayBeCommitted: commits });
+      throw new DatabaseUnreachableError("limit", { mayBeCommitted: commits });
     });
     return toResult(answer);
   } catch (cause) {
@@ -62,7 +62,7 @@ export async function execute<Row>(
 }
 
 function toResult<Row>(answer: Row[] & Bun.SQL.ResultMetadata): Result<Row> {
-  // Several statements at once are answered by a plain array of answers, without any of these.
+  // Several statements at once are answered by a plain array, which has none of these three.
   const {
     columns,
     affectedRows,

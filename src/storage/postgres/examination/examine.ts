@@ -5,9 +5,8 @@ import type { PostgresDatabase } from "#storage/place.ts";
 import { quoteName } from "#storage/postgres/connection/driver-options.ts";
 import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 
-/** Each question of an examination, and each connection, has so long. */
-const CALL_MS_MAX = 5_000;
 /** The nearest of several answers: one may have been held up on its way. */
 const CLOCK_LOOKS = 3;
 
@@ -24,13 +23,7 @@ export async function examineDatabase({
   log,
 }: ExaminationOptions): Promise<DatabaseExamination> {
   const { url, schema } = database;
-  const postgres = await openPostgres({
-    target: { url, schema },
-    purpose: "doctor",
-    connectionsMax: 1,
-    callMsMax: CALL_MS_MAX,
-    log,
-  });
+  const postgres = await openPostgres({ target: { url, schema }, ...PURPOSES.doctor, log });
   try {
     const session = await readSession(postgres);
     const migrations = await countMigrations(postgres, schema);

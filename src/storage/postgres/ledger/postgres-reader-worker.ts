@@ -9,11 +9,9 @@ import type {
   ReaderReply,
 } from "#storage/ledger/threads/messages.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import type { ReaderPlace } from "./ledger.ts";
 import { answerFrom, openReportConnection, type ReportConnection } from "./reports/answer.ts";
-
-/** Waiting for a connection and making one; statements of reports have a limit of their own. */
-const CALL_MS_MAX = 5_000;
 
 declare const self: Worker;
 
@@ -63,13 +61,7 @@ async function answer(id: number, asked: Asked<QuestionKind>): Promise<void> {
 
 async function open({ target }: Start) {
   try {
-    const postgres = await openPostgres({
-      target,
-      purpose: "reports",
-      connectionsMax: 1,
-      callMsMax: CALL_MS_MAX,
-      log: QUIET,
-    });
+    const postgres = await openPostgres({ target, ...PURPOSES.reports, log: QUIET });
     return { postgres, reports: openReportConnection(postgres) };
   } catch (cause) {
     // The next question tries again.

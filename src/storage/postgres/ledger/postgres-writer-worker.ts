@@ -1,9 +1,16 @@
-import { describeCause, type Log } from "#kernel/log.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
-import type { WriterCommand, WriterReply } from "#storage/ledger/threads/messages.ts";
+import { MarkQuestions } from "#storage/ledger/threads/mark-questions.ts";
+import type { WriterCommand } from "#storage/ledger/threads/messages.ts";
+import {
+  createLiveCheck,
+  RETRY_INTERVAL_MS,
+  RUN_CHECK_INTERVAL_MS,
+  WriterReplies,
+} from "#storage/ledger/threads/writer-replies.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
-import { MarkSums } from "./mark-sums.ts";
+import { sumAtMark } from "./mark-sums.ts";
 import { Upkeep } from "./maintenance/upkeep.ts";
 import { SupersededError } from "./write/spool.ts";
 import { UsageWriter } from "./write/writer.ts";
@@ -14,76 +21,56 @@ export interface WriterPlace {
   readonly spool: { readonly id: string; readonly lane: number };
 }
 
-/** How long a failure is left alone before the next attempt: a database that is back is noticed as soon. */
-const RETRY_INTERVAL_MS = 100;
-/** A cause that stays is reported at most this often. */
-const REPORT_INTERVAL_MS = 30_000;
-/** One batch, one look at the clock, and a step of maintenance at a time. */
-const CONNECTIONS_MAX = 3;
-/** A look at the spool that is not answered gives up every connection: after a silent cut the database is used again within this. */
-const CALL_MS_MAX = 4_000;
-
-/** How often a spool says that its server is there, and how soon a server that is superseded knows. */
-const HEARTBEAT_INTERVAL_MS = 500;
-
 declare const self: Worker;
 
 lowerThreadPriority();
 
-type Start = Extract<WriterCommand<WriterPlace>, { kind: "start" }>;
+type Command<Kind extends string> = Extract<WriterCommand<WriterPlace>, { kind: Kind }>;
 type Job = { readonly id: number; readonly step: (writer: UsageWriter) => Promise<void> };
 
+const replies = new WriterReplies();
 const jobs: Job[] = [];
-let start: Start | null = null;
+let start: Command<"start"> | null = null;
+let isLive: (segment: number) => boolean = () => false;
+let questions: MarkQuestions | null = null;
 let database: Postgres | null = null;
 let writer: UsageWriter | null = null;
 let upkeep: Upkeep | null = null;
-let marks: MarkSums | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
 let heartbeat: ReturnType<typeof setInterval> | null = null;
 let isBeating = false;
-let liveUntilMs = 0;
-let reportedMs = Number.NEGATIVE_INFINITY;
-let isFailing = false;
 let running: Promise<void> | null = null;
 let isWanted = false;
 let isOver = false;
-
-const log: Log = {
-  debug() {},
-  info: (message, fields) => report("info", message, fields),
-  warn: (message, fields) => report("warn", message, fields),
-  error: (message, fields) => report("error", message, fields),
-};
 
 self.addEventListener("message", (event: MessageEvent<WriterCommand<WriterPlace>>) => {
   const command = event.data;
   switch (command.kind) {
     case "start":
       start = command;
-      marks = new MarkSums(command.serverRun);
-      liveUntilMs = performance.now() + command.earlierLiveMs;
+      isLive = createLiveCheck(command);
+      questions = new MarkQuestions(command.serverRun);
       if (command.earlierLiveMs > 0) setTimeout(() => schedule(0), command.earlierLiveMs);
-      heartbeat = setInterval(() => void beat(), HEARTBEAT_INTERVAL_MS);
-      reply({ kind: "ready" });
+      heartbeat = setInterval(() => void beat(), RUN_CHECK_INTERVAL_MS);
+      replies.send({ kind: "ready" });
       break;
     case "wake":
       break;
     case "flush":
     case "putBack":
-      jobs.push({ id: command.id, step: async () => done(command.id) });
+      jobs.push({ id: command.id, step: async () => replies.done(command.id) });
       break;
     case "saveKeyUse":
       jobs.push({
         id: command.id,
         step: async (to) => {
           await to.saveKeyUse(command.uses);
-          done(command.id);
+          replies.done(command.id);
         },
       });
       break;
     case "sumLimits":
-      marks?.ask(command);
+      questions?.ask(command);
       break;
     case "maintain":
       jobs.push({
@@ -99,8 +86,8 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand<WriterPlace>
       void close();
       return;
   }
-  // While something fails the pace is the retry's, whatever comes in; an attempt that succeeds looks once more for it.
-  if (!isFailing) schedule(0);
+  // An attempt that succeeds after failures looks once more for what has come in.
+  if (!replies.isFailing) schedule(0);
   else if (running !== null) isWanted = true;
 });
 
@@ -114,7 +101,7 @@ function begin(): void {
   timer = null;
   running = run().finally(() => {
     running = null;
-    if (isFailing) schedule(RETRY_INTERVAL_MS);
+    if (replies.isFailing) schedule(RETRY_INTERVAL_MS);
   });
 }
 
@@ -128,18 +115,18 @@ async function run(): Promise<void> {
       if (writer === null) return;
       if (await writer.writeBatch()) isWanted = true;
       else await runJobs(writer, due);
-      if (isFailing) report("info", "usage writer: goes on");
-      isFailing = false;
+      replies.succeeded();
     } catch (cause) {
-      fail(cause);
+      if (cause instanceof SupersededError) standDown();
+      else replies.failed(cause);
     }
-    hasMore = isWanted && !isFailing && !isOver;
+    hasMore = isWanted && !replies.isFailing && !isOver;
   }
 }
 
-async function maintain(look: Extract<WriterCommand<WriterPlace>, { kind: "maintain" }>): Promise<void> {
+async function maintain(look: Command<"maintain">): Promise<void> {
   await upkeep?.look(look);
-  done(look.id);
+  replies.done(look.id);
 }
 
 /** A job stays until it is done. */
@@ -149,23 +136,6 @@ async function runJobs(to: UsageWriter, due: number): Promise<void> {
     jobs.shift();
   }
   if (jobs.length > 0) isWanted = true;
-}
-
-function fail(cause: unknown): void {
-  if (cause instanceof SupersededError) {
-    standDown();
-    return;
-  }
-  if (!isFailing || performance.now() - reportedMs > REPORT_INTERVAL_MS) {
-    report(
-      "warn",
-      "usage writer: cannot write, trying again; events wait in the journal",
-      describeCause(cause),
-    );
-    reportedMs = performance.now();
-  }
-  isFailing = true;
-  reply({ kind: "failed" });
 }
 
 /**
@@ -196,7 +166,7 @@ async function beat(): Promise<void> {
 
 function standDown(): void {
   stop();
-  reply({ kind: "superseded" });
+  replies.send({ kind: "superseded" });
 }
 
 function stop(): void {
@@ -207,29 +177,22 @@ function stop(): void {
 }
 
 async function open(): Promise<UsageWriter | null> {
-  const sums = marks;
-  if (start === null || sums === null) return null;
-  const { firstSegment, journalDirectory, serverRun, spool, target } = start;
-  database ??= await openPostgres({
-    target,
-    purpose: "writer",
-    connectionsMax: CONNECTIONS_MAX,
-    callMsMax: CALL_MS_MAX,
-    log,
-  });
+  const asked = questions;
+  if (start === null || asked === null) return null;
+  const { journalDirectory, serverRun, spool, target } = start;
+  const { log } = replies;
+  database ??= await openPostgres({ target, ...PURPOSES.writer, log });
   upkeep ??= new Upkeep({ database, log });
   return new UsageWriter({
     database,
     claim: { ...spool, run: serverRun },
     journalDirectory,
-    isLive: (segment) => segment < firstSegment && performance.now() < liveUntilMs,
-    onDamage: ({ lines, tornBytes }) =>
-      report("warn", "usage journal: unreadable lines were skipped", { lines, torn_bytes: tornBytes }),
-    onMark: (mark, tx) => sums.sum(mark, tx, reply),
-    onCommit: (commit) => reply({ kind: "committed", commit }),
+    isLive,
+    onDamage: replies.damaged,
+    onMark: (mark, tx) => sumAtMark(mark, tx, { questions: asked, answer: (summed) => replies.send(summed) }),
+    onCommit: (commit) => replies.send({ kind: "committed", commit }),
     onSetBack: ({ isKept }) =>
-      report(
-        "warn",
+      log.warn(
         isKept
           ? "usage writer: the database is older than it was, its usage is brought back from the journal"
           : "usage writer: the database is older than the journal that is kept, part of its usage is lost",
@@ -243,17 +206,5 @@ async function close(): Promise<void> {
   await running;
   writer?.close();
   await database?.close();
-  reply({ kind: "closed" });
-}
-
-function done(id: number): void {
-  reply({ kind: "done", id });
-}
-
-function report(level: "info" | "warn" | "error", message: string, fields = {}): void {
-  reply({ kind: "report", level, message, fields });
-}
-
-function reply(message: WriterReply): void {
-  self.postMessage(message);
+  replies.send({ kind: "closed" });
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { SetupError } from "#kernel/errors.ts";
+import { sleep } from "#kernel/timer.ts";
 import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -49,14 +50,13 @@ function isSameLock(one: string, other: string): boolean {
  * would write events of one name, from segments that differ.
  */
 export async function claimSpool(postgres: Postgres, options: ClaimOptions): Promise<Spool> {
-  const { sleep = (ms) => Bun.sleep(ms) } = options;
   let heardAt: string | null = null;
   for (let silentMs = 0; ; silentMs += LOOK_INTERVAL_MS) {
     const look = await postgres.transaction((tx) => tryClaim(tx, options, silentMs >= SILENCE_MS));
     if (look.kind === "claimed") return look.spool;
     if (heardAt !== null && look.heardAt !== heardAt) throw toHeldError(look.holder);
     heardAt = look.heardAt;
-    await sleep(LOOK_INTERVAL_MS);
+    await (options.sleep ?? sleep)(LOOK_INTERVAL_MS);
   }
 }
 

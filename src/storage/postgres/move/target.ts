@@ -7,6 +7,7 @@ import { MOVED_TABLES, type MovedTable } from "#storage/move/tables.ts";
 import { quoteName } from "#storage/postgres/connection/driver-options.ts";
 import { migrate, migrateWithin } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
+import { PURPOSES, STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import {
   listPartitions,
@@ -23,10 +24,6 @@ import {
   type MovedColumn,
 } from "./rows.ts";
 
-/** For the connection, and for the calls before the first row. */
-const OPEN_MS_MAX = 15_000;
-/** One statement: a batch, or the sums of a log of a hundred million rows. */
-const CALL_MS_MAX = 20 * 60_000;
 /** One INSERT of as many takes some 40 ms and 2 MB. */
 const BATCH_ROWS = 5_000;
 
@@ -43,14 +40,14 @@ export async function takeInstallation(
     postgres.transaction(
       async (tx) => {
         // Between two statements the source is read, the sums of a table at a stretch.
-        await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${CALL_MS_MAX}`);
+        await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${STATEMENT_MS_MAX.move}`);
         await migrateWithin(tx, target.schema);
         await requireEmpty(tx, target.schema);
         const moved = await copyTables(tx, source, watch);
         await compareTables(tx, source, watch);
         return moved;
       },
-      { callMsMax: CALL_MS_MAX, signal: watch.signal },
+      { callMsMax: STATEMENT_MS_MAX.move, signal: watch.signal },
     ),
   );
 }
@@ -78,13 +75,7 @@ async function withPostgres<Result>(
   { target, log }: MoveTarget,
   work: (postgres: Postgres) => Promise<Result>,
 ): Promise<Result> {
-  const postgres = await openPostgres({
-    target,
-    purpose: "migrate",
-    connectionsMax: 1,
-    callMsMax: OPEN_MS_MAX,
-    log,
-  });
+  const postgres = await openPostgres({ target, ...PURPOSES.migrate, log });
   try {
     return await work(postgres);
   } finally {

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "#kernel/clock.ts";
+import { sleep } from "#kernel/timer.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { fenceLate, fenceSilent } from "./replica-row.ts";
 import type { Silence } from "./silence.ts";

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { SlotHolder, SlotLoan, SlotSource } from "#catalog/slots.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import { sleep } from "#kernel/timer.ts";
 import type { Loan } from "./slot-shares.ts";
 import type { SlotClaim } from "./slot-bank.ts";
 

@@ -1,3 +1,4 @@
+import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
@@ -15,8 +16,6 @@ export interface Memory {
 
 /** To read so many changes by themselves takes longer than to read everything. */
 const CHANGES_MAX = 5_000;
-/** Every key of a large installation is read in one statement. */
-const LOAD_CALL_MS_MAX = 10_000;
 
 export interface FollowerDeps {
   readonly postgres: Postgres;
@@ -78,7 +77,7 @@ export class Follower {
         }
         this.#applied = current;
       },
-      { isReadOnly: true, isolation: "repeatable read", callMsMax: LOAD_CALL_MS_MAX },
+      { isReadOnly: true, isolation: "repeatable read", callMsMax: STATEMENT_MS_MAX.load },
     );
   }
 }

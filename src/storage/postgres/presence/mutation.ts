@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { ProxyError } from "#kernel/errors.ts";
+import { sleep, withinLimit } from "#kernel/timer.ts";
+import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
@@ -18,8 +19,6 @@ export interface Committed<R> {
   readonly version: number | null;
 }
 
-/** Each call of a mutation; three of them in a row are what one may take when the database falls silent. */
-const CALL_MS_MAX = 1_500;
 /** How long it is found out whether a COMMIT was made whose answer was lost. */
 const UNCERTAIN_MS_MAX = 1_500;
 const AGAIN_MS = 50;
@@ -50,7 +49,7 @@ export async function commitMutation<R>(
         made.push(committed);
         return committed;
       },
-      { callMsMax: CALL_MS_MAX },
+      { callMsMax: STATEMENT_MS_MAX.mutation },
     );
   } catch (cause) {
     if (cause instanceof StatementError && CONFLICTS.has(cause.code)) throw refuseUnmade(cause);
@@ -58,8 +57,9 @@ export async function commitMutation<R>(
     const [lost] = made;
     if (!cause.mayBeCommitted || lost === undefined) throw refuseUnmade(cause);
     // Without a version nothing in the database tells whether it was made.
-    if (lost.version !== null && (await isCommitted(postgres, token))) return lost;
-    throw refuseUncertain(cause);
+    if (lost.version === null) throw refuseUncertain(cause);
+    await requireCommitted(postgres, token);
+    return lost;
   }
 }
 
@@ -79,10 +79,11 @@ async function record(
 }
 
 /**
- * Whether the mutation's version is there. The lock is waited for: as long as the transaction of the lost COMMIT is alive it
- * holds it, and one that does not show up afterwards was never made. False also throws away what is uncertain: then it throws.
+ * Finds out what became of a COMMIT whose answer was lost. Its transaction holds the lock as long as it is alive, so the lock
+ * is waited for: a change that is not there afterwards was never made. Throws `internal_error` for such a change, and for one
+ * that the database does not tell of in time.
  */
-async function isCommitted(postgres: Postgres, token: string): Promise<boolean> {
+async function requireCommitted(postgres: Postgres, token: string): Promise<void> {
   const untilMs = performance.now() + UNCERTAIN_MS_MAX;
   const ask = async (): Promise<boolean> => {
     for (;;) {
@@ -95,7 +96,7 @@ async function isCommitted(postgres: Postgres, token: string): Promise<boolean> 
             ]);
             return found.length > 0;
           },
-          { callMsMax: CALL_MS_MAX },
+          { callMsMax: STATEMENT_MS_MAX.mutation },
         );
       } catch (cause) {
         if (performance.now() >= untilMs) throw refuseUncertain(cause);
@@ -103,12 +104,10 @@ async function isCommitted(postgres: Postgres, token: string): Promise<boolean> 
       }
     }
   };
-  const late = sleep(UNCERTAIN_MS_MAX).then((): never => {
+  const isMade = await withinLimit(ask(), UNCERTAIN_MS_MAX, () => {
     throw refuseUncertain(null);
   });
-  const isMade = await Promise.race([ask(), late]);
   if (!isMade) throw refuseUnmade(null);
-  return true;
 }
 
 function refuseUnmade(cause: unknown): ProxyError {

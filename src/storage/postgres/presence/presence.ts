@@ -36,7 +36,7 @@ export interface Presence {
 
 export interface PresenceOptions {
   readonly identity: Omit<ReplicaIdentity, "id">;
-  /** Three connections for signs of life, and what is read after them, with calls of `PULSE_CALL_MS_MAX`: no request waits for one. */
+  /** For signs of life, and what is read after them (`PURPOSES.presence`): no request waits for one. */
   readonly pulse: Postgres;
   /** For changing the catalog. */
   readonly postgres: Postgres;
@@ -49,7 +49,6 @@ export interface PresenceOptions {
   readonly slotLeaseMs?: number;
 }
 
-export const PULSE_CALL_MS_MAX = 1_500;
 /** Signs of life, and how late a change is noticed where notifications are lost. */
 const POLL_MS = 250;
 /** A memory that is behind after so many steps is so because of changes that were made after the question. */

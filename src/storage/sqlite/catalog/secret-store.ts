@@ -3,7 +3,7 @@ import type { AuditEntry } from "#audit/event.ts";
 import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import type { SecretRefusals } from "#storage/catalog/refusals.ts";
-import { toListedSecret, toRotationColumns, toTermColumns } from "#storage/catalog/secret-rows.ts";
+import { applySecretChange, toListedSecret, toTermColumns } from "#storage/catalog/secret-rows.ts";
 import type { Connection } from "./connection.ts";
 import { principals } from "./identity-schema.ts";
 import { createSecretLookup, type SecretTable } from "./secret-lookup.ts";
@@ -73,16 +73,10 @@ export function createSecretStore(
           .where(matches(filter))
           .get();
         if (found === undefined) throw refusals.toMissing();
-        const before = toListedSecret(found);
-        const { label = before.label, terms = before.terms, rotation } = plan(before);
-        const columns = {
-          label,
-          ...toTermColumns(terms),
-          ...(rotation !== undefined && toRotationColumns(rotation, found.secret)),
-        };
-        orm.update(table).set(columns).where(eq(table.id, before.id)).run();
+        const { after, columns } = applySecretChange(found, plan);
+        orm.update(table).set(columns).where(eq(table.id, after.id)).run();
         recordAudit(audit);
-        return { ...before, label, terms, suffix: rotation?.suffix ?? before.suffix };
+        return after;
       }),
 
     delete: (filter, audit) =>

@@ -1,17 +1,10 @@
 import type { Database } from "bun:sqlite";
 import type { InstantUs } from "#kernel/clock.ts";
-import { sha256Hex } from "#kernel/crypto.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { backUp } from "./backup.ts";
+import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/migration.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { requireReferences } from "./soundness.ts";
-
-/** One step of a schema, in order. Its SQL never changes once released: databases remember its hash. */
-export interface Migration {
-  /** Such as `0000_catalog`. */
-  readonly name: string;
-  readonly sql: string;
-}
 
 export interface MigrateOptions {
   /** The database's own file; a backup is laid beside it. */
@@ -101,31 +94,10 @@ export function findPending(
   migrations: readonly Migration[],
   path: string,
 ): readonly Migration[] {
-  const applied = readApplied(db, path);
-  for (const [position, migration] of migrations.slice(0, applied.length).entries()) {
-    const row = applied[position];
-    if (row?.name !== migration.name || row.hash !== hashOf(migration)) {
-      throw new SetupError(
-        "configuration",
-        `The database ${path} has the schema of no released lockport (migration ${row?.name} differs) and cannot be brought up to date: start the executable that made it, or restore a backup.`,
-      );
-    }
-  }
-  if (applied.length > migrations.length) {
-    throw new SetupError(
-      "configuration",
-      `The database ${path} was made by a newer version: start that version, or restore a backup.`,
-    );
-  }
-  return migrations.slice(applied.length);
+  return listPending(migrations, readApplied(db, path), { what: `The database ${path}`, copy: "a backup" });
 }
 
-interface AppliedRow {
-  readonly name: string;
-  readonly hash: string;
-}
-
-function readApplied(db: Database, path: string): readonly AppliedRow[] {
+function readApplied(db: Database, path: string): readonly AppliedMigration[] {
   const tables = db
     .query<{ name: string }, []>(
       "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
@@ -138,10 +110,5 @@ function readApplied(db: Database, path: string): readonly AppliedRow[] {
       `The file ${path} is a database of another program: set another path.`,
     );
   }
-  return db.query<AppliedRow, []>(`SELECT name, hash FROM ${MIGRATIONS_TABLE} ORDER BY position`).all();
-}
-
-/** Hash of the text as it is in the repository: a checkout with CRLF line ends makes the same schema. */
-function hashOf(migration: Migration): string {
-  return sha256Hex(migration.sql.replaceAll("\r\n", "\n"));
+  return db.query<AppliedMigration, []>(`SELECT name, hash FROM ${MIGRATIONS_TABLE} ORDER BY position`).all();
 }

@@ -6,9 +6,9 @@ import type { LedgerReader } from "#storage/engine.ts";
 import { JOURNAL_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 import { JournalBacklog } from "#storage/ledger/journal/backlog.ts";
 import { measureSegments } from "#storage/ledger/journal/segments.ts";
+import { toReadings, untilCommitted } from "#storage/ledger/looking-reader.ts";
 import type { AnswerOf, AskedAs, QuestionKind } from "#storage/ledger/threads/messages.ts";
 import { ReaderClient } from "#storage/ledger/threads/reader-client.ts";
-import { createStats } from "#storage/ledger/threads/stats.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqliteReader } from "#storage/sqlite/file/open.ts";
 import { readPosition, type UsagePlace } from "./file/database.ts";
@@ -17,9 +17,8 @@ import { readSchemaVersion } from "./file/schema-version.ts";
 import { SCHEMA_SQL } from "./file/schema.ts";
 import { answerQuestion } from "./reports/reading.ts";
 
-/** A running server commits what its journal holds every 50 ms; several times that is waited for. */
-const COMMIT_WAIT_MS_MAX = 500;
-const COMMIT_POLL_MS = 20;
+/** A running server commits what its journal holds every 150 ms; several times that is waited for. */
+const COMMIT_WAIT = { waitMsMax: 500, pollMs: 20 };
 
 export interface LedgerReaderOptions {
   readonly dataDir: string;
@@ -60,22 +59,12 @@ export function openLedgerReader({ dataDir, log }: LedgerReaderOptions): LedgerR
   };
 
   return {
-    stats: createStats(ask, null),
-    loadLastUsed: (ids) => ask<"loadLastUsed">({ kind: "loadLastUsed", question: { ids } }),
-    limitLedger: {
-      sumLimits: (limits, nowUs) => ask<"sumLimits">({ kind: "sumLimits", question: { limits, nowUs } }),
-    },
+    ...toReadings(ask),
     async settle() {
       const database = findKeeper();
       if (database === null || !existsSync(journalDirectory)) return 0;
       const found = measureSegments(journalDirectory);
-      const measure = () => new JournalBacklog(found, readPosition(database)).bytes;
-      let bytes = measure();
-      for (let waitedMs = 0; bytes > 0 && waitedMs < COMMIT_WAIT_MS_MAX; waitedMs += COMMIT_POLL_MS) {
-        await Bun.sleep(COMMIT_POLL_MS);
-        bytes = measure();
-      }
-      return bytes;
+      return untilCommitted(() => new JournalBacklog(found, readPosition(database)).bytes, COMMIT_WAIT);
     },
     async close() {
       await reader?.stop();

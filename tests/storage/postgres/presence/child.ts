@@ -1,7 +1,8 @@
+import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import { createSystemClock } from "#kernel/clock.ts";
 import { createSystemIds } from "#kernel/ids.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
-import { openPresence, PULSE_CALL_MS_MAX } from "#storage/postgres/presence/presence.ts";
+import { openPresence } from "#storage/postgres/presence/presence.ts";
 import { silentLog } from "../../support.ts";
 import { createConcurrencyLimiter } from "#forward/concurrency-limiter.ts";
 import { runLoad } from "./load.ts";
@@ -54,7 +55,7 @@ const clock = createSystemClock();
 const ids = createSystemIds();
 const connect = (purpose: string, callMsMax: number) =>
   openPostgres({ target, purpose, connectionsMax: 3, callMsMax, log: silentLog });
-const pulse = await connect("presence", PULSE_CALL_MS_MAX);
+const pulse = await connect("presence", PURPOSES.presence.callMsMax);
 const postgres = await connect("catalog", 2_000);
 const memory = createKeyMemory();
 const deaf: Postgres = { ...pulse, listen: async () => async () => {} };

@@ -14,7 +14,7 @@ const HOUR_ROWS_MAX = 50_000;
 /** A month with more cells is not summed, as in usage.db. */
 const CELLS_MAX = 50_000;
 
-/** Where the next step goes on, so that a look passes what stays without cells once. */
+/** Where the next step goes on: hours and months that stay without cells are passed once a look, not once a step. */
 export interface CellsPlace {
   hour: number;
   month: number;

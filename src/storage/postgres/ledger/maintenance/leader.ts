@@ -1,4 +1,6 @@
 import { SetupError } from "#kernel/errors.ts";
+import { sleep } from "#kernel/timer.ts";
+import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { StatementError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
@@ -8,8 +10,6 @@ const LOCK_WAIT_MS = 300;
 /** A step that got no lock, or met another one in a circle, is made again after a pause, so often at most. */
 const TRIES_MAX = 20;
 const PAUSE_MS = 250;
-/** What one statement of a step may take: to seal the day of a large ledger, or to move a million rows. */
-const STATEMENT_MS_MAX = 60_000;
 /** SQLSTATE lock_not_available, deadlock_detected and serialization_failure. */
 const BUSY = new Set(["55P03", "40P01", "40001"]);
 
@@ -23,7 +23,7 @@ export type StepResult = "more" | "done" | "elsewhere";
 export async function runStep(
   database: Postgres,
   step: (tx: Transaction) => Promise<StepResult>,
-  pause: (ms: number) => Promise<void> = Bun.sleep,
+  pause: (ms: number) => Promise<void> = sleep,
 ): Promise<StepResult> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -35,7 +35,7 @@ export async function runStep(
           );
           return row?.is_leader === true ? step(tx) : "elsewhere";
         },
-        { callMsMax: STATEMENT_MS_MAX },
+        { callMsMax: STATEMENT_MS_MAX.maintenance },
       );
     } catch (cause) {
       if (!(cause instanceof StatementError && BUSY.has(cause.code))) throw cause;

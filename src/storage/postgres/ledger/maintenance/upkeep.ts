@@ -1,4 +1,5 @@
 import { describeCause, type Log } from "#kernel/log.ts";
+import { sleep } from "#kernel/timer.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { BusyError } from "./leader.ts";
@@ -57,7 +58,7 @@ export class Upkeep {
           this.#log.warn("usage ledger: its maintenance does not come forward", describeCause(cause));
         if (cause instanceof BusyError) return;
         isFailing = true;
-        await Bun.sleep(RETRY_INTERVAL_MS);
+        await sleep(RETRY_INTERVAL_MS);
       }
     }
   }

@@ -2,14 +2,12 @@ import type { Connection, Reading } from "#storage/ledger/queries/reading.ts";
 import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
 import { toReading } from "#storage/ledger/reports/answers.ts";
 import type { AnswerOf, Asked, QuestionKind } from "#storage/ledger/threads/messages.ts";
+import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Reserved } from "#storage/postgres/connection/reserved.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { drive } from "./drive.ts";
 import { prepareTables } from "./temporary.ts";
-
-/** What one statement of a report may take: the largest look at 25 million rows one by one. */
-const STATEMENT_MS_MAX = 60_000;
 
 /** A connection that answers questions, one at a time. */
 export interface ReportConnection {
@@ -54,7 +52,7 @@ export function readFrom<Answer>(
   return reserved.transaction(step, {
     isReadOnly: true,
     isolation: "repeatable read",
-    callMsMax: STATEMENT_MS_MAX,
+    callMsMax: STATEMENT_MS_MAX.report,
     ...(signal === undefined ? {} : { signal }),
   });
 }

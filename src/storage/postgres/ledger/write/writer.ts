@@ -3,6 +3,7 @@ import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/o
 import { type JournalChunk, SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { findSegments, type JournalPosition } from "#storage/ledger/journal/segments.ts";
 import type { Commit } from "#storage/ledger/threads/messages.ts";
+import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
@@ -38,10 +39,6 @@ interface Attempt {
  * added to once a batch, however many events it has.
  */
 const READ_BYTES_MAX = 512 * 1024;
-/**
- * Some 50 ms are usual. A database that is slow for a while still commits the batch: given up, it would be tried again as it is.
- */
-const STATEMENT_MS_MAX = 15_000;
 
 /**
  * Turns the journal lines of a spool into events and totals, each batch in one transaction together with the position it
@@ -93,7 +90,7 @@ export class UsageWriter {
       const unknown = batch.events.filter((event) => !this.#interning.find(event));
       if (unknown.length > 0) await this.#interning.intern(unknown);
       await this.#database.transaction((tx) => this.#store(tx, { batch, from, startedMs }), {
-        callMsMax: STATEMENT_MS_MAX,
+        callMsMax: STATEMENT_MS_MAX.batch,
       });
       this.#position = batch.next;
       this.#announce();

@@ -1,0 +1,42 @@
+import { MARKS_MAX, type WriterCommand } from "./messages.ts";
+
+export type MarkQuestion = Extract<WriterCommand<object>, { kind: "sumLimits" }>;
+
+/** A message takes a fraction of a millisecond; one that was meant for a Worker before never comes. */
+const WAIT_MS_MAX = 1_000;
+/** Between two looks for a question that may be on its way. */
+export const QUESTION_LOOK_MS = 1;
+
+/** What is asked about marks of the journal. A writer may read a mark before the message that says what it is for. */
+export class MarkQuestions {
+  /** Marks up to it were set by processes before. */
+  readonly #lastOfOthers: number;
+  readonly #asked = new Map<number, MarkQuestion>();
+  #awaited: { readonly mark: number; readonly untilMs: number } | null = null;
+  /** What a database that was put back brings again asks nothing. */
+  #lastAnswered = 0;
+
+  constructor(serverRun: number) {
+    this.#lastOfOthers = serverRun * MARKS_MAX;
+  }
+
+  ask(question: MarkQuestion): void {
+    this.#asked.set(question.mark, question);
+  }
+
+  /** `awaited`: it may come yet. Null: nobody asks, as of a mark of a process before, or of a Worker before. */
+  find(mark: number): MarkQuestion | "awaited" | null {
+    const asked = this.#asked.get(mark);
+    if (asked !== undefined) return asked;
+    if (mark <= this.#lastOfOthers || mark <= this.#lastAnswered) return null;
+    const nowMs = performance.now();
+    if (this.#awaited?.mark !== mark) this.#awaited = { mark, untilMs: nowMs + WAIT_MS_MAX };
+    return nowMs < this.#awaited.untilMs ? "awaited" : null;
+  }
+
+  /** Called once what it asks for is committed: a question is found again for a batch that was rolled back. */
+  answered({ mark }: MarkQuestion): void {
+    this.#asked.delete(mark);
+    this.#lastAnswered = Math.max(this.#lastAnswered, mark);
+  }
+}

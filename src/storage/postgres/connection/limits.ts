@@ -1,0 +1,44 @@
+import type { PostgresOptions } from "./postgres.ts";
+
+type Purpose = Pick<PostgresOptions, "purpose" | "connectionsMax" | "callMsMax">;
+
+/** What connections are made for. A transaction may set its statements another limit; each that does says why. */
+export const PURPOSES = {
+  /**
+   * What requests ask, one change of the catalog that holds its lock, and what they look up meanwhile. An admin change fails
+   * within 5 s while the database is away: waiting for a connection and the call have one limit each.
+   */
+  serve: { purpose: "serve", connectionsMax: 4, callMsMax: 2_000 },
+  /** Signs of life, and what is read after them: nothing that is slow holds them up. */
+  presence: { purpose: "presence", connectionsMax: 3, callMsMax: 1_500 },
+  /**
+   * One batch, one look at the clock, and a step of maintenance at a time. A look at the spool that is not answered gives up
+   * every connection: after a silent cut the database is used again within this.
+   */
+  writer: { purpose: "writer", connectionsMax: 3, callMsMax: 4_000 },
+  /** Statements of reports have a limit of their own. */
+  reports: { purpose: "reports", connectionsMax: 1, callMsMax: 5_000 },
+  /** A command does one thing after the other, and may wait longer than a request. */
+  command: { purpose: "command", connectionsMax: 2, callMsMax: 5_000 },
+  doctor: { purpose: "doctor", connectionsMax: 1, callMsMax: 5_000 },
+  /** The connection, and the calls before the first row. */
+  migrate: { purpose: "migrate", connectionsMax: 1, callMsMax: 15_000 },
+} satisfies Record<string, Purpose>;
+
+/** What one statement may take in transactions whose limit is not that of their connections' calls. */
+export const STATEMENT_MS_MAX = {
+  /** Three in a row are what a change of the catalog may take when the database falls silent. */
+  mutation: 1_500,
+  /** Every key of a large installation is read in one statement. */
+  load: 10_000,
+  /** Some 50 ms are usual. A database that is slow for a while still commits the batch: given up, it would be tried again as it is. */
+  batch: 15_000,
+  /** To seal the day of a large ledger, or to move a million rows. */
+  maintenance: 60_000,
+  /** The largest report looks at 25 million rows one by one. */
+  report: 60_000,
+  /** As long as the slowest of several processes may take that start at once. */
+  migration: 120_000,
+  /** A batch of an installation that is taken in, or the sums of a log of a hundred million rows. */
+  move: 20 * 60_000,
+};
