@@ -65,7 +65,7 @@ export async function measureProxied(
     const measure = (forSeconds: number) =>
       runLoad(requests, port, { connections: CONNECTIONS, rate: perSecond, seconds: forSeconds });
     await measure(WARM_UP_SECONDS);
-    const paths = toQuestions(filled)
+    const paths = toQuestions(filled, "sqlite")
       .filter(
         ({ asker, page, accept }) => asker === filled.admin && page === undefined && accept === undefined,
       )

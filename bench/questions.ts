@@ -34,11 +34,19 @@ const GOAL_MS = 100;
 const SUMMARY_GOAL_MS = 150;
 const ERRORS_GOAL_MS = 250;
 const HOURS_GOAL_MS = 300;
+/** On PostgreSQL every report but hours under a filter has this goal. */
+const POSTGRES_GOAL_MS = 250;
 /** The widest prefix that people would type, and filters from broad to narrow. */
 const CLIENT = "client=OpenAI%2F";
 
 /** Every report as a person or a dashboard asks for it, with the goals of a ledger of ten million events. */
-export function toQuestions(filled: Filled): readonly Question[] {
+export function toQuestions(filled: Filled, engine: "sqlite" | "postgres"): readonly Question[] {
+  const questions = listQuestions(filled);
+  if (engine === "sqlite") return questions;
+  return questions.map((one) => Object.assign(one, { goalMs: Math.max(one.goalMs ?? 0, POSTGRES_GOAL_MS) }));
+}
+
+function listQuestions(filled: Filled): readonly Question[] {
   const { admin, biggest, smallest, fromUs, untilUs } = filled;
   const toWindow = (sinceUs: InstantUs, endUs: InstantUs) =>
     `since=${formatInstant(sinceUs)}&until=${formatInstant(endUs)}`;
@@ -99,6 +107,14 @@ export function toQuestions(filled: Filled): readonly Question[] {
     `/stats/series?bucket=hour&${raggedHours}&${CLIENT}`,
     HOURS_GOAL_MS,
   );
+  for (const by of ["model", "client", "tag:env", "principal"]) {
+    ask(`series, day, 12 months, by ${by}`, `/stats/series?bucket=day&${year}&group_by=${by}`, null);
+  }
+  ask("series, hour, 41 days, by model", `/stats/series?bucket=hour&${hours}&group_by=model`, HOURS_GOAL_MS);
+  for (const by of ["model", "client"]) {
+    ask(`breakdown, 12 months, by ${by}`, `/stats/breakdown?${year}&by=${by}`, null);
+    ask(`breakdown, 30 days, by ${by}`, `/stats/breakdown?${month}&by=${by}`, null);
+  }
 
   ask("facets, 12 months", `/stats/requests/facets?${year}`, GOAL_MS);
   ask("facets, 12 months, with counts", `/stats/requests/facets?${year}&counts=1`, GOAL_MS);

@@ -129,7 +129,7 @@ async function askAll(filled: Filled): Promise<void> {
   try {
     table.report("listening after start", toMs(server.listeningMs));
     await checkAnswers(server.origin, filled);
-    for (const question of toQuestions(filled)) {
+    for (const question of toQuestions(filled, postgres === undefined ? "sqlite" : "postgres")) {
       if (!question.name.includes(options.match)) continue;
       const timing = await measureQuestion(server.origin, question, runs);
       const p50 = typeof timing === "string" ? Number.POSITIVE_INFINITY : timing.p50;

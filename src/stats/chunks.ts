@@ -16,23 +16,27 @@ export function toChunks(pieces: Iterable<string>): readonly Uint8Array<ArrayBuf
   return chunks;
 }
 
-/** The members of a JSON array, with commas between them. */
-export function* joinPieces(pieces: Iterable<string>): Generator<string> {
-  let isFirst = true;
-  for (const piece of pieces) {
-    yield isFirst ? piece : `,${piece}`;
-    isFirst = false;
+/** Rows spelled at a time: enough that calls cost nothing, few enough for memory. */
+const ROWS_PER_PIECE = 256;
+
+/**
+ * Rows as the members of a JSON array, with commas between them. The runtime spells an object in a fraction of the time that
+ * it takes to put its text together piece by piece.
+ */
+export function* toMembers<Row>(rows: readonly Row[], toView: (row: Row) => object): Generator<string> {
+  for (let from = 0; from < rows.length; from += ROWS_PER_PIECE) {
+    const views = rows.slice(from, from + ROWS_PER_PIECE).map(toView);
+    const members = JSON.stringify(views).slice(1, -1);
+    yield from === 0 ? members : `,${members}`;
   }
 }
 
-/** `toSpelled`, asked once for each of the few texts that repeat from row to row. */
-export function spellOnce<Text extends string | null>(
-  toSpelled: (text: Text) => string,
-): (text: Text) => string {
-  const known = new Map<Text, string>();
-  return (text) => {
-    let spelled = known.get(text);
-    if (spelled === undefined) known.set(text, (spelled = toSpelled(text)));
-    return spelled;
+/** `make`, asked once for each of the few keys that repeat from row to row. */
+export function makeOnce<Key, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const made = new Map<Key, Made>();
+  return (key) => {
+    let found = made.get(key);
+    if (found === undefined) made.set(key, (found = make(key)));
+    return found;
   };
 }

@@ -1,6 +1,13 @@
 import { formatInstant, type InstantUs } from "#kernel/clock.ts";
-import { joinPieces, spellOnce, toChunks } from "./chunks.ts";
-import { type ReportSubject, groupRows, keepMostUsed, splitTags, toProviderName } from "./grouping.ts";
+import { makeOnce, toChunks, toMembers } from "./chunks.ts";
+import {
+  groupBySubject,
+  groupRows,
+  keepMostUsed,
+  type ReportSubject,
+  splitTags,
+  toProviderName,
+} from "./grouping.ts";
 import type { EncodedReport, ReportContext, Series, SeriesBucket } from "./store.ts";
 
 /** The times to an outcome that are told apart (specification, section 4.4), shortest first. */
@@ -28,16 +35,18 @@ export function encodeErrors(
   parts: readonly ErrorsPart[],
   context: ReportContext,
 ): Pick<EncodedReport, "chunks" | "truncated"> {
-  const { groupOf, count } = groupRows<ErrorsPart>(parts, [
-    ({ subject }) => toProviderName(subject.providerId, context),
-    ({ subject }) => subject.model,
-    ({ subject }) => subject.endpoint,
-    ({ subject }) => subject.client,
-    ({ subject }) => subject.tags,
-    ({ outcome }) => outcome,
-    ({ errorKind }) => errorKind,
-    ({ statusCode }) => statusCode,
+  const subjects = groupBySubject(parts, [
+    ({ providerId }) => toProviderName(providerId, context),
+    ({ model }) => model,
+    ({ endpoint }) => endpoint,
+    ({ client }) => client,
+    ({ tags }) => tags,
   ]);
+  const { groupOf, count } = groupRows(
+    parts,
+    [({ outcome }) => outcome, ({ errorKind }) => errorKind, ({ statusCode }) => statusCode],
+    subjects,
+  );
   const groups = Array.from({ length: count }, (): Cell | null => null);
   for (const [index, part] of parts.entries()) {
     const group = groupOf[index] ?? 0;
@@ -64,29 +73,35 @@ function add(cell: Cell, part: ErrorsPart): void {
   for (const [band, requests] of part.bands.entries()) cell.bands[band] = (cell.bands[band] ?? 0) + requests;
 }
 
-/** Put together by hand: building objects for tens of thousands of rows first takes several times as long. */
 function* toPieces(series: Series, cells: readonly Cell[], context: ReportContext): Generator<string> {
-  const spell = spellOnce((text: string | null) => JSON.stringify(text));
-  const spellTags = spellOnce((tags: string) => JSON.stringify(splitTags(tags)));
-  const toPiece = (cell: Cell) => {
-    const { providerId, model, endpoint, client, tags } = cell.subject;
-    const subject = `"provider":${spell(toProviderName(providerId, context))},"model":${spell(model)},"endpoint":${spell(endpoint)},"client":${spell(client)},"tags":${spellTags(tags)}`;
-    const result = `"outcome":${spell(cell.outcome)},"error_kind":${spell(cell.errorKind)},"status_code":${cell.statusCode}`;
-    const averageMs = cell.durationUs / cell.requests / 1000;
-    return `{${subject},${result},"requests":${cell.requests},"avg_duration_ms":${averageMs},"last_seen":"${formatInstant(cell.lastSeenUs)}","bands":{${toBands(cell)}}}`;
-  };
+  const tagsOf = makeOnce(splitTags);
   yield `{"bucket":${JSON.stringify(series.bucket)},"series":[`;
-  yield* joinPieces(series.buckets.values().map(toSeriesPiece));
+  yield* toMembers(series.buckets, toBucketView);
   yield '],"breakdown":[';
-  yield* joinPieces(cells.values().map(toPiece));
+  yield* toMembers(cells, (cell) => ({
+    provider: toProviderName(cell.subject.providerId, context),
+    model: cell.subject.model,
+    endpoint: cell.subject.endpoint,
+    client: cell.subject.client,
+    tags: tagsOf(cell.subject.tags),
+    outcome: cell.outcome,
+    error_kind: cell.errorKind,
+    status_code: cell.statusCode,
+    requests: cell.requests,
+    avg_duration_ms: cell.durationUs / cell.requests / 1000,
+    last_seen: formatInstant(cell.lastSeenUs),
+    bands: toBandsView(cell.bands),
+  }));
   yield "]}";
 }
 
-function toSeriesPiece({ startUs, ok, upstreamError, unreachable, cancelled }: SeriesBucket): string {
-  const start = formatInstant(startUs);
-  return JSON.stringify({ start, ok, upstream_error: upstreamError, unreachable, cancelled });
+function toBucketView({ startUs, ok, upstreamError, unreachable, cancelled }: SeriesBucket) {
+  return { start: formatInstant(startUs), ok, upstream_error: upstreamError, unreachable, cancelled };
 }
 
-function toBands({ bands }: Cell): string {
-  return DURATION_BANDS.map((band, place) => `"${band}":${bands[place] ?? 0}`).join(",");
+function toBandsView(bands: readonly number[]): { [band in (typeof DURATION_BANDS)[number]]?: number } {
+  const view: ReturnType<typeof toBandsView> = {};
+  let place = 0;
+  for (const band of DURATION_BANDS) view[band] = bands[place++] ?? 0;
+  return view;
 }

@@ -46,12 +46,16 @@ export interface Groups {
 
 /**
  * Groups rows by a key of several parts. Groups are in the order of their keys: part by part, null first, numbers by size,
- * texts by code unit. The parts' few distinct values are sorted, not the rows.
+ * texts by code unit. The parts' few distinct values are sorted, not the rows. Groups of `before` are the key's first part.
  */
-export function groupRows<Row>(rows: readonly Row[], parts: readonly ((row: Row) => KeyPart)[]): Groups {
-  let places: Float64Array = new Float64Array(rows.length);
+export function groupRows<Row>(
+  rows: readonly Row[],
+  parts: readonly ((row: Row) => KeyPart)[],
+  before: Groups = { groupOf: new Float64Array(rows.length), count: 1 },
+): Groups {
+  let places: Float64Array = before.groupOf.slice();
   // Every place is below it.
-  let bound = 1;
+  let bound = before.count;
   for (const part of parts) {
     const next = rankPart(rows, part);
     if (bound * next.count > Number.MAX_SAFE_INTEGER) ({ groupOf: places, count: bound } = closeGaps(places));
@@ -61,6 +65,17 @@ export function groupRows<Row>(rows: readonly Row[], parts: readonly ((row: Row)
     bound *= next.count;
   }
   return closeGaps(places);
+}
+
+/** As `groupRows`, by what subjects are: one that many rows share, as one object, is compared once. */
+export function groupBySubject(
+  rows: readonly { readonly subject: ReportSubject }[],
+  parts: readonly ((subject: ReportSubject) => KeyPart)[],
+): Groups {
+  const subjects = [...new Set(rows.map(({ subject }) => subject))];
+  const { groupOf, count } = groupRows(subjects, parts);
+  const groups = new Map(subjects.map((subject, index) => [subject, groupOf[index] ?? 0]));
+  return { groupOf: Float64Array.from(rows, ({ subject }) => groups.get(subject) ?? 0), count };
 }
 
 /** Leaves out the least used when there are too many rows; of equals the first are kept, and the order stays. */

@@ -1,6 +1,6 @@
 import { compareCodeUnits } from "#kernel/text.ts";
 import { TOKEN_UNITS } from "#kernel/units.ts";
-import { joinPieces, toChunks } from "./chunks.ts";
+import { toChunks, toMembers } from "./chunks.ts";
 import { formatGroupBy, GROUP_BUCKETS_MAX, type GroupOrder, type SeriesGrouping } from "./series-grouping.ts";
 import { toBucketView, toFiguresView, toSeriesView } from "./series.ts";
 import type { EncodedReport, Series, SeriesBucket, SeriesFigures } from "./store.ts";
@@ -99,14 +99,10 @@ function* toPieces(
 ): Generator<string> {
   const total = JSON.stringify(toSeriesView(series)).slice(0, -1);
   yield `${total},"group_by":${JSON.stringify(formatGroupBy(by))},"order":"${order}","group_count":${groupCount},"groups":[`;
-  yield* joinPieces(
-    groups
-      .values()
-      .map((group) => toGroupPiece(group, { value: group.value, ...toFiguresView(group.figures) })),
-  );
-  yield `],"other":${other === null ? "null" : toGroupPiece(other, toFiguresView(other.figures))}}`;
+  yield* toMembers(groups, ({ value, ...group }) => ({ value, ...toGroupView(group) }));
+  yield `],"other":${JSON.stringify(other && toGroupView(other))}}`;
 }
 
-function toGroupPiece({ buckets }: Pick<SeriesGroup, "buckets">, view: object): string {
-  return JSON.stringify({ ...view, series: buckets.map(toBucketView) });
+function toGroupView({ figures, buckets }: Omit<SeriesGroup, "value">) {
+  return { ...toFiguresView(figures), series: buckets.map(toBucketView) };
 }

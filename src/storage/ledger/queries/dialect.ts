@@ -30,6 +30,8 @@ export interface Dialect {
   readonly eventKey: readonly ["id"] | readonly ["id", "lane"];
   /** True where events lie in a table for each day: to plan a statement takes long unless it names the instants that it is about. */
   readonly areEventsPartitioned: boolean;
+  /** True where sealed days are found by their day; else by their key, which begins with the combination. */
+  readonly areDaysIndexed: boolean;
   /** The number of the bucket, from 1, that `value` lies in, of the starts that are bound as a list; null where buckets are joined. */
   readonly toBucket: ((value: string) => string) | null;
   /** Tells whether there are totals of what ended on another day than it arrived; null where they always are. */
@@ -54,6 +56,7 @@ export const SQLITE: Dialect = {
   },
   eventKey: ["id"],
   areEventsPartitioned: false,
+  areDaysIndexed: false,
   toBucket: null,
   carriedTotals: "SELECT 1 FROM sqlite_schema WHERE name = 'carried_total'",
 };
@@ -82,6 +85,7 @@ export const POSTGRES: Dialect = {
   },
   eventKey: ["id", "lane"],
   areEventsPartitioned: true,
+  areDaysIndexed: true,
   toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
   carriedTotals: null,
 };

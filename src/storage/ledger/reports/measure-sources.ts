@@ -44,9 +44,10 @@ export function* toMeasureSources(cut: WindowCut, filter: ResolvedFilter): Readi
   ];
 }
 
-/** Its key begins with the combination: without a filter every combination is looked up rather than every row read. */
+/** Without a filter every combination is looked up rather than every row read, where only the key is there to find them by. */
 function* toSealedDayCondition(filter: ResolvedFilter): Reading<string> {
-  if (filter.combinations !== "combination") return filter.condition;
+  const { areDaysIndexed } = yield* dialectOf();
+  if (areDaysIndexed || filter.combinations !== "combination") return filter.condition;
   const last = yield* findLastCombination();
   if (last > SEEKS_MAX) return filter.condition;
   return `AND combination IN (SELECT id FROM combination) ${filter.condition}`;

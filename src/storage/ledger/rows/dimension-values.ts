@@ -1,15 +1,18 @@
 export interface DimensionLimits {
   /** Rows of one sealed day from which a value is worth totals of its own: a year with fewer is added up in some 30 ms. */
   readonly dayRowsMin: number;
-  /** That bound for kinds of which a filter may ask for many values at once: clients by prefix, providers by exclusion. */
+  /**
+   * That bound for kinds of which a report asks for many values at once: clients by prefix, providers by exclusion, and those
+   * by which people have a series told apart. What all of the others add up to is read by combination.
+   */
   readonly dayRowsMinOfMany: number;
   /** Values of one kind that have totals. A year of them takes some 50 kB each. */
   readonly valuesMax: number;
 }
 
-export const DIMENSION_LIMITS: DimensionLimits = { dayRowsMin: 96, dayRowsMinOfMany: 32, valuesMax: 2_000 };
+export const DIMENSION_LIMITS: DimensionLimits = { dayRowsMin: 96, dayRowsMinOfMany: 8, valuesMax: 2_000 };
 
-const ASKED_IN_NUMBERS: ReadonlySet<string> = new Set(["client", "provider"]);
+const ASKED_IN_NUMBERS: ReadonlySet<string> = new Set(["client", "provider", "model", "principal"]);
 
 /** A value with what is stored of it. */
 export interface DimensionValue {
