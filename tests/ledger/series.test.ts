@@ -13,9 +13,8 @@ import { toMeasureSources } from "#storage/ledger/reports/measure-sources.ts";
 import { readFrom } from "#storage/sqlite/ledger/reports/reading.ts";
 import { readTransaction } from "#storage/sqlite/ledger/reports/read-transaction.ts";
 import { resolveFilter } from "#storage/ledger/reports/request-filter.ts";
+import { cutFiltered } from "#storage/ledger/reports/row-window.ts";
 import { readSeries } from "#storage/ledger/reports/series.ts";
-import { readEdges } from "#storage/ledger/reports/ledger-edges.ts";
-import { cutWindow } from "#storage/ledger/windows/window-cut.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
@@ -379,6 +378,24 @@ describe("a window that was cut", () => {
     writer.close();
   });
 
+  test("leaves to rows what only rows tell: no total of a day or month answers for a price, a duration or a missing price", () => {
+    const { reader, writer } = write([usageAt(NEW_YEAR_US), usageAt(NEW_YEAR_US + 40 * DAY_US)], {
+      sealBeforeUs: NEW_YEAR_US + 41 * DAY_US,
+    });
+    const count = (rows: StatsQuery["filter"]["rows"]) => {
+      const query = { ...EVERYTHING, filter: { ...EVERYTHING.filter, rows } };
+      return ask(reader, query, "month").buckets.map(({ requests }) => requests);
+    };
+    const bounds = { minCostPico: null, maxCostPico: null, minDurationUs: null, maxDurationUs: null };
+    const durationUs = ENDING.durationUs ?? 0;
+    expect(count(null)).toEqual([1, 1, 0, 0]);
+    expect(count({ ...bounds, isUnpriced: true })).toEqual([1, 1, 0, 0]);
+    expect(count({ ...bounds, isUnpriced: false, maxCostPico: 0n })).toEqual([]);
+    expect(count({ ...bounds, isUnpriced: false, minDurationUs: durationUs + 1 })).toEqual([]);
+    reader.close();
+    writer.close();
+  });
+
   test("holds each matching event once, with the measures of its row, wherever it is counted", () => {
     fc.assert(
       fc.property(
@@ -394,8 +411,9 @@ describe("a window that was cut", () => {
           const all = toKept(usages, [], pruneBeforeUs);
           for (const [{ query }, into] of questions) {
             readTransaction(reader, () => {
-              const cut = cutWindow(readFrom(reader, readEdges()), query.window, into);
-              const sources = readFrom(reader, toMeasureSources(cut, readFrom(reader, resolveFilter(query))));
+              const filter = readFrom(reader, resolveFilter(query));
+              const cut = readFrom(reader, cutFiltered({ window: query.window, into }, filter));
+              const sources = readFrom(reader, toMeasureSources(cut, filter));
               const kept = all.filter(
                 ({ atUs, usage }) => within(cut.snapped ?? query.window, atUs) && matchesFilter(query, usage),
               );
