@@ -117,7 +117,7 @@ async function write(): Promise<void> {
   let events = 0;
   let batches = 0;
   const writer = new UsageWriter({
-    database,
+    postgres: database,
     claim: { id: `spool-${lane}`, lane: Number(lane), run: 1 },
     journalDirectory,
     onDamage: (damage) => console.error(damage),

@@ -67,8 +67,8 @@ export const POSTGRES: Dialect = {
   // Joined rather than looked through for each row, which takes fifty times as long for some thousand values.
   isAnyOf: (value, type) => `${value} IN (SELECT unnest(?::${type === "text" ? "text" : "bigint"}[]))`,
   isAnyOfKeys: (value) => `${value} = ANY (?::bigint[])`,
-  // It takes one that was never analysed for some thousand rows, and reads another table to its end for them. For more than a
-  // few that is quicker than to look each of them up.
+  // The planner takes a table that was never analysed for some thousand rows, and reads another one to its end for them. For
+  // more than a few rows that is quicker than to look each of them up.
   toSized: (table, rows) => (rows > FEW_ROWS ? table : `(SELECT * FROM ${table} LIMIT ${FEW_ROWS})`),
   // Sums of integers would arrive as numeric.
   toNumber: (condition) => `(${condition})::integer::float8`,

@@ -33,7 +33,7 @@ const jobs: Job[] = [];
 let start: Command<"start"> | null = null;
 let isLive: (segment: number) => boolean = () => false;
 let questions: MarkQuestions | null = null;
-let database: Postgres | null = null;
+let postgres: Postgres | null = null;
 let writer: UsageWriter | null = null;
 let upkeep: Upkeep | null = null;
 let timer: ReturnType<typeof setTimeout> | null = null;
@@ -144,11 +144,11 @@ async function runJobs(to: UsageWriter, due: number): Promise<void> {
  */
 async function beat(): Promise<void> {
   const at = running === null ? writer?.committed : undefined;
-  if (isBeating || start === null || database === null || writer === null) return;
+  if (isBeating || start === null || postgres === null || writer === null) return;
   isBeating = true;
   try {
     const { spool, serverRun } = start;
-    const [row] = await database.all<{ segment: number; offset: number }>(
+    const [row] = await postgres.all<{ segment: number; offset: number }>(
       `UPDATE spool SET heard_at = clock_timestamp() WHERE lane = $1 AND id = $2 AND run = $3 RETURNING segment, "offset"`,
       [spool.lane, spool.id, serverRun],
     );
@@ -181,10 +181,10 @@ async function open(): Promise<UsageWriter | null> {
   if (start === null || asked === null) return null;
   const { journalDirectory, serverRun, spool, target } = start;
   const { log } = replies;
-  database ??= await openPostgres({ target, ...PURPOSES.writer, log });
-  upkeep ??= new Upkeep({ database, log });
+  postgres ??= await openPostgres({ target, ...PURPOSES.writer, log });
+  upkeep ??= new Upkeep({ postgres, log });
   return new UsageWriter({
-    database,
+    postgres,
     claim: { ...spool, run: serverRun },
     journalDirectory,
     isLive,
@@ -205,6 +205,6 @@ async function close(): Promise<void> {
   // What is under way has limits of its own.
   await running;
   writer?.close();
-  await database?.close();
+  await postgres?.close();
   replies.send({ kind: "closed" });
 }

@@ -12,7 +12,7 @@ const database = await openPostgres({
   log: silentLog,
 });
 const writer = new UsageWriter({
-  database,
+  postgres: database,
   claim: { id: `spool-${lane}`, lane: Number(lane), run: Number(run) },
   journalDirectory,
   onDamage: () => {},

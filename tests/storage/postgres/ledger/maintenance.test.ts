@@ -155,7 +155,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     try {
       const limited = await database.open({ target: { ...target, url: server.urlOf(role, "secret") } });
       const { log, lines } = createTestLog();
-      const upkeep = new Upkeep({ database: limited, log });
+      const upkeep = new Upkeep({ postgres: limited, log });
       const nowUs = NEW_YEAR_US + 30 * DAY_US;
       await upkeep.look({
         sealBeforeDay: NEW_YEAR + 29,
@@ -184,7 +184,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
       "INSERT INTO spool (lane, id, heard_at) VALUES (9, 'gone', now() - interval '5 hours 1 minute')",
     );
     const { log, lines } = createTestLog();
-    const replicas = [1, 2, 3, 4].map(() => new Upkeep({ database: postgres, log }));
+    const replicas = [1, 2, 3, 4].map(() => new Upkeep({ postgres, log }));
     const look = {
       sealBeforeDay: NEW_YEAR + 50,
       retention: { nowUs: NEW_YEAR_US + 50 * DAY_US, ageUsMax: null },

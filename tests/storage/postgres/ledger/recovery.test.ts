@@ -36,7 +36,7 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
     const cut = await database.open({ target: { ...target, url: cutter.toUrl(target.url) } });
     const told: number[] = [];
     const writer = await spool.openWriter({
-      database: cut,
+      postgres: cut,
       onCommit: ({ eventIds }) => told.push(...eventIds),
     });
     const source = createSource(spool);

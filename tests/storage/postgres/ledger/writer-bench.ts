@@ -31,7 +31,7 @@ export async function createSpool(database: Postgres, directory: string, lane: n
     async openWriter(changes = {}) {
       const claim = await claimRun(database, lane);
       return new UsageWriter({
-        database,
+        postgres: database,
         claim,
         journalDirectory,
         onDamage: () => {},

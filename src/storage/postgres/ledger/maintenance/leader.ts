@@ -21,13 +21,13 @@ export type StepResult = "more" | "done" | "elsewhere";
  * lock was not to be had in time again and again: the next look goes on from there.
  */
 export async function runStep(
-  database: Postgres,
+  postgres: Postgres,
   step: (tx: Transaction) => Promise<StepResult>,
   pause: (ms: number) => Promise<void> = sleep,
 ): Promise<StepResult> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await database.transaction(
+      return await postgres.transaction(
         async (tx) => {
           await tx.run(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
           const [row] = await tx.all<{ is_leader: boolean }>(

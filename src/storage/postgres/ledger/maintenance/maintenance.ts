@@ -14,19 +14,19 @@ import { sealDay } from "./sealing.ts";
  * tells whether there may be more.
  */
 export class Maintenance {
-  readonly #database: Postgres;
+  readonly #postgres: Postgres;
   readonly #limits: DimensionLimits | undefined;
   #place: CellsPlace = { hour: 0, month: 0 };
 
-  constructor(database: Postgres, limits?: DimensionLimits) {
-    this.#database = database;
+  constructor(postgres: Postgres, limits?: DimensionLimits) {
+    this.#postgres = postgres;
     this.#limits = limits;
   }
 
   /** Makes partitions of `event` ahead. False as well where the role may not: rows are kept by the default partition. */
   async makePartitions(nowUs: InstantUs): Promise<boolean> {
     try {
-      return (await makePartitions(this.#database, nowUs)) === "more";
+      return (await makePartitions(this.#postgres, nowUs)) === "more";
     } catch (cause) {
       if (isForbidden(cause)) return false;
       throw cause;
@@ -58,7 +58,7 @@ export class Maintenance {
   /** Null when another replica is at it. */
   async boundRetention(retention: Retention): Promise<InstantUs | null> {
     let beforeUs: InstantUs | null = null;
-    await runStep(this.#database, async (tx) => {
+    await runStep(this.#postgres, async (tx) => {
       beforeUs = await boundRetention(tx, retention);
       return "done";
     });
@@ -81,7 +81,7 @@ export class Maintenance {
   }
 
   async #step(step: (tx: Transaction) => Promise<boolean>): Promise<boolean> {
-    const result: StepResult = await runStep(this.#database, async (tx) =>
+    const result: StepResult = await runStep(this.#postgres, async (tx) =>
       (await step(tx)) ? "more" : "done",
     );
     return result === "more";

@@ -29,8 +29,8 @@ function parseName(name: string): number[] {
 }
 
 /** A step: makes the partition of the next day that needs one, with the rows that the default partition holds of it. */
-export function makePartitions(database: Postgres, nowUs: InstantUs): Promise<StepResult> {
-  return runStep(database, async (tx) => {
+export function makePartitions(postgres: Postgres, nowUs: InstantUs): Promise<StepResult> {
+  return runStep(postgres, async (tx) => {
     const made = new Set(await listPartitions(tx));
     const last = toDay(nowUs) + DAYS_AHEAD;
     for (let day = toDay(nowUs); day <= last; day += 1) {

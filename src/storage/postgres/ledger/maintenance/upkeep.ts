@@ -13,7 +13,7 @@ export interface Look {
 }
 
 export interface UpkeepOptions {
-  readonly database: Postgres;
+  readonly postgres: Postgres;
   readonly log: Log;
 }
 
@@ -22,17 +22,17 @@ const RETRY_INTERVAL_MS = 1_000;
 
 /** Looks at the ledger from time to time, one look after the other, and does what is due. */
 export class Upkeep {
-  readonly #database: Postgres;
+  readonly #postgres: Postgres;
   readonly #log: Log;
   readonly #maintenance: Maintenance;
   readonly #told = new Set<number>();
   #last: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  constructor({ database, log }: UpkeepOptions) {
-    this.#database = database;
+  constructor({ postgres, log }: UpkeepOptions) {
+    this.#postgres = postgres;
     this.#log = log;
-    this.#maintenance = new Maintenance(database);
+    this.#maintenance = new Maintenance(postgres);
   }
 
   /** Fulfilled when all that was due is committed, here or by another replica, or cannot be done before the next look. */
@@ -80,7 +80,7 @@ export class Upkeep {
 
   /** Once each: only an operator knows whether the folder of a spool is gone. */
   async #tellSilent(): Promise<void> {
-    for (const { lane, hours } of await findSilentSpools(this.#database)) {
+    for (const { lane, hours } of await findSilentSpools(this.#postgres)) {
       if (this.#told.has(lane)) continue;
       this.#told.add(lane);
       this.#log.warn(

@@ -22,12 +22,12 @@ export interface Interned {
  * one finds.
  */
 export class Interning {
-  readonly #database: Postgres;
+  readonly #postgres: Postgres;
   readonly #ids: InternedIds;
   #combinationCount = 0;
 
-  constructor(database: Postgres, ids = new InternedIds()) {
-    this.#database = database;
+  constructor(postgres: Postgres, ids = new InternedIds()) {
+    this.#postgres = postgres;
     this.#ids = ids;
   }
 
@@ -74,11 +74,11 @@ export class Interning {
       if (!this.#ids.combinations.has(text)) rows.set(text, toInput(row, text));
     const wanted = [...rows.values()];
     if (wanted.length > 0) {
-      let found = await findCombinations(this.#database, wanted);
+      let found = await findCombinations(this.#postgres, wanted);
       const missing = wanted.filter(({ fingerprint }) => !found.has(fingerprint));
       if (missing.length > 0) {
-        await this.#database.transaction((tx) => addCombinations(tx, missing));
-        found = await findCombinations(this.#database, wanted);
+        await this.#postgres.transaction((tx) => addCombinations(tx, missing));
+        found = await findCombinations(this.#postgres, wanted);
       }
       for (const [text, { fingerprint }] of rows) {
         const id = found.get(fingerprint);
@@ -108,7 +108,7 @@ export class Interning {
       const row = [ids.result, streamed ? 1 : 0, priceSet];
       const id = await this.#intern(this.#ids.manners, row.join(" "), () =>
         findOrAdd(
-          this.#database,
+          this.#postgres,
           "SELECT id FROM manner WHERE result = $1 AND streamed = $2 AND price_set = $3",
           "INSERT INTO manner (result, streamed, price_set) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
           row,
@@ -127,7 +127,7 @@ export class Interning {
     const row = [outcome, toStorable(errorKind || null), statusCode];
     return this.#intern(this.#ids.results, JSON.stringify(row), () =>
       findOrAdd(
-        this.#database,
+        this.#postgres,
         "SELECT id FROM result WHERE outcome = $1 AND coalesce(error_kind, '') = coalesce($2::text, '') AND status_code = $3",
         "INSERT INTO result (outcome, error_kind, status_code) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         row,
@@ -139,7 +139,7 @@ export class Interning {
     const text = JSON.stringify(prices);
     return this.#intern(this.#ids.priceSets, text, () =>
       findOrAdd(
-        this.#database,
+        this.#postgres,
         "SELECT id FROM price_set WHERE prices = $1",
         "INSERT INTO price_set (prices) VALUES ($1) ON CONFLICT DO NOTHING",
         [text],

@@ -5,7 +5,7 @@ import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { SpoolClaim } from "./spool.ts";
 
 export interface WriterOptions {
-  readonly database: Postgres;
+  readonly postgres: Postgres;
   readonly claim: SpoolClaim;
   readonly journalDirectory: string;
   /** Called for lines that were skipped; with counts only, never with what they held. */

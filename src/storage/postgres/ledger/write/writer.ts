@@ -49,7 +49,7 @@ const READ_BYTES_MAX = 512 * 1024;
  */
 export class UsageWriter {
   readonly #options: WriterOptions;
-  readonly #database: Postgres;
+  readonly #postgres: Postgres;
   readonly #claim: SpoolClaim;
   readonly #reader: SegmentReader;
   readonly #decoder = new JournalDecoder();
@@ -65,12 +65,12 @@ export class UsageWriter {
   #attempt: Attempt | null = null;
 
   constructor(options: WriterOptions) {
-    const { database, claim, journalDirectory } = options;
+    const { postgres, claim, journalDirectory } = options;
     this.#options = options;
-    this.#database = database;
+    this.#postgres = postgres;
     this.#claim = claim;
     this.#reader = new SegmentReader(journalDirectory, options.readBytesMax ?? READ_BYTES_MAX);
-    this.#interning = new Interning(database);
+    this.#interning = new Interning(postgres);
     this.#rows = new EventRows(claim.lane);
     this.#kept = new KeptSegments({
       directory: journalDirectory,
@@ -89,7 +89,7 @@ export class UsageWriter {
       const batch = this.#decode(chunk, from);
       const unknown = batch.events.filter((event) => !this.#interning.find(event));
       if (unknown.length > 0) await this.#interning.intern(unknown);
-      await this.#database.transaction((tx) => this.#store(tx, { batch, from, startedMs }), {
+      await this.#postgres.transaction((tx) => this.#store(tx, { batch, from, startedMs }), {
         callMsMax: STATEMENT_MS_MAX.batch,
       });
       this.#position = batch.next;
@@ -108,7 +108,7 @@ export class UsageWriter {
   }
 
   async saveKeyUse(uses: readonly (readonly [keyId: string, atUs: InstantUs])[]): Promise<void> {
-    await this.#database.run(
+    await this.#postgres.run(
       `INSERT INTO key_use (key_id, last_used_us)
        SELECT key_id, max(at_us) FROM unnest($1::text[], $2::bigint[]) AS given(key_id, at_us) GROUP BY key_id ORDER BY key_id
        ON CONFLICT (key_id) DO UPDATE SET last_used_us = greatest(key_use.last_used_us, excluded.last_used_us)`,
@@ -211,8 +211,8 @@ export class UsageWriter {
   /** Memory as of the last commit: the spool's row, the stored begins, and those of the current segment up to the position. */
   async #refresh(): Promise<JournalPosition> {
     if (!this.#isStale && this.#position !== null) return this.#position;
-    const { position, batch } = await readSpool(this.#database, this.#claim);
-    const lines = await readBegins(this.#database, this.#claim.lane);
+    const { position, batch } = await readSpool(this.#postgres, this.#claim);
+    const lines = await readBegins(this.#postgres, this.#claim.lane);
     this.#interning.clear();
     this.#rows.clear();
     this.#begins.clear();
