@@ -32,9 +32,19 @@ export function createSystemClock(): Clock {
   };
 }
 
-/** `YYYY-MM-DDTHH:MM:SS.ssssssZ`, the one spelling of a timestamp on the wire (decisions, "Reports"). */
+/** The year 0000, and the last number before the year 10000: four digits tell no other instant. */
+export const FIRST_INSTANT_US = Date.UTC(-1, 12, 1) * 1000;
+/** So far from 1970 a number counts in steps of 32: the microsecond before midnight would be midnight. */
+export const LAST_INSTANT_US = 253_402_300_799_999_968;
+
+/**
+ * `YYYY-MM-DDTHH:MM:SS.ssssssZ`, the one spelling of a timestamp on the wire (decisions, "Reports"). An instant that it
+ * cannot tell, such as one that was written by hand, is the nearest that it can: one row must not take a whole list out.
+ */
 export function formatInstant(instantUs: InstantUs): string {
-  const wholeMs = Math.floor(instantUs / 1000);
-  const micros = instantUs - wholeMs * 1000;
+  const toldUs = Math.min(Math.max(instantUs, FIRST_INSTANT_US), LAST_INSTANT_US);
+  const micros = ((toldUs % 1000) + 1000) % 1000;
+  // Beyond the year 2255 not every microsecond is a number: the difference is a whole millisecond only once it is rounded.
+  const wholeMs = Math.round((toldUs - micros) / 1000);
   return `${new Date(wholeMs).toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
 }

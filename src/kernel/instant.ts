@@ -1,13 +1,12 @@
-import { HOUR_US, type InstantUs } from "./clock.ts";
+import { FIRST_INSTANT_US, HOUR_US, type InstantUs, LAST_INSTANT_US } from "./clock.ts";
 
 const DATE = /^(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})/;
 const TIME = /^[Tt ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?<fraction>\d{1,20}))?)?/;
 /** RFC 3339, section 5.6, and the two shorter forms of ISO 8601. An unescaped `+` arrives as a space. */
 const OFFSET = /^(?:[Zz]|(?<sign>[+\- ])(?<hours>\d{2})(?::?(?<minutes>\d{2}))?)$/;
 
-/** What the four digits of a year can tell; an offset may lead beyond. */
-const FIRST_INSTANT_US = Date.UTC(-1, 12, 1) * 1000;
-const LAST_INSTANT_US = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1000 + 999;
+/** An offset leads beyond it; a microsecond before it may be rounded up to it. */
+const YEAR_10000_US = Date.UTC(10_000, 0, 1) * 1000;
 
 const MINUTE_US = 60_000_000;
 
@@ -28,7 +27,7 @@ export function parseInstant(text: string): InstantUs | null {
   const offsetUs = toOffset(afterDate.slice(time[0].length));
   if (timeUs === null || offsetUs === null) return null;
   const instant = midnight + timeUs - offsetUs;
-  return instant >= FIRST_INSTANT_US && instant <= LAST_INSTANT_US ? instant : null;
+  return instant >= FIRST_INSTANT_US && instant <= YEAR_10000_US ? Math.min(instant, LAST_INSTANT_US) : null;
 }
 
 type Groups = Record<string, string | undefined> | undefined;

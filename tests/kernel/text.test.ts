@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { createSystemClock, formatInstant } from "#kernel/clock.ts";
+import { createSystemClock, FIRST_INSTANT_US, formatInstant, LAST_INSTANT_US } from "#kernel/clock.ts";
 import { ERROR_STATUS, ProxyError } from "#kernel/errors.ts";
 import { createSystemIds, eventIdToUuid } from "#kernel/ids.ts";
+import { parseInstant } from "#kernel/instant.ts";
 import { createLog, describeCause } from "#kernel/log.ts";
 import { parsePage } from "#kernel/page.ts";
 import { codePointLength, hasControlCharacter, isName, truncateCodePoints } from "#kernel/text.ts";
@@ -56,6 +57,22 @@ describe("instants and ids", () => {
   test("a timestamp is UTC with six decimals", () => {
     expect(formatInstant(1_700_000_000_123_456)).toBe("2023-11-14T22:13:20.123456Z");
     expect(formatInstant(1_700_000_000_000_007)).toBe("2023-11-14T22:13:20.000007Z");
+  });
+
+  test("an instant that four digits of a year cannot tell is the nearest that they can, and never an error", () => {
+    for (const far of [LAST_INSTANT_US, LAST_INSTANT_US + 32, 2 ** 63, Infinity])
+      expect(formatInstant(far)).toBe("9999-12-31T23:59:59.999968Z");
+    for (const early of [FIRST_INSTANT_US, FIRST_INSTANT_US - 1000, -(2 ** 63)])
+      expect(formatInstant(early)).toBe("0000-01-01T00:00:00.000000Z");
+  });
+
+  test("far from 1970, where numbers skip microseconds, what is told reads back as the same instant", () => {
+    for (let back = 0; back < 2_000; back += 1) {
+      const instantUs = LAST_INSTANT_US - back * 32;
+      expect(parseInstant(formatInstant(instantUs))).toBe(instantUs);
+      const early = FIRST_INSTANT_US + back * 8;
+      expect(parseInstant(formatInstant(early))).toBe(early);
+    }
   });
 
   test("the system clock gives whole microseconds near the wall clock", () => {

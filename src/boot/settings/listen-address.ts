@@ -1,4 +1,5 @@
 import { SetupError } from "#kernel/errors.ts";
+import { resolves } from "#kernel/host-name.ts";
 import { systemCode } from "#kernel/system-code.ts";
 
 /** What a server binds to. */
@@ -47,15 +48,6 @@ function toFault(code: string | null, address: ListenAddress): ListenFault {
   const known = FAULTS.find(({ codes }) => codes.includes(code ?? ""));
   const { kind, say, advice } = known ?? FAULT_UNKNOWN;
   return { kind, finding: say(address, code), advice };
-}
-
-/** An address as it is: nothing is asked of a name server. */
-async function resolves(host: string): Promise<boolean> {
-  const { lookup } = process.getBuiltinModule("node:dns/promises");
-  return await lookup(host).then(
-    () => true,
-    () => false,
-  );
 }
 
 interface FaultRule {
