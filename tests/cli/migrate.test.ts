@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, cpSync, readFileSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SQL } from "bun";
 import * as fc from "fast-check";
@@ -224,6 +224,22 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
     expect(code).toBe(0);
     expect(messages).toContain("the same PROXY_SECRET_KEY");
     expect(messages).not.toContain(own.PROXY_SECRET_KEY);
+  });
+
+  test("names the folder and the option that were given when there is nothing, not the folder above it", async () => {
+    const [missing, empty] = [join(folder.path, "missing"), join(folder.path, "empty")];
+    mkdirSync(empty);
+    for (const [line, told] of [
+      [["--from", missing], `${missing} (--from) does not exist`],
+      [["--from", `sqlite:${missing}/catalog.db`], `${missing}/catalog.db (--from) does not exist`],
+      [["--from", dataDir, "--data-dir", missing], `${missing} (--data-dir) does not exist`],
+      [["--from", empty], `There is no Lockport installation in ${empty} (--from)`],
+    ] as const) {
+      const { code, messages } = await run(["migrate", ...line]);
+      expect({ line, code, messages }).toEqual({ line, code: 78, messages: expect.stringContaining(told) });
+      expect(messages).not.toMatch(/PROXY_DATA_DIR|lockport serve/);
+    }
+    expect([existsSync(missing), readdirSync(empty), await findSchemas()]).toEqual([false, [], []]);
   });
 
   test("asks for PostgreSQL where neither the variable nor --to names it", async () => {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createSystem } from "#boot/process/system.ts";
 import {
@@ -17,6 +17,8 @@ import { writeDone, type OutputOptions } from "#cli/screen/output.ts";
 import { withProgress, withTransfer } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Environment } from "#boot/settings/environment.ts";
+import { SetupError } from "#kernel/errors.ts";
+import { CATALOG_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 
 interface MigrateOptions extends OutputOptions {
   readonly from?: string;
@@ -24,8 +26,8 @@ interface MigrateOptions extends OutputOptions {
   readonly to?: string;
 }
 
-const CATALOG = "catalog.db";
 const FILE_SCHEME = "sqlite:";
+const NAME_IT = "Name the data folder of the stopped server, or sqlite:PATH of its catalog.";
 
 /** `lockport migrate`: an installation from its files to PostgreSQL, or the schema there up to date. */
 export function addMigrateCommand(program: Command, terminal: Terminal): void {
@@ -107,14 +109,31 @@ function findTarget(env: Environment, { to }: MigrateOptions): PostgresConfig {
   );
 }
 
-function findSource(env: Environment, from: string, { dataDir }: MigrateOptions): FileConfig {
+function findSource(env: Environment, from: string, options: MigrateOptions): FileConfig {
   const path = resolve(from.startsWith(FILE_SCHEME) ? from.slice(FILE_SCHEME.length) : from);
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  const isFolder = requireThere("--from", path);
+  const catalogPath = isFolder ? join(path, CATALOG_NAME) : path;
+  const dataDir = resolve(options.dataDir ?? dirname(catalogPath));
+  if (options.dataDir !== undefined) requireThere("--data-dir", dataDir);
+  // With one of the two it is an installation that has lost the other, which is told in words of its own.
+  if (!existsSync(catalogPath) && !existsSync(join(dataDir, USAGE_NAME)))
+    throw new SetupError(
+      "configuration",
+      `There is no Lockport installation in ${path} (--from). ${NAME_IT}`,
+    );
   const config = configWith(env, {
-    PROXY_DATA_DIR: dataDir ?? (isFolder ? path : dirname(path)),
-    PROXY_DATABASE_URL: `${FILE_SCHEME}${isFolder ? join(path, CATALOG) : path}`,
+    PROXY_DATA_DIR: dataDir,
+    PROXY_DATABASE_URL: `${FILE_SCHEME}${catalogPath}`,
     PROXY_LEDGER_SYNC: "interval",
   });
   if (isOnFiles(config)) return config;
   throw new CommandError("usage", "--from names a data folder, or sqlite:PATH of its catalog.");
+}
+
+/** Whether it is a folder. Throws a `SetupError` that names the option where nothing is there. */
+function requireThere(option: string, path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined)
+    throw new SetupError("configuration", `${path} (${option}) does not exist. ${NAME_IT}`);
+  return found.isDirectory();
 }
