@@ -158,6 +158,19 @@ describe("lockport complete --", () => {
     expect(await ask("model", "remove", "--url", "http://127.0.0.1:1", "")).toEqual([]);
     expect(await ask("key", "delete", "--token=hunter2", "--js")).toEqual(["--json"]);
   });
+
+  test("offers no names of a PostgreSQL that is silent, and holds the prompt up for less than a second", async () => {
+    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const env = {
+      PROXY_DATABASE_URL: `postgres://a@127.0.0.1:${silent.port}/b`,
+      PROXY_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+    };
+    const startedMs = performance.now();
+    const run = await runLocal(dataDir, ["complete", "--", "model", "remove", ""], { env });
+    expect(run).toEqual({ code: 0, data: "", messages: "" });
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    silent.stop(true);
+  });
 });
 
 for (const shell of SHELLS) {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { PAGE_LIMIT_MAX } from "#kernel/page.ts";
+import { configWith } from "#boot/settings/config.ts";
 import { readCommandTree } from "#cli/help/command-tree.ts";
 import {
   COMPLETION_SCRIPTS,
@@ -52,6 +53,20 @@ export async function completeLine(
   terminal.writeData(formatCandidates(found));
 }
 
+/** A person waits at the prompt: names that PostgreSQL does not give in time are not offered. */
+const NAMES_MS_MAX = 400;
+
+/** What `read` has found in time; none when it is late, whatever it waits for. */
+async function inTime(read: Promise<readonly Candidate[]>): Promise<readonly Candidate[]> {
+  const late = Promise.withResolvers<readonly Candidate[]>();
+  const timer = setTimeout(() => late.resolve([]), NAMES_MS_MAX);
+  try {
+    return await Promise.race([read, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** No shell reads them as anything but themselves; another name is left out. */
 const PLAIN_NAME = /^[\w%+,./:@-]+$/;
 
@@ -63,23 +78,29 @@ async function readNames(
 ): Promise<readonly Candidate[]> {
   const page = { limit: PAGE_LIMIT_MAX, offset: 0 };
   try {
-    return await withLocal(terminal, options, async ({ catalog, keys, limits, principals, relayTokens }) => {
-      const read: { readonly [each in NameSource]: () => Promise<readonly Candidate[]> } = {
-        alias: async () =>
-          (await catalog.snapshot()).models.map(({ model, provider }) => [model.alias, provider.name]),
-        provider: async () =>
-          (await catalog.snapshot()).providers.map(({ name, baseUrl }) => [name, baseUrl]),
-        principal: async () => (await principals.list(page)).rows.map(({ name, role }) => [name, role]),
-        key: async () => (await keys.list({}, page)).rows.map(toOwned),
-        limit: async () =>
-          (await limits.list(null, page)).rows.map(({ limit }) => [limit.name, limit.measure]),
-        relay_token: async () => (await relayTokens.list({}, page)).rows.map(toOwned),
-      };
-      const candidates = await read[source]();
-      return candidates
-        .filter(([name]) => PLAIN_NAME.test(name))
-        .map(([name, text]) => [name, toPrintable(text)]);
-    });
+    const { database } = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
+    const reading = withLocal(
+      terminal,
+      options,
+      async ({ catalog, keys, limits, principals, relayTokens }) => {
+        const read: { readonly [each in NameSource]: () => Promise<readonly Candidate[]> } = {
+          alias: async () =>
+            (await catalog.snapshot()).models.map(({ model, provider }) => [model.alias, provider.name]),
+          provider: async () =>
+            (await catalog.snapshot()).providers.map(({ name, baseUrl }) => [name, baseUrl]),
+          principal: async () => (await principals.list(page)).rows.map(({ name, role }) => [name, role]),
+          key: async () => (await keys.list({}, page)).rows.map(toOwned),
+          limit: async () =>
+            (await limits.list(null, page)).rows.map(({ limit }) => [limit.name, limit.measure]),
+          relay_token: async () => (await relayTokens.list({}, page)).rows.map(toOwned),
+        };
+        const candidates = await read[source]();
+        return candidates
+          .filter(([name]) => PLAIN_NAME.test(name))
+          .map(([name, text]): Candidate => [name, toPrintable(text)]);
+      },
+    );
+    return await (database.kind === "postgres" ? inTime(reading) : reading);
   } catch {
     return [];
   }
