@@ -1,5 +1,5 @@
 import { UnreachableError } from "#kernel/errors.ts";
-import type { Log } from "#kernel/log.ts";
+import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
 
 /** A start that finds its database away waits so long: an orchestrator starts both at once, and starts again what has ended. */
@@ -35,7 +35,7 @@ export async function untilReachable<Opened>(
       if (!(cause instanceof UnreachableError) || monotonicMs() + PAUSE_MS > endMs) throw cause;
       if (attempt === 1) {
         const message = "the database does not answer: the start waits for it";
-        log.warn(message, { wait_seconds: Math.round(waitMsMax / 1000) });
+        log.warn(message, { wait_seconds: Math.round(waitMsMax / 1000), ...describeCause(cause) });
       }
     }
     await sleep(PAUSE_MS, signal);

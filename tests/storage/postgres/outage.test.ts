@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
 import { createLog } from "#kernel/log.ts";
 import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
 import { openPostgres, type Postgres, type PostgresOptions } from "#storage/postgres/connection/postgres.ts";
@@ -208,6 +209,51 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     await running.sql("ALTER SYSTEM RESET default_transaction_read_only");
     await running.sql("SELECT pg_reload_conf()");
     while ((await failureOf(write())) !== null) await Bun.sleep(5);
+  });
+
+  test("a call that meets a connection which takes no changes is made on a new one, once, and not refused", async () => {
+    const running = await server();
+    await running.sql("CREATE TABLE promoted (a integer)");
+    await running.sql("ALTER DATABASE postgres SET default_transaction_read_only = on");
+    // Its sessions stay as they began, as those to a server that is no primary any more.
+    await using network = await connect();
+    const { postgres } = network;
+    await using other = new SQL(running.url.replace(/postgres$/, "template1"), { max: 1 });
+    let steps = 0;
+    const write = () =>
+      postgres.transaction(async (tx) => {
+        steps += 1;
+        await tx.run("INSERT INTO promoted VALUES ($1)", [steps]);
+      });
+    expect(await failureOf(write())).toMatchObject({ code: "25006", mayBeCommitted: false });
+    expect(steps).toBe(2);
+    const opened = Array.from({ length: 3 }, () => postgres.all("SELECT pg_sleep($1)", [0.05]));
+    await Promise.all(opened);
+    await other.unsafe("ALTER DATABASE postgres RESET default_transaction_read_only");
+    await write();
+    expect(await postgres.run("INSERT INTO promoted VALUES ($1)", [9])).toBe(1);
+    expect(await postgres.all("SELECT a FROM promoted ORDER BY a")).toEqual([{ a: 4 }, { a: 9 }]);
+  });
+
+  test("a host whose name leads to no address is told as that, and one that refuses as one that refuses", async () => {
+    const { url } = await server();
+    const open = (target: string) =>
+      failureOf(
+        openPostgres({
+          target: { url: target, schema: "public" },
+          purpose: "test",
+          connectionsMax: 1,
+          callMsMax: 5_000,
+          log,
+        }),
+      );
+    const unknown = await open(url.replace("127.0.0.1", "planted.invalid") + "?sslmode=require");
+    expect(unknown).toMatchObject({ code: "unresolved", mayBeCommitted: false });
+    expect(String(unknown)).toContain(
+      "The name of the host in PROXY_DATABASE_URL leads to no address (unresolved).",
+    );
+    expect(String(unknown)).not.toContain("planted");
+    expect(await open(url.replace(/:\d+\//, ":1/"))).toMatchObject({ code: "refused" });
   });
 
   test("an abort ends the statement on the server, and the transaction with it", async () => {

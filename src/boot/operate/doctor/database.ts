@@ -41,18 +41,23 @@ export async function checkDatabase(
 }
 
 const NAME = "database";
-/** SQLSTATE too_many_connections. */
-const TOO_MANY_CONNECTIONS = "53300";
+/** By what the message ends with: SQLSTATE too_many_connections, or a word of the driver's room. */
+const UNREACHABLE_ADVICE = [
+  [
+    "53300",
+    "All connections of PostgreSQL are taken: raise max_connections, of which each replica takes 13.",
+  ],
+  ["unresolved", "Correct the name, or look at how this machine resolves names (getent hosts NAME)."],
+] as const;
 
 function toRefusal(cause: unknown): Check {
   if (cause instanceof UnreachableError) {
-    return toFailure(
-      NAME,
-      `unreachable: ${cause.message.replace(/\.$/, "")}`,
-      cause.message.includes(TOO_MANY_CONNECTIONS)
-        ? "All connections of PostgreSQL are taken: raise max_connections, of which each replica takes 13."
-        : "Look whether PostgreSQL runs, and whether the host and port of PROXY_DATABASE_URL lead to it from here.",
-    );
+    const known = UNREACHABLE_ADVICE.find(([code]) => cause.message.includes(`(${code})`));
+    const [, advice] = known ?? [
+      "",
+      "Look whether PostgreSQL runs, and whether the host and port of PROXY_DATABASE_URL lead to it from here.",
+    ];
+    return toFailure(NAME, `unreachable: ${cause.message.replace(/\.$/, "")}`, advice);
   }
   if (!(cause instanceof SetupError)) throw cause;
   return toFailure(NAME, cause.message, "Nothing starts before it is corrected.");

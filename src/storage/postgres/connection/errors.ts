@@ -6,15 +6,24 @@ import { SetupError, UnreachableError } from "#kernel/errors.ts";
  */
 export class DatabaseUnreachableError extends UnreachableError {
   override readonly name = "DatabaseUnreachableError";
-  /** What happened, as a stable word for the log: `limit`, `busy`, `closed`, `refused`, or the SQLSTATE that the server gave. */
+  /** What happened, as a stable word for the log: `limit`, `busy`, `closed`, `refused`, `unresolved`, or the SQLSTATE that the server gave. */
   readonly code: string;
 
   /** `mayBeCommitted`: the statement, or the COMMIT, had been sent. */
   constructor(code: string, options: { readonly mayBeCommitted: boolean }) {
-    super(`PostgreSQL cannot be reached (${code}).`, options);
+    super(`${SENTENCES[code] ?? "PostgreSQL cannot be reached"} (${code}).`, options);
     this.code = code;
   }
 }
+
+/** The server takes no changes: it was a primary and became a standby, or is kept from writing. */
+export const STANDBY = "25006";
+
+/** Where a code does not say it by itself. */
+const SENTENCES: { readonly [code: string]: string } = {
+  [STANDBY]: "PostgreSQL takes no changes, since it is a standby or kept from writing",
+  unresolved: "The name of the host in PROXY_DATABASE_URL leads to no address",
+};
 
 /** A statement that PostgreSQL refused: a constraint, a conflict between transactions, a limit of the server, or a fault of the statement. */
 export class StatementError extends Error {
@@ -33,8 +42,6 @@ export class StatementError extends Error {
   }
 }
 
-/** The server takes no changes: it was a primary and became a standby, or is kept from writing. */
-export const STANDBY = "25006";
 /** The server ends or refuses a connection with these: it stops, starts, is full, or has become a standby. */
 const AWAY_STATES = new Set([STANDBY, "53300", "57P01", "57P02", "57P03", "57P05"]);
 

@@ -1,4 +1,5 @@
 import { SQL } from "bun";
+import { resolves } from "#kernel/host-name.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { toDriverOptions, type PoolOptions } from "./driver-options.ts";
 import { DatabaseUnreachableError, STANDBY, toDatabaseError } from "./errors.ts";
@@ -81,7 +82,7 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
         return toLease(await reserve(pool, callMsMax, () => discardSilent(pool)), pool, giveBack);
       } catch (cause) {
         giveBack();
-        throw cause;
+        throw await nameUnresolved(cause, options);
       }
     },
     async close() {
@@ -106,4 +107,12 @@ async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promis
   } catch (cause) {
     throw toDatabaseError(cause, { commits: false });
   }
+}
+
+/** The driver has one code for a host that refuses and for one whose name leads nowhere. */
+async function nameUnresolved(cause: unknown, { address, callMsMax }: PoolOptions): Promise<unknown> {
+  const isRefused = cause instanceof DatabaseUnreachableError && cause.code === "refused";
+  if (!isRefused || address.socketFolder !== null) return cause;
+  const isResolved = await withinLimit(resolves(address.hostname), callMsMax, () => cause).catch(() => true);
+  return isResolved ? cause : new DatabaseUnreachableError("unresolved", { mayBeCommitted: false });
 }

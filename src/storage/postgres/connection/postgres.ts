@@ -1,6 +1,6 @@
 import type { Log } from "#kernel/log.ts";
 import { quoteName, toServerLimit, type PoolOptions } from "./driver-options.ts";
-import { toPoolerError } from "./errors.ts";
+import { DatabaseUnreachableError, STANDBY, toPoolerError } from "./errors.ts";
 import { createListener } from "./listener.ts";
 import type { Orm } from "./orm.ts";
 import { createPool, type Lease } from "./pool.ts";
@@ -21,7 +21,7 @@ export interface PostgresOptions {
 
 /**
  * The connections of one purpose. Every call has a limit on this side, after which it fails with DatabaseUnreachableError
- * and all connections are made anew; nothing is tried twice. A failure that settings cause is a SetupError, one of a
+ * and all connections are made anew; nothing is tried twice but what a server has refused that takes no changes. A failure that settings cause is a SetupError, one of a
  * statement a StatementError with its SQLSTATE. None of them holds an address, a credential, SQL or a value.
  */
 export interface Postgres extends Sql {
@@ -56,7 +56,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
     throw cause;
   }
   const reserved: Reserved[] = [];
-  const leased = async <R>(use: (lease: Lease) => Promise<R>): Promise<R> => {
+  const leasedOnce = async <R>(use: (lease: Lease) => Promise<R>): Promise<R> => {
     const lease = await pool.lease();
     try {
       return await use(lease);
@@ -64,6 +64,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
       lease.release();
     }
   };
+  /**
+   * A server that takes no changes has made none, and the address may lead to another one by now: it is asked once more, on a
+   * connection of its own. The first call after a failover would be refused otherwise.
+   */
+  const leased = <R>(use: (lease: Lease) => Promise<R>): Promise<R> =>
+    leasedOnce(use).catch((cause: unknown) => {
+      if (!(cause instanceof DatabaseUnreachableError) || cause.code !== STANDBY) throw cause;
+      return leasedOnce(use);
+    });
   const sql = createSql((statement) =>
     leased((lease) => lease.execute({ ...statement, commits: true }, { callMsMax })),
   );

@@ -1,7 +1,7 @@
 import { ProxyError } from "#kernel/errors.ts";
 import { sleep, withinLimit } from "#kernel/timer.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
-import { DatabaseUnreachableError, StatementError } from "#storage/postgres/connection/errors.ts";
+import { DatabaseUnreachableError, STANDBY, StatementError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Change } from "./change.ts";
@@ -39,6 +39,7 @@ export async function commitMutation<R>(
   try {
     return await postgres.transaction(
       async (tx) => {
+        made.length = 0;
         const [state] = await tx.all<{ version: number }>("SELECT version FROM catalog_state FOR UPDATE");
         if (state === undefined) throw new TypeError("catalog_state has no row");
         const { result, changes, isUnchanged = false } = await step(tx);
@@ -111,12 +112,13 @@ async function requireCommitted(postgres: Postgres, token: string): Promise<void
 }
 
 function refuseUnmade(cause: unknown): ProxyError {
+  const isStandby = cause instanceof DatabaseUnreachableError && cause.code === STANDBY;
   return new ProxyError(
     "internal_error",
-    "The database did not answer in time: nothing was changed. Try again.",
-    {
-      cause,
-    },
+    isStandby
+      ? "The database takes no changes, since it is a standby or kept from writing: nothing was changed."
+      : "The database did not answer in time: nothing was changed. Try again.",
+    { cause },
   );
 }
 
