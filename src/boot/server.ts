@@ -9,7 +9,8 @@ import {
   requireResolvable,
   toListenError,
 } from "#boot/settings/listen-address.ts";
-import { openServices, type Services } from "./services.ts";
+import { openServices } from "./open-services.ts";
+import type { Services } from "./services.ts";
 import { boundReceiveBuffers } from "#boot/process/receive-buffer.ts";
 import type { System } from "#boot/process/system.ts";
 

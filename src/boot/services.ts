@@ -18,22 +18,18 @@ import { createPrincipals } from "#identity/principals.ts";
 import { createRelayAuthenticator } from "#identity/relay-caller.ts";
 import { createSignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
+import type { Keyring } from "#kernel/keyring.ts";
 import { describeCause } from "#kernel/log.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
 import { startLoopLag } from "#kernel/loop-lag.ts";
+import type { Storage } from "#storage/engine.ts";
 import { createUsageMetrics } from "#usage/metrics.ts";
-import { loadAdminPassword, readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
-import { isOnFiles, type Config } from "#boot/settings/config.ts";
-import { engineOf } from "#boot/settings/engine.ts";
-import { prepareDataDir } from "#boot/folder/data-dir.ts";
-import { goBackBeforeRestore } from "#boot/folder/half-restore.ts";
-import { finishRotation } from "#boot/secrets/rotate-secret-key.ts";
-import { loadKeyring } from "#boot/secrets/secret-key.ts";
+import { readAdminPassword, type AdminPassword } from "#boot/secrets/admin-password.ts";
+import type { Config } from "#boot/settings/config.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
-import { untilReachable } from "#boot/process/waiting.ts";
 import { openNotices, openSingleSignOn } from "./optional-parts.ts";
 
 export interface Services {
@@ -51,34 +47,21 @@ export interface Services {
   close(): Promise<void>;
 }
 
-export interface Opening {
+export interface Wiring {
   /** Where the server listens, once it does. */
   readonly findOrigin: () => string;
-  /** Ends a start that waits for its database. */
-  readonly end: AbortSignal;
+  readonly config: Config;
+  readonly system: System;
+  readonly secrets: Keyring;
+  readonly adminPassword: AdminPassword;
 }
 
-/**
- * Opens the data folder, the databases and the ledger, and wires every part to the next. At first start it makes the
- * secret key, the password file and the principal `admin`. Throws a `SetupError` when the data cannot be opened, and an
- * `UnreachableError` when the database has not answered for `START_WAIT_MS_MAX`.
- */
-export async function openServices(
-  config: Config,
-  system: System,
-  { findOrigin, end }: Opening,
+/** Wires every part to the next, on the storage that is open. The principal `admin` is made where it is missing. */
+export async function wireServices(
+  storage: Storage,
+  { config, system, secrets, adminPassword, findOrigin }: Wiring,
 ): Promise<Services> {
   const { clock, ids, log } = system;
-  if (isOnFiles(config)) await goBackBeforeRestore(config, log);
-  prepareDataDir(config);
-  finishRotation(config, clock.nowUs());
-  const secrets = loadKeyring(config, ids);
-  const adminPassword = loadAdminPassword(config, ids);
-  const engine = await engineOf(config);
-  const { database, dataDir, ledgerSync, usageRetentionDays } = config;
-  const serving = { database, dataDir, secrets, ledgerSync, usageRetentionDays, clock, log };
-  const waiting = { monotonicMs: () => clock.monotonicMs(), log, signal: end };
-  const storage = await untilReachable(() => engine.serve(serving), waiting);
   let isSuperseded = false;
   void storage.superseded.then(() => (isSuperseded = true));
   const catalog = createCatalog({ store: storage.catalog, secrets, clock, ids });

@@ -137,16 +137,18 @@ export function toLockPath(dataDir: string): string {
 
 /** Nothing is in the file that a backup could bring back. */
 function withLockErrors<Result>(path: string, step: () => Result): Result {
-  return withSetupErrors(path, () => {
-    try {
-      return step();
-    } catch (cause) {
-      if (!isDamage(cause)) throw cause;
-      throw new SetupError(
-        "configuration",
-        `The lock file ${path} is damaged: stop the server that runs from its folder, if one does, and remove the file.`,
-        cause,
-      );
-    }
-  });
+  return withSetupErrors(path, () => tellDamage(path, step), "lock file");
+}
+
+function tellDamage<Result>(path: string, step: () => Result): Result {
+  try {
+    return step();
+  } catch (cause) {
+    if (!isDamage(cause)) throw cause;
+    throw new SetupError(
+      "configuration",
+      `The lock file ${path} is damaged: stop the server that runs from its folder, if one does, and remove the file.`,
+      cause,
+    );
+  }
 }

@@ -1,12 +1,15 @@
 import { SetupError } from "#kernel/errors.ts";
 import { findCode } from "#kernel/system-code.ts";
 
+/** What a step of the start-up has in its hands, as its messages call it. */
+type Kept = "database" | "journal" | "lock file";
+
 /** Runs a step of the start-up; a failure of the file or of SQLite becomes a SetupError that names the file. */
-export function withSetupErrors<Result>(path: string, step: () => Result): Result {
+export function withSetupErrors<Result>(path: string, step: () => Result, kept: Kept = "database"): Result {
   try {
     return step();
   } catch (cause) {
-    throw toSetupError(path, cause);
+    throw toSetupError(`${kept} ${path}`, path, cause);
   }
 }
 
@@ -28,43 +31,44 @@ const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 const FAULTS: readonly {
   readonly codes: readonly string[];
   readonly kind: SetupError["kind"];
-  readonly say: (path: string) => string;
+  /** Of what is kept, with its path, and of the path alone. */
+  readonly say: (kept: string, path: string) => string;
 }[] = [
   {
     codes: ["EACCES", "EPERM", "EROFS", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN", "SQLITE_AUTH"],
     kind: "permission",
-    say: (path) =>
-      `The database ${path} cannot be read and written: check the owner and mode of the file and its folder.`,
+    say: (kept) =>
+      `The ${kept} cannot be read and written: check its owner and mode, and those of its folder.`,
   },
   {
     codes: DAMAGE_CODES,
     kind: "configuration",
-    say: (path) => `The file ${path} is damaged or is not a database: restore it from a backup.`,
+    say: (_kept, path) => `The file ${path} is damaged or is not a database: restore it from a backup.`,
   },
   {
     codes: ["SQLITE_BUSY"],
     kind: "configuration",
-    say: (path) => `The database ${path} is locked by another process: stop it and start again.`,
+    say: (kept) => `The ${kept} is locked by another process: stop it and start again.`,
   },
   {
     codes: ["ENOENT", "ENOTDIR"],
     kind: "configuration",
-    say: (path) => `The folder of the database ${path} does not exist: create it or set another path.`,
+    say: (kept) => `The folder of the ${kept} does not exist: create it or set another path.`,
   },
   {
     // SQLite has IOERR also for a log that finds no room.
     codes: ["ENOSPC", "EDQUOT", "SQLITE_FULL", "SQLITE_IOERR"],
     kind: "configuration",
-    say: (path) =>
-      `The database ${path} cannot be written: its disk is full or fails. Make room on it, or look into the log of the system (dmesg).`,
+    say: (kept) =>
+      `The ${kept} cannot be written: its disk is full or fails. Make room on it, or look into the log of the system (dmesg).`,
   },
 ];
 
-function toSetupError(path: string, cause: unknown): unknown {
+function toSetupError(kept: string, path: string, cause: unknown): unknown {
   if (cause instanceof SetupError) return cause;
   const code = findCode(cause) ?? "";
   const fault = FAULTS.find(({ codes }) => codes.some((known) => extendsCode(code, known)));
-  return fault === undefined ? cause : new SetupError(fault.kind, fault.say(path), cause);
+  return fault === undefined ? cause : new SetupError(fault.kind, fault.say(kept, path), cause);
 }
 
 function extendsCode(code: string, known: string): boolean {

@@ -49,7 +49,8 @@ export async function openLedgerOf<Place extends object>(
     journal.standDown();
     superseded.resolve();
   };
-  const found = withSetupErrors(journalDirectory, () => {
+  const inJournal = <Result>(step: () => Result) => withSetupErrors(journalDirectory, step, "journal");
+  const found = inJournal(() => {
     ensureJournalFolder(journalDirectory);
     removeUnfinished(journalDirectory);
     return measureSegments(journalDirectory);
@@ -57,10 +58,7 @@ export async function openLedgerOf<Place extends object>(
   let backlog = new JournalBacklog(found, committed, () => clock.monotonicMs());
   // Never one that was written to: its end may be torn.
   const firstSegment = Math.max(committed.segment, ...found.keys()) + 1;
-  const journal = withSetupErrors(
-    journalDirectory,
-    () => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }),
-  );
+  const journal = inJournal(() => new Journal({ directory: journalDirectory, firstSegment, log, onWritten }));
   const writer = await orClose(
     journal,
     () =>

@@ -7,6 +7,7 @@ import type { StorageHealth } from "#usage/health.ts";
 import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
 import { SPOOL_NAME } from "#storage/files/data-files.ts";
 import { measureFiles } from "#storage/files/file-size.ts";
+import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { lockDataFolder, type ServerLock } from "#storage/files/folder-lock.ts";
 import { createMemory } from "./catalog/memory.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";
@@ -71,7 +72,7 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
   const pulse = await connect("presence");
   await migrate(postgres, target.schema);
   await requireOwnSecret(postgres, secrets);
-  const spoolId = openSpoolFolder(dataDir, ids);
+  const spoolId = withSetupErrors(join(dataDir, SPOOL_NAME), () => openSpoolFolder(dataDir, ids), "journal");
   const spool = await claimSpool(postgres, { id: spoolId, holder: toHolder(lock.file) });
   const memory = createMemory(secrets, log);
   const presence = closers.add(

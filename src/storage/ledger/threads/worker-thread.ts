@@ -1,8 +1,8 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import type { Log } from "#kernel/log.ts";
-import { describeCause } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
+import { describeWorkerFailure } from "./worker-failure.ts";
 
 /** A Worker that dies is started again after a pause that doubles up to the longest. */
 const RESTART_PAUSE_MS_MIN = 50;
@@ -93,7 +93,7 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
     worker.addEventListener("message", (event: MessageEvent<Reply>) => this.#onMessage(event.data));
     worker.addEventListener("error", (event) => {
       event.preventDefault();
-      this.#options.log.error(`${this.#options.name}: failed`, describeCause(event.error));
+      this.#options.log.error(`${this.#options.name}: failed`, describeWorkerFailure(event.message));
     });
     worker.addEventListener("close", () => this.#onClose());
     worker.postMessage(start);

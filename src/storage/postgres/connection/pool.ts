@@ -113,6 +113,6 @@ async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promis
 async function nameUnresolved(cause: unknown, { address, callMsMax }: PoolOptions): Promise<unknown> {
   const isRefused = cause instanceof DatabaseUnreachableError && cause.code === "refused";
   if (!isRefused || address.socketFolder !== null) return cause;
-  const isResolved = await withinLimit(resolves(address.hostname), callMsMax, () => cause).catch(() => true);
+  const isResolved = await withinLimit(resolves(address.hostname), callMsMax, () => true);
   return isResolved ? cause : new DatabaseUnreachableError("unresolved", { mayBeCommitted: false });
 }
