@@ -44,6 +44,9 @@ export async function openNotices(deps: NoticesDeps): Promise<Notices> {
   const providers = new ProviderNotices({ store, clock, tell });
   let sweepAtMs = clock.monotonicMs();
   const look = async () => {
+    await outbox
+      .takeUp()
+      .catch((cause: unknown) => log.warn("notices that wait could not be taken up", describeCause(cause)));
     try {
       await keys.look();
       if (clock.monotonicMs() < sweepAtMs) return;

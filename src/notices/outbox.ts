@@ -12,7 +12,7 @@ export type Tell = (draft: NoticeDraft, once: Omit<Telling, "notice">) => void;
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export interface OutboxDeps {
-  readonly store: Pick<NoticeStore, "put" | "list" | "remove">;
+  readonly store: Pick<NoticeStore, "put" | "list" | "remove" | "claims">;
   readonly post: NoticePost;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -49,6 +49,7 @@ export class Outbox {
   readonly #told: Telling[] = [];
   readonly #queue: Queued[] = [];
   readonly #counts = new Map<string, { type: NoticeType; result: NoticeCount["result"]; count: number }>();
+  #unforgotten: number[] = [];
   #keeping: Promise<void> | null = null;
   #sending: Promise<void> | null = null;
 
@@ -58,7 +59,19 @@ export class Outbox {
 
   /** Takes up what a process before has left. */
   async open(): Promise<void> {
-    this.#enqueue(await this.#deps.store.list());
+    const { store } = this.#deps;
+    if (store.claims === undefined) this.#enqueue(await store.list());
+    else await this.takeUp();
+  }
+
+  /** Takes up what another process was to send that has ended, and keeps its own. */
+  async takeUp(): Promise<void> {
+    const { store, clock } = this.#deps;
+    if (store.claims === undefined) return;
+    // Sent, and still there: another process would send it once more.
+    if (this.#unforgotten.length > 0) await store.remove(this.#unforgotten.splice(0));
+    const own = this.#queue.map(({ sequence }) => sequence);
+    this.#enqueue(await store.claims.take(own, clock.nowUs()));
   }
 
   readonly tell: Tell = (draft, once) => {
@@ -81,6 +94,12 @@ export class Outbox {
     this.#closing.abort();
     await this.#keeping;
     await this.#sending;
+    const { store, log } = this.#deps;
+    await store.claims
+      ?.release(this.#queue.map(({ sequence }) => sequence))
+      .catch((cause: unknown) =>
+        log.warn("notices that wait are left alone for a minute", describeCause(cause)),
+      );
   }
 
   async #keep(): Promise<void> {
@@ -175,9 +194,11 @@ export class Outbox {
 
   /** One that is not forgotten is sent once more by the next process. */
   async #forget(sent: readonly WaitingNotice[]): Promise<void> {
+    const sequences = sent.map(({ sequence }) => sequence);
     try {
-      await this.#deps.store.remove(sent.map(({ sequence }) => sequence));
+      await this.#deps.store.remove(sequences);
     } catch (cause) {
+      if (this.#deps.store.claims !== undefined) this.#unforgotten.push(...sequences);
       this.#deps.log.warn("notices could not be forgotten", describeCause(cause));
     }
   }

@@ -42,12 +42,22 @@ export interface ExpiryRange {
   readonly rowsMax: number;
 }
 
+/** Which process sends a notice, where several have them: a claim ends by itself a minute after it was renewed last. */
+export interface NoticeClaims {
+  /** Renews the claims to `own`, and claims what nobody does; returns the latter, the oldest first. */
+  take(own: readonly number[], nowUs: InstantUs): Promise<readonly WaitingNotice[]>;
+  /** Another process may send them at once. */
+  release(sequences: readonly number[]): Promise<void>;
+}
+
 /** Notices that wait, and what was told already. One method is one transaction; an own write looks to nobody like a change of the catalog. */
 export interface NoticeStore {
-  /** Puts those behind what waits that were not told already; returns these, in their order. */
+  /** Puts those behind what waits that were not told already; returns these, in their order. They are this process's to send. */
   put(tellings: readonly Telling[], nowUs: InstantUs): Promise<readonly WaitingNotice[]>;
   /** The oldest first. */
   list(): Promise<readonly WaitingNotice[]>;
+  /** Absent where no other process sends any. */
+  readonly claims?: NoticeClaims;
   remove(sequences: readonly number[]): Promise<void>;
   /** Names of marks that begin so. */
   listMarks(prefix: string): Promise<readonly string[]>;

@@ -12,6 +12,7 @@ import {
 import type { Sql, SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { noticeMarks, notices } from "./limit-schema.ts";
+import { CLAIM, createNoticeClaims, dropClaims, toClaim } from "./notice-claims.ts";
 import type { Reads } from "./reads.ts";
 import { createRowWriter } from "./rows.ts";
 import type { SecretTable } from "./secret-memory.ts";
@@ -34,6 +35,8 @@ export function createNoticeStore(reads: Reads): NoticeStore {
         const rows = await tx.all<{ sequence: number }>(APPEND, [
           told.map((notice) => JSON.stringify(notice)),
         ]);
+        const claims = rows.map(({ sequence }) => toClaim(sequence, nowUs));
+        await putMarks(tx, claims);
         return told.flatMap((notice, at): readonly WaitingNotice[] => {
           const row = rows[at];
           return row === undefined ? [] : [{ sequence: row.sequence, notice }];
@@ -52,14 +55,19 @@ export function createNoticeStore(reads: Reads): NoticeStore {
     remove: (sequences) =>
       reads.query(async (tx) => {
         await tx.run("DELETE FROM notices WHERE sequence = ANY($1::bigint[])", [sequences]);
+        await dropClaims(tx, sequences);
       }),
+
+    claims: createNoticeClaims(reads),
 
     listMarks: (prefix) =>
       reads.query(async ({ orm }) => {
         const rows = await orm
           .select({ name: noticeMarks.name })
           .from(noticeMarks)
-          .where(sql`starts_with(${noticeMarks.name}, ${prefix})`);
+          .where(
+            sql`starts_with(${noticeMarks.name}, ${prefix}) AND NOT starts_with(${noticeMarks.name}, ${CLAIM})`,
+          );
         return rows.map(({ name }) => name);
       }),
 

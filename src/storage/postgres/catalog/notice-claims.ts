@@ -1,0 +1,53 @@
+import { parseNotice } from "#notices/notice.ts";
+import type { NoticeClaims, NoticeMark } from "#notices/store.ts";
+import type { Sql } from "#storage/postgres/connection/sql.ts";
+import type { Reads } from "./reads.ts";
+
+/** Replicas look every quarter of this for notices that nobody sends, and renew their own then. */
+const CLAIM_US = 60_000_000;
+/** A claim is a mark of this name with the notice's sequence behind it. */
+export const CLAIM = "sending ";
+
+/** In their order, so that replicas which claim the same notices at once do not wait for each other crosswise. */
+const TAKE = `INSERT INTO notice_marks (name, until_us)
+  SELECT $1 || sequence, $2 FROM notices WHERE sequence <> ALL($3::bigint[]) ORDER BY sequence
+  ON CONFLICT (name) DO UPDATE SET until_us = excluded.until_us WHERE notice_marks.until_us <= $4
+  RETURNING name`;
+const RENEW = `INSERT INTO notice_marks (name, until_us)
+  SELECT $1 || sequence, $2 FROM notices WHERE sequence = ANY($3::bigint[]) ORDER BY sequence
+  ON CONFLICT (name) DO UPDATE SET until_us = excluded.until_us`;
+
+/** That a notice has just been put by this replica. */
+export function toClaim(sequence: number, nowUs: number): NoticeMark {
+  return { name: CLAIM + sequence, untilUs: nowUs + CLAIM_US };
+}
+
+/** With the notices that are gone, or of which another replica may take care. */
+export async function dropClaims(sql: Sql, sequences: readonly number[]): Promise<void> {
+  await sql.run("DELETE FROM notice_marks WHERE name = ANY($1::text[])", [
+    sequences.map((sequence) => CLAIM + sequence),
+  ]);
+}
+
+/** Claims among the marks in PostgreSQL: one statement decides between replicas. */
+export function createNoticeClaims(reads: Reads): NoticeClaims {
+  return {
+    async take(own, nowUs) {
+      const rows = await reads.query((sql) => sql.all("SELECT 1 FROM notices LIMIT 1"));
+      if (rows.length === 0) return [];
+      return reads.writeAside(async (tx) => {
+        if (own.length > 0) await tx.run(RENEW, [CLAIM, nowUs + CLAIM_US, own]);
+        const taken = await tx.all<{ name: string }>(TAKE, [CLAIM, nowUs + CLAIM_US, own, nowUs]);
+        const waiting = await tx.all<{ sequence: number; body: string }>(
+          "SELECT sequence, body FROM notices WHERE sequence = ANY($1::bigint[]) ORDER BY sequence",
+          [taken.map(({ name }) => Number(name.slice(CLAIM.length)))],
+        );
+        return waiting.flatMap(({ sequence, body }) => {
+          const notice = parseNotice(body);
+          return notice === null ? [] : [{ sequence, notice }];
+        });
+      });
+    },
+    release: (sequences) => reads.query((sql) => dropClaims(sql, sequences)),
+  };
+}
