@@ -18,7 +18,6 @@ import { withProgress, withTransfer } from "#cli/screen/progress.ts";
 import type { Terminal } from "#cli/screen/terminal.ts";
 import type { Environment } from "#boot/settings/environment.ts";
 import { SetupError } from "#kernel/errors.ts";
-import { CATALOG_NAME, USAGE_NAME } from "#storage/files/data-files.ts";
 
 interface MigrateOptions extends OutputOptions {
   readonly from?: string;
@@ -26,6 +25,8 @@ interface MigrateOptions extends OutputOptions {
   readonly to?: string;
 }
 
+const CATALOG = "catalog.db";
+const USAGE = "usage.db";
 const FILE_SCHEME = "sqlite:";
 const NAME_IT = "Name the data folder of the stopped server, or sqlite:PATH of its catalog.";
 
@@ -112,11 +113,11 @@ function findTarget(env: Environment, { to }: MigrateOptions): PostgresConfig {
 function findSource(env: Environment, from: string, options: MigrateOptions): FileConfig {
   const path = resolve(from.startsWith(FILE_SCHEME) ? from.slice(FILE_SCHEME.length) : from);
   const isFolder = requireThere("--from", path);
-  const catalogPath = isFolder ? join(path, CATALOG_NAME) : path;
+  const catalogPath = isFolder ? join(path, CATALOG) : path;
   const dataDir = resolve(options.dataDir ?? dirname(catalogPath));
   if (options.dataDir !== undefined) requireThere("--data-dir", dataDir);
   // With one of the two it is an installation that has lost the other, which is told in words of its own.
-  if (!existsSync(catalogPath) && !existsSync(join(dataDir, USAGE_NAME)))
+  if (!existsSync(catalogPath) && !existsSync(join(dataDir, USAGE)))
     throw new SetupError(
       "configuration",
       `There is no Lockport installation in ${path} (--from). ${NAME_IT}`,

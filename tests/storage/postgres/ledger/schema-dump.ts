@@ -12,14 +12,17 @@ export async function dumpSchema(server: TestServer, schema: string): Promise<Ui
   return bytes;
 }
 
-/** As an operator does it: the schema as it was, while the replica runs. */
+/** As docs/scaling.md has it: the schema as it was, while the replica runs, which finds all of it or nothing. */
 export async function restoreSchema(server: TestServer, schema: string, dump: Uint8Array): Promise<void> {
   await server.sql(`DROP SCHEMA ${schema} CASCADE`);
-  const restore = Bun.spawn([join(server.binFolder, "pg_restore"), "-d", server.url], {
-    stdin: dump,
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  const restore = Bun.spawn(
+    [join(server.binFolder, "pg_restore"), "-d", server.url, "--single-transaction"],
+    {
+      stdin: dump,
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
   expect({ exit: await restore.exited, error: await new Response(restore.stderr).text() }).toEqual({
     exit: 0,
     error: "",
