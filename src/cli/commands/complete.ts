@@ -13,6 +13,7 @@ import {
 } from "#cli/help/completion.ts";
 import { addExamples } from "#cli/help/examples.ts";
 import { choiceArgument } from "#cli/input/choice.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import { withLocal } from "#cli/installation/open.ts";
 import { toPrintable } from "#kernel/printable.ts";
 import { writeJson, type OutputOptions } from "#cli/screen/output.ts";
@@ -56,17 +57,6 @@ export async function completeLine(
 /** A person waits at the prompt: names that PostgreSQL does not give in time are not offered. */
 const NAMES_MS_MAX = 400;
 
-/** What `read` has found in time; none when it is late, whatever it waits for. */
-async function inTime(read: Promise<readonly Candidate[]>): Promise<readonly Candidate[]> {
-  const late = Promise.withResolvers<readonly Candidate[]>();
-  const timer = setTimeout(() => late.resolve([]), NAMES_MS_MAX);
-  try {
-    return await Promise.race([read, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** No shell reads them as anything but themselves; another name is left out. */
 const PLAIN_NAME = /^[\w%+,./:@-]+$/;
 
@@ -100,7 +90,7 @@ async function readNames(
           .map(([name, text]): Candidate => [name, toPrintable(text)]);
       },
     );
-    return await (database.kind === "postgres" ? inTime(reading) : reading);
+    return await (database.kind === "postgres" ? withinLimit(reading, NAMES_MS_MAX, () => []) : reading);
   } catch {
     return [];
   }
