@@ -139,3 +139,11 @@ export class UnreachableError extends Error {
     this.mayBeCommitted = mayBeCommitted;
   }
 }
+
+/** What a request is answered whose data cannot be reached. The log says once that they are away: a line for each request would bury it. */
+export function toUnreachableRefusal(cause: UnreachableError): ProxyError {
+  const message = cause.mayBeCommitted
+    ? "The database cannot be reached: the change may have been made. Look, then try again."
+    : "The database cannot be reached. Try again.";
+  return new ProxyError("internal_error", message, { cause, isLogged: !cause.mayBeCommitted });
+}

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { UnreachableError } from "#kernel/errors.ts";
 import { startApp, type TestApp } from "../support/app.ts";
 import { isOnPostgres } from "../support/engine.ts";
 import { measureStored } from "../support/stored.ts";
@@ -37,6 +38,28 @@ describe("what an installation is", () => {
     });
     for (const hidden of [app.dataDir, app.adminPassword, "token_hash"]) expect(text).not.toContain(hidden);
   });
+});
+
+test("a database that cannot be reached is told in one sentence, and by no line of the log for each request", async () => {
+  const measure = () =>
+    Promise.reject(
+      new UnreachableError("PostgreSQL cannot be reached (refused).", { mayBeCommitted: false }),
+    );
+  const installation = { usageRetentionDays: null, sessionTtlSeconds: 1, measure };
+  const harness = await startHarness({ installation });
+  try {
+    const authorization = `Bearer ${harness.adminKey}`;
+    const response = await fetch(`${harness.url}/admin/v1/settings`, { headers: { authorization } });
+    expect(response.status).toBe(500);
+    const { error } = (await response.json()) as { error: object };
+    expect(error).toMatchObject({
+      code: "internal_error",
+      message: "The database cannot be reached. Try again.",
+    });
+    expect(harness.logLines.join("")).not.toContain("a request failed");
+  } finally {
+    await harness.stop();
+  }
 });
 
 describe("who is signed in", () => {

@@ -3,7 +3,7 @@ import { findKeySuffix } from "#identity/caller.ts";
 import { toPeer } from "#identity/peer.ts";
 import { containsOwnToken } from "#identity/secret.ts";
 import type { InstantUs } from "#kernel/clock.ts";
-import { ProxyError } from "#kernel/errors.ts";
+import { ProxyError, toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import { eventIdToUuid } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
@@ -78,6 +78,7 @@ export function createFailures(log: Log, refusals: Refusals, lane = 0): Failures
 /** Elysia wraps what a parse hook throws. Null: no refusal. */
 function toRefusal(failure: unknown): ProxyError | null {
   if (failure instanceof ProxyError) return failure;
+  if (failure instanceof UnreachableError) return toUnreachableRefusal(failure);
   if (failure instanceof Error && failure.cause instanceof ProxyError) return failure.cause;
   return null;
 }

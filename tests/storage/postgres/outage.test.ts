@@ -171,6 +171,24 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     expect(steps).toBe(1);
   });
 
+  test("a report on a connection that died in silence fails within the limit of a call, not that of its statements, and the next one is read", async () => {
+    await using network = await connect();
+    const { postgres, proxy } = network;
+    const reserved = postgres.reserve(() => Promise.resolve());
+    const report = (text: string) =>
+      reserved.transaction((tx) => tx.all(text), { isReadOnly: true, callMsMax: 60_000 });
+    expect(await report("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    proxy.silence();
+    const { ms, result } = await timed(failureOf(report("SELECT 1 AS one")));
+    expect(result).toMatchObject({ name: "DatabaseUnreachableError", code: "limit" });
+    expect(ms).toBeLessThan(CALL_MS_MAX + LATE_MS_MAX);
+    proxy.resume();
+    expect(await report("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    // A statement has its own limit all the same.
+    const slow = `SELECT pg_sleep(${(CALL_MS_MAX * 2) / 1000})`;
+    expect(await report(`${slow}::text AS slept`)).toEqual([{ slept: "" }]);
+  });
+
   test("a statement that is only slow ends on the server, and costs no other call its connection", async () => {
     await using network = await connect();
     const { postgres } = network;

@@ -1,5 +1,4 @@
-import { ProxyError } from "#kernel/errors.ts";
-import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
+import { toUnreachableRefusal, UnreachableError } from "#kernel/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import type { Freshness } from "#storage/postgres/presence/freshness.ts";
@@ -29,13 +28,5 @@ export function createReads(postgres: Postgres, freshness: Freshness): Reads {
 }
 
 function throwAnswer(cause: unknown): never {
-  if (!(cause instanceof DatabaseUnreachableError)) throw cause;
-  throw new ProxyError(
-    "internal_error",
-    cause.mayBeCommitted
-      ? "The database cannot be reached: the change may have been made. Look, then try again."
-      : "The database cannot be reached. Try again.",
-    // The log says once that the database is away: a line for each refused request would bury it.
-    { cause, isLogged: !cause.mayBeCommitted },
-  );
+  throw cause instanceof UnreachableError ? toUnreachableRefusal(cause) : cause;
 }

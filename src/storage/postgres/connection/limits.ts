@@ -16,8 +16,8 @@ export const PURPOSES = {
    * every connection: after a silent cut the database is used again within this.
    */
   writer: { purpose: "writer", connectionsMax: 3, callMsMax: 4_000 },
-  /** Statements of reports have a limit of their own. */
-  reports: { purpose: "reports", connectionsMax: 1, callMsMax: 5_000 },
+  /** A report, whose statements have a limit of their own, and a look beside a long one whether the server is there. */
+  reports: { purpose: "reports", connectionsMax: 2, callMsMax: 4_000 },
   /** A command does one thing after the other, and may wait longer than a request. */
   command: { purpose: "command", connectionsMax: 2, callMsMax: 5_000 },
   doctor: { purpose: "doctor", connectionsMax: 1, callMsMax: 5_000 },

@@ -79,7 +79,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
   return {
     ...sql,
     transaction: (step, changes = {}) =>
-      leased((lease) => runTransaction(lease, step, { callMsMax, ...changes })),
+      leased((lease) => runTransaction(lease, step, { beginMsMax: callMsMax, callMsMax, ...changes })),
     reserve(prepare) {
       const made = createReserved(pool, prepare, callMsMax);
       reserved.push(made);

@@ -59,7 +59,7 @@ export function createReserved(
       isBusy = true;
       isWanted = true;
       try {
-        return await begin(step, { callMsMax, ...changes });
+        return await begin(step, { beginMsMax: callMsMax, callMsMax, ...changes });
       } finally {
         isBusy = false;
         if (!isWanted) drop();

@@ -42,9 +42,12 @@ export async function runTransaction<R>(
   step: (tx: Transaction) => Promise<R>,
   options: Limited,
 ): Promise<R> {
-  const { callMsMax, signal, isReadOnly = false } = options;
+  const { beginMsMax, callMsMax, signal, isReadOnly = false } = options;
   let isOver = false;
-  await lease.execute({ text: toBegin(options), commits: false }, { callMsMax });
+  await lease.execute(
+    { text: toBegin(options), commits: false },
+    { callMsMax: Math.min(beginMsMax, callMsMax) },
+  );
   let result: R;
   try {
     const call: Call = (statement) =>
@@ -68,7 +71,11 @@ export async function runTransaction<R>(
   return result;
 }
 
-export type Limited = TransactionOptions & { readonly callMsMax: number };
+export type Limited = TransactionOptions & {
+  readonly callMsMax: number;
+  /** BEGIN takes no time, and a connection that a partition has cut off is found out by it: it does not wait as a long statement may. */
+  readonly beginMsMax: number;
+};
 
 function toBegin({ isReadOnly = false, isolation = "read committed", callMsMax }: Limited): string {
   const begin = `BEGIN ISOLATION LEVEL ${isolation}${isReadOnly ? " READ ONLY" : ""}`;

@@ -13,6 +13,9 @@ import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import type { ReaderPlace } from "./ledger.ts";
 import { answerFrom, openReportConnection, type ReportConnection } from "./reports/answer.ts";
 
+/** How soon a report that a partition has cut off is looked after. */
+const LOOK_INTERVAL_MS = 4_000;
+
 declare const self: Worker;
 
 lowerThreadPriority();
@@ -44,8 +47,11 @@ async function answer(id: number, asked: Asked<QuestionKind>): Promise<void> {
   const { left } = start;
   const leaving = new AbortController();
   watch(left, leaving);
+  let look: ReturnType<typeof setInterval> | undefined;
   try {
-    const { reports } = await (opening ??= open(start));
+    const { postgres, reports } = await (opening ??= open(start));
+    // One that is not answered gives up the report's connection with its own: the next report would wait for it.
+    look = setInterval(() => void postgres.all("SELECT 1").catch(() => undefined), LOOK_INTERVAL_MS);
     const found = await answerFrom(reports, asked, leaving.signal);
     reply({ kind: "answer", id, answer: found }, listBuffers(found));
   } catch (cause) {
@@ -55,6 +61,7 @@ async function answer(id: number, asked: Asked<QuestionKind>): Promise<void> {
       reply(toFailure(id, cause));
     }
   } finally {
+    clearInterval(look);
     leaving.abort();
   }
 }
