@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";
 import { runLocal, type CliRun } from "./terminal.ts";
 
@@ -143,10 +143,10 @@ const LIFE: readonly (readonly [line: string, code: number, stdin?: string])[] =
 
 let beside: BothWays;
 let through: BothWays;
-beforeEach(async () => {
+beforeAll(async () => {
   [beside, through] = await Promise.all([startBothWays(), startBothWays()]);
 });
-afterEach(async () => {
+afterAll(async () => {
   await Promise.all([beside.stop(), through.stop()]);
 });
 

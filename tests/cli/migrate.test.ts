@@ -289,6 +289,7 @@ describe.skipIf(postgresMissing !== null)("lockport migrate", () => {
       while (!over.signal.aborted) {
         const waiting = await server.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
         if (waiting.length > 0) return onHeld();
+        await Bun.sleep(POLL_MS);
       }
     })();
     return {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { groupUsage, sumUsage } from "#cli/commands/usage-groups.ts";
@@ -10,13 +10,30 @@ import { makeFolder } from "../support/folder.ts";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";
 import { runLocal } from "./terminal.ts";
 
+/** What has been used is asked for by all tests but those that change it. */
 let installation: BothWays;
+beforeAll(async () => {
+  installation = await startUsed();
+});
+afterAll(() => installation.stop());
 
-beforeEach(async () => {
-  installation = await startBothWays();
-  const { app, ways } = installation;
+/** Runs a test on an installation of its own. */
+async function onItsOwn(step: () => Promise<void>): Promise<void> {
+  const shared = installation;
+  installation = await startUsed();
+  try {
+    await step();
+  } finally {
+    await installation.stop();
+    installation = shared;
+  }
+}
+
+async function startUsed(): Promise<BothWays> {
+  const used = await startBothWays();
+  const { app, ways, upstream } = used;
   const run = async (line: string) => expect(await ways[0]!.run(line)).toMatchObject({ code: 0 });
-  await run(`provider add up --base-url ${installation.upstream.baseUrl} --no-api-key`);
+  await run(`provider add up --base-url ${upstream.baseUrl} --no-api-key`);
   await run(
     "model add priced --provider up --upstream-name a --price input_tokens=2 --price output_tokens=10",
   );
@@ -35,8 +52,8 @@ beforeEach(async () => {
   expect(await chat(app, "priced", { content: "refuse" })).toBe(429);
   // What is in the journal only, a local report leaves out, and says so.
   await untilApplied(app.url);
-});
-afterEach(() => installation.stop());
+  return used;
+}
 
 const APPLIED_MS_MAX = 5_000;
 const POLL_MS = 20;
@@ -119,58 +136,66 @@ describe("usage", () => {
     expect(await names("client")).toEqual([["tests/1", 4]]);
   });
 
-  test("by key and by day it is the same usage: what failed is left out, and keys are told by their ends", async () => {
-    const { usage: keys, total } = await eachJson("usage --by key");
-    const byModel = (await eachJson("usage")).total;
-    expect(total).toEqual(byModel);
-    const listed = JSON.parse((await installation.ways[0]!.run("key list --json")).data);
-    const idOf = (name: string) => listed.find(({ principal }: any) => principal === name).id;
-    // The one of ada costs less, and has more requests.
-    expect(keys.map((row: any) => [row.key, row.requests, row.cost])).toEqual(
-      [
-        [listed.find(({ label }: any) => label === "tests").id, 1, 0.004],
-        [idOf("ada"), 3, 0.0041],
-      ].toSorted((left: any, right: any) => right[2] - left[2]),
-    );
-    for (const { data } of await eachWay("usage --by key")) {
-      expect(data).toMatch(/^KEY +REQUESTS /);
-      expect(data).toMatch(/\n…\w{4} ada +3 +0 /);
-      expect(data).toMatch(/\n…\w{4} admin tests +1 +0 /);
-    }
-    const { usage: days, since } = await eachJson("usage --by day");
-    expect(since).toMatch(/T00:00:00\.000000Z$/);
-    expect(days.map((row: any) => row.requests).reduce((sum: number, count: number) => sum + count)).toBe(4);
-    for (const { day } of days) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/);
-    expect((await eachJson("usage --by day --model priced --principal ada")).total).toMatchObject({
-      requests: 1,
-      cost: 0.004,
-    });
-    expect((await eachJson("usage --by key --until 1h")).usage).toEqual([]);
-    // A key that reads reports and not keys: it sees ids.
-    const key = (await installation.ways[0]!.run("key create --principal ada")).data.trim();
-    const seen = await installation.ways[1]!.run("usage --by key", { env: { LOCKPORT_API_KEY: key } });
-    expect(seen).toMatchObject({ code: 0, data: expect.stringContaining(idOf("ada")) });
-  }, 30_000);
-
-  test("without any tells of a filter whose name nothing has, and what was probably meant; one that is gone still filters", async () => {
-    for (const [flags, said] of [
-      ["--principal adda", "There is no principal of this name now.\n(Did you mean ada?)\n"],
-      ["--model pricd", "There is no model of this name now.\n(Did you mean priced?)\n"],
-      ["--provider somebody", "There is no provider of this name now.\n"],
-    ] as const)
-      for (const line of [`usage ${flags}`, `requests tail ${flags}`])
-        for (const { code, messages } of await eachWay(line)) {
-          expect({ line, code }).toEqual({ line, code: 0 });
-          expect(messages).toContain(`No requests in this window.\n${said}`);
+  test(
+    "by key and by day it is the same usage: what failed is left out, and keys are told by their ends",
+    () =>
+      onItsOwn(async () => {
+        const { usage: keys, total } = await eachJson("usage --by key");
+        const byModel = (await eachJson("usage")).total;
+        expect(total).toEqual(byModel);
+        const listed = JSON.parse((await installation.ways[0]!.run("key list --json")).data);
+        const idOf = (name: string) => listed.find(({ principal }: any) => principal === name).id;
+        // The one of ada costs less, and has more requests.
+        expect(keys.map((row: any) => [row.key, row.requests, row.cost])).toEqual(
+          [
+            [listed.find(({ label }: any) => label === "tests").id, 1, 0.004],
+            [idOf("ada"), 3, 0.0041],
+          ].toSorted((left: any, right: any) => right[2] - left[2]),
+        );
+        for (const { data } of await eachWay("usage --by key")) {
+          expect(data).toMatch(/^KEY +REQUESTS /);
+          expect(data).toMatch(/\n…\w{4} ada +3 +0 /);
+          expect(data).toMatch(/\n…\w{4} admin tests +1 +0 /);
         }
-    for (const line of ["usage --principal ada --until 1h", "usage --principal ada"])
-      for (const { messages } of await eachWay(line)) expect(messages).not.toContain("There is no");
-    await installation.ways[0]!.run("principal delete ada --yes");
-    for (const { data, messages } of await eachWay("usage --principal ada")) {
-      expect(data).toMatch(/\ntotal +3 /);
-      expect(messages).not.toContain("There is no");
-    }
-  });
+        const { usage: days, since } = await eachJson("usage --by day");
+        expect(since).toMatch(/T00:00:00\.000000Z$/);
+        expect(days.map((row: any) => row.requests).reduce((sum: number, count: number) => sum + count)).toBe(
+          4,
+        );
+        for (const { day } of days) expect(day).toMatch(/^\d{4}-\d\d-\d\d$/);
+        expect((await eachJson("usage --by day --model priced --principal ada")).total).toMatchObject({
+          requests: 1,
+          cost: 0.004,
+        });
+        expect((await eachJson("usage --by key --until 1h")).usage).toEqual([]);
+        // A key that reads reports and not keys: it sees ids.
+        const key = (await installation.ways[0]!.run("key create --principal ada")).data.trim();
+        const seen = await installation.ways[1]!.run("usage --by key", { env: { LOCKPORT_API_KEY: key } });
+        expect(seen).toMatchObject({ code: 0, data: expect.stringContaining(idOf("ada")) });
+      }),
+    30_000,
+  );
+
+  test("without any tells of a filter whose name nothing has, and what was probably meant; one that is gone still filters", () =>
+    onItsOwn(async () => {
+      for (const [flags, said] of [
+        ["--principal adda", "There is no principal of this name now.\n(Did you mean ada?)\n"],
+        ["--model pricd", "There is no model of this name now.\n(Did you mean priced?)\n"],
+        ["--provider somebody", "There is no provider of this name now.\n"],
+      ] as const)
+        for (const line of [`usage ${flags}`, `requests tail ${flags}`])
+          for (const { code, messages } of await eachWay(line)) {
+            expect({ line, code }).toEqual({ line, code: 0 });
+            expect(messages).toContain(`No requests in this window.\n${said}`);
+          }
+      for (const line of ["usage --principal ada --until 1h", "usage --principal ada"])
+        for (const { messages } of await eachWay(line)) expect(messages).not.toContain("There is no");
+      await installation.ways[0]!.run("principal delete ada --yes");
+      for (const { data, messages } of await eachWay("usage --principal ada")) {
+        expect(data).toMatch(/\ntotal +3 /);
+        expect(messages).not.toContain("There is no");
+      }
+    }));
 
   test("takes every filter, and a window in ISO 8601 or as how long ago", async () => {
     const requests = async (flags: string) => (await eachJson(`usage ${flags}`)).total.requests;
@@ -232,23 +257,24 @@ describe("sums", () => {
 });
 
 describe("pricing missing", () => {
-  test("lists units that were used and have no price now, and no longer those that got one", async () => {
-    const missing = await eachJson("pricing missing").then(Object.values);
-    const unpriced = { kind: "model", requests: 1, last_seen: expect.any(String), has_price: false };
-    const expected = [
-      { ...unpriced, model: "free", unit: "input_tokens", quantity: 1000 },
-      { ...unpriced, model: "free", unit: "output_tokens", quantity: 200 },
-      { ...unpriced, model: "half", unit: "output_tokens", quantity: 200 },
-    ];
-    expect(missing.filter((each) => each !== null)).toEqual(expected);
-    const feed = {
-      version: "1",
-      entries: [{ model: "c", unit: "input_tokens", price_per_million: 1 }],
-    };
-    await installation.ways[1]!.run("pricing load -", { stdin: JSON.stringify(feed) });
-    const left: any[] = JSON.parse((await installation.ways[0]!.run("pricing missing --json")).data);
-    expect(left).toEqual(expected.slice(1));
-  });
+  test("lists units that were used and have no price now, and no longer those that got one", () =>
+    onItsOwn(async () => {
+      const missing = await eachJson("pricing missing").then(Object.values);
+      const unpriced = { kind: "model", requests: 1, last_seen: expect.any(String), has_price: false };
+      const expected = [
+        { ...unpriced, model: "free", unit: "input_tokens", quantity: 1000 },
+        { ...unpriced, model: "free", unit: "output_tokens", quantity: 200 },
+        { ...unpriced, model: "half", unit: "output_tokens", quantity: 200 },
+      ];
+      expect(missing.filter((each) => each !== null)).toEqual(expected);
+      const feed = {
+        version: "1",
+        entries: [{ model: "c", unit: "input_tokens", price_per_million: 1 }],
+      };
+      await installation.ways[1]!.run("pricing load -", { stdin: JSON.stringify(feed) });
+      const left: any[] = JSON.parse((await installation.ways[0]!.run("pricing missing --json")).data);
+      expect(left).toEqual(expected.slice(1));
+    }));
 
   test("the relay's sentinel is the one that events are recorded under", () => {
     expect(RELAY_SENTINEL).toBe(RELAY_PROVIDER);
@@ -281,6 +307,16 @@ describe("requests tail", () => {
     ).toEqual([3, 3]);
   });
 
+  test("a count that is none is exit code 2", async () => {
+    for (const count of ["-1", "501", "x", "1.5"]) {
+      expect(await installation.ways[0]!.run(`requests tail -n ${count}`)).toMatchObject({
+        code: 2,
+        data: "",
+      });
+    }
+  });
+
+  // Last, as they add requests.
   test("and the sums beside the server have each request as soon as its answer was there", async () => {
     const local = installation.ways[0]!;
     const countAll = async () =>
@@ -293,15 +329,6 @@ describe("requests tail", () => {
       expect(await countAll()).toBe(before + count);
     }
   }, 30_000);
-
-  test("a count that is none is exit code 2", async () => {
-    for (const count of ["-1", "501", "x", "1.5"]) {
-      expect(await installation.ways[0]!.run(`requests tail -n ${count}`)).toMatchObject({
-        code: 2,
-        data: "",
-      });
-    }
-  });
 
   test("-f goes on with each request as it ends, by its filters, and ends when it is told to", async () => {
     for (const way of installation.ways) {

@@ -48,8 +48,19 @@ export async function drain(writer: Pick<BenchWriter, "writeBatch">): Promise<vo
   while (await writer.writeBatch());
 }
 
-/** What brings journal lines into a ledger, whatever the engine. `cutStride`: only every so manieth cut is tried. */
-export function describeWriter(engineName: string, createBench: CreateWriterBench, cutStride = 1): void {
+export interface WriterContract {
+  /** Only every so manieth cut of a line is tried. */
+  readonly cutStride: number;
+  /** Random ledgers of each kind. */
+  readonly runs: number;
+}
+
+/** What brings journal lines into a ledger, whatever the engine. */
+export function describeWriter(
+  engineName: string,
+  createBench: CreateWriterBench,
+  { cutStride, runs }: WriterContract,
+): void {
   describe(`totals of ${engineName}`, () => {
     test("are what a sum over all events gives, however they come in batches and whenever days are sealed", async () => {
       await fc.assert(
@@ -72,7 +83,7 @@ export function describeWriter(engineName: string, createBench: CreateWriterBenc
             await expectTotals(bench, usages);
           },
         ),
-        { numRuns: 20 * scale },
+        { numRuns: runs * scale },
       );
     }, 30_000);
 
@@ -96,7 +107,7 @@ export function describeWriter(engineName: string, createBench: CreateWriterBenc
             await expectTotals(bench, [...usages, ...late], { rowsFromUs: cutUs });
           },
         ),
-        { numRuns: 10 * scale },
+        { numRuns: Math.ceil(runs / 2) * scale },
       );
     }, 30_000);
 
@@ -322,7 +333,7 @@ export function describeWriter(engineName: string, createBench: CreateWriterBenc
             expect(bench.damage).toEqual([]);
           },
         ),
-        { numRuns: 20 * scale },
+        { numRuns: runs * scale },
       );
     }, 60_000);
   });

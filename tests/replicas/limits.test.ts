@@ -1,21 +1,22 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { callApi, provide } from "../support/installation.ts";
-import { postgresMissing } from "../support/postgres.ts";
+import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { startSite, type Replica } from "./site.ts";
 
 setDefaultTimeout(120_000);
 
 const AMOUNT = 20;
-/** What a replica does not know of the others yet: what is read every 2 s, and the time until it is committed. */
+/** What a replica does not know of the others yet: what is read every 750 ms, and the time until it is committed. */
 const UNKNOWN_MS_MAX = 4_000;
+const TWO_READS_MS = 1_600;
 const ANSWER = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
 
 test.skipIf(postgresMissing !== null)(
   "a limit of requests is one budget over all replicas, and what each has counted itself is never forgotten",
   async () => {
     const upstream = await startUpstream({ script: (call) => call.reply({ body: ANSWER }) });
-    const site = await startSite({ replicas: 2 });
+    const site = await startSite({ replicas: 2, server: await sharedPostgres() });
     try {
       const [one, two] = site.replicas;
       if (one === undefined || two === undefined) throw new Error("two replicas");
@@ -57,7 +58,7 @@ test.skipIf(postgresMissing !== null)(
       await knows(one, AMOUNT);
       expect(await send(one, 3)).toEqual({ served: 0, last: 429 });
       // Read again and again, it stays what it is.
-      await Bun.sleep(2_500);
+      await Bun.sleep(TWO_READS_MS);
       expect([await used(one), await used(two)]).toEqual([AMOUNT, AMOUNT]);
     } finally {
       await site[Symbol.asyncDispose]();

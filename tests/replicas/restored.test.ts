@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { startLoad, startMixedUpstream, type Ledger } from "../binary/mixed-load.ts";
 import { createChance } from "../support/chance.ts";
 import { provide } from "../support/installation.ts";
-import { postgresMissing } from "../support/postgres.ts";
+import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
 import { readNumber } from "../support/scale.ts";
 import { checkRecorded } from "./recorded.ts";
 import { runProcess } from "../support/process.ts";
@@ -10,13 +10,16 @@ import { startSite, type Site } from "./site.ts";
 
 setDefaultTimeout(120_000);
 
+/** For what takes a second or two on an idle machine. */
+const WAIT_MS_MAX = 30_000;
+
 test.skipIf(postgresMissing !== null)(
   "replicas of a PostgreSQL that was restored to an older state bring the missing usage back by themselves, once",
   async () => {
     const chance = createChance(readNumber("LOCKPORT_SEED"));
     const upstream = await startMixedUpstream();
     const ledger: Ledger = { sent: new Set(), ended: new Map(), keys: new Set() };
-    const site = await startSite({ replicas: 2 });
+    const site = await startSite({ replicas: 2, server: await sharedPostgres() });
     try {
       const [first] = site.replicas;
       if (first === undefined) throw new Error("there is no replica");
@@ -37,15 +40,14 @@ test.skipIf(postgresMissing !== null)(
           onEnded: () => {},
         }),
       );
-      await Bun.sleep(1_000);
-      const endedBefore = ledger.ended.size;
+      await untilEnded(ledger, 100);
       const dumped = await dump(site);
-      await Bun.sleep(1_500);
-      expect(ledger.ended.size).toBeGreaterThan(endedBefore);
+      await untilEnded(ledger, ledger.ended.size + 150);
       for (const { network } of site.replicas) network.refuse();
       await restore(site, dumped);
       for (const { network } of site.replicas) network.resume();
-      await Bun.sleep(2_000);
+      // Under load, and not only by their end.
+      await untilRecorded(site, ledger.ended.size);
       await Promise.all(load.map((each) => each.stop()));
       for (const { process } of site.replicas) expect(await process.stop()).toBe(0);
       await checkRecorded(site, { ledger, upstream });
@@ -55,6 +57,28 @@ test.skipIf(postgresMissing !== null)(
     }
   },
 );
+
+async function untilEnded({ ended }: Ledger, count: number): Promise<void> {
+  await until(async () => ended.size >= count, `${count} requests have ended`);
+}
+
+async function untilRecorded(site: Site, count: number): Promise<void> {
+  for (const replica of site.replicas) {
+    await until(async () => {
+      const response = await site.ask(replica, "GET", "/stats/requests?limit=1");
+      const text = await response.text();
+      return response.status === 200 && JSON.parse(text).total >= count;
+    }, `${count} requests are recorded`);
+  }
+}
+
+async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
+  const endMs = performance.now() + WAIT_MS_MAX;
+  while (!(await isSo())) {
+    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
+    await Bun.sleep(20);
+  }
+}
 
 /** The schema as `pg_dump` writes it. */
 async function dump({ database, schema }: Site): Promise<string> {

@@ -2,12 +2,7 @@ import { join } from "node:path";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { callApi } from "../support/installation.ts";
-import {
-  startPostgres,
-  type TestSchema,
-  type TestServer,
-  type TestServerOptions,
-} from "../support/postgres.ts";
+import { startPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
 import { runProcess, startProcess, type RunningProcess } from "../support/process.ts";
 import { createTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
@@ -17,7 +12,8 @@ export interface SiteOptions {
   readonly replicas: number;
   /** Settings of every replica. */
   readonly env?: Record<string, string>;
-  readonly server?: TestServerOptions;
+  /** Which it leaves running; without one it starts its own, which may be stopped. */
+  readonly server?: TestServer;
 }
 
 /** Executables on one PostgreSQL, each with a data folder and a network of its own. */
@@ -46,10 +42,10 @@ export interface Replica {
   kill(): Promise<void>;
 }
 
-/** Starts PostgreSQL, an installation in a schema of its own, and the replicas together. */
+/** Starts PostgreSQL unless there is one, an installation in a schema of its own, and the replicas together. */
 export async function startSite({ replicas: count, env = {}, server }: SiteOptions): Promise<Site> {
   const lockport = await executable();
-  const database = await startPostgres(server);
+  const database = server ?? (await startPostgres());
   const schema = database.schema();
   const folder = makeFolder();
   const settings = {
@@ -63,7 +59,7 @@ export async function startSite({ replicas: count, env = {}, server }: SiteOptio
   const replicas: (Replica & { end(): Promise<void> })[] = [];
   const stopAll = async () => {
     await Promise.all(replicas.map((replica) => replica.end()));
-    await database[Symbol.asyncDispose]();
+    await (server === undefined ? database : schema)[Symbol.asyncDispose]();
     folder.remove();
   };
   try {

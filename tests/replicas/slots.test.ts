@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { createChance } from "../support/chance.ts";
 import { callApi, provide } from "../support/installation.ts";
-import { postgresMissing } from "../support/postgres.ts";
+import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
 import { readNumber, scale } from "../support/scale.ts";
 import { startUpstream } from "../support/upstream.ts";
 import { startSite } from "./site.ts";
@@ -9,7 +9,7 @@ import { startSite } from "./site.ts";
 setDefaultTimeout(300_000);
 
 const CAP = 8;
-const SECONDS = 4 * scale;
+const SECONDS = 2 * scale;
 const ANSWER = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
 /** Callers of each replica: more than the cap in one, few in another. */
 const CALLERS = [14, 5, 1];
@@ -33,7 +33,8 @@ test.skipIf(postgresMissing !== null)(
         await call.reply({ body: ANSWER });
       },
     });
-    const site = await startSite({ replicas: 3, env: { PROXY_DATABASE_GRACE: "3s" } });
+    const server = await sharedPostgres();
+    const site = await startSite({ replicas: 3, server, env: { PROXY_DATABASE_GRACE: "3s" } });
     try {
       const [busy, other, idle] = site.replicas;
       if (busy === undefined || other === undefined || idle === undefined) throw new Error("three replicas");

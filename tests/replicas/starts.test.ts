@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
-import { postgresMissing, startPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
+import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
 import { runProcess, startProcess, type RunningProcess } from "../support/process.ts";
 
 setDefaultTimeout(120_000);
@@ -16,8 +16,10 @@ let folder: ReturnType<typeof makeFolder>;
 let running: RunningProcess[];
 
 describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
-  beforeEach(async () => {
-    database = await startPostgres();
+  beforeAll(async () => {
+    database = await sharedPostgres();
+  });
+  beforeEach(() => {
     schema = database.schema();
     folder = makeFolder();
     running = [];
@@ -25,7 +27,7 @@ describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
   afterEach(async () => {
     for (const each of running) each.signal("SIGKILL");
     await Promise.all(running.map(({ exited }) => exited));
-    await database[Symbol.asyncDispose]();
+    await schema[Symbol.asyncDispose]();
     folder.remove();
   });
 
@@ -54,13 +56,13 @@ describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
 
   test("by a role without rights on the schema's definition serve a schema that is current", async () => {
     await start("data-0").then((process) => process.stop());
-    await database.sql("CREATE ROLE server LOGIN PASSWORD 'secret-of-server'");
-    await database.sql(`GRANT USAGE ON SCHEMA ${schema.schema} TO server`);
+    const role = `server_of_${schema.schema}`;
     await database.sql(
-      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema.schema} TO server`,
+      `CREATE ROLE ${role} LOGIN PASSWORD 'secret-of-server'; GRANT USAGE ON SCHEMA ${schema.schema} TO ${role};
+       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema.schema} TO ${role};
+       GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema.schema} TO ${role}`,
     );
-    await database.sql(`GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema.schema} TO server`);
-    const url = database.urlOf("server", "secret-of-server");
+    const url = database.urlOf(role, "secret-of-server");
     const server = await start("data-1", { PROXY_DATABASE_URL: url });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
     expect(server.output()).not.toContain("secret-of-server");

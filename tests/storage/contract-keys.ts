@@ -159,10 +159,12 @@ export function testKeysContract(engineName: string, createEngine: () => Catalog
         [identity.keys, "too_many_keys"],
         [identity.relayTokens, "too_many_relay_tokens"],
       ] as const) {
-        for (let made = 0; made < 500; made += 50) {
-          const names = Array.from({ length: 50 }, (_, at) => `${code}-${made + at}`);
-          await Promise.all(names.map((name) => store.create(apiKey(name, "principal-ann"), null)));
-        }
+        const first = apiKey(`${code}-0`, "principal-ann");
+        await store.create(first, null);
+        const names = Array.from({ length: 499 }, (_, at) => `${code}-${at + 1}`);
+        const rest = names.map((name) => apiKey(name, "principal-ann"));
+        if (engine.copySecrets === undefined) for (const one of rest) await store.create(one, null);
+        else await engine.copySecrets(first, rest);
         expect(await codeOf(store.create(apiKey(`${code}-more`, "principal-ann"), AUDIT))).toBe(code);
         expect(await store.findByHash(`hash-${code}-more`)).toBeNull();
         expect((await store.list({ principalId: "principal-ann" }, PAGE)).total).toBe(500);

@@ -13,10 +13,10 @@ import type { LedgerEngine } from "./support.ts";
 
 const TEST_MS_MAX = 300_000;
 /** Ledgers that are recorded, sealed and closed, and the questions to each. */
-const LEDGERS = 2;
+const LEDGERS = 1;
 const EVENTS_MAX = 60;
 const QUESTIONS_PER_LEDGER = 40;
-const QUESTIONS = 60;
+const QUESTIONS = 40;
 /** Questions under way at a time. */
 const ASKERS = 4;
 /** What is written between two answers, and what is ahead of the first. */

@@ -21,7 +21,7 @@ export function testStorageContract(engineName: string, createEngine: () => Engi
 export function testCatalogStoresContract(
   engineName: string,
   createEngine: () => CatalogEngine,
-  historyRuns = 12,
+  historyRuns = 6,
 ): void {
   testPrincipalsContract(engineName, createEngine);
   testKeysContract(engineName, createEngine);

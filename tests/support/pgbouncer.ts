@@ -1,9 +1,10 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "./folder.ts";
 import { findFreePort } from "./free-port.ts";
 import { cleanEnvironment } from "./process.ts";
-import { asServer, SERVER_UID, SUPERUSER, type TestServer } from "./postgres.ts";
+import { asServer, giveToServer, SUPERUSER } from "./postgres-cluster.ts";
+import type { TestServer } from "./postgres.ts";
 
 const PGBOUNCER = Bun.which("pgbouncer", { PATH: `/usr/sbin:${process.env["PATH"] ?? ""}` });
 const START_MS_MAX = 10_000;
@@ -37,10 +38,7 @@ pool_mode = transaction
 ${ignored.length === 0 ? "" : `ignore_startup_parameters = ${ignored.join(",")}`}
 `,
   );
-  if (process.getuid?.() === 0) {
-    for (const path of [own, join(own, "users"), join(own, "pgbouncer.ini")])
-      chownSync(path, SERVER_UID, SERVER_UID);
-  }
+  for (const path of [own, join(own, "users"), join(own, "pgbouncer.ini")]) giveToServer(path);
   const pooler = Bun.spawn(asServer([PGBOUNCER, "-q", join(own, "pgbouncer.ini")]), {
     cwd: own,
     env: cleanEnvironment({}),

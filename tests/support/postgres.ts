@@ -1,32 +1,17 @@
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { findFreePort } from "./free-port.ts";
+import { asServer, giveToServer, makeCluster, postgresPrograms, SUPERUSER } from "./postgres-cluster.ts";
 import { cleanEnvironment } from "./process.ts";
 import { runFolder } from "./run-folder.ts";
 
-/** Debian's places, then what the path holds. */
-const BIN_FOLDERS = ["18", "17", "16", "15"].map((version) => `/usr/lib/postgresql/${version}/bin`);
-const INITDB = Bun.which("initdb", { PATH: `${BIN_FOLDERS.join(":")}:${process.env["PATH"] ?? ""}` });
-
 /** Why tests on PostgreSQL are skipped; null where they run. On CI they never are: it installs PostgreSQL itself. */
 export const postgresMissing =
-  INITDB === null && process.env["CI"] !== "true"
+  postgresPrograms === null && process.env["CI"] !== "true"
     ? "PostgreSQL is not installed (Debian: apt install postgresql)"
     : null;
 
-export const SUPERUSER = "lockport";
-/** `nobody`: PostgreSQL refuses to run as root. */
-export const SERVER_UID = 65534;
 const START_MS_MAX = 30_000;
 const POLL_MS = 5;
 
@@ -74,21 +59,12 @@ export function sharedPostgres(): Promise<TestServer> {
 }
 
 export async function startPostgres(options: TestServerOptions = {}): Promise<TestServer> {
-  if (INITDB === null) throw new Error("PostgreSQL is not installed: apt install postgresql");
-  const binFolder = INITDB.slice(0, INITDB.lastIndexOf("/"));
+  const binFolder = postgresPrograms;
+  if (binFolder === null) throw new Error("PostgreSQL is not installed: apt install postgresql");
   const folder = mkdtempSync(join(runFolder(), "postgres-"));
-  const data = join(folder, "data");
   chmodSync(folder, 0o711);
-  mkdirSync(data, { mode: 0o700 });
-  if (process.getuid?.() === 0) {
-    chownSync(folder, SERVER_UID, SERVER_UID);
-    chownSync(data, SERVER_UID, SERVER_UID);
-  }
-  const initialized = Bun.spawnSync(
-    asServer([INITDB, "-D", data, "-U", SUPERUSER, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]),
-    { cwd: folder, env: cleanEnvironment({}) },
-  );
-  if (initialized.exitCode !== 0) throw new Error(`initdb: ${initialized.stderr.toString()}`);
+  giveToServer(folder);
+  const data = makeCluster(folder);
   writeFileSync(
     join(data, "pg_hba.conf"),
     `local all all trust\nhost all ${SUPERUSER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n`,
@@ -112,9 +88,16 @@ export async function startPostgres(options: TestServerOptions = {}): Promise<Te
       await Bun.sleep(POLL_MS);
     }
   };
+  let client: SQL | null = null;
+  const disconnect = async (): Promise<void> => {
+    const former = client;
+    client = null;
+    await former?.close({ timeout: 0 }).catch(() => undefined);
+  };
   const stop = async (mode: "immediate" | "fast" = "fast"): Promise<void> => {
     const running = server;
     server = null;
+    await disconnect();
     running?.kill(mode === "fast" ? "SIGINT" : "SIGQUIT");
     await running?.exited;
   };
@@ -131,7 +114,7 @@ export async function startPostgres(options: TestServerOptions = {}): Promise<Te
 
   const url = `postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`;
   const sql = async <Row>(text: string, parameters?: unknown[]): Promise<Row[]> => {
-    await using client = new SQL(url, { max: 1 });
+    client ??= new SQL(url, { max: 1, prepare: false });
     return [...(await client.unsafe<Row[]>(text, parameters))];
   };
   let schemas = 0;
@@ -191,19 +174,12 @@ function toSettings(
     for (const [name, [file, text]] of Object.entries(files)) {
       const path = join(data, file);
       writeFileSync(path, text, { mode: 0o600 });
-      if (process.getuid?.() === 0) chownSync(path, SERVER_UID, SERVER_UID);
+      giveToServer(path);
       all[name] = path;
     }
     all["ssl"] = "on";
   }
   return Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-}
-
-/** A test process that is killed takes its server along (PR_SET_PDEATHSIG), where the system has a way to say so. */
-export function asServer(command: readonly string[]): string[] {
-  if (Bun.which("setpriv") === null) return [...command];
-  const become = [`--reuid=${SERVER_UID}`, `--regid=${SERVER_UID}`, "--clear-groups"];
-  return ["setpriv", ...(process.getuid?.() === 0 ? become : []), "--pdeathsig=SIGQUIT", ...command];
 }
 
 /** The last line of its lock file tells when connections are taken (PostgreSQL's pidfile.h). */

@@ -61,6 +61,15 @@ export function createPostgresCatalog(): PostgresCatalog {
       const { freshness } = presence;
       return { ...createStores({ postgres, memory, freshness, clock }), freshness, memory, close };
     },
+    async copySecrets(first, copies) {
+      const { postgres } = await ready;
+      for (const table of ["api_keys", "relay_tokens"])
+        await postgres.run(
+          `INSERT INTO ${table} SELECT (jsonb_populate_record(one, copy)).*
+           FROM ${table} AS one, jsonb_array_elements($2::text::jsonb) AS copy WHERE one.id = $1`,
+          [first.id, JSON.stringify(copies.map(({ id, hash }) => ({ id, hash })))],
+        );
+    },
     async [Symbol.asyncDispose]() {
       await ready;
       await Promise.all(opened.map((one) => one.close()));

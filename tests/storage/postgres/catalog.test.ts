@@ -4,5 +4,5 @@ import { testCatalogStoresContract } from "../contract.ts";
 import { createPostgresCatalog } from "./catalog-engine.ts";
 
 describe.skipIf(postgresMissing !== null)("on PostgreSQL", () => {
-  testCatalogStoresContract("postgres", createPostgresCatalog, 4);
+  testCatalogStoresContract("postgres", createPostgresCatalog, 2);
 });

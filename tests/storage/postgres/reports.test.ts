@@ -28,11 +28,12 @@ import { createChance } from "../../support/chance.ts";
 import { makeFolder } from "../../support/folder.ts";
 import { LIMIT_SAMPLES } from "../../support/limit-sums.ts";
 import { postgresMissing } from "../../support/postgres.ts";
+import { scale } from "../../support/scale.ts";
 import { copyLedger } from "../../support/laned-ledger.ts";
 import { createDatabase, failureOf, type TestDatabase } from "./support.ts";
 
 const DAY_US = 86_400_000_000;
-const CASES = 8;
+const CASES = 3 * scale;
 const TEST_MS_MAX = 60_000;
 
 const folder = makeFolder();

@@ -38,7 +38,9 @@ describe.skipIf(postgresMissing !== null)("signing in at several replicas", () =
     await using database = await createDatabase();
     const attempts = createSharedAttempts({ sql: database.postgres, clock, log: silentLog });
     const passwords = attempts.openBucket("password");
-    for (let index = 0; index < ATTEMPTS_BURST; index += 1) expect(await passwords.draw()).toBe(0);
+    expect(await passwords.draw()).toBe(0);
+    // Empty for longer than this test takes.
+    await database.postgres.run("UPDATE attempt_bucket SET available = -1000");
     expect(await attempts.openBucket("login_link").draw()).toBe(0);
     const elsewhere = createSharedAttempts({ sql: database.postgres, clock, log: silentLog }).openBucket(
       "password",
