@@ -18,6 +18,7 @@ export interface SlotHolder {
   cut(): void;
 }
 
+/** The slots of one queue, as this process has them. */
 export interface SlotLoan {
   /**
    * How many requests of this process may be at the host at once, at most `limit`. Asked before a request goes and after one

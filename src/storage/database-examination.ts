@@ -17,6 +17,7 @@ export interface DatabaseExamination {
   readonly spools: readonly Silent[];
 }
 
+/** A replica or a spool that has not been heard of. */
 export interface Silent {
   readonly name: string;
   /** Since it was heard of last. */

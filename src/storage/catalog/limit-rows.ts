@@ -13,6 +13,7 @@ export interface SubjectColumns {
   readonly tag: string | null;
 }
 
+/** The columns of a limit for everybody. */
 export const NOBODY: SubjectColumns = { principalId: null, keyId: null, relayTokenId: null, tag: null };
 
 /** A limit as its columns hold it. */

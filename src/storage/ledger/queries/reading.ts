@@ -42,6 +42,7 @@ export interface Connection {
  */
 export type Reading<Answer> = Generator<Query, Answer, Connection>;
 
+/** All rows at once. */
 export function* all<Found>(sql: string, bindings: readonly Binding[] = []): Reading<readonly Found[]> {
   const query: All<Found> = { kind: "all", sql, bindings, rows: [] };
   yield query;
@@ -104,6 +105,7 @@ export function* gather<One, Found>(
   return found.flat();
 }
 
+/** What the runner tells of its connection. */
 export function* connection(): Reading<Connection> {
   return yield { kind: "none" };
 }

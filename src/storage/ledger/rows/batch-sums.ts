@@ -2,6 +2,7 @@ import type { Outcome } from "#usage/event.ts";
 import { toDay, toHour } from "#storage/ledger/windows/calendar.ts";
 import { type CountedEvent, Sum } from "./sums.ts";
 
+/** What a batch adds to an hour, by outcome. */
 export interface HourSum {
   readonly hour: number;
   readonly outcome: Outcome;

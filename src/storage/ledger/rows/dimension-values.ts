@@ -1,3 +1,4 @@
+/** Which values get totals of their own. */
 export interface DimensionLimits {
   /** Rows of one sealed day from which a value is worth totals of its own: a year with fewer is added up in some 30 ms. */
   readonly dayRowsMin: number;

@@ -18,6 +18,7 @@ export interface SecretStoreParts {
   readonly refusals: SecretRefusals;
 }
 
+/** What each store of the catalog reads, changes and writes down with. */
 export interface StoreSteps {
   readonly reads: Reads;
   readonly freshness: Freshness;

@@ -13,6 +13,7 @@ export interface Pool {
   close(): Promise<void>;
 }
 
+/** A connection while one caller has it. */
 export interface Lease {
   /** See `execute` in `statement.ts`. */
   execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">): Promise<Result<Row>>;

@@ -15,6 +15,7 @@ const ID_NAME = "spool-id";
 const ID_BYTES = 16;
 const ID_PATTERN = /^[0-9a-f]{32}\n?$/;
 
+/** The folder of the segments in a data folder; it may be missing. */
 export function toSpoolFolder(dataDir: string): string {
   return join(dataDir, SPOOL_NAME);
 }

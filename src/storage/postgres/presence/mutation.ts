@@ -13,6 +13,7 @@ export interface Made<R> {
   readonly isUnchanged?: boolean;
 }
 
+/** A mutation that is committed, and the version that the catalog has got by it. */
 export interface Committed<R> {
   readonly result: R;
   /** Null: nothing that replicas hold in memory has changed. */

@@ -4,6 +4,7 @@ import { DEMAND_MS_MAX } from "./replica-row.ts";
 import type { Peer } from "./silence.ts";
 import { type Borrower, type Loan, toLoan } from "./slot-shares.ts";
 
+/** What a replica says of the slots of a pool, which are those of one queue: how many there are at most, and how many it keeps and wants. */
 export interface SlotClaim {
   readonly pool: string;
   readonly limit: number;

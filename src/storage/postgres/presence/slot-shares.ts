@@ -8,6 +8,7 @@ export interface Borrower {
   readonly isAsking: boolean;
 }
 
+/** What a replica asks for, in slots. */
 export interface LoanRequest {
   readonly limit: number;
   /** What it has and does not give back. */
@@ -19,6 +20,7 @@ export interface LoanRequest {
   readonly canGrow: boolean;
 }
 
+/** What it gets, in slots. */
 export interface Loan {
   readonly lent: number;
   /** What is left to it while another has fewer than it wants, so that it gives back what is above; null: no other has. */

@@ -15,6 +15,7 @@ export interface ReportConnection {
   readonly connection: Connection;
 }
 
+/** Connects at the first question, and makes the temporary tables of reports with each connection. */
 export function openReportConnection(postgres: Postgres): ReportConnection {
   const connection: Connection = { dialect: POSTGRES, subjects: new Map() };
   const reserved = postgres.reserve(async (sql) => {

@@ -42,6 +42,7 @@ export class StoredBeginChanges implements StoredBegins {
   }
 }
 
+/** The lines of the begins that are stored for a lane, in the order in which they came. */
 export async function readBegins(sql: Sql, lane: number): Promise<readonly Uint8Array[]> {
   const rows = await sql.all<{ begin_line: Uint8Array }>(
     "SELECT begin_line FROM open_request WHERE lane = $1 ORDER BY sequence",

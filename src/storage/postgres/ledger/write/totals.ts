@@ -15,6 +15,7 @@ export interface Total extends TotalTable {
   readonly ending: string;
 }
 
+/** Tables of totals with their keys. Where days still grow, the lane is one: replicas write no row of each other. */
 export const HOUR = toTotal("hour_total", ["hour", "outcome", "lane"], HOUR_MEASURES);
 export const DAY = toTotal("day_total", ["day", "combination", "result", "lane"], DAY_MEASURES);
 export const SEALED_DAY = toTotal("sealed_day_total", ["combination", "day", "result"], DAY_MEASURES);
