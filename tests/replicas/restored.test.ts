@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
-import { startLoad, startMixedUpstream, type Ledger } from "../binary/mixed-load.ts";
-import { createChance } from "../support/chance.ts";
-import { provide } from "../support/installation.ts";
+import { setDefaultTimeout, test } from "bun:test";
+import type { Ledger } from "../binary/mixed-load.ts";
 import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
-import { readNumber } from "../support/scale.ts";
-import { checkRecorded } from "./recorded.ts";
 import { runProcess } from "../support/process.ts";
-import { startSite, type Site } from "./site.ts";
+import { startLoadedSite } from "./loaded-site.ts";
+import type { Site } from "./site.ts";
 
 setDefaultTimeout(120_000);
 
@@ -16,45 +13,19 @@ const WAIT_MS_MAX = 30_000;
 test.skipIf(postgresMissing !== null)(
   "replicas of a PostgreSQL that was restored to an older state bring the missing usage back by themselves, once",
   async () => {
-    const chance = createChance(readNumber("LOCKPORT_SEED"));
-    const upstream = await startMixedUpstream();
-    const ledger: Ledger = { sent: new Set(), ended: new Map(), keys: new Set() };
-    const site = await startSite({ replicas: 2, server: await sharedPostgres() });
-    try {
-      const [first] = site.replicas;
-      if (first === undefined) throw new Error("there is no replica");
-      await provide(first.url, site.adminKey, {
-        name: "mixed",
-        baseUrl: upstream.baseUrl,
-        models: { m: "um" },
-        pricing: { input_tokens: 2.5, output_tokens: 10 },
-      });
-      const load = site.replicas.map((replica) =>
-        startLoad({
-          url: replica.url,
-          key: site.adminKey,
-          upstream,
-          chance,
-          ledger,
-          callers: 4,
-          onEnded: () => {},
-        }),
-      );
-      await untilEnded(ledger, 100);
-      const dumped = await dump(site);
-      await untilEnded(ledger, ledger.ended.size + 150);
-      for (const { network } of site.replicas) network.refuse();
-      await restore(site, dumped);
-      for (const { network } of site.replicas) network.resume();
-      // Under load, and not only by their end.
-      await untilRecorded(site, ledger.ended.size);
-      await Promise.all(load.map((each) => each.stop()));
-      for (const { process } of site.replicas) expect(await process.stop()).toBe(0);
-      await checkRecorded(site, { ledger, upstream });
-    } finally {
-      await site[Symbol.asyncDispose]();
-      await upstream.stop();
-    }
+    await using site = await startLoadedSite({ replicas: 2, server: await sharedPostgres() });
+    const { ledger, replicas } = site;
+    const load = site.load(4);
+    await untilEnded(ledger, 100);
+    const dumped = await dump(site);
+    await untilEnded(ledger, ledger.ended.size + 150);
+    for (const { network } of replicas) network.refuse();
+    await restore(site, dumped);
+    for (const { network } of replicas) network.resume();
+    // Under load, and not only by their end.
+    await untilRecorded(site, ledger.ended.size);
+    await load.stop();
+    await site.checkRecorded();
   },
 );
 

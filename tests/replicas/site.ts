@@ -6,7 +6,11 @@ import { startPostgres, type TestSchema, type TestServer } from "../support/post
 import { runProcess, startProcess, type RunningProcess } from "../support/process.ts";
 import { createTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
-const SECRET_KEY = Buffer.alloc(32, 7).toString("base64");
+/** What a server on PostgreSQL is given beside its database and its folder. */
+export const SHARED_SETTINGS = {
+  PROXY_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
+  PROXY_ADMIN_PASSWORD_DISABLED: "true",
+};
 
 export interface SiteOptions {
   readonly replicas: number;
@@ -48,12 +52,7 @@ export async function startSite({ replicas: count, env = {}, server }: SiteOptio
   const database = server ?? (await startPostgres());
   const schema = database.schema();
   const folder = makeFolder();
-  const settings = {
-    PROXY_SECRET_KEY: SECRET_KEY,
-    PROXY_ADMIN_PASSWORD_DISABLED: "true",
-    PROXY_DATABASE_SCHEMA: schema.schema,
-    ...env,
-  };
+  const settings = { ...SHARED_SETTINGS, PROXY_DATABASE_SCHEMA: schema.schema, ...env };
   const local = { ...settings, PROXY_DATABASE_URL: schema.url, PROXY_DATA_DIR: join(folder.path, "local") };
   const run = (...args: string[]) => runProcess([lockport, ...args], { env: local });
   const replicas: (Replica & { end(): Promise<void> })[] = [];

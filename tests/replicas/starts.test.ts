@@ -4,6 +4,7 @@ import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { postgresMissing, sharedPostgres, type TestSchema, type TestServer } from "../support/postgres.ts";
 import { runProcess, startProcess, type RunningProcess } from "../support/process.ts";
+import { SHARED_SETTINGS } from "./site.ts";
 
 setDefaultTimeout(120_000);
 
@@ -71,8 +72,7 @@ describe.skipIf(postgresMissing !== null)("replicas that start at once", () => {
 
 function toEnv(name: string): Record<string, string> {
   return {
-    PROXY_SECRET_KEY: Buffer.alloc(32, 7).toString("base64"),
-    PROXY_ADMIN_PASSWORD_DISABLED: "true",
+    ...SHARED_SETTINGS,
     PROXY_DATABASE_URL: schema.url,
     PROXY_DATABASE_SCHEMA: schema.schema,
     PROXY_DATA_DIR: join(folder.path, name),
