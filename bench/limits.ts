@@ -124,8 +124,8 @@ async function openGate(
 }
 
 function runRequest(gate: Limits, request: UsageBeginning, arrivedAtUs: number): void {
-  void gate.current();
   const begun = { ...request, arrivedAtUs };
+  void gate.current(begun);
   gate.admit(begun, () => true);
   gate.began(begun);
   gate.ended(begun, ENDING);

@@ -64,6 +64,13 @@ CREATE TABLE slot_loan (
 --> statement-breakpoint
 CREATE INDEX slot_loan_by_replica ON slot_loan (replica_id);
 --> statement-breakpoint
+-- What replicas have under way of limits of concurrent requests, as each has said last.
+CREATE TABLE open_use (
+  replica_id uuid PRIMARY KEY REFERENCES replica ON DELETE CASCADE,
+  -- A list of [limit, value of each, its label, open, wanted].
+  uses text COLLATE "C" NOT NULL
+) WITH (fillfactor = 50);
+--> statement-breakpoint
 -- Attempts at signing in that may still be looked at, over all replicas.
 CREATE TABLE attempt_bucket (
   name text COLLATE "C" PRIMARY KEY,

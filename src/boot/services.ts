@@ -75,11 +75,12 @@ export async function wireServices(
     ledger: storage.limitLedger,
     clock,
     log,
-    isShared: storage.health().replica !== null,
+    board: storage.limitBoard,
     ...(notices !== null && { watch: notices.uses }),
   });
   // Before anything is served: what a process before has left in the journal counts as well.
   await limits.follow();
+  await limits.exchange();
   const shared = createShared({
     catalog,
     ledger,

@@ -1,3 +1,4 @@
+import type { ResolvedModel } from "#catalog/snapshot.ts";
 import { containsOwnToken } from "#identity/secret.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import { toClient } from "#usage/client.ts";
@@ -15,5 +16,34 @@ export function toAttribution(headers: Headers): Pick<UsageBeginning, "client" |
   return {
     client: isClean ? toClient(userAgent) : null,
     tags: tags.some(containsOwnToken) ? tags.filter((tag) => !containsOwnToken(tag)) : tags,
+  };
+}
+
+/** Who asks, when, and for what. */
+interface Asking extends Pick<UsageBeginning, "arrivedAtUs" | "endpoint"> {
+  readonly caller: Pick<UsageBeginning, "principalId" | "principalName" | "keyId">;
+  readonly headers: Headers;
+}
+
+/** A request to a model as its usage event begins. */
+export function toSubject(
+  { arrivedAtUs, caller, endpoint, headers }: Asking,
+  { stream }: { readonly stream: boolean },
+  { model, provider, upstreamName }: ResolvedModel,
+): UsageBeginning {
+  const { client, tags } = toAttribution(headers);
+  return {
+    arrivedAtUs,
+    principalId: caller.principalId,
+    principalName: caller.principalName,
+    keyId: caller.keyId,
+    relayTokenId: null,
+    providerId: provider.id,
+    model: model.alias,
+    upstreamName,
+    endpoint,
+    client,
+    tags,
+    streamed: stream,
   };
 }

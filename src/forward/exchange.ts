@@ -12,7 +12,7 @@ import type { UsageMetrics } from "#usage/metrics.ts";
 import type { UsageLedger } from "#usage/store.ts";
 import { type ForwardResult, type OpenExchange, giveUp } from "./open-exchange.ts";
 import { respond } from "./respond.ts";
-import { toAttribution } from "./attribution.ts";
+import { toSubject } from "./attribution.ts";
 import type { Caller } from "#kernel/cancellation.ts";
 import type { SlotSource } from "#catalog/slots.ts";
 import { createConcurrencyLimiter } from "./concurrency-limiter.ts";
@@ -132,16 +132,11 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
 
   function find(input: ExchangeInput, parsed: ParsedRequestBody): Promise<ExchangeResult> {
     const known = deps.catalog.peek();
-    const following = accounts.limits.current();
-    if (following !== null) return following.then(() => beginWith(input, parsed));
-    return known === null ? beginWith(input, parsed) : begin(input, parsed, known);
+    if (known !== null) return follow(input, parsed, known);
+    return deps.catalog.snapshot().then((catalog) => follow(input, parsed, catalog));
   }
 
-  async function beginWith(input: ExchangeInput, parsed: ParsedRequestBody): Promise<ExchangeResult> {
-    return await begin(input, parsed, await deps.catalog.snapshot());
-  }
-
-  function begin(
+  function follow(
     input: ExchangeInput,
     parsed: ParsedRequestBody,
     catalog: CatalogSnapshot,
@@ -152,8 +147,20 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
     refuseLargeBatch(parsed, deps.maxEmbeddingBatch);
 
     const route = routeTo(resolved, input.endpoint);
-    const subject = toSubject(input, parsed, route);
-    const warnings = accounts.limits.admit(subject, () => hasPrices(resolved.prices, input.endpoint));
+    const subject = toSubject(input, parsed, route.model);
+    const following = accounts.limits.current(subject);
+    const known = { route, subject };
+    return following === null
+      ? begin(input, parsed, known)
+      : following.then(() => begin(input, parsed, known));
+  }
+
+  function begin(
+    input: ExchangeInput,
+    parsed: ParsedRequestBody,
+    { route, subject }: { readonly route: Route; readonly subject: UsageBeginning },
+  ): Promise<ExchangeResult> {
+    const warnings = accounts.limits.admit(subject, () => hasPrices(route.model.prices, input.endpoint));
     const account = accounts.open(input.arrivedAtMs, {
       subject,
       providerName: route.proxiedBy.providerName,
@@ -171,7 +178,7 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
         },
       });
     }
-    const idleMs = resolved.provider.timeoutReadSeconds * 1000;
+    const idleMs = route.model.provider.timeoutReadSeconds * 1000;
     const { credential } = route;
     const proxiedBy = withLimitWarnings(route.proxiedBy, warnings);
     const { arrivedAtUs } = input;
@@ -228,23 +235,4 @@ export function createExchange(deps: ExchangeDeps, shared: Shared = createShared
       throw failure;
     }
   }
-}
-
-function toSubject(input: ExchangeInput, parsed: ParsedRequestBody, route: Route): UsageBeginning {
-  const { model, provider, upstreamName } = route.model;
-  const { client, tags } = toAttribution(input.headers);
-  return {
-    arrivedAtUs: input.arrivedAtUs,
-    principalId: input.caller.principalId,
-    principalName: input.caller.principalName,
-    keyId: input.caller.keyId,
-    relayTokenId: null,
-    providerId: provider.id,
-    model: model.alias,
-    upstreamName,
-    endpoint: input.endpoint,
-    client,
-    tags,
-    streamed: parsed.stream,
-  };
 }

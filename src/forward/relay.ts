@@ -53,7 +53,6 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   return {
     async send(input) {
       const { body } = input;
-      await follow();
       return await (body === null || body instanceof Uint8Array
         ? sendHeld(input, body)
         : sendStreamed(input, body));
@@ -61,9 +60,9 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
   };
 
   /** Brings limits and prices up to date with what another process may have changed: `admit` asks memory alone. */
-  async function follow(): Promise<void> {
+  async function follow({ subject }: AccountSubject): Promise<void> {
     const { catalog, log } = accounts.deps;
-    await accounts.limits.current();
+    await accounts.limits.current(subject);
     if (catalog.peek() !== null) return;
     try {
       await catalog.snapshot();
@@ -72,12 +71,13 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     }
   }
 
-  function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<ForwardResult> {
+  async function sendHeld(input: RelayInput, body: Uint8Array<ArrayBuffer> | null): Promise<ForwardResult> {
     const asked = body === null ? NOTHING_ASKED : readAsked(body);
     const subject = isRecorded(input) ? toAccountSubject(input, asked) : null;
+    if (subject !== null) await follow(subject);
     const warnings = subject === null ? null : admit(input, subject);
     const account = subject === null ? createUnrecordedAccount() : accounts.open(input.arrivedAtMs, subject);
-    return forward(
+    return await forward(
       input,
       body,
       begin(input, account, () => ({ asked, warnings })),
@@ -89,8 +89,9 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const passage: Passage = { asked: NOTHING_ASKED, warnings: null, refusal: null };
     // Limits that name no model refuse before anything goes upstream. Whether it has a price is not known yet.
     if (isRecorded(input)) {
-      const { subject } = toAccountSubject(input, NOTHING_ASKED);
-      passage.warnings = accounts.limits.admit(subject, () => true);
+      const known = toAccountSubject(input, NOTHING_ASKED);
+      await follow(known);
+      passage.warnings = accounts.limits.admit(known.subject, () => true);
     }
     const account = isRecorded(input)
       ? accounts.openLate(input.arrivedAtMs, () => toAccountSubject(input, passage.asked))
@@ -104,9 +105,9 @@ export function createRelay(shared: Shared, options: RelayOptions): Relay {
     const endUpload = async () => {
       isWhole = true;
       passage.asked = await scan.finish();
-      await follow();
       if (isRecorded(input)) {
         const subject = toAccountSubject(input, passage.asked);
+        await follow(subject);
         try {
           passage.warnings = admit(input, subject);
         } catch (refusal) {

@@ -4,9 +4,9 @@ import {
   Amounts,
   begin,
   type Counter,
+  createEntry,
   end,
   type Entry,
-  findCounter,
   getCounter,
   isCountedFromBegin,
   type LimitUse,
@@ -14,11 +14,15 @@ import {
   sweep,
   toLabel,
   toMet,
+  toOpenUses,
   toUse,
+  toUses,
 } from "./limit-entry.ts";
+import type { OpenUse } from "./limit-board.ts";
 import { LimitIndex } from "./limit-index.ts";
 import type { LimitSum } from "./limit-sums.ts";
-import { type Limit, isCountedAlike } from "./limit.ts";
+import { type Limit, type LimitedRequest, isCountedAlike } from "./limit.ts";
+import type { ToldUses } from "./open-elsewhere.ts";
 import { toWatchedFrom, type UseWatch } from "./use-watch.ts";
 
 /** What a limit does to requests: for the views of it. */
@@ -37,9 +41,12 @@ export class LimitBook {
   /** All that are under way, also those that no limit holds for: a limit that is made meanwhile does. */
   readonly #underWay = new Set<UsageBeginning>();
   readonly #watch: UseWatch | null;
+  readonly #isShared: boolean;
 
-  constructor(watch: UseWatch | null = null) {
+  /** `isShared`: other processes let requests through that count as well. */
+  constructor(watch: UseWatch | null = null, { isShared = false }: { readonly isShared?: boolean } = {}) {
     this.#watch = watch;
+    this.#isShared = isShared;
   }
 
   /** Whether there is a limit that could refuse or warn. */
@@ -61,11 +68,9 @@ export class LimitBook {
       if (known?.isLoaded === true && isCountedAlike(known.limit, limit)) {
         this.#entries.set(limit.id, { ...known, limit, watchedFrom: toWatchedFrom(limit) });
       } else {
-        const refusals = known?.refusals ?? { count: 0, lastAtUs: null };
-        const isLoaded = limit.measure === "concurrent";
-        const watchedFrom = toWatchedFrom(limit);
-        this.#entries.set(limit.id, { limit, counters: new Map(), isLoaded, watchedFrom, refusals });
-        if (!isLoaded) missing.push(limit);
+        const entry = createEntry(limit, { isShared: this.#isShared, earlier: known });
+        this.#entries.set(limit.id, entry);
+        if (!entry.isLoaded) missing.push(limit);
       }
     }
     this.#index = this.#toIndex();
@@ -75,14 +80,10 @@ export class LimitBook {
 
   /** Forgets what these have counted, as before their `load`. */
   forget(limits: readonly Limit[]): void {
-    for (const limit of limits) {
-      const entry = this.#entries.get(limit.id);
-      if (entry === undefined) continue;
-      this.#entries.set(limit.id, {
-        ...entry,
-        counters: new Map(),
-        isLoaded: limit.measure === "concurrent",
-      });
+    for (const { id } of limits) {
+      const earlier = this.#entries.get(id);
+      if (earlier === undefined) continue;
+      this.#entries.set(id, createEntry(earlier.limit, { isShared: this.#isShared, earlier }));
     }
     const kept = new Map(this.#entries);
     for (const limit of limits) kept.delete(limit.id);
@@ -92,13 +93,11 @@ export class LimitBook {
 
   /** Another book of the same limits, requests under way and refusals; all that the ledger has counts from its `load` on. */
   toSuccessor(): { readonly book: LimitBook; readonly missing: readonly Limit[] } {
-    const book = new LimitBook(this.#watch);
+    const isShared = this.#isShared;
+    const book = new LimitBook(this.#watch, { isShared });
     for (const request of this.#underWay) book.#underWay.add(request);
-    for (const [id, { limit, refusals }] of this.#entries) {
-      const isLoaded = limit.measure === "concurrent";
-      const watchedFrom = toWatchedFrom(limit);
-      book.#entries.set(id, { limit, counters: new Map(), isLoaded, watchedFrom, refusals });
-    }
+    for (const [id, earlier] of this.#entries)
+      book.#entries.set(id, createEntry(earlier.limit, { isShared, earlier }));
     book.#index = book.#toIndex();
     book.#countUnderWay(new Map());
     const all = [...this.#entries.values()].map(({ limit }) => limit);
@@ -118,22 +117,42 @@ export class LimitBook {
     }
   }
 
+  /** Whether the ledger's sums are missing of a limit that holds for the request. */
+  isWaitedFor(request: LimitedRequest): boolean {
+    let isWaited = false;
+    this.#index.visit(request, ({ limit, isLoaded }) => (isWaited ||= limit.enabled && !isLoaded));
+    return isWaited;
+  }
+
   /** The limits that a request meets which is about to begin. `hasPrice` tells whether all that it will use has a price. */
   findMet(request: UsageBeginning, nowUs: InstantUs, hasPrice: () => boolean): readonly MetLimit[] {
     let met: MetLimit[] | null = null;
     this.#index.visit(request, (entry, value) => {
       if (!entry.isLoaded) return;
-      const found = toMet(entry, findCounter(entry, value), { nowUs, hasPrice });
+      const found = toMet(entry, value, { nowUs, hasPrice });
       if (found !== null) (met ??= []).push(found);
     });
     return met ?? NONE;
   }
 
-  refused({ limit }: MetLimit, nowUs: InstantUs): void {
-    const refusals = this.#entries.get(limit.id)?.refusals;
-    if (refusals === undefined) return;
-    refusals.count += 1;
-    refusals.lastAtUs = nowUs;
+  refused({ limit, value }: MetLimit, nowUs: InstantUs): void {
+    const entry = this.#entries.get(limit.id);
+    if (entry === undefined) return;
+    entry.refusals.count += 1;
+    entry.refusals.lastAtUs = nowUs;
+    entry.elsewhere?.refused(value);
+  }
+
+  /** What is under way of limits that other processes share; null when there are none. */
+  takeOpenUses(): readonly OpenUse[] | null {
+    const shared = [...this.#entries.values()].filter(({ elsewhere }) => elsewhere !== null);
+    return shared.length === 0 ? null : shared.flatMap(toOpenUses);
+  }
+
+  /** What other processes have under way, from now on. */
+  hear(told: ToldUses): void {
+    for (const { limit, counters, elsewhere } of this.#entries.values())
+      elsewhere?.hear(told.toElsewhere(limit, (value) => counters.get(value)?.underWay ?? 0));
   }
 
   /** Called once when a request's event is begun. */
@@ -177,15 +196,15 @@ export class LimitBook {
   listUses(limitId: string, nowUs: InstantUs): readonly LimitUse[] {
     const entry = this.#entries.get(limitId);
     if (entry === undefined || !entry.isLoaded) return [];
-    const uses = [...entry.counters.values()].map((counter) => toUse(counter, nowUs));
-    return uses.sort((one, other) => compareUses(other, one));
+    return toUses(entry, nowUs).sort((one, other) => compareUses(other, one));
   }
 
   /** What was used by one value of `each`. */
   findUse(limitId: string, value: string, nowUs: InstantUs): LimitUse {
     const entry = this.#entries.get(limitId);
-    const counter = entry === undefined ? undefined : findCounter(entry, value);
-    return counter === undefined ? { value, label: value, amount: 0n, unpriced: 0 } : toUse(counter, nowUs);
+    return entry === undefined
+      ? { value, label: value, amount: 0n, unpriced: 0 }
+      : toUse(entry, value, nowUs);
   }
 
   refusalsOf(limitId: string): LimitRefusals {

@@ -4,6 +4,9 @@ import { normaliseUsage } from "#usage/normalise.ts";
 import { createWindowSums, type Used, type WindowSums } from "./limit-counter.ts";
 import { isSliding } from "./limit-window.ts";
 import type { Limit } from "./limit.ts";
+import { toWatchedFrom } from "./use-watch.ts";
+import type { OpenUse } from "./limit-board.ts";
+import { OpenElsewhere } from "./open-elsewhere.ts";
 
 /**
  * Values of one `each` that are counted apart; what comes beyond shares one count, which is called `(other)`. Callers choose
@@ -21,6 +24,8 @@ export interface LimitUse extends Used {
 /** A limit that a request has met. */
 export interface MetLimit extends Used {
   readonly limit: Limit;
+  /** Of its `each`. */
+  readonly value: string;
   /** The first instant at which it lets a request through again; null when that is not known, or never. */
   readonly freeAtUs: InstantUs | null;
   /** True where it is the missing price of the model that is refused. */
@@ -46,6 +51,24 @@ export interface Entry {
   readonly watchedFrom: bigint;
   /** Since the start. */
   readonly refusals: { count: number; lastAtUs: InstantUs | null };
+  /** Null where no other process takes part, and for all but `concurrent`: the ledger has what the others used. */
+  readonly elsewhere: OpenElsewhere | null;
+}
+
+/** A limit of which nothing is counted yet. What it has refused, and what others have of it, stays with it. */
+export function createEntry(
+  limit: Limit,
+  { isShared, earlier }: { readonly isShared: boolean; readonly earlier: Entry | undefined },
+): Entry {
+  const isConcurrent = limit.measure === "concurrent";
+  return {
+    limit,
+    counters: new Map(),
+    isLoaded: isConcurrent,
+    watchedFrom: toWatchedFrom(limit),
+    refusals: earlier?.refusals ?? { count: 0, lastAtUs: null },
+    elsewhere: earlier?.elsewhere ?? (isShared && isConcurrent ? new OpenElsewhere() : null),
+  };
 }
 
 /** What a sliding window counts of requests is when they began. */
@@ -111,23 +134,27 @@ function toTokens(usage: ReportedUsage | null): bigint {
 
 /** Null when the limit lets it through. */
 export function toMet(
-  { limit }: Entry,
-  counter: Counter | undefined,
+  entry: Entry,
+  value: string,
   { nowUs, hasPrice }: { readonly nowUs: InstantUs; readonly hasPrice: () => boolean },
 ): MetLimit | null {
+  const { limit, elsewhere } = entry;
   const { measure, amount, window } = limit;
   if (!limit.enabled) return null;
+  const counter = findCounter(entry, value);
   if (measure === "cost" && limit.unpriced === "refuse" && !hasPrice()) {
-    return { limit, ...usedOf(counter, nowUs), freeAtUs: null, isUnpriced: true };
+    return { limit, value, ...usedOf(counter, nowUs), freeAtUs: null, isUnpriced: true };
   }
-  if (counter === undefined) return null;
+  const held = elsewhere?.values.get(value)?.held ?? 0;
+  if (counter === undefined && held === 0) return null;
   const used = usedOf(counter, nowUs);
   // Those under way will be recorded as well, and a request counts as one however it ends.
-  const begun = measure === "requests" && !isCountedFromBegin(limit) ? BigInt(counter.underWay) : 0n;
-  if (used.amount + begun < amount) return null;
+  const begun = measure === "requests" && !isCountedFromBegin(limit) ? (counter?.underWay ?? 0) : held;
+  const inAll = begun === 0 ? used.amount : used.amount + BigInt(begun);
+  if (inAll < amount) return null;
   const isCalendar = window !== null && !isSliding(window);
-  const freeAtUs = isCalendar ? null : (counter.sums?.fallsTo(amount - 1n, nowUs) ?? null);
-  return { limit, ...used, amount: used.amount + begun, freeAtUs, isUnpriced: false };
+  const freeAtUs = isCalendar ? null : (counter?.sums?.fallsTo(amount - 1n, nowUs) ?? null);
+  return { limit, value, ...used, amount: inAll, freeAtUs, isUnpriced: false };
 }
 
 function usedOf(counter: Counter | undefined, nowUs: InstantUs): Used {
@@ -136,9 +163,39 @@ function usedOf(counter: Counter | undefined, nowUs: InstantUs): Used {
   return sums === null ? { amount: BigInt(underWay), unpriced: 0 } : sums.usedAt(nowUs);
 }
 
-export function toUse(counter: Counter, nowUs: InstantUs): LimitUse {
+/** What was used by one value of `each`, here and elsewhere. */
+export function toUse(entry: Entry, value: string, nowUs: InstantUs): LimitUse {
+  const counter = findCounter(entry, value);
+  const told = entry.elsewhere?.values.get(value);
   const { amount, unpriced } = usedOf(counter, nowUs);
-  return { value: counter.value, label: counter.label, amount, unpriced };
+  return {
+    value: counter?.value ?? value,
+    label: counter?.label ?? told?.label ?? value,
+    amount: amount + BigInt(told?.open ?? 0),
+    unpriced,
+  };
+}
+
+/** Each value of `each` that is counted, here or elsewhere. */
+export function toUses(entry: Entry, nowUs: InstantUs): LimitUse[] {
+  const { counters, elsewhere } = entry;
+  const values = elsewhere === null ? counters.keys() : new Set(counters.keys()).union(elsewhere.values);
+  return [...values].map((value) => toUse(entry, value, nowUs));
+}
+
+/** What other processes have to know of it. Each refusal is told once. */
+export function toOpenUses({ limit, counters, elsewhere }: Entry): OpenUse[] {
+  if (elsewhere === null) return [];
+  const refused = elsewhere.takeRefused();
+  const amount = Number(limit.amount);
+  const uses: OpenUse[] = [];
+  for (const value of new Set(counters.keys()).union(refused)) {
+    const counter = counters.get(value);
+    const open = counter?.underWay ?? 0;
+    const wanted = Math.max(open, Math.min(amount, open + (refused.get(value) ?? 0)));
+    if (wanted > 0) uses.push({ limitId: limit.id, value, label: counter?.label ?? value, open, wanted });
+  }
+  return uses;
 }
 
 export function findCounter({ counters }: Entry, value: string): Counter | undefined {

@@ -1,9 +1,13 @@
+import type { LimitedRequest } from "./limit.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
 
 /** What a request to a model, or one of the relay, passes before it is begun. */
 export interface LimitGate {
-  /** Null when memory knows every limit as it is now; else to be waited for before `admit`. */
-  current(): Promise<void> | null;
+  /**
+   * Null when memory knows every limit as it is now, and what was used of those that hold for the request; else to be waited
+   * for before `admit`.
+   */
+  current(request: LimitedRequest): Promise<void> | null;
   /**
    * Throws `limit_exceeded`. Returns the names of limits that only warn, or null. Asked in the turn in which the request
    * is begun, so that none gets in between.

@@ -4,7 +4,7 @@ import { toFieldValue } from "#kernel/field-value.ts";
 import { PICO_PER_WHOLE } from "#kernel/units.ts";
 import type { MetLimit } from "./limit-entry.ts";
 import { isSliding, toWindowEnd, toWindowStart } from "./limit-window.ts";
-import type { Limit, LimitMeasure } from "./limit.ts";
+import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
 
 const SECOND_US = 1_000_000;
 /** Official SDKs wait for a `retry-after` of up to this long, and are told not to try again for a longer one. */
@@ -74,4 +74,27 @@ export function formatAmount(measure: LimitMeasure, amount: bigint): string {
   const whole = amount / BigInt(PICO_PER_WHOLE);
   const decimals = (amount % BigInt(PICO_PER_WHOLE)).toString().padStart(COST_DECIMALS, "0");
   return `${whole}.${decimals.replace(/0+$/, "").padEnd(COST_DECIMALS_MIN, "0")}`;
+}
+
+/** Refusals since the start. */
+export interface LimitRefusalCount {
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow | null;
+  readonly count: number;
+}
+
+/** Refusals since the start, by what the limits that refused measure. */
+export class RefusalCounts {
+  readonly #counts = new Map<string, { measure: LimitMeasure; window: LimitWindow | null; count: number }>();
+
+  add({ measure, window }: Limit): void {
+    const key = `${measure} ${window ?? ""}`;
+    const known = this.#counts.get(key);
+    if (known === undefined) this.#counts.set(key, { measure, window, count: 1 });
+    else known.count += 1;
+  }
+
+  list(): readonly LimitRefusalCount[] {
+    return [...this.#counts.values()];
+  }
 }

@@ -24,7 +24,8 @@ export interface LimitSumPart {
 export interface LimitLedger {
   /**
    * The sums of the windows that hold `nowUs` and of later ones. It counts what has ended before this call, and nothing that
-   * ends after it. Limits of `concurrent` have none.
+   * ends after it. Limits of `concurrent` have none. May be rejected: where it takes too long, and by a later call, which
+   * takes its place.
    */
   sumLimits(limits: readonly Limit[], nowUs: InstantUs): Promise<readonly LimitSum[]>;
 }

@@ -3,28 +3,26 @@ import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import type { LimitBoard } from "./limit-board.ts";
 import { LimitBook } from "./limit-book.ts";
+import { LimitExchange } from "./limit-exchange.ts";
 import type { LimitGate } from "./limit-gate.ts";
-import { toLongest, toRefusal } from "./limit-refusal.ts";
+import { type LimitRefusalCount, RefusalCounts, toLongest, toRefusal } from "./limit-refusal.ts";
 import type { LimitLedger } from "./limit-sums.ts";
-import type { Limit, LimitMeasure, LimitWindow } from "./limit.ts";
+import type { Limit, LimitedRequest } from "./limit.ts";
 import type { LimitSet, LimitStore } from "./store.ts";
 import type { UseWatch } from "./use-watch.ts";
-
-/** Refusals since the start. */
-export interface LimitRefusalCount {
-  readonly measure: LimitMeasure;
-  readonly window: LimitWindow | null;
-  readonly count: number;
-}
 
 export interface LimitsDeps {
   readonly store: Pick<LimitStore, "peek" | "snapshot">;
   readonly ledger: LimitLedger;
   readonly clock: Clock;
   readonly log: Log;
-  /** True where other processes record in the same ledger: what they have used is read again at short intervals. */
-  readonly isShared?: boolean;
+  /**
+   * Where other processes record in the same ledger: what they have used is read again at short intervals, and what they have
+   * under way from there. Null or absent: there is no other.
+   */
+  readonly board?: LimitBoard | null;
   /** Absent: nothing is asked of what moves. */
   readonly watch?: UseWatch;
 }
@@ -36,7 +34,7 @@ const CLOCK_BACK_US_MAX = 1_000_000;
 const SWEEP_INTERVAL_MS = 60_000;
 /** With the time until a batch is committed, a replica knows within a second what others have let through. */
 const RENEW_INTERVAL_MS = 750;
-/** How long the ledger may take to add up hours with millions of requests; it commits nothing of this process meanwhile. */
+/** How long the ledger may take to add up hours with millions of requests. */
 const RENEW_MS_MAX = 30_000;
 /** A pause of so many times as long as it took follows: at most a tenth of the time goes into it. */
 const RENEW_PAUSE_TIMES = 9;
@@ -45,24 +43,27 @@ const RENEW_PAUSE_TIMES = 9;
 export class Limits implements LimitGate {
   readonly #deps: LimitsDeps;
   #book: LimitBook;
+  readonly #exchange: LimitExchange | null;
   /** Counts beside the book until the ledger's sums for it are there. */
   #successor: LimitBook | null = null;
   #renewFromMs = 0;
   #set: LimitSet | null = null;
+  /** Until the sums of all limits are there. */
   #following: Promise<void> | null = null;
+  /** Until the limits themselves are there. */
+  #taken = Promise.withResolvers<void>();
   #latestUs: InstantUs = 0;
-  readonly #refusals = new Map<
-    string,
-    { measure: LimitMeasure; window: LimitWindow | null; count: number }
-  >();
+  readonly #refusals = new RefusalCounts();
   readonly #timers: readonly ReturnType<typeof setInterval>[];
 
   constructor(deps: LimitsDeps) {
     this.#deps = deps;
-    this.#book = new LimitBook(deps.watch);
+    const { board = null, clock, log, watch } = deps;
+    this.#book = new LimitBook(watch, { isShared: board !== null });
+    this.#exchange = board === null ? null : new LimitExchange({ board, book: () => this.#book, clock, log });
     this.#timers = [
-      setInterval(() => this.book.sweep(deps.clock.nowUs()), SWEEP_INTERVAL_MS),
-      ...(deps.isShared === true ? [setInterval(() => void this.renew(), RENEW_INTERVAL_MS)] : []),
+      setInterval(() => this.book.sweep(clock.nowUs()), SWEEP_INTERVAL_MS),
+      ...(board === null ? [] : [setInterval(() => void this.renew(), RENEW_INTERVAL_MS)]),
     ];
     for (const timer of this.#timers) timer.unref();
   }
@@ -71,15 +72,18 @@ export class Limits implements LimitGate {
     return this.#book;
   }
 
-  current(): Promise<void> | null {
-    if (this.#following !== null) return this.#waitFor(this.#following);
+  current(request: LimitedRequest): Promise<void> | null {
     const set = this.#deps.store.peek();
-    if (set === null || set !== this.#set) return this.#waitFor(this.follow());
+    if (set === null || set !== this.#set) return this.#waitFor(request);
+    // Requests that none of the limits concerns whose sums are missing go on meanwhile, however long the ledger takes.
+    if (this.#following !== null) return this.book.isWaitedFor(request) ? this.#waitFor(request) : null;
     if (this.book.isEmpty) return null;
     const nowUs = this.#deps.clock.nowUs();
     const isSetBack = nowUs < this.#latestUs - CLOCK_BACK_US_MAX;
     this.#latestUs = isSetBack ? nowUs : Math.max(nowUs, this.#latestUs);
-    return isSetBack ? this.#waitFor(this.#recount()) : null;
+    if (!isSetBack) return null;
+    this.#recount();
+    return this.#waitFor(request);
   }
 
   /** Takes in the limits as they are now, and what the ledger holds of those that are new. */
@@ -98,7 +102,7 @@ export class Limits implements LimitGate {
     );
     if (refusing === null) return met.map(({ limit }) => limit.name);
     this.book.refused(refusing, nowUs);
-    this.#count(refusing.limit);
+    this.#refusals.add(refusing.limit);
     throw toRefusal(refusing, nowUs, request.model);
   }
 
@@ -145,47 +149,54 @@ export class Limits implements LimitGate {
     }
   }
 
+  /** Tells other processes what is under way, and takes in what they have. Never throws. */
+  async exchange(): Promise<void> {
+    await this.#exchange?.run();
+  }
+
   refusals(): readonly LimitRefusalCount[] {
-    return [...this.#refusals.values()];
+    return this.#refusals.list();
   }
 
   close(): void {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#exchange?.close();
   }
 
   async #followNow(): Promise<void> {
     for (;;) {
       const set = await this.#deps.store.snapshot();
       if (set === this.#set) return;
-      // A successor that is being counted has the limits of before.
-      this.#successor = null;
       // One turn from here to the call of the ledger: what ends from now on is counted by the book.
-      const missing = this.book.replace(set.limits);
-      await this.#load(missing);
-      this.#set = set;
-      // An amount that was lowered may be used up already, and of what a process before has counted nobody may have been told.
-      this.book.tellAll(this.#deps.clock.nowUs());
+      await this.#load(set, this.book.replace(set.limits));
     }
   }
 
-  /** To be called in the turn in which the book was told which limits are new: what ends from then on it counts itself. */
-  async #load(limits: readonly Limit[]): Promise<void> {
-    this.#set = null;
-    this.book.load(limits, await this.#sum(limits));
-  }
-
-  #recount(): Promise<void> {
-    return (this.#following ??= this.#recountNow().finally(() => (this.#following = null)));
-  }
-
-  async #recountNow(): Promise<void> {
+  #recount(): void {
     this.#deps.log.warn("the clock was set back: what limits have counted is read from the ledger again");
     const set = this.#set;
-    if (set === null) return;
-    this.#successor = null;
+    if (set === null || this.#following !== null) return;
     this.book.forget(set.limits);
-    await this.#load(set.limits);
+    this.#following = this.#load(set, set.limits).finally(() => (this.#following = null));
+  }
+
+  /** To be called in the turn in which the book was told which limits are new: what ends from then on it counts itself. */
+  async #load(set: LimitSet, missing: readonly Limit[]): Promise<void> {
+    // A successor that is being counted has the limits of before.
+    this.#successor = null;
     this.#set = set;
+    try {
+      const sums = this.#sum(missing);
+      this.#taken.resolve();
+      this.#taken = Promise.withResolvers();
+      this.book.load(missing, await sums);
+    } catch (cause) {
+      // The next request tries again.
+      this.#set = null;
+      throw cause;
+    }
+    // An amount that was lowered may be used up already, and of what a process before has counted nobody may have been told.
+    this.book.tellAll(this.#deps.clock.nowUs());
   }
 
   #sum(limits: readonly Limit[]) {
@@ -195,9 +206,9 @@ export class Limits implements LimitGate {
       : this.#deps.ledger.sumLimits(counted, this.#deps.clock.nowUs());
   }
 
-  async #waitFor(following: Promise<void>): Promise<void> {
+  async #waitFor(request: LimitedRequest): Promise<void> {
     try {
-      await withinLimit(following, FOLLOW_WAIT_MS_MAX, () => {
+      await withinLimit(this.#readFor(request), FOLLOW_WAIT_MS_MAX, () => {
         throw refuseUnknown();
       });
     } catch (cause) {
@@ -207,11 +218,10 @@ export class Limits implements LimitGate {
     }
   }
 
-  #count({ measure, window }: Limit): void {
-    const key = `${measure} ${window ?? ""}`;
-    const known = this.#refusals.get(key);
-    if (known === undefined) this.#refusals.set(key, { measure, window, count: 1 });
-    else known.count += 1;
+  async #readFor(request: LimitedRequest): Promise<void> {
+    const following = this.follow();
+    await Promise.race([following, this.#taken.promise]);
+    if (this.book.isWaitedFor(request)) await following;
   }
 }
 

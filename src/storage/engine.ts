@@ -8,6 +8,7 @@ import type { Clock, InstantUs } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
+import type { LimitBoard } from "#limits/limit-board.ts";
 import type { LimitLedger } from "#limits/limit-sums.ts";
 import type { LimitStore } from "#limits/store.ts";
 import type { NoticeStore } from "#notices/store.ts";
@@ -118,6 +119,8 @@ export interface Storage extends CatalogStores {
   readonly keyUse: KeyUseStore;
   readonly stats: StatsStore;
   readonly limitLedger: LimitLedger;
+  /** Null where no other process serves the data. */
+  readonly limitBoard: LimitBoard | null;
   /** What all processes that serve the data have in common. */
   readonly sharedAttempts: SharedAttempts;
   readonly usedStates: UsedStates;

@@ -142,7 +142,8 @@ class Play {
   /** What memory has of each limit is what the ledger has. */
   async compare(): Promise<void> {
     const { gate, nowUs, limits } = this.machine;
-    await gate.current();
+    await gate.current(SUBJECT);
+    await gate.follow();
     await Promise.all(this.renewals);
     const anew = this.machine.countAnew();
     for (const limit of limits) {
@@ -165,7 +166,6 @@ class Play {
   async #ask({ who, tags, model }: Extract<Command, { kind: "ask" }>): Promise<void> {
     const { machine } = this;
     const { gate } = machine;
-    await gate.current();
     // Two requests of one instant would get ids of their own.
     while (this.requests.some(({ arrivedAtUs }) => arrivedAtUs === machine.nowUs)) machine.nowUs += 1;
     const begun: UsageBeginning = {
@@ -177,6 +177,7 @@ class Play {
       model: MODELS[model % MODELS.length] ?? null,
       tags: TAGS[tags % TAGS.length] ?? [],
     };
+    await gate.current(begun);
     const { nowUs } = machine;
     const met = gate.book.findMet(begun, nowUs, () => true).map(({ limit }) => limit.name);
     const expected = machine.limits

@@ -117,6 +117,7 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
     limitLedger: usage.limitLedger,
     sharedAttempts: createSharedAttempts({ sql: postgres, clock, log }),
     usedStates: createSharedStates(postgres, clock),
+    limitBoard: presence.limitBoard,
     slots: presence.slots,
     lane: spool.lane,
     wasServed: spool.run > 1 || (await hasPeers(postgres)),

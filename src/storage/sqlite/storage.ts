@@ -44,6 +44,7 @@ export async function openStorage(options: ServeOptions): Promise<Storage> {
       limitLedger: usage.limitLedger,
       sharedAttempts: createOwnAttempts(clock),
       usedStates: createUsedStates(clock),
+      limitBoard: null,
       slots: OWN_SLOTS,
       lane: 0,
       wasServed,

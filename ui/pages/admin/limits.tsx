@@ -50,7 +50,7 @@ export function LimitsPage() {
     <>
       <PageHead
         title="Limits"
-        lead="How much may be used, by whom and in which time. What counts is what the reports hold; with several replicas each knows within a second what others have let through."
+        lead="How much may be used, by whom and in which time. What counts is what the reports hold; with several replicas each knows within a second what the others have let through, and what they have under way."
         actions={
           <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
             Make a limit

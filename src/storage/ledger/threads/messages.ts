@@ -34,7 +34,7 @@ export type WriterCommand<Place extends object> =
       readonly sealBeforeDay: number;
       readonly retention: Retention;
     }
-  /** Answered with `summed` once the journal's line of this mark is committed. */
+  /** Answered with `summed`, or `unsummed`, once the journal's line of this mark is committed. */
   | {
       readonly kind: "sumLimits";
       readonly id: number;
@@ -66,6 +66,8 @@ export type WriterReply =
   | { readonly kind: "failed" }
   | { readonly kind: "done"; readonly id: number }
   | { readonly kind: "summed"; readonly id: number; readonly sums: readonly LimitSum[] }
+  /** The moment of the mark is gone: only another mark can be asked about. */
+  | { readonly kind: "unsummed"; readonly id: number; readonly reason: string }
   | {
       readonly kind: "report";
       readonly level: "info" | "warn" | "error";

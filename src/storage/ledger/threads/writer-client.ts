@@ -59,6 +59,7 @@ export class WriterClient<Place extends object> {
       onReply: (reply) => {
         if (reply.kind === "done") this.#settle(reply.id);
         else if (reply.kind === "summed") this.#settleSums(reply.id, reply.sums);
+        else if (reply.kind === "unsummed") this.#rejectSum(reply.id, reply.reason);
         else if (reply.kind === "superseded") onSuperseded();
         else if (reply.kind === "failed") this.#failureCount += 1;
         else if (reply.kind === "committed") {
@@ -117,7 +118,10 @@ export class WriterClient<Place extends object> {
     return this.#ask((id) => ({ kind: "putBack", id }));
   }
 
-  /** What has ended before the journal's line of this mark. Rejects when the Worker dies meanwhile: its place may be passed. */
+  /**
+   * What has ended before the journal's line of this mark. Rejects when the ledger could not add it up, or the Worker has died
+   * meanwhile: its place may be passed.
+   */
   sumLimits(mark: number, question: LimitQuestion): Promise<readonly LimitSum[]> {
     this.#lastId += 1;
     const waiting = Promise.withResolvers<readonly LimitSum[]>();
@@ -179,6 +183,11 @@ export class WriterClient<Place extends object> {
 
   #settleSums(id: number, sums: readonly LimitSum[]): void {
     this.#sums.get(id)?.resolve(sums);
+    this.#sums.delete(id);
+  }
+
+  #rejectSum(id: number, reason: string): void {
+    this.#sums.get(id)?.reject(new Error(`what was used could not be added up: ${reason}`));
     this.#sums.delete(id);
   }
 

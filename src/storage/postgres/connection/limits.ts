@@ -12,10 +12,10 @@ export const PURPOSES = {
   /** Signs of life, and what is read after them: nothing that is slow holds them up. */
   presence: { purpose: "presence", connectionsMax: 3, callMsMax: 1_500 },
   /**
-   * One batch, one look at the clock, and a step of maintenance at a time. A look at the spool that is not answered gives up
-   * every connection: after a silent cut the database is used again within this.
+   * One batch, one look at the clock, a step of maintenance, and a sum of limits at a time. A look at the spool that is not
+   * answered gives up every connection: after a silent cut the database is used again within this.
    */
-  writer: { purpose: "writer", connectionsMax: 3, callMsMax: 4_000 },
+  writer: { purpose: "writer", connectionsMax: 4, callMsMax: 4_000 },
   /** A report, whose statements have a limit of their own, and a look beside a long one whether the server is there. */
   reports: { purpose: "reports", connectionsMax: 2, callMsMax: 4_000 },
   /** A command does one thing after the other, and may wait longer than a request. */
@@ -33,6 +33,8 @@ export const STATEMENT_MS_MAX = {
   load: 10_000,
   /** Some 50 ms are usual. A database that is slow for a while still commits the batch: given up, it would be tried again as it is. */
   batch: 15_000,
+  /** All that one question about limits adds up: an hour of 25 million events. */
+  limitSums: 30_000,
   /** To seal the day of a large ledger, or to move a million rows. */
   maintenance: 60_000,
   /** The largest report looks at 25 million rows one by one. */

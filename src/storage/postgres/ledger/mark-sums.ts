@@ -1,32 +1,104 @@
 import { sleep } from "#kernel/timer.ts";
 import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
 import { sumLimits } from "#storage/ledger/limits/limit-sums.ts";
-import { type MarkQuestions, QUESTION_LOOK_MS } from "#storage/ledger/threads/mark-questions.ts";
+import {
+  MarkQuestions,
+  type MarkQuestion,
+  QUESTION_LOOK_MS,
+} from "#storage/ledger/threads/mark-questions.ts";
 import type { WriterReply } from "#storage/ledger/threads/messages.ts";
-import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
+import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { drive } from "./reports/drive.ts";
 
-export interface MarkSumsDeps {
-  readonly questions: MarkQuestions;
-  readonly answer: (summed: Extract<WriterReply, { kind: "summed" }>) => void;
-}
+type SumAnswer = Extract<WriterReply, { kind: "summed" | "unsummed" }>;
+
+/** How long the sums of one question may take. */
+const SUM_MS_MAX = STATEMENT_MS_MAX.limitSums;
 
 /**
- * Adds up what is asked for at a mark, within the transaction that holds what stands before it. Returns what answers once
- * that is committed.
+ * The sums of limits that are asked for at marks of the journal. They are added up beside the batches that follow, as of the
+ * moment before them: however long it takes, nothing is committed later for it.
  */
-export async function sumAtMark(
-  mark: number,
-  tx: Transaction,
-  { questions, answer }: MarkSumsDeps,
-): Promise<() => void> {
-  let asked = questions.find(mark);
-  for (; asked === "awaited"; asked = questions.find(mark)) await sleep(QUESTION_LOOK_MS);
-  if (asked === null) return () => {};
-  const question = asked;
-  const sums = await drive(tx, { dialect: POSTGRES, subjects: new Map() }, sumLimits(question.question));
-  return () => {
-    questions.answered(question);
-    answer({ kind: "summed", id: question.id, sums });
-  };
+export class MarkSums {
+  readonly #questions: MarkQuestions;
+  readonly #reply: (answer: SumAnswer) => void;
+  #summing: { readonly ending: AbortController; readonly done: Promise<void> } | null = null;
+
+  constructor(serverRun: number, reply: (answer: SumAnswer) => void) {
+    this.#questions = new MarkQuestions(serverRun);
+    this.#reply = reply;
+  }
+
+  ask(question: MarkQuestion): void {
+    this.#questions.ask(question);
+  }
+
+  /**
+   * Called when what stands before the mark is committed, and fulfilled when that moment is held. A question before that is
+   * not answered yet never will be. Throws what PostgreSQL throws before the moment is held: it may be called again.
+   */
+  async begin(mark: number, postgres: Postgres): Promise<void> {
+    let asked = this.#questions.find(mark);
+    for (; asked === "awaited"; asked = this.#questions.find(mark)) await sleep(QUESTION_LOOK_MS);
+    if (asked === null) return;
+    this.stop();
+    await this.#summing?.done;
+    const held = Promise.withResolvers<void>();
+    const ending = new AbortController();
+    this.#summing = { ending, done: this.#sum(asked, { postgres, ending, held }) };
+    await held.promise;
+    this.#questions.answered(asked);
+  }
+
+  stop(): void {
+    this.#summing?.ending.abort();
+  }
+
+  /** Never throws: before the moment is held, `held` is rejected, and after it the question is answered without sums. */
+  async #sum(
+    { id, question }: MarkQuestion,
+    {
+      postgres,
+      ending,
+      held,
+    }: {
+      readonly postgres: Postgres;
+      readonly ending: AbortController;
+      readonly held: PromiseWithResolvers<void>;
+    },
+  ): Promise<void> {
+    const late = setTimeout(() => ending.abort(), SUM_MS_MAX);
+    let isHeld = false;
+    try {
+      const sums = await postgres.transaction(
+        async (tx) => {
+          // Retention drops no day of it meanwhile.
+          await tx.run("LOCK TABLE ONLY event, ONLY event_default IN ACCESS SHARE MODE");
+          // The first look is the moment that all others see.
+          await tx.all("SELECT 1");
+          isHeld = true;
+          held.resolve();
+          return await drive(tx, { dialect: POSTGRES, subjects: new Map() }, sumLimits(question));
+        },
+        {
+          isReadOnly: true,
+          isolation: "repeatable read",
+          callMsMax: SUM_MS_MAX,
+          signal: ending.signal,
+        },
+      );
+      this.#reply({ kind: "summed", id, sums });
+    } catch (cause) {
+      if (isHeld) this.#reply({ kind: "unsummed", id, reason: toReason(cause, ending.signal) });
+      else held.reject(cause);
+    } finally {
+      clearTimeout(late);
+    }
+  }
+}
+
+function toReason(cause: unknown, { aborted }: AbortSignal): string {
+  if (aborted) return `it took ${SUM_MS_MAX / 1000} s, or was asked for anew`;
+  return cause instanceof Error ? cause.message : "";
 }

@@ -1,5 +1,4 @@
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
-import { MarkQuestions } from "#storage/ledger/threads/mark-questions.ts";
 import type { WriterCommand } from "#storage/ledger/threads/messages.ts";
 import {
   createLiveCheck,
@@ -10,7 +9,7 @@ import {
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
-import { sumAtMark } from "./mark-sums.ts";
+import { MarkSums } from "./mark-sums.ts";
 import { Upkeep } from "./maintenance/upkeep.ts";
 import { SupersededError } from "./write/spool.ts";
 import { UsageWriter } from "./write/writer.ts";
@@ -32,7 +31,7 @@ const replies = new WriterReplies();
 const jobs: Job[] = [];
 let start: Command<"start"> | null = null;
 let isLive: (segment: number) => boolean = () => false;
-let questions: MarkQuestions | null = null;
+let marks: MarkSums | null = null;
 let postgres: Postgres | null = null;
 let writer: UsageWriter | null = null;
 let upkeep: Upkeep | null = null;
@@ -49,7 +48,7 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand<WriterPlace>
     case "start":
       start = command;
       isLive = createLiveCheck(command);
-      questions = new MarkQuestions(command.serverRun);
+      marks = new MarkSums(command.serverRun, (answer) => replies.send(answer));
       if (command.earlierLiveMs > 0) setTimeout(() => schedule(0), command.earlierLiveMs);
       heartbeat = setInterval(() => void beat(), RUN_CHECK_INTERVAL_MS);
       replies.send({ kind: "ready" });
@@ -70,7 +69,7 @@ self.addEventListener("message", (event: MessageEvent<WriterCommand<WriterPlace>
       });
       break;
     case "sumLimits":
-      questions?.ask(command);
+      marks?.ask(command);
       break;
     case "maintain":
       jobs.push({
@@ -172,24 +171,25 @@ function standDown(): void {
 function stop(): void {
   isOver = true;
   upkeep?.stop();
+  marks?.stop();
   if (timer !== null) clearTimeout(timer);
   if (heartbeat !== null) clearInterval(heartbeat);
 }
 
 async function open(): Promise<UsageWriter | null> {
-  const asked = questions;
-  if (start === null || asked === null) return null;
+  const sums = marks;
+  if (start === null || sums === null) return null;
   const { journalDirectory, serverRun, spool, target } = start;
   const { log } = replies;
-  postgres ??= await openPostgres({ target, ...PURPOSES.writer, log });
-  upkeep ??= new Upkeep({ postgres, log });
+  const to = (postgres ??= await openPostgres({ target, ...PURPOSES.writer, log }));
+  upkeep ??= new Upkeep({ postgres: to, log });
   return new UsageWriter({
-    postgres,
+    postgres: to,
     claim: { ...spool, run: serverRun },
     journalDirectory,
     isLive,
     onDamage: replies.damaged,
-    onMark: (mark, tx) => sumAtMark(mark, tx, { questions: asked, answer: (summed) => replies.send(summed) }),
+    onMark: (mark) => sums.begin(mark, to),
     onCommit: (commit) => replies.send({ kind: "committed", commit }),
     onSetBack: ({ isKept }) =>
       log.warn(

@@ -1,6 +1,7 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
+import type { LimitBoard } from "#limits/limit-board.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { BorrowedSlots } from "./borrowed-slots.ts";
 import { Housekeeping, SLOT_LEASE_MS } from "./housekeeping.ts";
@@ -10,6 +11,7 @@ import { Barrier } from "./barrier.ts";
 import { Follower, type Memory } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import { Mutator, toChannel } from "./mutator.ts";
+import { OpenUseBoard } from "./open-use-board.ts";
 import { type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
 import { SharedQuestion } from "./shared-question.ts";
 import { type Peer, Silence } from "./silence.ts";
@@ -29,6 +31,7 @@ export interface PresenceHealth {
 export interface Presence {
   readonly freshness: Freshness;
   readonly slots: BorrowedSlots;
+  readonly limitBoard: LimitBoard;
   health(): PresenceHealth;
   /** Changes no longer wait for this replica, whose slots are free again. To be called when nothing is served any more. */
   close(): Promise<void>;
@@ -88,6 +91,7 @@ class Replica implements Presence {
   #stopListening: (() => Promise<void>) | null = null;
 
   readonly slots: BorrowedSlots;
+  readonly limitBoard: LimitBoard;
   readonly freshness: Freshness = {
     isTrusted: () => this.#trust.isOpen(),
     refreshed: () => (this.#options.identity.graceMs > 0 ? this.#beats.ask() : this.#looks.ask()),
@@ -109,6 +113,7 @@ class Replica implements Presence {
       monotonicMs: () => clock.monotonicMs(),
       log,
     });
+    this.limitBoard = new OpenUseBoard(pulse, this.#id);
     this.#follower = new Follower({ postgres: pulse, memory, onForeign: () => this.#leaveHistory() });
     const barrier = new Barrier({ postgres: pulse, clock, silence: this.#silence, ownId: this.#id });
     const refreshed = () => this.freshness.refreshed();

@@ -12,7 +12,7 @@ import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
 import { createTcpProxy } from "../../../support/tcp-proxy.ts";
-import { createDatabase, type TestDatabase } from "../support.ts";
+import { createDatabase, failureOf, type TestDatabase } from "../support.ts";
 import { dumpSchema, restoreSchema } from "./schema-dump.ts";
 import { claimRun, createSource, createSpool, type TestSpool } from "./writer-bench.ts";
 
@@ -70,6 +70,45 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     worker.client.wake();
     await worker.client.stop();
     expect((await checkPostgresTotals(database.postgres)).length).toBe(3_012);
+  }, 30_000);
+
+  test("commits on while a sum takes long, which counts what stood before its mark alone, and gives up one that is asked for anew", async () => {
+    await using database = await createDatabase();
+    const spool = await createSpool(database.postgres, join(folder, "slow"), 1);
+    const source = createSource(spool);
+    const worker = await startWorker(database, spool);
+    const path = segmentPath(spool.journalDirectory, 1);
+    const ask = (number: number) => {
+      const mark = worker.run * MARKS_MAX + number;
+      appendFileSync(path, encodeJournalLine({ kind: "mark", number: mark }));
+      return worker.client.sumLimits(mark, { limits: [LIMIT], nowUs: NEW_YEAR_US + DAY_US });
+    };
+    for (let index = 0; index < 5; index += 1) source.add(index);
+    await worker.client.flush();
+    // Sums of a month read it, and batches do not.
+    const blocked = await database.open();
+    const freed = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const blocking = blocked.transaction(async (tx) => {
+      await tx.run("LOCK TABLE month_total IN ACCESS EXCLUSIVE MODE");
+      locked.resolve();
+      await freed.promise;
+    });
+    await locked.promise;
+    const first = failureOf(ask(1));
+    for (let index = 0; index < 7; index += 1) source.add(1_000 + index);
+    await worker.client.flush();
+    expect(await countEvents(database)).toBe(12);
+    const second = ask(2);
+    expect(String(await first)).toContain("what was used could not be added up");
+    for (let index = 0; index < 3; index += 1) source.add(2_000 + index);
+    await worker.client.flush();
+    expect(await countEvents(database)).toBe(15);
+    freed.resolve();
+    await blocking;
+    expect(await second).toMatchObject([{ limitId: "limit-1", parts: [{ amount: 12n }] }]);
+    expect(worker.client.gauges().writerFailures).toBe(0);
+    await worker.client.stop();
   }, 30_000);
 
   test("brings back by itself what a database lost that was put back, also when nothing is recorded any more", async () => {

@@ -1,7 +1,6 @@
 import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import type { Commit } from "#storage/ledger/threads/messages.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { SpoolClaim } from "./spool.ts";
 
 export interface WriterOptions {
@@ -11,10 +10,10 @@ export interface WriterOptions {
   /** Called for lines that were skipped; with counts only, never with what they held. */
   readonly onDamage: (damage: { readonly lines: number; readonly tornBytes: number }) => void;
   /**
-   * Called within the transaction that holds all that had ended before a mark, and nothing else. What it returns is called
-   * once that is committed.
+   * Called when all that had ended before a mark is committed, and nothing that ended behind it: the next batch waits until
+   * it is fulfilled, and for nothing else. Called again when it has failed.
    */
-  readonly onMark?: (mark: number, tx: Transaction) => Promise<() => void>;
+  readonly onMark?: (mark: number) => Promise<void>;
   /** Called after each batch, also for one of which it was unclear for a while whether it was committed. */
   readonly onCommit?: (commit: Commit) => void;
   /** The database is older than it was: it was put back. `isKept`: the journal still has all that is missing. */

@@ -31,7 +31,7 @@ interface Batch {
 interface Attempt {
   readonly number: number;
   readonly commit: Commit;
-  readonly afterCommit: () => void;
+  readonly mark: number | null;
 }
 
 /**
@@ -63,6 +63,8 @@ export class UsageWriter {
   /** Set when a transaction failed: memory may be ahead of the database. */
   #isStale = true;
   #attempt: Attempt | null = null;
+  /** What stands before it is committed, and `onMark` has not been fulfilled. */
+  #mark: number | null = null;
 
   constructor(options: WriterOptions) {
     const { postgres, claim, journalDirectory } = options;
@@ -82,6 +84,7 @@ export class UsageWriter {
   /** Commits the next lines of the journal, if any; false when its end was reached. */
   async writeBatch(): Promise<boolean> {
     const from = await this.#refresh();
+    await this.#reachMark();
     const startedMs = performance.now();
     const chunk = this.#reader.read(from, this.#options.isLive?.(from.segment));
     if (isSame(chunk.next, from)) return false;
@@ -186,7 +189,6 @@ export class UsageWriter {
       await storeEvents(tx, events, { lane: this.#claim.lane, number, rows: this.#rows, dimensionLimits });
     }
     await this.#begins.store(tx, this.#claim.lane);
-    const afterCommit = mark === null ? undefined : await this.#options.onMark?.(mark, tx);
     this.#attempt = {
       number,
       commit: {
@@ -195,7 +197,7 @@ export class UsageWriter {
         combinations: this.#interning.combinationCount,
         durationMs: performance.now() - startedMs,
       },
-      afterCommit: afterCommit ?? (() => {}),
+      mark,
     };
   }
 
@@ -205,7 +207,18 @@ export class UsageWriter {
     if (attempt === null) return;
     this.#lastBatch = attempt.number;
     this.#options.onCommit?.(attempt.commit);
-    attempt.afterCommit();
+    this.#mark = attempt.mark;
+  }
+
+  async #reachMark(): Promise<void> {
+    if (this.#mark === null) return;
+    try {
+      await this.#options.onMark?.(this.#mark);
+      this.#mark = null;
+    } catch (cause) {
+      this.#isStale = true;
+      throw cause;
+    }
   }
 
   /** Memory as of the last commit: the spool's row, the stored begins, and those of the current segment up to the position. */
@@ -220,6 +233,8 @@ export class UsageWriter {
     if (attempted !== undefined && isSame(position, attempted)) this.#announce();
     this.#attempt = null;
     if (this.#position !== null && isBefore(position, this.#position)) {
+      // It is come to once more.
+      this.#mark = null;
       const segments = findSegments(this.#options.journalDirectory);
       this.#options.onSetBack?.({ isKept: position.segment === 0 || segments.includes(position.segment) });
     }

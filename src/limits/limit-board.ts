@@ -1,0 +1,33 @@
+/**
+ * What one process says of a limit of `concurrent`, or of one value of its `each`: nothing where it has none open and has
+ * refused none.
+ */
+export interface OpenUse {
+  readonly limitId: string;
+  readonly value: string;
+  readonly label: string;
+  /** Requests under way. */
+  readonly open: number;
+  /** As many as it would have open: more than are open when it has refused some since it said so last. */
+  readonly wanted: number;
+}
+
+/** Another process that serves. */
+export interface Peer {
+  readonly id: string;
+  readonly uses: readonly OpenUse[];
+}
+
+export interface BoardAnswer {
+  readonly ownId: string;
+  /** Only those that live: what was open at one that ended, or was given up, counts no more. */
+  readonly peers: readonly Peer[];
+  /** The same for all who ask at one time, and moves on: whose turn it is where the amount is less than those who want. */
+  readonly turn: number;
+}
+
+/** Where processes that share limits tell each other what is under way. */
+export interface LimitBoard {
+  /** Says what this process has, in place of what it said last, and returns what the others have said. */
+  exchange(own: readonly OpenUse[]): Promise<BoardAnswer>;
+}
