@@ -134,7 +134,11 @@ describe("lockport restore", () => {
 
   test("puts the catalog where PROXY_DATABASE_URL says, also on another disk, and takes every move back when that fails", async () => {
     await run(`backup ${file} --with-secret-key`);
-    const elsewhere = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : folder.path, "lockport-test-"));
+    const isElsewhere = (path: string) =>
+      existsSync(path) && statSync(path).dev !== statSync(folder.path).dev;
+    const elsewhere = mkdtempSync(
+      join(["/dev/shm", "/var/tmp"].find(isElsewhere) ?? folder.path, "lockport-test-"),
+    );
     const path = join(elsewhere, "catalog.db");
     const env = { PROXY_DATABASE_URL: `sqlite:${path}` };
     const listed = async () => JSON.parse((await runLocal(target, ["key", "list", "--json"], { env })).data);

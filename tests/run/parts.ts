@@ -7,10 +7,12 @@ export interface Part {
   readonly name: "programs" | "browser" | "clients" | "postgres";
   /** Parts of one lane run one after the other, lanes beside each other: a test waits now and then, which leaves no core idle. */
   readonly lane: 0 | 1;
-  /** Whether it runs only as a part of all, or by its name. */
+  /** Whether it runs only as a part of all, by its name, or where a path in it is named. */
   readonly isExtra: boolean;
   /** Processes side by side. A browser's test mostly waits for the browser. */
   readonly workers: number;
+  /** As many where no other part runs beside it: half of a test's time is waiting for threads, processes and limits. */
+  readonly workersAlone?: number;
   /** Only where time is the machine's affair. */
   readonly retries: number;
   /** Whether each file has a module graph of its own, which costs it a fifth of a second: clients leave things in the global object. */
@@ -29,17 +31,27 @@ export const PARTS: readonly Part[] = [
     lane: 0,
     isExtra: false,
     workers: 2,
+    workersAlone: 4,
     retries: 0,
     isIsolated: false,
     longest: [
+      "storage/postgres",
       "docs/commands",
-      "catalog/whole-catalog",
-      "ledger/writer",
-      "cli/reports",
+      "storage/postgres/catalog",
       "storage/sqlite",
+      "cli/migrate",
+      "storage/postgres/ledger/writer",
+      "replicas/deletions",
+      "cli/reports",
+      "storage/postgres/reports",
+      "demo/fill",
+      "cli/both-ways",
+      "replicas/outages",
+      "faults/upstreams",
+      "replicas/kills",
+      "replicas/restored",
       "http/sso",
       "cli/lost-output",
-      "demo/fill",
     ],
     has: (path) => !inBrowser(path) && !ofClients(path),
   },
@@ -56,7 +68,7 @@ export const PARTS: readonly Part[] = [
   {
     name: "browser",
     lane: 1,
-    isExtra: false,
+    isExtra: true,
     workers: 3,
     retries: 2,
     isIsolated: false,

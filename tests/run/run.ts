@@ -2,11 +2,13 @@
  * Runs the tests: `bun tests/run/run.ts [--lint] [--all] [--part NAME] [FOLDER or FILE ...]`. It builds the executable
  * once for all of them, shows what fails, a line for each folder, and the count as its last line.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { executable } from "../support/executable.ts";
 import { makeRunFolder } from "../support/run-folder.ts";
+import { findMemory } from "./memory.ts";
 import { findFiles, PARTS, root, type Part } from "./parts.ts";
 import { createResultReader, type Results } from "./results.ts";
 
@@ -46,25 +48,37 @@ async function run(): Promise<number> {
   if (parts.length === 0) throw new Error(`no test stands in ${[values.part, ...positionals].join(" ")}`);
   // Before anything counts against the time of a test.
   await timed("build", executable);
-  const folder = makeRunFolder();
-  const env = { LOCKPORT_TEST_RUN: folder };
+  const folder = makeRunFolder(findMemory() ?? tmpdir());
+  const env = { LOCKPORT_TEST_RUN: folder, TMPDIR: makeTemporary(folder) };
   try {
     const runAll = async (some: typeof parts) => {
       const ended: Ended[] = [];
-      for (const { part, files: paths } of some) ended.push(await runPart(part, paths, env));
+      for (const { part, files: paths } of some) {
+        const workers = isAlone ? (part.workersAlone ?? part.workers) : part.workers;
+        ended.push(await runPart(part, paths, { env, workers }));
+      }
       return ended;
     };
     const lanes = [0, 1].map((lane) => parts.filter(({ part }) => part.lane === lane));
+    const isAlone = lanes.some((lane) => lane.length === 0);
     return report((await Promise.all(lanes.map(runAll))).flat());
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
+/** What a test leaves behind goes with the run. Open to everybody, as the system's own is: servers in it run as other users. */
+function makeTemporary(folder: string): string {
+  const path = join(folder, "tmp");
+  mkdirSync(path);
+  chmodSync(path, 0o1777);
+  return path;
+}
+
 function isWanted({ name, isExtra }: Part): boolean {
   const wanted = values.part ?? (process.env["LOCKPORT_TEST_ENGINE"] === "postgres" ? "postgres" : undefined);
   if (wanted !== undefined) return name === wanted;
-  return !isExtra || values.all || (name === "clients" && positionals.length > 0);
+  return !isExtra || values.all || (name !== "postgres" && positionals.length > 0);
 }
 
 async function lint(): Promise<boolean> {
@@ -108,14 +122,18 @@ function guessTimings(path: string, { longest }: Part, files: readonly string[])
   writeFileSync(path, JSON.stringify({ version: 1, files: { ...guessed, ...measured } }));
 }
 
-async function runPart(part: Part, files: readonly string[], env: Record<string, string>): Promise<Ended> {
+async function runPart(
+  part: Part,
+  files: readonly string[],
+  { env, workers }: { readonly env: Record<string, string>; readonly workers: number },
+): Promise<Ended> {
   const timings = join(CACHE, `timings-${part.name}.json`);
   guessTimings(timings, part, files);
   const tests = Bun.spawn(
     [
       process.execPath,
       "test",
-      `--parallel=${part.workers}`,
+      `--parallel=${workers}`,
       ...(part.isIsolated ? [] : ["--no-isolate"]),
       `--retry=${part.retries}`,
       `--timeout=${TEST_MS_MAX}`,
