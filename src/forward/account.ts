@@ -8,7 +8,7 @@ import { priceUsage } from "#usage/cost.ts";
 import type { UsageBeginning } from "#usage/event.ts";
 import type { UsageCounter, UsageMetrics } from "#usage/metrics.ts";
 import { DURATION_US_MAX } from "#usage/journal-fields.ts";
-import type { OpenUsage, UsageLedger, UsageWatch } from "#usage/store.ts";
+import { type OpenUsage, UnconfirmedUsage, type UsageLedger, type UsageWatch } from "#usage/store.ts";
 import { type AccountEnding, classifyOutcome } from "./outcome.ts";
 
 /** The one usage event of one exchange, from before its upstream attempt until its end is written down. */
@@ -19,7 +19,7 @@ export interface Account {
   firstByte(): void;
   /** Disposed of when the event is written, before the response ends. Must not throw. */
   own(held: Disposable): void;
-  /** Writes the event, once; later calls change nothing. Fulfilled when it is in the ledger; never rejects. */
+  /** Writes the event, once; later calls change nothing. Fulfilled when it is in the ledger; rejects with `UnconfirmedUsage` alone. */
   settle(ending: AccountEnding): Promise<void>;
 }
 
@@ -172,6 +172,7 @@ class RecordedAccount implements LateAccount {
   }
 
   async #close(ending: AccountEnding): Promise<void> {
+    let refusal: UnconfirmedUsage | null = null;
     try {
       const { of, usage } = this.begin();
       const { outcome, statusCode, errorKind } = classifyOutcome(ending, this.#upstreamStatus);
@@ -201,13 +202,15 @@ class RecordedAccount implements LateAccount {
       await written;
     } catch (failure) {
       if (this.#begun !== null && !this.#isCounted) this.#accounts.limits.lost(this.#begun.of.subject);
-      // The answer has been paid for by then; taking it away from its caller would not bring the event back.
+      if (failure instanceof UnconfirmedUsage) refusal = failure;
+      // Else the answer, which has been paid for by then, is not taken away: that would not bring the event back.
       this.#accounts.deps.log.error("a usage event could not be written", {
         ...(this.#begun === null ? {} : { endpoint: this.#begun.of.subject.endpoint }),
         ...describeCause(failure),
       });
     }
     this.#release();
+    if (refusal !== null) throw refusal;
   }
 
   #release(): void {

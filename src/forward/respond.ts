@@ -91,7 +91,10 @@ async function respondWhole(
     cancellation.arm(WRITE_STALL_MS_MAX, "cancelled");
     cancellation.letIdle();
   }
-  await settleWhole(open, metering);
+  await settleWhole(open, metering).catch((refusal: unknown) => {
+    reservation?.close();
+    throw refusal;
+  });
   const pieces = isFailure(head) ? maskCredential(head, open.credential, held.pieces) : held.pieces;
   const body = keepsLength ? joinPieces(pieces) : handOut([...pieces], counted, cancellation);
   const response = toCallerResponse(head, open, body);

@@ -30,7 +30,7 @@ export interface TeeOptions {
   awaitsRest?(): boolean;
   /** Called with each chunk that has left; the tee reads nothing from it any more. */
   left?(chunk: Uint8Array): void;
-  /** Called exactly once, and awaited before the response ends. Must not throw. */
+  /** Called exactly once, and awaited before the response ends, which breaks off when it rejects. */
   finish(ending: TeeEnding): Promise<void>;
 }
 
@@ -151,9 +151,12 @@ class Tee implements Bun.DirectUnderlyingSource<Uint8Array>, CancellationListene
     cancellation.release();
     stalls?.end(cancellation);
     if (how !== "complete") reader.cancel().catch(() => undefined);
-    await this.#options.finish(how);
+    const ended = await this.#options.finish(how).then(
+      () => how,
+      (): TeeEnding => "broken",
+    );
     // Ends a write as well that waits for a caller which reads nothing.
-    this.#close(how);
+    this.#close(ended);
   }
 
   #close(how: TeeEnding): void {

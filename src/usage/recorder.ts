@@ -4,7 +4,7 @@ import { withinLimit } from "#kernel/timer.ts";
 import { JournalEncoder } from "./journal-encoder.ts";
 import { encodeJournalLine } from "./journal-line.ts";
 import type { LineBuffer } from "./line-buffer.ts";
-import type { OpenUsage, UsageLedger } from "./store.ts";
+import { type OpenUsage, UnconfirmedUsage, type UsageLedger } from "./store.ts";
 
 /** How long an end waits for the database before it is refused. */
 const COMMIT_WAIT_MS_MAX = 10_000;
@@ -80,7 +80,7 @@ export function createRecorder(options: RecorderOptions): UsageLedger {
         // As long as it takes, up to a limit: the event is in the journal all the same, and is committed later.
         if (options.sync === "database")
           return withinLimit(options.flush(), COMMIT_WAIT_MS_MAX, () => {
-            throw new ProxyError("internal_error", "The database did not confirm the usage event in time.");
+            throw new UnconfirmedUsage();
           });
         return options.sync === "request" ? journal.synced() : journal.written();
       },

@@ -1,10 +1,22 @@
+import { ProxyError } from "#kernel/errors.ts";
 import type { UsageEnding, UsageBeginning } from "./event.ts";
+
+/**
+ * Where responses wait for the database, it did not confirm an event in time. The event is in the journal; a response that
+ * ended well would be one that a lost machine takes from the ledger.
+ */
+export class UnconfirmedUsage extends ProxyError {
+  constructor() {
+    super("internal_error", "The database did not confirm the usage event in time.", { isLogged: true });
+  }
+}
 
 /** A request between its dispatch and its end. Ending it twice is a bug and throws. */
 export interface OpenUsage {
   /**
    * Writes the event down for good. When the promise is fulfilled the event survives a kill of the process
-   * (and, with `PROXY_LEDGER_SYNC=request`, a loss of power). Must be fulfilled before the response ends.
+   * (and, with `PROXY_LEDGER_SYNC=request`, a loss of power). Must be fulfilled before the response ends. Rejects with
+   * `UnconfirmedUsage` when the response must not end well.
    */
   end(ending: UsageEnding): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createGzip, gzipSync } from "node:zlib";
+import { UnconfirmedUsage } from "#usage/store.ts";
 import type { UpstreamCall } from "../support/upstream.ts";
 import { openCaller } from "./caller.ts";
 import { ALIAS, CHAT, COMPLETION, SSE_DONE, SSE_HELLO, SSE_USAGE, STREAMED_CHAT } from "./harness.ts";
@@ -29,6 +30,22 @@ describe("a streamed request", () => {
       statusCode: 200,
       usage: { quantities: { input_tokens: 7, output_tokens: 3 } },
     });
+  });
+
+  test("breaks off at its end when the ledger did not confirm it where answers wait for that", async () => {
+    const { upstream, proxy } = await startPair(undefined, {
+      onEnd() {
+        throw new UnconfirmedUsage();
+      },
+    });
+    const caller = await openCaller({ port: proxy.port, body: STREAMED_CHAT });
+    const call = await upstream.nextCall();
+    await call.beginStream();
+    await call.sendChunk(SSE_USAGE + SSE_DONE);
+    await caller.waitFor("[DONE]");
+    await call.endStream();
+    expect(await caller.ended).toBe("broken");
+    expect(proxy.exchange.activeCount()).toBe(0);
   });
 
   test("goes on to its end when the garbage of its beginning is collected meanwhile", async () => {

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { ServedEndpoint } from "#catalog/capability.ts";
+import { UNCOUNTED_BYTES_MAX } from "#kernel/memory-semaphore.ts";
+import { UnconfirmedUsage } from "#usage/store.ts";
 import type { ScriptedResponse } from "../support/upstream.ts";
 import { ALIAS, CHAT, COMPLETION, UPSTREAM_NAME } from "./harness.ts";
 import { startPair, stopPairs } from "./pair.ts";
@@ -138,6 +140,28 @@ describe("a unary request", () => {
     expect(JSON.stringify(proxy.logLines)).toContain("usage event");
     expect(JSON.stringify(proxy.logLines)).not.toContain("secret");
   });
+
+  test.each([
+    ["short", COMPLETION],
+    ["long", JSON.stringify({ text: "x".repeat(2 * UNCOUNTED_BYTES_MAX) })],
+  ])(
+    "a %s answer that the ledger did not confirm where answers wait for that is refused, and none of its memory stays reserved",
+    async (_, body) => {
+      const { proxy, upstream } = await startPair((call) => call.reply({ body }), {
+        exchange: { bufferedBytesTotalMax: 3 * UNCOUNTED_BYTES_MAX },
+        onEnd() {
+          throw new UnconfirmedUsage();
+        },
+      });
+      for (let request = 0; request < 3; request += 1) {
+        const response = await proxy.post(CHAT);
+        expect(response.status).toBe(500);
+        expect(await response.json()).toMatchObject({ code: "internal_error" });
+      }
+      expect(upstream.requests).toHaveLength(3);
+      expect(proxy.exchange.activeCount()).toBe(0);
+    },
+  );
 });
 
 describe("a refusal comes before anything is recorded or sent", () => {
