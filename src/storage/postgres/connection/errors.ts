@@ -53,6 +53,9 @@ const UNSENT_CODES = new Set([
   "ERR_POSTGRES_CONNECTION_TIMEOUT",
 ]);
 
+const LACKING_RIGHT =
+  "The PostgreSQL role lacks a right: let it own the schema, or run `lockport migrate` as a role that may create tables and grant this one the rights on them.";
+
 /** SQLSTATE or Bun's code → what an operator has to change. */
 const SETUP_ERRORS: { readonly [code: string]: readonly [SetupError["kind"], string] } = {
   "28000": ["configuration", "PostgreSQL refuses this user: check PROXY_DATABASE_URL and pg_hba.conf."],
@@ -64,10 +67,7 @@ const SETUP_ERRORS: { readonly [code: string]: readonly [SetupError["kind"], str
     "configuration",
     "The database that PROXY_DATABASE_URL names does not exist: create it, or name another one.",
   ],
-  "42501": [
-    "permission",
-    "The PostgreSQL role lacks a right: let it own the schema, or run `lockport migrate` as a role that may create tables and grant this one the rights on them.",
-  ],
+  "42501": ["permission", LACKING_RIGHT],
   ERR_POSTGRES_TLS_NOT_AVAILABLE: [
     "configuration",
     "PostgreSQL does not offer TLS: turn on `ssl` in postgresql.conf, or connect through loopback or a unix socket.",
@@ -117,6 +117,19 @@ function toCertificateError(): SetupError {
   return new SetupError(
     "configuration",
     "The certificate of PostgreSQL is not trusted for the host that PROXY_DATABASE_URL names: set sslrootcert to the file of its CA, and check the host name.",
+  );
+}
+
+/** A role that may not use a schema is not refused: it does not see what is in it. */
+export function toRightError(): SetupError {
+  return new SetupError("permission", LACKING_RIGHT);
+}
+
+/** What a server says to a connection that it does not make, such as one older than 15, or one to a database that takes none. */
+export function toConnectionError(refusal: StatementError): SetupError {
+  return new SetupError(
+    "configuration",
+    `PostgreSQL makes no connection (SQLSTATE ${refusal.code}): version 15 or newer is needed, and a database that takes connections; its log says more.`,
   );
 }
 

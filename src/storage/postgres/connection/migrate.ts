@@ -3,7 +3,7 @@ import { SetupError } from "#kernel/errors.ts";
 import { type AppliedMigration, hashOf, listPending, type Migration } from "#storage/migration.ts";
 import { STATEMENT_MS_MAX } from "./limits.ts";
 import { quoteName } from "./driver-options.ts";
-import { StatementError } from "./errors.ts";
+import { StatementError, toRightError } from "./errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import type { Postgres } from "./postgres.ts";
 import type { Sql } from "./sql.ts";
@@ -89,8 +89,9 @@ async function findPending(
 }
 
 async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedMigration[] | null> {
-  const [found] = await tx.all<{ tables: number; is_ours: boolean }>(
-    `SELECT count(c.oid) AS tables, coalesce(bool_or(c.relname = 'migration'), false) AS is_ours
+  const [found] = await tx.all<{ tables: number; is_ours: boolean; may_use: boolean }>(
+    `SELECT count(c.oid) AS tables, coalesce(bool_or(c.relname = 'migration'), false) AS is_ours,
+       has_schema_privilege(n.oid, 'USAGE') AS may_use
      FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
      WHERE n.nspname = $1 GROUP BY n.oid`,
     [schema],
@@ -103,6 +104,7 @@ async function readApplied(tx: Sql, schema: string): Promise<readonly AppliedMig
       `The schema ${schema} holds tables of another program: name another one in PROXY_DATABASE_SCHEMA.`,
     );
   }
+  if (!found.may_use) throw toRightError();
   return tx.all<AppliedMigration>('SELECT name, sha256 AS hash FROM migration ORDER BY name COLLATE "C"');
 }
 

@@ -2,7 +2,13 @@ import { SQL } from "bun";
 import { resolves } from "#kernel/host-name.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import { toDriverOptions, type PoolOptions } from "./driver-options.ts";
-import { DatabaseUnreachableError, STANDBY, toDatabaseError } from "./errors.ts";
+import {
+  DatabaseUnreachableError,
+  STANDBY,
+  StatementError,
+  toConnectionError,
+  toDatabaseError,
+} from "./errors.ts";
 import { createPermits } from "./permits.ts";
 import { execute, type CallLimits, type Result, type Statement } from "./statement.ts";
 
@@ -106,7 +112,8 @@ async function reserve(pool: SQL, limitMs: number, onExpiry: () => void): Promis
       throw new DatabaseUnreachableError("limit", { mayBeCommitted: false });
     });
   } catch (cause) {
-    throw toDatabaseError(cause, { commits: false });
+    const failure = toDatabaseError(cause, { commits: false });
+    throw failure instanceof StatementError ? toConnectionError(failure) : failure;
   }
 }
 
