@@ -1,20 +1,20 @@
 import type { Limit, LimitChange, LimitEach, LimitSubject } from "#limits/limit.ts";
-import type { NewLimit } from "#limits/store.ts";
+import type { NamedSubject, NewLimit } from "#limits/store.ts";
 
 /** Names that a limit remembers of its model; the oldest is forgotten first. */
 const FORMER_MODELS_MAX = 20;
 const TAG_EACH = "tag:";
 
 /** Whom a limit is for: one of the columns, or none for everybody. */
-export interface SubjectColumns {
+interface SubjectColumns {
   readonly principalId: string | null;
   readonly keyId: string | null;
   readonly relayTokenId: string | null;
   readonly tag: string | null;
 }
 
-/** The columns of a limit for everybody. */
-export const NOBODY: SubjectColumns = { principalId: null, keyId: null, relayTokenId: null, tag: null };
+const NOBODY: SubjectColumns = { principalId: null, keyId: null, relayTokenId: null, tag: null };
+const ID_COLUMNS = { principal: "principalId", key: "keyId", relay_token: "relayTokenId" } as const;
 
 /** A limit as its columns hold it. */
 export interface LimitRow
@@ -44,11 +44,12 @@ export function toLimit({
   };
 }
 
-export function toLimitRow(limit: NewLimit, columns: SubjectColumns): LimitRow {
-  const { subject: _, each, amount, ...fields } = limit;
+/** `subjectId`: of its principal, key or relay token, which was looked up; null for everybody and for a tag. */
+export function toLimitRow(limit: NewLimit, subjectId: string | null): LimitRow {
+  const { subject, each, amount, ...fields } = limit;
   return {
     ...fields,
-    ...columns,
+    ...fromSubject(subject, subjectId),
     formerModels: "[]",
     each: fromEach(each),
     amount: amount.toString(),
@@ -89,6 +90,12 @@ function toSubject(
   if (keyId !== null) return { kind: "key", id: keyId };
   if (relayTokenId !== null) return { kind: "relay_token", id: relayTokenId };
   return tag === null ? { kind: "everybody" } : { kind: "tag", pair: tag };
+}
+
+function fromSubject(subject: NamedSubject, id: string | null): SubjectColumns {
+  if (subject.kind === "everybody") return NOBODY;
+  if (subject.kind === "tag") return { ...NOBODY, tag: subject.pair };
+  return { ...NOBODY, [ID_COLUMNS[subject.kind]]: id };
 }
 
 function toNames(json: string): readonly string[] {

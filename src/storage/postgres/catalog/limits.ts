@@ -1,7 +1,7 @@
-import { count, eq, sql } from "drizzle-orm";
+import { count, eq } from "drizzle-orm";
 import type { Limit } from "#limits/limit.ts";
 import { type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
-import { NOBODY, type SubjectColumns, toLimitColumns, toLimitRow } from "#storage/catalog/limit-rows.ts";
+import { toLimitColumns, toLimitRow } from "#storage/catalog/limit-rows.ts";
 import {
   toLimitExists,
   toLimitNotFound,
@@ -32,7 +32,7 @@ export function createLimitStore(
         await requireFreeName(tx, limit.name);
         const [counted] = await tx.orm.select({ total: count() }).from(limits);
         if (counted !== undefined && counted.total >= LIMITS_MAX) throw toTooManyLimits();
-        await tx.orm.insert(limits).values(toLimitRow(limit, await findColumns(tx, limit.subject)));
+        await tx.orm.insert(limits).values(toLimitRow(limit, await findSubjectId(tx, limit.subject)));
         await recordAudit(tx, [audit]);
         return toMade(limit.id, await getLimit(tx, limit.id));
       }),
@@ -73,25 +73,13 @@ async function requireFreeName({ orm }: SqlWithOrm, name: string): Promise<void>
   if (taken !== undefined) throw toLimitExists();
 }
 
-async function findColumns({ orm }: SqlWithOrm, subject: NamedSubject): Promise<SubjectColumns> {
-  switch (subject.kind) {
-    case "everybody":
-      return NOBODY;
-    case "tag":
-      return { ...NOBODY, tag: subject.pair };
-    case "principal": {
-      const [found] = await orm.select().from(principals).where(eq(principals.name, subject.name));
-      if (found === undefined) throw toMissingSubject("principal");
-      return { ...NOBODY, principalId: found.id };
-    }
-    default: {
-      const table = subject.kind === "key" ? apiKeys : relayTokens;
-      const [found] = await orm
-        .select({ one: sql`1` })
-        .from(table)
-        .where(eq(table.id, subject.id));
-      if (found === undefined) throw toMissingSubject(subject.kind);
-      return { ...NOBODY, [subject.kind === "key" ? "keyId" : "relayTokenId"]: subject.id };
-    }
-  }
+async function findSubjectId({ orm }: SqlWithOrm, subject: NamedSubject): Promise<string | null> {
+  if (subject.kind === "everybody" || subject.kind === "tag") return null;
+  const secrets = subject.kind === "key" ? apiKeys : relayTokens;
+  const [found] =
+    subject.kind === "principal"
+      ? await orm.select({ id: principals.id }).from(principals).where(eq(principals.name, subject.name))
+      : await orm.select({ id: secrets.id }).from(secrets).where(eq(secrets.id, subject.id));
+  if (found === undefined) throw toMissingSubject(subject.kind);
+  return found.id;
 }

@@ -1,13 +1,7 @@
 import { asc, count, eq } from "drizzle-orm";
 import type { Limit } from "#limits/limit.ts";
 import { type LimitSet, type LimitStore, LIMITS_MAX, type NamedSubject } from "#limits/store.ts";
-import {
-  NOBODY,
-  type SubjectColumns,
-  toLimit,
-  toLimitColumns,
-  toLimitRow,
-} from "#storage/catalog/limit-rows.ts";
+import { toLimit, toLimitColumns, toLimitRow } from "#storage/catalog/limit-rows.ts";
 import {
   toLimitExists,
   toLimitNotFound,
@@ -18,7 +12,6 @@ import type { RecordAudit } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { limits } from "./limit-schema.ts";
-import type { SecretTable } from "./secret-lookup.ts";
 
 /** The limits, and the state of the file that they are of. */
 interface Picture {
@@ -59,31 +52,15 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
     if (orm.select({ id: limits.id }).from(limits).where(eq(limits.name, name)).get() !== undefined)
       throw toLimitExists();
   };
-  const findColumns = (subject: NamedSubject): SubjectColumns => {
-    switch (subject.kind) {
-      case "everybody":
-        return NOBODY;
-      case "tag":
-        return { ...NOBODY, tag: subject.pair };
-      case "principal": {
-        const found = orm.select().from(principals).where(eq(principals.name, subject.name)).get();
-        if (found === undefined) throw toMissingSubject("principal");
-        return { ...NOBODY, principalId: found.id };
-      }
-      case "key":
-        requireSecret(apiKeys, subject);
-        return { ...NOBODY, keyId: subject.id };
-      default:
-        requireSecret(relayTokens, subject);
-        return { ...NOBODY, relayTokenId: subject.id };
-    }
-  };
-  const requireSecret = (
-    table: SecretTable,
-    { kind, id }: { readonly kind: "key" | "relay_token"; readonly id: string },
-  ): void => {
-    if (orm.select({ id: table.id }).from(table).where(eq(table.id, id)).get() === undefined)
-      throw toMissingSubject(kind);
+  const findSubjectId = (subject: NamedSubject): string | null => {
+    if (subject.kind === "everybody" || subject.kind === "tag") return null;
+    const secrets = subject.kind === "key" ? apiKeys : relayTokens;
+    const found =
+      subject.kind === "principal"
+        ? orm.select({ id: principals.id }).from(principals).where(eq(principals.name, subject.name)).get()
+        : orm.select({ id: secrets.id }).from(secrets).where(eq(secrets.id, subject.id)).get();
+    if (found === undefined) throw toMissingSubject(subject.kind);
+    return found.id;
   };
 
   return {
@@ -100,7 +77,7 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
         if (total >= LIMITS_MAX) throw toTooManyLimits();
         orm
           .insert(limits)
-          .values(toLimitRow(limit, findColumns(limit.subject)))
+          .values(toLimitRow(limit, findSubjectId(limit.subject)))
           .run();
         recordAudit(audit);
         return getLimit(limit.id);
