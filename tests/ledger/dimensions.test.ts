@@ -220,7 +220,7 @@ describe("the totals of a dimension", () => {
         }
         reader.close();
       }),
-      { numRuns: 14 * scale },
+      { numRuns: 6 * scale },
     );
   }, 20_000);
 

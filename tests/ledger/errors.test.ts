@@ -119,7 +119,7 @@ describe("the report on errors", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 18 * scale },
+      { numRuns: 8 * scale },
     );
   }, 30_000);
 

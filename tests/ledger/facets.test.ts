@@ -64,7 +64,7 @@ describe("the facets", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 18 * scale },
+      { numRuns: 8 * scale },
     );
   }, 30_000);
 

@@ -80,7 +80,7 @@ describe("lockport ledger check", () => {
           expect((await check(dataDir)).findings).toEqual([]);
         },
       ),
-      { numRuns: 15 * scale },
+      { numRuns: 6 * scale },
     );
   }, 30_000);
 

@@ -85,7 +85,7 @@ describe("lockport limit check", () => {
           checkLedger(dataDir);
         },
       ),
-      { numRuns: 40 * scale },
+      { numRuns: 12 * scale },
     );
   }, 120_000);
 

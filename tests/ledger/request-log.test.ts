@@ -137,7 +137,7 @@ describe("the request log", () => {
           writer.close();
         },
       ),
-      { numRuns: 20 * scale },
+      { numRuns: 8 * scale },
     );
   }, 30_000);
 
@@ -177,7 +177,7 @@ describe("the request log", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 10 * scale },
+      { numRuns: 5 * scale },
     );
   }, 30_000);
 

@@ -45,7 +45,7 @@ test("a report by group that needs more sums than may be in memory answers the s
         writer.close();
       },
     ),
-    { numRuns: 10 * scale },
+    { numRuns: 5 * scale },
   );
 }, 30_000);
 

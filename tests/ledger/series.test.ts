@@ -17,6 +17,7 @@ import { cutFiltered } from "#storage/ledger/reports/row-window.ts";
 import { readSeries } from "#storage/ledger/reports/series.ts";
 import { priceUsage } from "#usage/cost.ts";
 import { normaliseUsage } from "#usage/normalise.ts";
+import { scale } from "../support/scale.ts";
 import type { RandomUsage, WriteOptions } from "./usage.ts";
 import {
   arbitraryQuery,
@@ -32,7 +33,7 @@ import {
 
 const HOUR_US = DAY_US / 24;
 const NOW_US = NEW_YEAR_US + 102 * DAY_US + 12 * HOUR_US;
-const SERIES_RUNS = 12;
+const SERIES_RUNS = 4 * scale;
 
 const folder = mkdtempSync(join(tmpdir(), "lockport-series-"));
 afterAll(() => rmSync(folder, { recursive: true }));

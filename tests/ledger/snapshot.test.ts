@@ -12,6 +12,8 @@ import { NEW_YEAR_US } from "./usage.ts";
 
 const EVENTS = 2_000 * scale;
 const SNAPSHOTS_MIN = 10;
+/** Between two copies: each is read as a whole in the end. */
+const EVENTS_BETWEEN = 40;
 
 let folder: ReturnType<typeof makeFolder>;
 beforeEach(() => {
@@ -55,7 +57,7 @@ describe("a copy of a ledger that another process writes to", () => {
           .sort(),
       ).toEqual([...names]);
       copies.push({ target, before });
-      await Bun.sleep(1);
+      while (recorded < before + EVENTS_BETWEEN && child.exitCode === null) await Bun.sleep(1);
     }
     await reading;
     expect(child.exitCode).toBe(0);

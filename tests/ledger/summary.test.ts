@@ -110,7 +110,7 @@ describe("the usage summary", () => {
         reader.close();
         writer.close();
       }),
-      { numRuns: 14 * scale },
+      { numRuns: 6 * scale },
     );
   }, 30_000);
 

@@ -72,7 +72,7 @@ function createBench(readBytesMax?: number) {
   };
 }
 
-describeWriter("SQLite", createBench, { cutStride: 1, runs: 20 });
+describeWriter("SQLite", createBench, { cutStride: 1, runs: 10 });
 
 describe("the journal", () => {
   test("costs one statement for each event and one for each total, however many events a batch has", async () => {

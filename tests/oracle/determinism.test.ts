@@ -24,11 +24,11 @@ import { createTraffic, toShuffled, TRAFFIC_DAYS, writeJournal } from "./traffic
 const TEST_MS_MAX = 1_800_000;
 const { seed, scale } = readSettings("determinism");
 /** With a million the proof takes minutes. */
-const EVENTS = readNumber("LOCKPORT_EVENTS") ?? 8_000 * scale;
+const EVENTS = readNumber("LOCKPORT_EVENTS") ?? 4_000 * scale;
 /** What the oracle, which looks at every event for every question, is asked about. */
 const ORACLE_EVENTS_MAX = 50_000;
 const ORACLE_QUESTIONS = 10;
-const QUESTIONS = 60;
+const QUESTIONS = 40;
 const KILLS = 3;
 
 let folder: ReturnType<typeof makeFolder>;
@@ -76,7 +76,7 @@ interface Killing {
 async function writeShuffled(traffic: Traffic, { chance, firstDay, endDay }: Killing): Promise<string> {
   const directory = prepare("shuffled");
   writeJournal(join(directory, "journal"), traffic, { toIndex: toShuffled(traffic.count), short: true });
-  const batchBytes = Math.max(20_000, Math.round(traffic.count * 1.5));
+  const batchBytes = Math.max(8_000, Math.round(traffic.count * 1.5));
   const args = [directory, batchBytes, 3, firstDay, endDay].map(String);
   for (let kill = 0; kill < KILLS; kill += 1) {
     const child = Bun.spawn({

@@ -19,7 +19,7 @@ import { arbitraryQuestion } from "./questions.ts";
 import { readSettings } from "./settings.ts";
 
 const TEST_MS_MAX = 300_000;
-const LEDGERS = 5;
+const LEDGERS = 3;
 const QUESTIONS_PER_LEDGER = 40;
 const HOUR_US = DAY_US / 24;
 

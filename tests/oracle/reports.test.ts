@@ -12,12 +12,12 @@ import { arbitraryQuestion } from "./questions.ts";
 import { readSettings } from "./settings.ts";
 
 const TEST_MS_MAX = 600_000;
-const LEDGERS = 20;
-const LEDGERS_CUT = 8;
+const LEDGERS = 10;
+const LEDGERS_CUT = 5;
 const QUESTIONS_PER_LEDGER = 30;
 const MANY_EVENTS = 800;
-const MANY_QUESTIONS = 400;
-const SOCKET_QUESTIONS = 80;
+const MANY_QUESTIONS = 200;
+const SOCKET_QUESTIONS = 40;
 
 const { seed, scale } = readSettings("oracle");
 let bench: Bench;
