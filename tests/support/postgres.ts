@@ -37,6 +37,7 @@ export interface TestServer extends AsyncDisposable {
   urlOf(user: string, password: string): string;
   /** A schema's name that no other test has; the schema and all in it is dropped at the end. It is not made. */
   schema(): TestSchema;
+  /** By the superuser, on one connection, which keeps what a statement sets. */
   sql<Row>(text: string, parameters?: unknown[]): Promise<Row[]>;
   /** `immediate` is as a crash; `fast` ends transactions; it can be started again. */
   stop(mode?: "immediate" | "fast"): Promise<void>;
