@@ -110,6 +110,15 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
     expect(right("database")?.finding).toContain(", encrypted, schema");
   });
 
+  test("names a schema of a newer version, and looks at nothing in it", async () => {
+    await server.sql(`INSERT INTO ${SCHEMA}.migration (name, sha256) VALUES ('9999_later', '')`);
+    const find = await diagnose(server.url);
+    await server.sql(`DELETE FROM ${SCHEMA}.migration WHERE name = '9999_later'`);
+    expect(find("database")).toMatchObject({ status: "fail" });
+    expect(find("database")?.finding).toContain("was made by a newer version");
+    expect(find("providers")?.finding).toContain("not looked at");
+  });
+
   test("names the rights that the role lacks, and none that it has", async () => {
     const url = server.urlOf("keeper", PASSWORD);
     expect((await diagnose(url))("database rights")).toMatchObject({ status: "ok" });

@@ -3,7 +3,7 @@ import type { Log } from "#kernel/log.ts";
 import type { DatabaseExamination, Silent } from "#storage/database-examination.ts";
 import type { PostgresDatabase } from "#storage/place.ts";
 import { quoteName } from "#storage/postgres/connection/driver-options.ts";
-import { MIGRATIONS } from "#storage/postgres/connection/migrations.ts";
+import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import { PURPOSES } from "#storage/postgres/connection/limits.ts";
 
@@ -26,15 +26,15 @@ export async function examineDatabase({
   const postgres = await openPostgres({ target: { url, schema }, ...PURPOSES.doctor, log });
   try {
     const session = await readSession(postgres);
-    const migrations = await countMigrations(postgres, schema);
+    const age = await findSchemaAge(postgres, schema);
     return {
       version: session.version,
       isEncrypted: session.is_encrypted,
       isStandby: session.is_standby,
       clockSkewMs: await measureSkew(postgres, clock),
-      schema: migrations === 0 ? "none" : migrations < MIGRATIONS.length ? "older" : "current",
+      schema: age,
       lackingRights:
-        migrations === 0 ? await findCreateRight(postgres, schema) : await findRights(postgres, schema),
+        age === "none" ? await findCreateRight(postgres, schema) : await findRights(postgres, schema),
       ...(await readSilent(postgres, schema)),
     };
   } finally {
@@ -55,18 +55,6 @@ async function readSession(postgres: Postgres): Promise<SessionRow> {
   );
   if (row === undefined) throw new TypeError("a SELECT without FROM has one row");
   return row;
-}
-
-/** How many are applied; 0 also where there is no such schema. The names are qualified: a pooler may not keep the search path. */
-async function countMigrations(postgres: Postgres, schema: string): Promise<number> {
-  const isThere = await postgres.all(`SELECT 1 FROM pg_class WHERE oid = to_regclass($1)`, [
-    `${quoteName(schema)}.migration`,
-  ]);
-  if (isThere.length === 0) return 0;
-  const [row] = await postgres.all<{ count: number }>(
-    `SELECT count(*) AS count FROM ${quoteName(schema)}.migration`,
-  );
-  return row?.count ?? 0;
 }
 
 /** Positive: the database's clock is ahead of ours. */
