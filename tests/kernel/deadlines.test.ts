@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { createDeadlines, SWEEP_INTERVAL_MS } from "#kernel/deadlines.ts";
+import { withinLimit } from "#kernel/timer.ts";
 
-const within = async (what: Promise<unknown>, limitMs: number): Promise<void> => {
-  const late = Bun.sleep(limitMs).then(() => {
+const within = (what: Promise<unknown>, limitMs: number) =>
+  withinLimit(what, limitMs, () => {
     throw new Error("it did not happen in time");
   });
-  await Promise.race([what, late]);
-};
 
 describe("deadlines", () => {
   test("a limit is called once, not before it is due and at most a sweep later than it should be", async () => {

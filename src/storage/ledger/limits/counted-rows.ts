@@ -4,8 +4,8 @@ import {
   LONG_REQUEST_US,
   toCountedColumns,
   toCountedJoins,
-  TOKEN_COLUMNS,
 } from "#storage/ledger/queries/counted-columns.ts";
+import { TOKEN_COLUMNS } from "#storage/ledger/rows/total-columns.ts";
 import type { Dialect } from "#storage/ledger/queries/dialect.ts";
 import { all, dialectOf, one, type Reading, scan } from "#storage/ledger/queries/reading.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";

@@ -1,13 +1,10 @@
 import { UNITS } from "#kernel/units.ts";
+import { TOKEN_COLUMNS } from "#storage/ledger/rows/total-columns.ts";
 import type { Dialect } from "./dialect.ts";
 import { toEventMeasures, toUnpricedUnits } from "./event-measures.ts";
 
 /** A request this long is found by an index of its own, so that what ended in the last hour is found without reading a day. */
 export const LONG_REQUEST_US = 600_000_000;
-
-/** What limits count of an event, by its column: its tokens are those of input, cached or not, and of output. */
-export const CARRIED_MEASURES = ["requests", "unpriced_requests", "cost_hi", "cost_lo", "tokens"] as const;
-export const TOKEN_COLUMNS = ["input_tokens", "cached_input_tokens", "output_tokens"] as const;
 
 /** The SELECT list of what limits count, over rows of `event AS e`, after `toCountedJoins`. */
 export function toCountedColumns(dialect: Dialect): string {

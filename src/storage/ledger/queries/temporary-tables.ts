@@ -1,6 +1,6 @@
 import { UNITS } from "#kernel/units.ts";
 import { DAY_MEASURES } from "#storage/ledger/rows/total-columns.ts";
-import { CARRIED_MEASURES } from "./counted-columns.ts";
+import { CARRIED_MEASURES } from "#storage/ledger/rows/total-columns.ts";
 
 /** What reports, limits and checks put down while they read, by its columns; of one connection and one transaction. */
 export const TEMPORARY_TABLES = {

@@ -1,6 +1,8 @@
+import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { Outcome } from "#usage/event.ts";
 import { toDay, toHour } from "#storage/ledger/windows/calendar.ts";
 import { type CountedEvent, Sum } from "./sums.ts";
+import { TOKEN_COLUMNS } from "./total-columns.ts";
 
 /** What a batch adds to an hour, by outcome. */
 export interface HourSum {
@@ -67,15 +69,14 @@ export interface CarriedRow {
   readonly tokens: number;
 }
 
-/** Null for a request that ended on the day of its arrival. `tokensAt` are the places of what limits count as tokens. */
-export function toCarriedRow(
-  { id, combination, ending, cost, amounts }: CountedEvent,
-  tokensAt: readonly number[],
-): CarriedRow | null {
+const TOKENS_AT = TOKEN_COLUMNS.map((column) => UNIT_COLUMNS.indexOf(column));
+
+/** Null for a request that ended on the day of its arrival. */
+export function toCarriedRow({ id, combination, ending, cost, amounts }: CountedEvent): CarriedRow | null {
   const endedDay = toDay(id + ending.durationUs);
   const arrivedDay = toDay(id);
   if (endedDay === arrivedDay) return null;
-  const tokens = tokensAt.reduce((sum, at) => sum + (amounts[at] ?? 0), 0);
+  const tokens = TOKENS_AT.reduce((sum, at) => sum + (amounts[at] ?? 0), 0);
   return {
     endedDay,
     arrivedDay,

@@ -2,6 +2,11 @@ import { UNIT_COLUMNS } from "#kernel/units.ts";
 import type { Outcome } from "#usage/event.ts";
 import type { StoredMeasures } from "./sums.ts";
 
+/** More rows than this in one hour are not summed, since that would keep batches waiting; reports read them one by one. */
+export const HOUR_ROWS_MAX = 50_000;
+/** A month with more cells is not summed, since to write them down would keep batches waiting. */
+export const MONTH_CELLS_MAX = 50_000;
+
 /** What one combination used in an hour or a month, of the requests with one outcome. */
 export interface Cell extends StoredMeasures {
   readonly combination: number;

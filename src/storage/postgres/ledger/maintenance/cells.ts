@@ -2,17 +2,12 @@ import { HOUR_US } from "#kernel/clock.ts";
 import { UNITS } from "#kernel/units.ts";
 import { POSTGRES } from "#storage/ledger/queries/dialect.ts";
 import { toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
-import { type Cell, encodeCells } from "#storage/ledger/rows/cells.ts";
+import { type Cell, encodeCells, HOUR_ROWS_MAX, MONTH_CELLS_MAX } from "#storage/ledger/rows/cells.ts";
 import { HOUR_MEASURES } from "#storage/ledger/rows/total-columns.ts";
 import { toFirstDay } from "#storage/ledger/windows/calendar.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { readBounds } from "#storage/postgres/ledger/write/bounds.ts";
 import { toAggregates } from "#storage/postgres/ledger/write/totals.ts";
-
-/** More rows than this in one hour are not summed, as in usage.db; reports read them one by one. */
-const HOUR_ROWS_MAX = 50_000;
-/** A month with more cells is not summed, as in usage.db. */
-const CELLS_MAX = 50_000;
 
 /** Where the next step goes on: hours and months that stay without cells are passed once a look, not once a step. */
 export interface CellsPlace {
@@ -53,8 +48,8 @@ export async function sealMonth(tx: Transaction, place: CellsPlace): Promise<boo
   const month = next?.month ?? null;
   if (month === null || toFirstDay(month) >= sealedBeforeDay) return false;
   place.month = month + 1;
-  const cells = await tx.all<Cell>(MONTH_CELLS, [month, CELLS_MAX + 1]);
-  if (cells.length <= CELLS_MAX)
+  const cells = await tx.all<Cell>(MONTH_CELLS, [month, MONTH_CELLS_MAX + 1]);
+  if (cells.length <= MONTH_CELLS_MAX)
     await tx.run("INSERT INTO sealed_month (month, cells) VALUES ($1, $2)", [month, encodeCells(cells)]);
   return true;
 }

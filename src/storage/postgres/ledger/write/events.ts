@@ -1,6 +1,4 @@
 import { DAY_US } from "#kernel/clock.ts";
-import { UNIT_COLUMNS } from "#kernel/units.ts";
-import { TOKEN_COLUMNS } from "#storage/ledger/queries/counted-columns.ts";
 import { BatchSums, toCarriedRow } from "#storage/ledger/rows/batch-sums.ts";
 import type { DimensionLimits } from "#storage/ledger/rows/dimension-values.ts";
 import { toAmounts } from "#storage/ledger/rows/sums.ts";
@@ -15,8 +13,6 @@ import { addTotals, addUnique, CARRIED, DAY, HOUR } from "./totals.ts";
 /** How many batches of a lane are kept: a quarter of an hour at the usual pace. */
 const BATCHES_KEPT_MAX = 6_000;
 const BATCHES_PER_TRIM = 256;
-
-const TOKENS_AT = TOKEN_COLUMNS.map((column) => UNIT_COLUMNS.indexOf(column));
 
 export interface BatchPlace {
   readonly lane: number;
@@ -43,7 +39,7 @@ export async function storeEvents(
     const { id, combinationId: combination, resultId: result, ending, cost } = event;
     const counted = { id, combination, result, ending, cost, amounts: toAmounts(ending.usage) };
     sums.add(counted);
-    const row = toCarriedRow(counted, TOKENS_AT);
+    const row = toCarriedRow(counted);
     if (row !== null) {
       const { endedDay, arrivedDay, unpriced, costHi, costLo, tokens } = row;
       carried.push([endedDay, arrivedDay, combination, lane, 1, unpriced, costHi, costLo, tokens]);

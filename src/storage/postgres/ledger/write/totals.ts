@@ -1,6 +1,6 @@
-import { CARRIED_MEASURES } from "#storage/ledger/queries/counted-columns.ts";
 import { COST_SEAM } from "#storage/ledger/rows/sums.ts";
 import {
+  CARRIED_MEASURES,
   DAY_MEASURES,
   HOUR_MEASURES,
   onConflict,

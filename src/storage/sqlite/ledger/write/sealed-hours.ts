@@ -1,15 +1,11 @@
 import type { Database, Statement } from "bun:sqlite";
 import { HOUR_US, type InstantUs } from "#kernel/clock.ts";
 import { UNIT_COLUMNS, UNITS } from "#kernel/units.ts";
-import type { Cell } from "#storage/ledger/rows/cells.ts";
-import { encodeCells } from "#storage/ledger/rows/cells.ts";
+import { type Cell, encodeCells, HOUR_ROWS_MAX } from "#storage/ledger/rows/cells.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
 import { toHour } from "#storage/ledger/windows/calendar.ts";
 import { SQLITE } from "#storage/ledger/queries/dialect.ts";
 import { toEventMeasures, toUnpricedUnits } from "#storage/ledger/queries/event-measures.ts";
-
-/** More rows than this in one hour are not summed, since that would keep batches waiting; reports read them one by one. */
-const HOUR_ROWS_MAX = 50_000;
 
 /**
  * The hours of sealed days, each as the sums of its rows by combination and outcome. They say nothing that the rows do not:

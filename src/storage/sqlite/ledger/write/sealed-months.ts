@@ -1,14 +1,11 @@
 import type { Database, Statement } from "bun:sqlite";
 import { UNIT_COLUMNS } from "#kernel/units.ts";
-import type { Cell } from "#storage/ledger/rows/cells.ts";
-import { encodeCells } from "#storage/ledger/rows/cells.ts";
+import { type Cell, encodeCells, MONTH_CELLS_MAX } from "#storage/ledger/rows/cells.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
 import { toFirstDay, toMonth } from "#storage/ledger/windows/calendar.ts";
 
 /** Combinations whose months are read at a time, so that batches wait for some milliseconds only. */
 const COMBINATIONS_PER_STEP = 2_048;
-/** A month with more cells is not summed, since to write them down would keep batches waiting. */
-const CELLS_MAX = 50_000;
 
 /**
  * The months of sealed days, each as the sums of its totals by combination and outcome, which are read in a tenth of the
@@ -43,7 +40,7 @@ export class SealedMonths {
     const last = this.#last.get()?.id ?? 0;
     if (this.#find.get(month) !== null) {
       this.#goTo(month + 1);
-    } else if (this.#cells.length > CELLS_MAX) {
+    } else if (this.#cells.length > MONTH_CELLS_MAX) {
       this.#goTo(month + 1);
     } else if (this.#nextCombination <= last) {
       const first = this.#nextCombination;
