@@ -10,7 +10,7 @@ import type { SecretBox } from "#kernel/crypto.ts";
 import { createLimitAdmin, type LimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial, type NoticeTrial } from "#notices/trial.ts";
-import type { CatalogStores, LedgerReader } from "#storage/engine.ts";
+import type { CatalogStores, LedgerReader, LocalStorage } from "#storage/engine.ts";
 import { isOnFiles, type Config } from "#boot/settings/config.ts";
 import { engineOf } from "#boot/settings/engine.ts";
 import { prepareDataDir, requireInstallation } from "#boot/folder/data-dir.ts";
@@ -43,6 +43,8 @@ export interface Local extends LocalServices {
    * older version runs on it.
    */
   forWriting(): Promise<LocalServices>;
+  /** See `LocalStorage.findUnreadable`. */
+  readonly findUnreadable: LocalStorage["findUnreadable"];
   close(): Promise<void>;
 }
 
@@ -57,6 +59,7 @@ export async function openLocal(config: Config, system: System): Promise<Local> 
     ...opening.wire(storage.reading, storage.ledger),
     forWriting: () =>
       (writing ??= storage.forWriting().then((stores) => opening.wire(stores, storage.ledger))),
+    findUnreadable: () => storage.findUnreadable(),
     close: () => storage.close(),
   };
 }

@@ -42,7 +42,13 @@ export const LAST_INSTANT_US = 253_402_300_799_999_968;
  * cannot tell, such as one that was written by hand, is the nearest that it can: one row must not take a whole list out.
  */
 export function formatInstant(instantUs: InstantUs): string {
-  const toldUs = Math.min(Math.max(instantUs, FIRST_INSTANT_US), LAST_INSTANT_US);
+  // What is no number is neither above the one nor below the other: SQLite keeps a word in a column of numbers.
+  const toldUs =
+    instantUs > LAST_INSTANT_US
+      ? LAST_INSTANT_US
+      : instantUs >= FIRST_INSTANT_US
+        ? instantUs
+        : FIRST_INSTANT_US;
   const micros = ((toldUs % 1000) + 1000) % 1000;
   // Beyond the year 2255 not every microsecond is a number: the difference is a whole millisecond only once it is rounded.
   const wholeMs = Math.round((toldUs - micros) / 1000);

@@ -146,7 +146,8 @@ export function toMet(
     return { limit, value, ...usedOf(counter, nowUs), freeAtUs: null, isUnpriced: true };
   }
   const held = elsewhere?.values.get(value)?.held ?? 0;
-  if (counter === undefined && held === 0) return null;
+  // An amount of zero is of a limit that cannot be read: it lets nothing through.
+  if (counter === undefined && held === 0 && amount > 0n) return null;
   const used = usedOf(counter, nowUs);
   // Those under way will be recorded as well, and a request counts as one however it ends.
   const begun = measure === "requests" && !isCountedFromBegin(limit) ? (counter?.underWay ?? 0) : held;

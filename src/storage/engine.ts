@@ -16,6 +16,7 @@ import type { StatsStore } from "#stats/store.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
 import type { StorageHealth } from "#usage/health.ts";
 import type { UsageLedger } from "#usage/store.ts";
+import type { UnreadableRow } from "./catalog/unreadable.ts";
 import type { LedgerCheck, LedgerCheckOptions, LimitCheck, LimitCheckOptions } from "./ledger-check.ts";
 import type { DataPlace, DatabaseAge, LedgerSync } from "./place.ts";
 
@@ -157,6 +158,8 @@ export interface LocalStorage {
    * older version runs on the folder, which would not start again on a newer schema.
    */
   forWriting(): Promise<CatalogStores>;
+  /** Rows of the catalog that the schema allows and this version cannot read, so that they are not in force. */
+  findUnreadable(): Promise<readonly UnreadableRow[]>;
   readonly ledger: LedgerReader;
   close(): Promise<void>;
 }

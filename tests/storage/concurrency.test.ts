@@ -112,7 +112,7 @@ describe("a transaction", () => {
     const client = openSqlite(engine.path);
     const pages = client.query<{ page_count: number }, []>("PRAGMA page_count").get()!.page_count;
     const connection = createConnection(client, engine.clock);
-    const catalog = createCatalogStore(connection, createRecordAudit(connection.orm, engine.clock));
+    const catalog = createCatalogStore(connection, createRecordAudit(connection.orm, engine.clock), () => {});
     const addBoth = () =>
       catalog.change(() => ({
         writes: [

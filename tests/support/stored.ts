@@ -13,6 +13,16 @@ export async function readStored(path: string, table: string): Promise<readonly 
   return rows;
 }
 
+/** Changes the catalog in the file `path`, or in the schema of its folder, by hand. */
+export async function changeStored(path: string, statements: readonly string[]): Promise<void> {
+  if (isOnPostgres) {
+    await query(path, (schema) => [`SET search_path = ${schema}`, ...statements].join(";"));
+    return;
+  }
+  using database = new Database(path, { readwrite: true });
+  for (const statement of statements) database.run(statement);
+}
+
 /** Everything that the catalog holds, as bytes of its files or as text of all rows. */
 export async function readWhole(path: string): Promise<string> {
   if (!isOnPostgres) {

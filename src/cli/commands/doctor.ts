@@ -23,7 +23,7 @@ import type { Terminal } from "#cli/screen/terminal.ts";
 
 const MODELS_NAMED_MAX = 5;
 /** They need the catalog, and are named where there is none to be read. */
-const LIVE_CHECKS = ["providers", "clock", "prices"];
+const LIVE_CHECKS = ["catalog rows", "providers", "clock", "prices"];
 
 /** `lockport doctor`: looks at everything that an installation depends on, and changes nothing. */
 export function addDoctorCommand(program: Command, terminal: Terminal): void {
@@ -112,6 +112,7 @@ async function examineCatalog(
   { config, options }: Examination,
   facts: UsageFound["facts"],
 ): Promise<readonly Check[]> {
+  const { checkCatalogRows } = await import("#boot/operate/doctor/catalog-rows.ts");
   const { checkProviders } = await import("#boot/operate/doctor/providers.ts");
   const { toDiagnosis } = await import("#boot/operate/doctor/diagnosis.ts");
   try {
@@ -121,7 +122,8 @@ async function examineCatalog(
       const newestAtUs = facts?.newestAtUs ?? null;
       const providers = await checkProviders({ catalog, secrets, clock, env: terminal.env, newestAtUs });
       const place = isOnFiles(config) ? "usage.db" : "the database";
-      return [...providers, await checkPrices(createLocalInstallation(local, terminal.clock), place)];
+      const rows = await checkCatalogRows(local);
+      return [rows, ...providers, await checkPrices(createLocalInstallation(local, terminal.clock), place)];
     });
   } catch (cause) {
     const advice = isOnFiles(config)

@@ -3,9 +3,11 @@ import type { Capability, Endpoint } from "#catalog/capability.ts";
 import type { Model, Route } from "#catalog/model.ts";
 import type { EndpointOverrides, Provider } from "#catalog/provider.ts";
 import type { CatalogWrite } from "#catalog/store.ts";
+import { parseJson } from "./column-json.ts";
+import { UnreadableRowError } from "./unreadable.ts";
 
 /** A provider as its columns hold it. */
-interface ProviderRow extends Omit<Provider, "endpoints"> {
+export interface ProviderRow extends Omit<Provider, "endpoints"> {
   /** JSON object: endpoint → URL. */
   readonly endpoints: string;
 }
@@ -19,13 +21,12 @@ export interface ModelRow extends Omit<Model, "route"> {
   readonly targetId: string | null;
 }
 
-/** A row that the schema allows and no version of ours writes: the database was changed by hand. */
-class UnreadableRowError extends Error {
-  override readonly name = "UnreadableRowError";
-}
-
+/** Throws UnreadableRowError, as `toModel` does. */
 export function toProvider(row: ProviderRow): Provider {
-  return { ...row, endpoints: parseEndpoints(row) };
+  const endpoints = parseEndpoints(row.endpoints);
+  if (endpoints === null)
+    throw new UnreadableRowError({ table: "providers", id: row.id, column: "endpoints" });
+  return { ...row, endpoints };
 }
 
 export function toProviderRow(provider: Provider) {
@@ -62,28 +63,33 @@ export function toModelRow(model: Model): ModelRow {
 }
 
 function toRoute(row: ModelRow): Route {
-  const { providerId, upstreamName, targetId } = row;
+  const { id, providerId, upstreamName, targetId } = row;
   if (targetId !== null) return { kind: "name", targetId };
-  if (providerId === null || upstreamName === null)
-    throw new UnreadableRowError(`model ${row.id} has no route`);
-  return { kind: "binding", providerId, upstreamName, capabilities: parseCapabilities(row) };
+  const refuse = (column: string) => new UnreadableRowError({ table: "models", id, column });
+  if (providerId === null) throw refuse("provider_id");
+  if (upstreamName === null) throw refuse("upstream_name");
+  const capabilities = parseCapabilities(row.capabilities ?? "null");
+  if (capabilities === null) throw refuse("capabilities");
+  return { kind: "binding", providerId, upstreamName, capabilities };
 }
 
-function parseCapabilities(row: ModelRow): readonly Capability[] {
-  const parsed: unknown = JSON.parse(row.capabilities ?? "null");
-  if (!Array.isArray(parsed) || !parsed.every(isCapability)) {
-    throw new UnreadableRowError(`model ${row.id} has an unknown capability`);
-  }
-  return parsed;
+export function isReadableCapabilities(text: string): boolean {
+  return parseCapabilities(text) !== null;
 }
 
-function parseEndpoints(row: ProviderRow): EndpointOverrides {
-  const parsed: unknown = JSON.parse(row.endpoints);
+export function isReadableEndpoints(text: string): boolean {
+  return parseEndpoints(text) !== null;
+}
+
+function parseCapabilities(text: string): readonly Capability[] | null {
+  const parsed = parseJson(text);
+  return Array.isArray(parsed) && parsed.every(isCapability) ? parsed : null;
+}
+
+function parseEndpoints(text: string): EndpointOverrides | null {
   const endpoints: { [endpoint in Endpoint]?: string } = {};
-  for (const [endpoint, url] of Object.entries(parsed ?? {})) {
-    if (!isEndpoint(endpoint) || typeof url !== "string") {
-      throw new UnreadableRowError(`provider ${row.id} has an unknown endpoint`);
-    }
+  for (const [endpoint, url] of Object.entries(parseJson(text) ?? {})) {
+    if (!isEndpoint(endpoint) || typeof url !== "string") return null;
     endpoints[endpoint] = url;
   }
   return endpoints;

@@ -1,5 +1,16 @@
-import type { Limit, LimitChange, LimitEach, LimitSubject } from "#limits/limit.ts";
+import {
+  type Limit,
+  LIMIT_ACTIONS,
+  LIMIT_MEASURES,
+  LIMIT_WINDOWS,
+  type LimitChange,
+  type LimitEach,
+  type LimitSubject,
+  UNPRICED_RULES,
+} from "#limits/limit.ts";
 import type { NamedSubject, NewLimit } from "#limits/store.ts";
+import { parseJson } from "./column-json.ts";
+import type { TellUnreadable } from "./unreadable.ts";
 
 /** Names that a limit remembers of its model; the oldest is forgotten first. */
 const FORMER_MODELS_MAX = 20;
@@ -27,21 +38,62 @@ export interface LimitRow
   readonly amount: string;
 }
 
-export function toLimit({
-  limit,
-  principalName,
-}: {
-  readonly limit: LimitRow;
-  readonly principalName: string | null;
-}): Limit {
+const READ_COLUMNS = ["amount", "former_models", "measure", "window", "action", "unpriced", "each"] as const;
+type ReadColumn = (typeof READ_COLUMNS)[number];
+
+/** Whether the columns of a limit that hold words or digits can be read; those that are null are not asked. */
+export const LIMIT_READERS: { readonly [column in ReadColumn]: (text: string) => boolean } = {
+  amount: (text) => /^\d+$/.test(text),
+  former_models: (text) => Array.isArray(parseJson(text)),
+  measure: isOneOf(LIMIT_MEASURES),
+  window: isOneOf(LIMIT_WINDOWS),
+  action: isOneOf(LIMIT_ACTIONS),
+  unpriced: isOneOf(UNPRICED_RULES),
+  each: (text) => text === "principal" || text === "key" || text.startsWith(TAG_EACH),
+};
+
+/** A limit that cannot be read lets nothing of its subject through: leaving it out would open what it was to close. */
+export function toLimit(
+  { limit, principalName }: { readonly limit: LimitRow; readonly principalName: string | null },
+  tell: TellUnreadable,
+): Limit {
   const { principalId, keyId, relayTokenId, tag, each, amount, formerModels, ...fields } = limit;
+  const subject = toSubject({ principalId, keyId, relayTokenId, tag }, principalName ?? "");
+  const column = findUnreadable(limit);
+  if (column !== null) {
+    tell({ table: "limits", id: limit.id, column });
+    return { ...fields, ...CLOSED, subject };
+  }
   return {
     ...fields,
-    subject: toSubject({ principalId, keyId, relayTokenId, tag }, principalName ?? ""),
+    subject,
     formerModels: toNames(formerModels),
     each: toEach(each),
     amount: BigInt(amount),
   };
+}
+
+/** Nothing at once, which needs no ledger to be held. */
+const CLOSED = {
+  measure: "concurrent",
+  window: null,
+  amount: 0n,
+  action: "refuse",
+  each: null,
+  formerModels: [],
+} as const;
+
+function findUnreadable(row: LimitRow): ReadColumn | null {
+  const texts = { ...row, former_models: row.formerModels };
+  const isUnreadable = (column: ReadColumn) => {
+    const text = texts[column];
+    return text !== null && !LIMIT_READERS[column](text);
+  };
+  return READ_COLUMNS.find(isUnreadable) ?? null;
+}
+
+function isOneOf(words: readonly string[]): (text: string) => boolean {
+  return (text) => words.includes(text);
 }
 
 /** `subjectId`: of its principal, key or relay token, which was looked up; null for everybody and for a tag. */
@@ -99,7 +151,7 @@ function fromSubject(subject: NamedSubject, id: string | null): SubjectColumns {
 }
 
 function toNames(json: string): readonly string[] {
-  const names: unknown = JSON.parse(json);
+  const names = parseJson(json);
   return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
 }
 

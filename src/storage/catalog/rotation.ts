@@ -1,7 +1,9 @@
-import { openCredential, type Provider, sealCredential } from "#catalog/provider.ts";
+import { openCredential, sealCredential } from "#catalog/provider.ts";
 import { FORMER_SECRETS_MAX, type SecretBox } from "#kernel/crypto.ts";
 import { ProxyError, SetupError } from "#kernel/errors.ts";
 import type { Keyring, SecretState } from "#kernel/keyring.ts";
+import { type ProviderRow, toProvider } from "./catalog-rows.ts";
+import { UnreadableRowError } from "./unreadable.ts";
 
 export type Boxes = { readonly secrets: SecretBox; readonly next: SecretBox };
 
@@ -25,11 +27,18 @@ export function toNextState({ secrets, next }: Boxes, revokesKeys: boolean): Sec
 }
 
 /** Null for a provider without a credential. Throws a SetupError for one that does not open: the former secret key is its last chance. */
-export function resealCredential({ secrets, next }: Boxes, provider: Provider): Buffer | null {
+export function resealCredential({ secrets, next }: Boxes, row: ProviderRow): Buffer | null {
   try {
+    const provider = toProvider(row);
     const apiKey = openCredential(secrets, provider);
     return apiKey === null ? null : Buffer.from(sealCredential(next, provider, apiKey));
   } catch (cause) {
+    if (cause instanceof UnreadableRowError)
+      throw new SetupError(
+        "failure",
+        `Nothing was rotated: ${cause.message}. Correct or delete the row.`,
+        cause,
+      );
     if (!(cause instanceof ProxyError)) throw cause;
     throw new SetupError("failure", `Nothing was rotated. ${cause.message}`, cause);
   }

@@ -3,6 +3,8 @@ import type { SecretTerms, TermSetter } from "#identity/secret-terms.ts";
 import type { FoundSecret, Rotation, SecretChange } from "#identity/store.ts";
 import type { Principal } from "#identity/principal.ts";
 import type { InstantUs } from "#kernel/clock.ts";
+import { parseJson } from "./column-json.ts";
+import type { TellUnreadable } from "./unreadable.ts";
 
 /** An API key or a relay token as its columns hold it. */
 export interface SecretRow extends Omit<OwnedSecret, "terms"> {
@@ -44,7 +46,20 @@ export function toFoundSecret(
   const formerUntilUs = row.hash === hash ? null : (row.formerUntilUs ?? -Infinity);
   const endsAtUs =
     pausedBy === null ? Math.min(expiresAtUs ?? Infinity, formerUntilUs ?? Infinity) : -Infinity;
-  return { secret, principal, endsAtUs, formerUntilUs };
+  // SQLite keeps a word in a column of numbers, which is neither before nor behind any instant: it opens nothing.
+  return { secret, principal, endsAtUs: Number.isNaN(endsAtUs) ? -Infinity : endsAtUs, formerUntilUs };
+}
+
+/** The columns of a secret that hold a list which cannot be read: it allows no model. */
+export function tellUnreadableTerms(table: string, row: SecretRow, tell: TellUnreadable): void {
+  const { id, models, adminModels } = row;
+  if (models !== null && !isReadableAliases(models)) tell({ table, id, column: "models" });
+  if (adminModels !== null && !isReadableAliases(adminModels)) tell({ table, id, column: "admin_models" });
+}
+
+export function isReadableAliases(text: string): boolean {
+  const list = parseJson(text);
+  return Array.isArray(list) && list.every((alias) => typeof alias === "string");
 }
 
 /** What a change makes of a secret, and the columns that it writes. */
@@ -89,6 +104,6 @@ function toJsonList(aliases: ReadonlySet<string> | null): string | null {
 /** A list that cannot be read allows nothing. */
 function toAliases(text: string | null): ReadonlySet<string> | null {
   if (text === null) return null;
-  const list: unknown = JSON.parse(text);
+  const list = parseJson(text);
   return new Set(Array.isArray(list) ? list.filter((alias) => typeof alias === "string") : []);
 }

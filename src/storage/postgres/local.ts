@@ -4,6 +4,7 @@ import { createMemory } from "./catalog/memory.ts";
 import { rotateSecret as rotate } from "./catalog/rotate-secret.ts";
 import { requireOwnSecret } from "./catalog/secret-state.ts";
 import { createStores } from "./catalog/stores.ts";
+import { findUnreadable } from "./catalog/unreadable.ts";
 import {
   type CommandConnection,
   connectCommand,
@@ -33,6 +34,7 @@ export async function openLocal(options: OpenOptions): Promise<LocalStorage> {
     return {
       reading: toStores({ ...freshness, mutate: refuse }),
       forWriting: () => (writing ??= Promise.resolve(toStores(freshness))),
+      findUnreadable: () => findUnreadable(postgres),
       ledger,
       async close() {
         await ledger.close();

@@ -76,6 +76,7 @@ async function openLocal({ dataDir, ...options }: OpenOptions): Promise<LocalSto
   return {
     reading,
     forWriting: () => (writing ??= openCatalogBesideServer({ ...catalogOptions, dataDir })),
+    findUnreadable: () => reading.findUnreadable(),
     ledger,
     async close() {
       await ledger.close();

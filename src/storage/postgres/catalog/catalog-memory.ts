@@ -1,4 +1,5 @@
 import type { CatalogSnapshot } from "#catalog/snapshot.ts";
+import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { type CatalogPicture, readCatalog } from "./catalog-picture.ts";
 
@@ -6,6 +7,7 @@ import { type CatalogPicture, readCatalog } from "./catalog-picture.ts";
 export interface CatalogMemory {
   /** Throws before the first `read`. */
   snapshot(): CatalogSnapshot;
+  readonly tell: TellUnreadable;
   /** What need not be read again where the database is of its state. */
   known(): readonly (CatalogPicture | null)[];
   /** A picture that is remembered once the database says that it is the present one: its transaction may not be committed. */
@@ -14,7 +16,7 @@ export interface CatalogMemory {
   read(tx: Transaction): Promise<() => void>;
 }
 
-export function createCatalogMemory(): CatalogMemory {
+export function createCatalogMemory(tell: TellUnreadable): CatalogMemory {
   let present: CatalogPicture | null = null;
   let expected: CatalogPicture | null = null;
   const known = () => [present, expected];
@@ -23,12 +25,13 @@ export function createCatalogMemory(): CatalogMemory {
       if (present === null) throw new Error("the catalog was not loaded");
       return present.snapshot;
     },
+    tell,
     known,
     expect(picture) {
       expected = picture;
     },
     async read(tx) {
-      const read = await readCatalog(tx, known());
+      const read = await readCatalog(tx, known(), tell);
       return () => {
         present = read;
         if (read === expected) expected = null;

@@ -1,6 +1,7 @@
 import type { LoadedFeed, PriceRow } from "#catalog/pricing.ts";
 import { type CatalogSnapshot, createSnapshot } from "#catalog/snapshot.ts";
 import { toModel, toProvider } from "#storage/catalog/catalog-rows.ts";
+import { readRows, type TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { toSelection } from "./rows.ts";
@@ -36,6 +37,7 @@ type States = Pick<CatalogPicture, "state" | "priceState">;
 export async function readCatalog(
   tx: Transaction,
   known: readonly (CatalogPicture | null)[],
+  tell: TellUnreadable,
 ): Promise<CatalogPicture> {
   const [states = NO_STATES] = await tx.all<States>(READ_STATES);
   const same = known.find((picture) => picture !== null && isKnown(states.state, picture.state));
@@ -49,8 +51,8 @@ export async function readCatalog(
   return {
     ...states,
     snapshot: createSnapshot({
-      providers: providerRows.map(toProvider),
-      models: modelRows.map(toModel),
+      providers: readRows(providerRows, toProvider, tell),
+      models: readRows(modelRows, toModel, tell),
       prices: samePrices?.snapshot.priceBook ?? (await readPrices(tx)),
       feed,
     }),

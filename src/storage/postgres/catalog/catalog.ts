@@ -22,13 +22,13 @@ export function createCatalogStore(
       const { toResult, picture } = await freshness.mutate(async (tx) => {
         // Under the lock: no other replica changes the catalog between here and the COMMIT.
         await followSecret(tx);
-        const before = await readCatalog(tx, memory.known());
+        const before = await readCatalog(tx, memory.known(), memory.tell);
         const { writes, audit, result } = plan(before.snapshot);
         await recordAudit(tx, audit);
         if (writes.length === 0) return { result: { toResult: result, picture: before }, changes: [] };
         const isOfLimits = await applyWrites(tx, writes);
         await renewStates(tx, writes.some(isOfPrice));
-        const after = await readCatalog(tx, [before]);
+        const after = await readCatalog(tx, [before], memory.tell);
         memory.expect(after);
         const changes: Change[] = [{ kind: "catalog", id: null }];
         if (isOfLimits) changes.push({ kind: "limit", id: null });

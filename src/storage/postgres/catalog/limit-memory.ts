@@ -1,6 +1,7 @@
 import type { Limit } from "#limits/limit.ts";
 import type { LimitSet } from "#limits/store.ts";
 import { type LimitRow, toLimit } from "#storage/catalog/limit-rows.ts";
+import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import { limits } from "./limit-schema.ts";
 import { toSelection } from "./rows.ts";
@@ -18,7 +19,7 @@ export interface LimitMemory {
   read(sql: Sql): Promise<() => void>;
 }
 
-export function createLimitMemory(): LimitMemory {
+export function createLimitMemory(tell: TellUnreadable): LimitMemory {
   let present: { readonly text: string; readonly set: LimitSet } = { text: "[]", set: { limits: [] } };
   return {
     set: () => present.set,
@@ -27,7 +28,7 @@ export function createLimitMemory(): LimitMemory {
       const text = JSON.stringify(rows);
       // Other rows change more often than these: an equal set stays the same object.
       if (text === present.text) return () => undefined;
-      const read = { text, set: { limits: rows.map(fromRow) } };
+      const read = { text, set: { limits: rows.map((row) => fromRow(row, tell)) } };
       return () => {
         present = read;
       };
@@ -38,9 +39,9 @@ export function createLimitMemory(): LimitMemory {
 /** Within a transaction, as it has left the limit. */
 export async function findLimit(sql: Sql, id: string): Promise<Limit | null> {
   const [row] = await sql.all<ReadLimit>(`${READ_LIMITS} WHERE limits.id = $1`, [id]);
-  return row === undefined ? null : fromRow(row);
+  return row === undefined ? null : fromRow(row, () => undefined);
 }
 
-function fromRow({ principalName, ...limit }: ReadLimit): Limit {
-  return toLimit({ limit, principalName });
+function fromRow({ principalName, ...limit }: ReadLimit, tell: TellUnreadable): Limit {
+  return toLimit({ limit, principalName }, tell);
 }

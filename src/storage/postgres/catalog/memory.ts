@@ -6,6 +6,7 @@ import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import type { Memory } from "#storage/postgres/presence/follower.ts";
 import { type CatalogMemory, createCatalogMemory } from "./catalog-memory.ts";
+import { createUnreadableTelling } from "#storage/catalog/unreadable.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { createLimitMemory, type LimitMemory } from "./limit-memory.ts";
 import { toSelection } from "./rows.ts";
@@ -31,10 +32,11 @@ const EVERYTHING = ["secret", "catalog", "principal", "key", "relay_token", "lim
 export function createMemory(secrets: Keyring, log: Log): StoreMemory {
   let byId = new Map<string, Principal>();
   const findPrincipal = (id: string) => byId.get(id);
-  const catalog = createCatalogMemory();
-  const limits = createLimitMemory();
-  const keys = createSecretMemory(apiKeys, findPrincipal);
-  const tokens = createSecretMemory(relayTokens, findPrincipal);
+  const tell = createUnreadableTelling(log);
+  const catalog = createCatalogMemory(tell);
+  const limits = createLimitMemory(tell);
+  const keys = createSecretMemory(apiKeys, findPrincipal, tell);
+  const tokens = createSecretMemory(relayTokens, findPrincipal, tell);
 
   const readPrincipals = async (sql: Sql, ids: readonly string[] | null): Promise<() => void> => {
     const rows =

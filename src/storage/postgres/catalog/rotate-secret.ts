@@ -3,7 +3,6 @@ import { LOCAL_ACTOR, toAuditEntry } from "#audit/event.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { SecretBox } from "#kernel/crypto.ts";
 import type { Keyring } from "#kernel/keyring.ts";
-import { toProvider } from "#storage/catalog/catalog-rows.ts";
 import {
   type Boxes,
   requirePresentSecret,
@@ -74,7 +73,7 @@ export async function rotateSecret(options: RotateSecretOptions): Promise<Rotati
 async function resealCredentials({ orm }: SqlWithOrm, boxes: Boxes): Promise<number> {
   const rows = await orm.select().from(providers).where(isNotNull(providers.sealedCredential));
   for (const row of rows) {
-    const sealedCredential = resealCredential(boxes, toProvider(row));
+    const sealedCredential = resealCredential(boxes, row);
     if (sealedCredential !== null)
       await orm.update(providers).set({ sealedCredential }).where(eq(providers.id, row.id));
   }

@@ -2,7 +2,8 @@ import { getTableName } from "drizzle-orm";
 import type { Principal } from "#identity/principal.ts";
 import type { SecretName } from "#identity/secret.ts";
 import type { FoundSecret } from "#identity/store.ts";
-import { type SecretRow, toFoundSecret } from "#storage/catalog/secret-rows.ts";
+import { type SecretRow, tellUnreadableTerms, toFoundSecret } from "#storage/catalog/secret-rows.ts";
+import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { apiKeys } from "./identity-schema.ts";
 import { toSelection } from "./rows.ts";
@@ -26,6 +27,7 @@ export interface SecretMemory {
 export function createSecretMemory(
   table: SecretTable,
   findPrincipal: (id: string) => Principal | undefined,
+  tell: TellUnreadable,
 ): SecretMemory {
   const name = getTableName(table);
   const readAll = `SELECT ${toSelection(table)} FROM ${name}`;
@@ -47,6 +49,7 @@ export function createSecretMemory(
       const principal = secret === undefined ? undefined : findPrincipal(secret.principalId);
       if (secret === undefined || principal === undefined) return null;
       const made = toFoundSecret({ secret, principal }, hash);
+      tellUnreadableTerms(name, secret, tell);
       found.set(hash, made);
       return made;
     },

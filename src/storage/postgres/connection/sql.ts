@@ -25,7 +25,8 @@ export function createSql(call: Call): SqlWithOrm {
       (await call<Row>({ text, bindings })).rows,
     run: async (text, bindings = []) => (await call({ text, bindings })).touched,
     orm: createOrm(async (text, bindings, method) => {
-      const { rows } = await call({ text, bindings, asArrays: method === "all" });
+      // Rows of the catalog, of which none may take a list out.
+      const { rows } = await call({ text, bindings, asArrays: method === "all", isNearest: true });
       return { rows: [...rows] };
     }),
   };

@@ -7,6 +7,8 @@ export interface Statement {
   readonly bindings?: readonly Binding[];
   /** Rows as arrays in the order of the columns; objects by column without it. */
   readonly asArrays?: boolean;
+  /** Integers that no number is arrive as the nearest one; without it they are refused (SQLSTATE 22003). */
+  readonly isNearest?: boolean;
   /** Whether it is committed by itself, so that a lost answer leaves open what was made. */
   readonly commits: boolean;
   /** Whether it runs in a transaction that may not write, so that a refusal to write is its own fault. */
@@ -38,7 +40,7 @@ const CANCELED = "57014";
  */
 export async function execute<Row>(
   client: Bun.ReservedSQL,
-  { text, bindings = [], asArrays = false, commits, isReadOnly = false }: Statement,
+  { text, bindings = [], asArrays = false, isNearest = false, commits, isReadOnly = false }: Statement,
   { callMsMax, onExpiry, signal }: CallLimits,
 ): Promise<Result<Row>> {
   if (signal?.aborted === true) throw new StatementError(CANCELED, null);
@@ -53,7 +55,7 @@ export async function execute<Row>(
       onExpiry();
       throw new DatabaseUnreachableError("limit", { mayBeCommitted: commits });
     });
-    return toResult(answer);
+    return toResult(answer, isNearest);
   } catch (cause) {
     throw toDatabaseError(cause, { commits, isReadOnly });
   } finally {
@@ -61,13 +63,13 @@ export async function execute<Row>(
   }
 }
 
-function toResult<Row>(answer: Row[] & Bun.SQL.ResultMetadata): Result<Row> {
+function toResult<Row>(answer: Row[] & Bun.SQL.ResultMetadata, isNearest: boolean): Result<Row> {
   // Several statements at once are answered by a plain array, which has none of these three.
   const {
     columns,
     affectedRows,
     command,
   }: { [Name in keyof Bun.SQL.ResultMetadata]?: Bun.SQL.ResultMetadata[Name] | undefined } = answer;
-  if (columns !== undefined && columns !== null) decodeIntegers(answer, columns);
+  if (columns !== undefined && columns !== null) decodeIntegers(answer, columns, isNearest);
   return { rows: answer, touched: affectedRows ?? 0, command: command ?? null };
 }

@@ -187,9 +187,9 @@ class Replica implements Presence {
   async #beat(): Promise<void> {
     try {
       for (let step = 0; step < STEPS_MAX; step += 1) if (await this.#step()) break;
-      this.#setUp(true);
+      this.#setUp(true, null);
     } catch (cause) {
-      this.#setUp(false);
+      this.#setUp(false, cause);
       this.#silence.forget();
       throw cause;
     }
@@ -237,12 +237,16 @@ class Replica implements Presence {
     if (!this.#lease.isOpen()) this.slots.cut();
   }
 
-  #setUp(isUp: boolean): void {
+  #setUp(isUp: boolean, cause: unknown): void {
     if (isUp === this.#isDatabaseUp || this.#isClosed) return;
     this.#isDatabaseUp = isUp;
     const { log, postgres } = this.#options;
     if (isUp) return log.info("PostgreSQL answers again");
-    log.warn("PostgreSQL does not answer: keys and models are believed as they are until the grace is over");
+    const what = cause instanceof DatabaseUnreachableError ? "does not answer" : "cannot be read";
+    log.warn(
+      `PostgreSQL ${what}: keys and models are believed as they are until the grace is over`,
+      describeCause(cause),
+    );
     // Its connections may be dead in silence: it finds out now, and not when the first change after the outage is made.
     void postgres.all("SELECT 1").catch(() => undefined);
   }

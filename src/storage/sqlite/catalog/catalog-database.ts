@@ -4,6 +4,8 @@ import { SetupError } from "#kernel/errors.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import type { Log } from "#kernel/log.ts";
 import type { CatalogStores } from "#storage/engine.ts";
+import { createUnreadableTelling, type UnreadableRow } from "#storage/catalog/unreadable.ts";
+import { findUnreadableRows, type TextRow } from "#storage/catalog/unreadable-rows.ts";
 import { createAuditStore, createRecordAudit } from "./audit.ts";
 import { createCatalogStore } from "./catalog.ts";
 import { createConnection } from "./connection.ts";
@@ -33,6 +35,8 @@ export interface CatalogDatabaseOptions {
 }
 
 export interface CatalogDatabase extends CatalogStores {
+  /** See `LocalStorage.findUnreadable`. */
+  findUnreadable(): Promise<readonly UnreadableRow[]>;
   close(): Promise<void>;
 }
 
@@ -76,12 +80,15 @@ export function toCatalogDatabase(
     onForeignCommit: () => followSecrets(client, secrets, log),
   });
   const recordAudit = createRecordAudit(connection.orm, clock);
+  const tell = createUnreadableTelling(log);
   return {
     audit: createAuditStore(connection),
-    identity: createIdentityStore(connection, recordAudit),
-    catalog: createCatalogStore(connection, recordAudit),
-    limits: createLimitStore(connection, recordAudit),
+    identity: createIdentityStore(connection, recordAudit, tell),
+    catalog: createCatalogStore(connection, recordAudit, tell),
+    limits: createLimitStore(connection, recordAudit, tell),
     notices: createNoticeStore(connection),
+    findUnreadable: () =>
+      findUnreadableRows((text) => connection.query(() => client.query<TextRow, []>(text).all())),
     close: () => connection.close(),
   };
 }

@@ -12,13 +12,18 @@ import {
   toProvider,
   toProviderRow,
 } from "#storage/catalog/catalog-rows.ts";
+import { readRows, type TellUnreadable } from "#storage/catalog/unreadable.ts";
 import { createPriceWriter } from "./catalog-prices.ts";
 import type { Connection, Orm } from "./connection.ts";
 import { followModel } from "./limit-models.ts";
 import { models, prices, pricingFeed, providers } from "./schema.ts";
 
 /** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
-export function createCatalogStore(connection: Connection, recordAudit: RecordAudit): CatalogStore {
+export function createCatalogStore(
+  connection: Connection,
+  recordAudit: RecordAudit,
+  tell: TellUnreadable,
+): CatalogStore {
   const { orm } = connection;
   const putPrices = createPriceWriter(orm);
   let latest: Picture | null = null;
@@ -28,7 +33,7 @@ export function createCatalogStore(connection: Connection, recordAudit: RecordAu
   /** To be called inside a transaction: the version and the rows are then of one moment. */
   const takePicture = (kept: PriceBook | null = null): Picture => ({
     version: connection.dataVersion(),
-    snapshot: readSnapshot(orm, kept),
+    snapshot: readSnapshot(orm, kept, tell),
   });
   const currentPicture = (): Picture => {
     if (!isCurrent(latest)) latest = takePicture();
@@ -87,10 +92,10 @@ interface Picture {
 }
 
 /** `kept` are the prices as they stand, when that is known: to read and sort them is most of the work. */
-function readSnapshot(orm: Orm, kept: PriceBook | null): CatalogSnapshot {
+function readSnapshot(orm: Orm, kept: PriceBook | null, tell: TellUnreadable): CatalogSnapshot {
   return createSnapshot({
-    providers: orm.select().from(providers).all().map(toProvider),
-    models: orm.select().from(models).all().map(toModel),
+    providers: readRows(orm.select().from(providers).all(), toProvider, tell),
+    models: readRows(orm.select().from(models).all(), toModel, tell),
     prices: kept ?? orm.select().from(prices).all(),
     feed: orm.select(FEED_COLUMNS).from(pricingFeed).get() ?? null,
   });

@@ -9,13 +9,18 @@ import {
   toPrincipalExists,
   toPrincipalNotFound,
 } from "#storage/catalog/refusals.ts";
+import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection, Orm } from "./connection.ts";
 import { apiKeys, loginLinks, oidcSubjects, principals, relayTokens, sessions } from "./identity-schema.ts";
 import { createSecretStore } from "./secret-store.ts";
 
 /** Principals, keys, relay tokens, sessions and login links in catalog.db. Every uniqueness rule is asked under the write lock, so none can be raced. */
-export function createIdentityStore(connection: Connection, recordAudit: RecordAudit): IdentityStore {
+export function createIdentityStore(
+  connection: Connection,
+  recordAudit: RecordAudit,
+  tell: TellUnreadable,
+): IdentityStore {
   const { orm } = connection;
   const findById = orm
     .select()
@@ -63,7 +68,7 @@ export function createIdentityStore(connection: Connection, recordAudit: RecordA
     if (losesAdmin(before, after) && countOtherAdmins(orm, before.id) === 0) throw toLastAdmin(before);
   };
 
-  const steps = { write, requirePrincipal, recordAudit };
+  const steps = { write, requirePrincipal, recordAudit, tell };
   const keys = createSecretStore(connection, apiKeys, steps, KEY_REFUSALS);
   const tokens = createSecretStore(connection, relayTokens, steps, RELAY_TOKEN_REFUSALS);
 

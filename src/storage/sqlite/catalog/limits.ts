@@ -8,6 +8,7 @@ import {
   toMissingSubject,
   toTooManyLimits,
 } from "#storage/catalog/refusals.ts";
+import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { RecordAudit } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
@@ -22,7 +23,11 @@ interface Picture {
 }
 
 /** The limits in catalog.db. Names and subjects are looked up under the write lock. */
-export function createLimitStore(connection: Connection, recordAudit: RecordAudit): LimitStore {
+export function createLimitStore(
+  connection: Connection,
+  recordAudit: RecordAudit,
+  tell: TellUnreadable,
+): LimitStore {
   const { orm } = connection;
   let latest: Picture | null = null;
 
@@ -39,7 +44,7 @@ export function createLimitStore(connection: Connection, recordAudit: RecordAudi
       .orderBy(asc(limits.createdAtUs), asc(limits.id))
       .all();
     const text = JSON.stringify(rows);
-    const set = latest?.text === text ? latest.set : { limits: rows.map(toLimit) };
+    const set = latest?.text === text ? latest.set : { limits: rows.map((row) => toLimit(row, tell)) };
     latest = { ...version, text, set };
     return set;
   };

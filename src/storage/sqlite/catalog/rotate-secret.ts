@@ -6,7 +6,6 @@ import { createRecordAudit } from "./audit.ts";
 import type { RotateOptions, Rotation } from "#storage/engine.ts";
 import { withSetupErrors } from "#storage/files/setup-errors.ts";
 import { openSqlite } from "#storage/sqlite/file/open.ts";
-import { toProvider } from "#storage/catalog/catalog-rows.ts";
 import {
   type Boxes,
   requirePresentSecret,
@@ -56,7 +55,7 @@ export async function rotateSecret({ next, revokesKeys, ...options }: RotateOpti
 function resealCredentials(orm: Pick<Orm, "select" | "update">, boxes: Boxes): number {
   const rows = orm.select().from(providers).where(isNotNull(providers.sealedCredential)).all();
   for (const row of rows) {
-    const sealedCredential = resealCredential(boxes, toProvider(row));
+    const sealedCredential = resealCredential(boxes, row);
     if (sealedCredential === null) continue;
     orm.update(providers).set({ sealedCredential }).where(eq(providers.id, row.id)).run();
   }

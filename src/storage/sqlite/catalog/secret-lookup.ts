@@ -1,6 +1,7 @@
-import { eq, or, sql } from "drizzle-orm";
+import { eq, getTableName, or, sql } from "drizzle-orm";
 import type { FoundSecret } from "#identity/store.ts";
-import { toFoundSecret } from "#storage/catalog/secret-rows.ts";
+import { tellUnreadableTerms, toFoundSecret } from "#storage/catalog/secret-rows.ts";
+import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Connection } from "./connection.ts";
 import { type apiKeys, principals } from "./identity-schema.ts";
 
@@ -19,7 +20,12 @@ export interface SecretLookup {
 }
 
 /** The look-up that every request makes: 6 µs for the statement, well under 1 µs when the secret is remembered. */
-export function createSecretLookup(connection: Connection, table: SecretTable): SecretLookup {
+export function createSecretLookup(
+  connection: Connection,
+  table: SecretTable,
+  tell: TellUnreadable,
+): SecretLookup {
+  const name = getTableName(table);
   const statement = connection.orm
     .select({ secret: table, principal: principals })
     .from(table)
@@ -48,6 +54,7 @@ export function createSecretLookup(connection: Connection, table: SecretTable): 
         const row = statement.get({ hash });
         if (row === undefined) return null;
         const found = toFoundSecret(row, hash);
+        tellUnreadableTerms(name, row.secret, tell);
         if (remembered.size >= REMEMBERED_SECRETS_MAX) forgetOldest(remembered);
         remembered.set(hash, found);
         return found;

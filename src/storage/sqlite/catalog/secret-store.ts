@@ -4,6 +4,7 @@ import { SECRETS_PER_PRINCIPAL_MAX } from "#identity/secret.ts";
 import type { SecretFilter, SecretStore } from "#identity/store.ts";
 import type { SecretRefusals } from "#storage/catalog/refusals.ts";
 import { applySecretChange, toListedSecret, toTermColumns } from "#storage/catalog/secret-rows.ts";
+import type { TellUnreadable } from "#storage/catalog/unreadable.ts";
 import type { Connection } from "./connection.ts";
 import { principals } from "./identity-schema.ts";
 import { createSecretLookup, type SecretTable } from "./secret-lookup.ts";
@@ -16,17 +17,18 @@ export interface MutationSteps {
   readonly requirePrincipal: (id: string) => unknown;
   /** Within a transaction. */
   readonly recordAudit: (entry: AuditEntry | null) => void;
+  readonly tell: TellUnreadable;
 }
 
 /** API keys or relay tokens in catalog.db. */
 export function createSecretStore(
   connection: Connection,
   table: SecretTable,
-  { write, requirePrincipal, recordAudit }: MutationSteps,
+  { write, requirePrincipal, recordAudit, tell }: MutationSteps,
   refusals: SecretRefusals,
 ): SecretStore & { readonly forget: () => void } {
   const { orm } = connection;
-  const lookup = createSecretLookup(connection, table);
+  const lookup = createSecretLookup(connection, table, tell);
   const ownedBy = (principalId: string | undefined): SQL | undefined =>
     principalId === undefined ? undefined : eq(table.principalId, principalId);
   const matches = ({ id, principalId }: SecretFilter) => and(eq(table.id, id), ownedBy(principalId));

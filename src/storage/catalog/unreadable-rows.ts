@@ -1,0 +1,38 @@
+import { isReadableCapabilities, isReadableEndpoints } from "./catalog-rows.ts";
+import { LIMIT_READERS } from "./limit-rows.ts";
+import { isReadableAliases } from "./secret-rows.ts";
+import type { UnreadableRow } from "./unreadable.ts";
+
+interface Look {
+  readonly table: string;
+  readonly column: string;
+  readonly isReadable: (text: string) => boolean;
+}
+
+const LOOKS: readonly Look[] = [
+  { table: "providers", column: "endpoints", isReadable: isReadableEndpoints },
+  { table: "models", column: "capabilities", isReadable: isReadableCapabilities },
+  ...Object.entries(LIMIT_READERS).map(([column, isReadable]) => ({ table: "limits", column, isReadable })),
+  ...["api_keys", "relay_tokens"].flatMap((table) =>
+    ["models", "admin_models"].map((column) => ({ table, column, isReadable: isReadableAliases })),
+  ),
+];
+
+export interface TextRow {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Every row of the catalog that is not in force since this version cannot read it. `ask` is the same SQL on every engine. */
+export async function findUnreadableRows(
+  ask: (sql: string) => Promise<readonly TextRow[]>,
+): Promise<readonly UnreadableRow[]> {
+  const found: UnreadableRow[] = [];
+  for (const { table, column, isReadable } of LOOKS) {
+    const rows = await ask(
+      `SELECT id, "${column}" AS text FROM ${table} WHERE "${column}" IS NOT NULL ORDER BY id`,
+    );
+    for (const { id, text } of rows) if (!isReadable(text)) found.push({ table, id, column });
+  }
+  return found;
+}
