@@ -1,4 +1,7 @@
+import { statSync } from "node:fs";
+import { basename } from "node:path";
 import { describeCause, type Log } from "#kernel/log.ts";
+import { makePrivateFolder } from "./private-file.ts";
 
 /** How soon a file that was removed or replaced is noticed. */
 const LOOK_INTERVAL_MS = 1_000;
@@ -10,6 +13,15 @@ export interface WatchedFile {
   isInPlace(): boolean;
   /** Puts what the server has open back under its name; absent: an operator has to. */
   putBack?(): void | Promise<void>;
+}
+
+/** The folder that the files are in. Its own parent is not made: what is gone with that was moved away, or is a mount. */
+export function watchFolder(path: string): WatchedFile {
+  return {
+    name: basename(path),
+    isInPlace: () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
+    putBack: () => makePrivateFolder(path),
+  };
 }
 
 /**
@@ -68,6 +80,8 @@ export class FileWatch {
       this.#lost.delete(file);
       this.#log.warn("what the server has open is back under its name", { file: name });
     } catch (cause) {
+      // Also where it cannot be looked for, as behind a file in place of the folder: told once, and not at each look.
+      this.#lost.add(file);
       if (isNew)
         this.#log.error("a file could not be put back; tried again until it can", {
           file: name,

@@ -141,14 +141,16 @@ async function hasPeers(postgres: Postgres): Promise<boolean> {
 
 function toHealth(presence: Presence, usage: OpenedLedger): StorageHealth {
   const { isServing, isDatabaseUp, trustLeftMs, barrierMs } = presence.health();
+  const { journalUncommittedBytes, filesMissing } = usage.gauges();
   return {
-    isServing,
+    // What is recorded in a file without a name ends with the process: another replica has to take the requests.
+    isServing: isServing && filesMissing === 0,
     replica: {
       isDatabaseUp,
       trustLeftSeconds: trustLeftMs / 1000,
       barrierSeconds: (barrierMs ?? 0) / 1000,
       spool: {
-        bytes: usage.gauges().journalUncommittedBytes,
+        bytes: journalUncommittedBytes,
         ageSeconds: usage.uncommittedMs() / 1000,
       },
       slots: presence.slots.count,

@@ -4,6 +4,7 @@ import { openLedgerOf } from "#storage/ledger/ledger.ts";
 import type { LedgerOptions, OpenedLedger } from "#storage/ledger/ledger-parts.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
+import { watchFolder } from "#storage/files/file-watch.ts";
 import { type ServerLock, toLockPath } from "#storage/files/folder-lock.ts";
 import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
@@ -40,6 +41,8 @@ export function openLedger(options: PostgresLedgerOptions): Promise<OpenedLedger
       run: { number: spool.run, isOvertaking: spool.isOvertaking },
       recorded: new RecordedBatches(postgres),
       watch: ({ standDown }) => [
+        // First: the others are put back into it at the same look.
+        watchFolder(dataDir),
         {
           name: basename(toLockPath(dataDir)),
           isInPlace: () => lock.isInPlace(),
