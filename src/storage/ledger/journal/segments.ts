@@ -15,6 +15,10 @@ export function isBefore(one: JournalPosition, other: JournalPosition): boolean 
   return one.segment === other.segment ? one.offsetBytes < other.offsetBytes : one.segment < other.segment;
 }
 
+export function isSame(one: JournalPosition, other: JournalPosition): boolean {
+  return one.segment === other.segment && one.offsetBytes === other.offsetBytes;
+}
+
 /** The byte of room that is reserved for lines to come (`SegmentFile`): no line holds one. */
 export const RESERVED = 0;
 const MEASURED_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 import { KeptSegments } from "#storage/ledger/journal/kept-segments.ts";
 import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
 import { type JournalChunk, SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
-import { findSegments, type JournalPosition } from "#storage/ledger/journal/segments.ts";
+import { findSegments, isBefore, isSame, type JournalPosition } from "#storage/ledger/journal/segments.ts";
 import type { Commit } from "#storage/ledger/threads/messages.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
@@ -244,14 +244,4 @@ export class UsageWriter {
     this.#isStale = false;
     return position;
   }
-}
-
-function isSame(one: JournalPosition, other: JournalPosition): boolean {
-  return one.segment === other.segment && one.offsetBytes === other.offsetBytes;
-}
-
-function isBefore(one: JournalPosition, other: JournalPosition): boolean {
-  return (
-    one.segment < other.segment || (one.segment === other.segment && one.offsetBytes < other.offsetBytes)
-  );
 }

@@ -12,8 +12,7 @@ import { endServerRun, readServerRun, SupersededError } from "#storage/sqlite/le
 import { Maintenance } from "./maintenance.ts";
 import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
 import { readBegins, storeBegins } from "./open-requests.ts";
-import type { JournalPosition } from "#storage/ledger/journal/segments.ts";
-import { listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
+import { isSame, type JournalPosition, listSegments, segmentPath } from "#storage/ledger/journal/segments.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { splitCost, toAmounts } from "#storage/ledger/rows/sums.ts";
 import { toDay } from "#storage/ledger/windows/calendar.ts";
@@ -79,8 +78,7 @@ export class UsageWriter {
     const startedMs = performance.now();
     const chunk = this.#reader.read(this.#position, this.#options.isLive?.(this.#position.segment));
     const { next } = chunk;
-    if (next.segment === this.#position.segment && next.offsetBytes === this.#position.offsetBytes)
-      return false;
+    if (isSame(next, this.#position)) return false;
     const left = this.#position.segment;
     if (this.#position.offsetBytes === 0) this.#decoder.startSegment();
     let damagedLines = 0;
