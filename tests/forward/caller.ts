@@ -1,4 +1,5 @@
 import net from "node:net";
+import { createSystemClock, type Clock } from "#kernel/clock.ts";
 
 /** A caller on a raw connection, for what `fetch` hides: how a response is framed, and how its connection ends. */
 export interface RawCaller {
@@ -134,12 +135,21 @@ const TURN_MS = 10;
  * Time in turns of this process, in which the proxy runs too: what a busy machine keeps from both is no part of it. For upper
  * bounds; it is never more than the clock's.
  */
-export function startTurns(): { elapsedMs(): number; end(): void } {
+export function startTurns(): Turns {
   let turns = 0;
   const timer = setInterval(() => {
     turns += 1;
   }, TURN_MS);
-  return { elapsedMs: () => turns * TURN_MS, end: () => clearInterval(timer) };
+  const elapsedMs = () => turns * TURN_MS;
+  const clock = { ...createSystemClock(), monotonicMs: elapsedMs };
+  return { elapsedMs, clock, end: () => clearInterval(timer) };
+}
+
+interface Turns {
+  elapsedMs(): number;
+  /** For limits that are held to be far off: a pause of this process brings them no nearer. */
+  readonly clock: Clock;
+  end(): void;
 }
 
 /** Fails when something takes longer than a second: the bound on closing an upstream's connection. */
@@ -156,3 +166,6 @@ export async function withinASecond<Value>(promise: Promise<Value>, what: string
     turns.end();
   }
 }
+
+/** Nothing tells from outside that an upstream's head was taken while no byte of its body has come: time enough for it, on a busy machine too. */
+export const headTaken = () => Bun.sleep(250);

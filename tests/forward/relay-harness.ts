@@ -7,7 +7,7 @@ import { createHostRule } from "#http/door/host.ts";
 import { createRefusals } from "#http/door/refusals.ts";
 import { createTransparent, toRelayRoutes } from "#http/ingress/transparent.ts";
 import { createArrivals } from "#kernel/arrivals.ts";
-import { createSystemClock } from "#kernel/clock.ts";
+import { createSystemClock, type Clock } from "#kernel/clock.ts";
 import { ProxyError } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
 import { createUsageMetrics, type UsageMetrics } from "#usage/metrics.ts";
@@ -25,6 +25,7 @@ export interface RelaySetup extends MemoryLedgerOptions {
   readonly prices?: readonly PriceRow[];
   readonly connectSeconds?: number;
   readonly silenceSeconds?: number;
+  readonly clock?: Clock;
   readonly maxBodyBytes?: number;
   readonly scannedBytesTotalMax?: number;
 }
@@ -65,7 +66,7 @@ export async function startRelay(script?: UpstreamScript, setup: RelaySetup = {}
   const logLine = (message: string, fields?: LogFields) => void logLines.push({ message, fields });
   const log = { debug: logLine, info: logLine, warn: logLine, error: logLine };
   const { ledger, events, subjects, onlyEvent } = createMemoryLedger(setup);
-  const clock = createSystemClock();
+  const { clock = createSystemClock() } = setup;
   const metrics = createUsageMetrics();
   const snapshot = createSnapshot({ providers: [], models: [], prices: setup.prices ?? [] });
   const catalog = { peek: () => snapshot, snapshot: () => Promise.resolve(snapshot) };

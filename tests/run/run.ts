@@ -40,12 +40,16 @@ process.exitCode = await run();
 await log.end();
 
 async function run(): Promise<number> {
-  if (values.lint && !(await lint())) return end(0, 1);
+  const linting = values.lint ? lint() : Promise.resolve(true);
   const files = findFiles(positionals);
   const parts = PARTS.filter(isWanted)
     .map((part) => ({ part, files: files.filter((path) => part.has(path)) }))
     .filter((one) => one.files.length > 0);
   if (parts.length === 0) throw new Error(`no test stands in ${[values.part, ...positionals].join(" ")}`);
+  const lanes = [0, 1].map((lane) => parts.filter(({ part }) => part.lane === lane));
+  // Checks take what tests leave of the cores while they wait; two lanes leave nothing.
+  const isAlone = lanes.some((lane) => lane.length === 0);
+  if (!isAlone && !(await linting)) return end(0, 1);
   // Before anything counts against the time of a test.
   await timed("build", executable);
   const folder = makeRunFolder(findMemory() ?? tmpdir());
@@ -59,9 +63,8 @@ async function run(): Promise<number> {
       }
       return ended;
     };
-    const lanes = [0, 1].map((lane) => parts.filter(({ part }) => part.lane === lane));
-    const isAlone = lanes.some((lane) => lane.length === 0);
-    return report((await Promise.all(lanes.map(runAll))).flat());
+    const ended = (await Promise.all(lanes.map(runAll))).flat();
+    return report(ended, await linting);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -170,7 +173,7 @@ async function runPart(
   return { part, results, silent: files.filter((path) => !results.files.has(path)), code };
 }
 
-function report(ended: readonly Ended[]): number {
+function report(ended: readonly Ended[], isClean: boolean): number {
   const all = ended.flatMap(({ results }) => [...results.folders.values()]);
   const sum = (key: keyof (typeof all)[number]) => all.reduce((total, one) => total + one[key], 0);
   // A file may be in two parts, of which one is on PostgreSQL.
@@ -182,7 +185,8 @@ function report(ended: readonly Ended[]): number {
   for (const name of silent) console.log(`failed: ${name}, of which no test ran`);
   for (const name of ended.flatMap(({ results }) => results.retried))
     console.log(`passed when tried again: ${name}`);
-  const count = failed.length + silent.length;
+  if (!isClean) console.log("failed: the checks");
+  const count = failed.length + silent.length + (isClean ? 0 : 1);
   // An error beside every test, say.
   const broken = count === 0 && ended.some(({ code }) => code !== 0) ? 1 : 0;
   if (broken > 0) console.log(`the test runner failed: see ${LOG}`);
