@@ -34,7 +34,7 @@ export class MarkQuestions {
     return nowMs < this.#awaited.untilMs ? "awaited" : null;
   }
 
-  /** Called once what it asks for is committed: a question is found again for a batch that was rolled back. */
+  /** Until this is called a question is found again, as for a batch that was rolled back. */
   answered({ mark }: MarkQuestion): void {
     this.#asked.delete(mark);
     this.#lastAnswered = Math.max(this.#lastAnswered, mark);

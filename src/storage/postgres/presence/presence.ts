@@ -12,6 +12,7 @@ import { Follower, type Memory } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import { Mutator, toChannel } from "./mutator.ts";
 import { OpenUseBoard } from "./open-use-board.ts";
+import { Reachability } from "./reachability.ts";
 import { type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
 import { SharedQuestion } from "./shared-question.ts";
 import { type Peer, Silence } from "./silence.ts";
@@ -78,13 +79,13 @@ class Replica implements Presence {
   readonly #follower: Follower;
   readonly #silence = new Silence();
   readonly #mutator: Mutator;
+  readonly #reachability: Reachability;
   /** Signs of life: they renew the trust. */
   readonly #beats = new SharedQuestion(() => this.#beat());
   /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
   readonly #looks = new SharedQuestion(() => this.#follower.look());
   #peers: readonly Peer[] = [];
   #server: string | null = null;
-  #isDatabaseUp = true;
   #isClosed = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #polling: Promise<void> = Promise.resolve();
@@ -117,6 +118,7 @@ class Replica implements Presence {
     this.#follower = new Follower({ postgres: pulse, memory, onForeign: () => this.#leaveHistory() });
     const barrier = new Barrier({ postgres: pulse, clock, silence: this.#silence, ownId: this.#id });
     const refreshed = () => this.freshness.refreshed();
+    this.#reachability = new Reachability({ postgres, log });
     this.#mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
   }
 
@@ -143,7 +145,7 @@ class Replica implements Presence {
 
   health(): PresenceHealth {
     const trustLeftMs = this.#trust.leftMs();
-    const isDatabaseUp = this.#isDatabaseUp;
+    const isDatabaseUp = this.#reachability.isUp;
     return {
       trustLeftMs,
       isDatabaseUp,
@@ -187,9 +189,9 @@ class Replica implements Presence {
   async #beat(): Promise<void> {
     try {
       for (let step = 0; step < STEPS_MAX; step += 1) if (await this.#step()) break;
-      this.#setUp(true, null);
+      if (!this.#isClosed) this.#reachability.answered();
     } catch (cause) {
-      this.#setUp(false, cause);
+      if (!this.#isClosed) this.#reachability.failed(cause);
       this.#silence.forget();
       throw cause;
     }
@@ -235,19 +237,5 @@ class Replica implements Presence {
   /** To be asked before a sign of life renews the lease: what was used until now may be another's already. */
   #cutUnheard(): void {
     if (!this.#lease.isOpen()) this.slots.cut();
-  }
-
-  #setUp(isUp: boolean, cause: unknown): void {
-    if (isUp === this.#isDatabaseUp || this.#isClosed) return;
-    this.#isDatabaseUp = isUp;
-    const { log, postgres } = this.#options;
-    if (isUp) return log.info("PostgreSQL answers again");
-    const what = cause instanceof DatabaseUnreachableError ? "does not answer" : "cannot be read";
-    log.warn(
-      `PostgreSQL ${what}: keys and models are believed as they are until the grace is over`,
-      describeCause(cause),
-    );
-    // Its connections may be dead in silence: it finds out now, and not when the first change after the outage is made.
-    void postgres.all("SELECT 1").catch(() => undefined);
   }
 }
