@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { postgresEngine } from "#storage/postgres/engine.ts";
 import { checkPostgresLedger } from "../../support/postgres-totals.ts";
 import { sharedPostgres } from "../../support/postgres.ts";
+import { copySchema } from "../postgres/support.ts";
 import { createFakeClock, createTempDir, silentLog, toSecrets, type LedgerEngine } from "../support.ts";
 
 const RECORDER = join(import.meta.dir, "../postgres/child-recorder.ts");
@@ -11,7 +12,7 @@ const GRACE_MS = 30_000;
 export function createPostgresEngine(): LedgerEngine {
   const dir = createTempDir();
   const opened: { close(): void | Promise<void> }[] = [];
-  const schema = sharedPostgres().then((server) => server.schema());
+  const schema = sharedPostgres().then(copySchema);
   const common = () => ({ secrets: toSecrets(), clock: createFakeClock(), log: silentLog });
   const toPlace = async () => {
     const { url, schema: name } = await schema;

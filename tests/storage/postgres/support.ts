@@ -11,9 +11,37 @@ export interface TestDatabase extends AsyncDisposable {
   open(changes?: Partial<PostgresOptions>): Promise<Postgres>;
 }
 
+const SCHEMA = "lockport";
+const migrated = new WeakMap<TestServer, Promise<string>>();
+let copies = 0;
+
+/** The current schema in a database of its own: a copy of one that is migrated once for each server, which takes longer. */
+export async function copySchema(server: TestServer): Promise<TestSchema> {
+  const made = migrated.get(server) ?? migrateOnce(server);
+  migrated.set(server, made);
+  const name = `copy_${(copies += 1)}`;
+  await server.sql(`CREATE DATABASE ${name} TEMPLATE ${await made} STRATEGY file_copy`);
+  return {
+    url: toUrl(server, name),
+    schema: SCHEMA,
+    [Symbol.asyncDispose]: async () => void (await server.sql(`DROP DATABASE ${name} WITH (FORCE)`)),
+  };
+}
+
+async function migrateOnce(server: TestServer): Promise<string> {
+  await server.sql("CREATE DATABASE migrated");
+  const target = { url: toUrl(server, "migrated"), schema: SCHEMA };
+  const options = { target, purpose: "test", connectionsMax: 1, callMsMax: 30_000, log: silentLog };
+  const postgres = await openPostgres(options);
+  await migrate(postgres, SCHEMA);
+  await postgres.close();
+  return "migrated";
+}
+
+const toUrl = ({ url }: TestServer, database: string) => url.replace(/\/postgres$/, `/${database}`);
+
 export async function createDatabase(own?: TestServer): Promise<TestDatabase> {
-  const server = own ?? (await sharedPostgres());
-  const target = server.schema();
+  const target = await copySchema(own ?? (await sharedPostgres()));
   const opened: Postgres[] = [];
   const open = async (changes: Partial<PostgresOptions> = {}): Promise<Postgres> => {
     const options = { target, purpose: "test", connectionsMax: 4, callMsMax: 5_000, log: silentLog };
@@ -22,7 +50,6 @@ export async function createDatabase(own?: TestServer): Promise<TestDatabase> {
     return postgres;
   };
   const postgres = await open();
-  await migrate(postgres, target.schema);
   return {
     target,
     postgres,

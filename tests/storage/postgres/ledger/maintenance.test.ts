@@ -10,7 +10,7 @@ import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
 import { one } from "#storage/ledger/queries/reading.ts";
 import { openReportConnection, readFrom } from "#storage/postgres/ledger/reports/answer.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
-import { postgresMissing, sharedPostgres } from "../../../support/postgres.ts";
+import { postgresMissing } from "../../../support/postgres.ts";
 import { createDatabase } from "../support.ts";
 import { createSource, createSpool } from "./writer-bench.ts";
 
@@ -142,18 +142,18 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
   test("of a role that may not define tables keeps rows in the default partition and removes old ones in slices", async () => {
     await using database = await createDatabase();
     const { postgres, target } = database;
-    const server = await sharedPostgres();
-    const role = `writer_${target.schema}`;
+    const role = "writer_of_tables_made";
+    const url = Object.assign(new URL(target.url), { username: role, password: "secret" }).href;
     const ledger = await createLedger(postgres, "made");
     await ledger.record(1, DAY_US + 1);
     await makeAll(new Maintenance(postgres), NEW_YEAR_US);
-    await server.sql(
+    await postgres.run(
       `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA ${target.schema} TO ${role};
        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${target.schema} TO ${role};
        GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA ${target.schema} TO ${role}`,
     );
     try {
-      const limited = await database.open({ target: { ...target, url: server.urlOf(role, "secret") } });
+      const limited = await database.open({ target: { ...target, url } });
       const { log, lines } = createTestLog();
       const upkeep = new Upkeep({ postgres: limited, log });
       const nowUs = NEW_YEAR_US + 30 * DAY_US;
@@ -171,7 +171,7 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
       await checkPostgresTotals(postgres);
       await limited.close();
     } finally {
-      await server.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+      await postgres.run(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     }
   }, 30_000);
 

@@ -131,12 +131,12 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
     const source = createSource(spool);
     for (let index = 0; index < 50; index += 1) source.add(index);
     await writeUntilDone(writer);
-    const dump = await dumpSchema(server, target.schema);
+    const dump = await dumpSchema(server, target);
     // Other dimensions than before: their ids are given anew after the restore.
     for (let index = 0; index < 40; index += 1) source.add(1_000 + index, `later/${index % 7}`);
     await writeUntilDone(writer);
     const [before] = await postgres.all<{ batch: number }>("SELECT batch FROM spool");
-    await restoreSchema(server, target.schema, dump);
+    await restoreSchema(server, target, dump);
     await postgres.run("INSERT INTO price_set (prices) VALUES ('{\"taken\":1}')");
     for (let index = 0; index < 10; index += 1) source.add(2_000 + index, "last");
     await writeUntilDone(writer);
@@ -162,13 +162,13 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
     await using database = await createDatabase();
     const server = await sharedPostgres();
     const { postgres, target } = database;
-    const dump = await dumpSchema(server, target.schema);
+    const dump = await dumpSchema(server, target);
     const spool = await createSpool(postgres, nextFolder(), 5);
     const writer = await spool.openWriter(KEPT);
     const source = createSource(spool);
     for (let index = 0; index < 30; index += 1) source.add(index);
     await writeUntilDone(writer);
-    await restoreSchema(server, target.schema, dump);
+    await restoreSchema(server, target, dump);
     source.add(100);
     await writeUntilDone(writer);
     const events = await checkPostgresTotals(postgres);

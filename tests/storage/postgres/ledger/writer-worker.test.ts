@@ -119,10 +119,10 @@ describe.skipIf(postgresMissing !== null)("the writer Worker of PostgreSQL", () 
     const worker = await startWorker(database, spool);
     source.add(1);
     await worker.client.flush();
-    const dump = await dumpSchema(server, database.target.schema);
+    const dump = await dumpSchema(server, database.target);
     for (let index = 2; index < 9; index += 1) source.add(index);
     await worker.client.flush();
-    await restoreSchema(server, database.target.schema, dump);
+    await restoreSchema(server, database.target, dump);
     const startedMs = performance.now();
     while ((await countEvents(database)) < 8 && performance.now() - startedMs < BACK_MS_MAX)
       await Bun.sleep(20);
