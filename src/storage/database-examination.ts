@@ -12,7 +12,7 @@ export interface DatabaseExamination {
   readonly schema: DatabaseAge;
   /** What serving needs and this role may not do, such as `INSERT on spool`. */
   readonly lackingRights: readonly string[];
-  readonly replicas: readonly Silent[];
+  readonly replicas: readonly SilentReplica[];
   /** By the number of their lane. */
   readonly spools: readonly Silent[];
 }
@@ -22,4 +22,9 @@ export interface Silent {
   readonly name: string;
   /** Since it was heard of last. */
   readonly silentSeconds: number;
+}
+
+export interface SilentReplica extends Silent {
+  /** Slots of `max_concurrency` that no other replica has meanwhile. */
+  readonly slots: number;
 }

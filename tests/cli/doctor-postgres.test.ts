@@ -175,6 +175,24 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
     expect(await find(0)).toMatchObject({ status: "ok" });
   });
 
+  test("names a replica that is silent and keeps slots of max_concurrency from the others, and none that lives", async () => {
+    const [silent, living] = [crypto.randomUUID(), crypto.randomUUID()];
+    await server.sql(
+      `INSERT INTO ${SCHEMA}.replica (id, lane, name, applied, beat, heard_at, grace_ms, is_fenced, schema, version)
+       VALUES ('${silent}', 1, 'pod-0', 0, 1, now() - interval '42 seconds', 30000, true, 's', 'v'),
+         ('${living}', 2, 'pod-1', 0, 1, now(), 30000, false, 's', 'v');
+       INSERT INTO ${SCHEMA}.slot_pool VALUES ('host', now(), now());
+       INSERT INTO ${SCHEMA}.slot_loan VALUES ('host', '${silent}', 3, 3, null, now()), ('host', '${living}', 5, 5, null, now())`,
+    );
+    const find = await diagnose(server.url);
+    await server.sql(`DELETE FROM ${SCHEMA}.replica; DELETE FROM ${SCHEMA}.slot_pool`);
+    expect(find("replicas")?.status).toBe("warn");
+    expect(find("replicas")?.finding).toMatch(
+      /^silent, and holding slots of max_concurrency: pod-0 \(3 slots, 4\d s\)$/,
+    );
+    expect(find("replicas")?.advice).toContain("65 s after its grace");
+  });
+
   test("names a replica and a spool that have not been heard of for an hour, and no other", async () => {
     await server.sql(
       `INSERT INTO ${SCHEMA}.replica (id, lane, name, applied, beat, heard_at, grace_ms, is_fenced, schema, version)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { SQL } from "bun";
 import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { callApi } from "../support/installation.ts";
@@ -36,6 +37,25 @@ describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () =
   });
   const run = (line: string, more: Record<string, string> = {}) =>
     runLocal(join(folder.path, "data"), line.split(" "), { env: environment(more) });
+
+  test("a command reads no key or relay token that it has no use for, however many there are", async () => {
+    const schema = { PROXY_DATABASE_SCHEMA: "unread" };
+    expect((await run("admin bootstrap", schema)).code).toBe(0);
+    await using holder = new SQL(server.url, { max: 1 });
+    await holder.begin(async (tx) => {
+      await tx.unsafe("LOCK TABLE unread.api_keys, unread.relay_tokens IN ACCESS EXCLUSIVE MODE");
+      for (const line of [
+        "model list",
+        "provider list",
+        "principal create ada",
+        "limit list",
+        "pricing missing",
+      ])
+        expect({ line, ...(await run(line, schema)) }).toMatchObject({ line, code: 0 });
+    });
+    const { code, data } = await run("key list", schema);
+    expect({ code, data }).toEqual({ code: 0, data: expect.stringContaining("admin") });
+  });
 
   test.each([
     ["backup", "backup lockport.tar.zst", "pg_dump --schema=models --format=custom --file=lockport.dump"],

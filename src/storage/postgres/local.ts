@@ -24,7 +24,7 @@ export async function openLocal(options: OpenOptions): Promise<LocalStorage> {
   try {
     await requireCurrent(connection);
     await requireOwnSecret(postgres, options.secrets);
-    const memory = createMemory(options.secrets, options.log);
+    const memory = createMemory(options.secrets, options.log, { hasSecrets: false });
     const freshness = toGuest(connection, options, memory);
     await freshness.refreshed();
     const toStores = (of: Freshness) =>

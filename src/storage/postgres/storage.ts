@@ -74,7 +74,7 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
   await requireOwnSecret(postgres, secrets);
   const spoolId = withSetupErrors(join(dataDir, SPOOL_NAME), () => openSpoolFolder(dataDir, ids), "journal");
   const spool = await claimSpool(postgres, { id: spoolId, holder: toHolder(lock.file) });
-  const memory = createMemory(secrets, log);
+  const memory = createMemory(secrets, log, { hasSecrets: true });
   const presence = closers.add(
     await openPresence({
       identity: {

@@ -49,7 +49,7 @@ export function createPostgresCatalog(): PostgresCatalog {
       const postgres = await database.open();
       const pulse = await database.open({ connectionsMax: 3, callMsMax: PURPOSES.presence.callMsMax });
       await requireOwnSecret(postgres, secrets);
-      const memory = createMemory(secrets, silentLog);
+      const memory = createMemory(secrets, silentLog, { hasSecrets: true });
       const identity = { lane: (lanes += 1), name: "test", graceMs, schema: "", version: "" };
       const parts = { postgres, pulse, schema, memory, clock, ids, log: silentLog };
       const presence = await openPresence({ identity, ...parts });

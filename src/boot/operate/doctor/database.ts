@@ -3,7 +3,7 @@ import { examineDatabase } from "#boot/settings/engine.ts";
 import type { System } from "#boot/process/system.ts";
 import { SetupError, UnreachableError } from "#kernel/errors.ts";
 import { toCounted } from "#kernel/text.ts";
-import type { DatabaseExamination, Silent } from "#storage/database-examination.ts";
+import type { DatabaseExamination, Silent, SilentReplica } from "#storage/database-examination.ts";
 import { toFailure, toOk, toWarning, type Check } from "./check.ts";
 
 const SKEW_MS_MAX = 1_000;
@@ -30,7 +30,7 @@ export async function checkDatabase(
       reached,
       checkRights(found),
       checkClock(found),
-      checkSilent("replicas", found.replicas, REPLICA_ADVICE),
+      checkReplicas(found.replicas),
       checkSilent("spools", found.spools, SPOOL_ADVICE),
     ];
     const isUsable = reached.status !== "fail" && found.schema === "current";
@@ -106,6 +106,25 @@ const REPLICA_ADVICE =
   "One that was stopped for good leaves its row until it is cleaned up; look at the others: a change waited for each of them.";
 const SPOOL_ADVICE =
   "What such a replica had recorded and not committed is on its disk: start it on its data folder, or make sure that it ended in order.";
+
+/** A replica tells that it lives four times a second. */
+const SLOTS_SILENT_SECONDS_MAX = 10;
+
+function checkReplicas(all: readonly SilentReplica[]): Check {
+  const name = "replicas";
+  const holding = all.filter(
+    ({ slots, silentSeconds }) => slots > 0 && silentSeconds > SLOTS_SILENT_SECONDS_MAX,
+  );
+  if (holding.length === 0) return checkSilent(name, all, REPLICA_ADVICE);
+  const told = holding.map(
+    (one) => `${one.name} (${toCounted(one.slots, "slot")}, ${Math.round(one.silentSeconds)} s)`,
+  );
+  return toWarning(
+    name,
+    `silent, and holding slots of max_concurrency: ${toNamed(told)}`,
+    "Start it on its data folder, which gives them back at once; else the others have them 65 s after its grace. None comes back while no replica runs.",
+  );
+}
 
 function checkSilent(name: string, all: readonly Silent[], advice: string): Check {
   const silent = all.filter(({ silentSeconds }) => silentSeconds > SILENT_SECONDS_MAX);

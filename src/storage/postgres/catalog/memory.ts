@@ -18,25 +18,33 @@ export interface StoreMemory extends Memory {
   followSecret(sql: Sql): Promise<void>;
   readonly catalog: CatalogMemory;
   readonly limits: LimitMemory;
-  readonly keys: SecretMemory;
-  readonly relayTokens: SecretMemory;
+  /** Null where secrets are not remembered. */
+  readonly keys: SecretMemory | null;
+  readonly relayTokens: SecretMemory | null;
 }
 
 const READ_PRINCIPALS = `SELECT ${toSelection(principals)} FROM principals`;
 const EVERYTHING = ["secret", "catalog", "principal", "key", "relay_token", "limit"] as const;
 
+/** What is not remembered is not read. */
+const NOTHING = Promise.resolve(() => undefined);
+
 /**
- * What a replica remembers: the catalog, limits, and all keys and relay tokens with their owners. The keyring, which
- * `requireOwnSecret` has compared with the catalog's, follows rotations.
+ * What a replica remembers: the catalog, limits, and, with `hasSecrets`, all keys and relay tokens with their owners. The
+ * keyring, which `requireOwnSecret` has compared with the catalog's, follows rotations.
  */
-export function createMemory(secrets: Keyring, log: Log): StoreMemory {
+export function createMemory(
+  secrets: Keyring,
+  log: Log,
+  { hasSecrets }: { readonly hasSecrets: boolean },
+): StoreMemory {
   let byId = new Map<string, Principal>();
   const findPrincipal = (id: string) => byId.get(id);
   const tell = createUnreadableTelling(log);
   const catalog = createCatalogMemory(tell);
   const limits = createLimitMemory(tell);
-  const keys = createSecretMemory(apiKeys, findPrincipal, tell);
-  const tokens = createSecretMemory(relayTokens, findPrincipal, tell);
+  const keys = hasSecrets ? createSecretMemory(apiKeys, findPrincipal, tell) : null;
+  const tokens = hasSecrets ? createSecretMemory(relayTokens, findPrincipal, tell) : null;
 
   const readPrincipals = async (sql: Sql, ids: readonly string[] | null): Promise<() => void> => {
     const rows =
@@ -46,7 +54,7 @@ export function createMemory(secrets: Keyring, log: Log): StoreMemory {
     const read = new Map(rows.map((principal) => [principal.id, principal]));
     return () => {
       for (const id of ids ?? byId.keys()) {
-        for (const table of [keys, tokens]) table.dropOwner(id, !read.has(id));
+        for (const table of [keys, tokens]) table?.dropOwner(id, !read.has(id));
       }
       if (ids === null) {
         byId = read;
@@ -64,12 +72,13 @@ export function createMemory(secrets: Keyring, log: Log): StoreMemory {
       return () => followSecrets(state, secrets, log);
     },
     catalog: (tx) => catalog.read(tx),
-    principal: readPrincipals,
-    key: (tx, ids) => keys.read(tx, ids),
-    relay_token: (tx, ids) => tokens.read(tx, ids),
+    // Only secrets are looked up with their owners.
+    principal: (tx, ids) => (hasSecrets ? readPrincipals(tx, ids) : NOTHING),
+    key: (tx, ids) => keys?.read(tx, ids) ?? NOTHING,
+    relay_token: (tx, ids) => tokens?.read(tx, ids) ?? NOTHING,
     limit: (sql) => limits.read(sql),
     // Asked of the database at each request.
-    session: () => Promise.resolve(() => undefined),
+    session: () => NOTHING,
   };
 
   /** Nothing is replaced before everything is read, and then in one turn of the event loop. */

@@ -10,11 +10,13 @@ import type { RecordAudit } from "./audit.ts";
 import { principals } from "./identity-schema.ts";
 import type { Reads } from "./reads.ts";
 import type { SecretMemory, SecretTable } from "./secret-memory.ts";
+import { askSecret } from "./secret-query.ts";
 
 export interface SecretStoreParts {
   readonly table: SecretTable;
   readonly kind: "key" | "relay_token";
-  readonly memory: SecretMemory;
+  /** Null: each is asked for. */
+  readonly memory: SecretMemory | null;
   readonly refusals: SecretRefusals;
 }
 
@@ -41,10 +43,10 @@ export function createSecretStore(
       .innerJoin(principals, eq(principals.id, table.principalId));
 
   return {
-    peekByHash: (hash) => (freshness.isTrusted() ? memory.find(hash) : null),
+    peekByHash: (hash) => (freshness.isTrusted() ? (memory?.find(hash) ?? null) : null),
     async findByHash(hash) {
       await reads.current();
-      return memory.find(hash);
+      return memory === null ? reads.query((sql) => askSecret(sql, table, hash)) : memory.find(hash);
     },
 
     create: ({ terms, ...columns }, audit) =>

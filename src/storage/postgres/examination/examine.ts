@@ -1,6 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
-import type { DatabaseExamination, Silent } from "#storage/database-examination.ts";
+import type { DatabaseExamination, SilentReplica } from "#storage/database-examination.ts";
 import type { PostgresDatabase } from "#storage/place.ts";
 import { quoteName } from "#storage/postgres/connection/driver-options.ts";
 import { findSchemaAge } from "#storage/postgres/connection/migrate.ts";
@@ -99,20 +99,26 @@ async function readSilent(
   postgres: Postgres,
   schema: string,
 ): Promise<Pick<DatabaseExamination, "replicas" | "spools">> {
-  const read = (table: string, name: string) => readSilence(postgres, `${quoteName(schema)}.${table}`, name);
-  return { replicas: await read("replica", "name"), spools: await read("spool", "lane::text") };
+  const of = (table: string) => `${quoteName(schema)}.${table}`;
+  const slots = `(SELECT coalesce(sum(lent), 0) FROM ${of("slot_loan")} WHERE replica_id = ${of("replica")}.id)::integer`;
+  const replicas = await readSilence(postgres, of("replica"), { name: "name", slots });
+  return { replicas, spools: await readSilence(postgres, of("spool"), { name: "lane::text", slots: "0" }) };
 }
 
 /** Empty where the table is not there, or may not be read. */
-async function readSilence(postgres: Postgres, table: string, name: string): Promise<readonly Silent[]> {
+async function readSilence(
+  postgres: Postgres,
+  table: string,
+  { name, slots }: { readonly name: string; readonly slots: string },
+): Promise<readonly SilentReplica[]> {
   const isOpen = await postgres.all(
     "SELECT 1 FROM pg_class WHERE oid = to_regclass($1) AND has_table_privilege(oid, 'SELECT')",
     [table],
   );
   if (isOpen.length === 0) return [];
-  const rows = await postgres.all<{ name: string; silent_seconds: number }>(
-    `SELECT ${name} AS name, extract(epoch FROM clock_timestamp() - heard_at)::double precision AS silent_seconds
+  const rows = await postgres.all<{ name: string; slots: number; silent_seconds: number }>(
+    `SELECT ${name} AS name, ${slots} AS slots, extract(epoch FROM clock_timestamp() - heard_at)::double precision AS silent_seconds
      FROM ${table} ORDER BY heard_at LIMIT 100`,
   );
-  return rows.map((row) => ({ name: row.name, silentSeconds: row.silent_seconds }));
+  return rows.map((row) => ({ name: row.name, slots: row.slots, silentSeconds: row.silent_seconds }));
 }

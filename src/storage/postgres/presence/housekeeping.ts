@@ -42,10 +42,15 @@ export class Housekeeping {
     for (const peer of peers) {
       const silentMs = silence.ofPeer(peer, nowMs);
       const overdueMs = Math.max(SILENT_MS_MIN, peer.graceMs + FENCE_MARGIN_MS);
+      const leaseMs = peer.graceMs + slotLeaseMs + SLOT_MARGIN_MS;
       if (peer.isFenced) {
-        if (silentMs >= peer.graceMs + slotLeaseMs + SLOT_MARGIN_MS) await freeSlots(postgres, peer);
+        if (silentMs >= leaseMs && (await freeSlots(postgres, peer)) > 0)
+          log.warn("the slots of a silent replica are free again", { lane: peer.lane });
       } else if (silentMs >= overdueMs && (await fenceSilent(postgres, peer))) {
-        log.warn("a replica is silent: changes wait for it no longer", { lane: peer.lane });
+        log.warn("a replica is silent: changes wait for it no longer, its slots come back later", {
+          lane: peer.lane,
+          slots_in_seconds: Math.round((leaseMs - silentMs) / 1000),
+        });
       }
     }
     if (nowMs - this.#trimmedAtMs < TRIM_MS) return;

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { Housekeeping } from "#storage/postgres/presence/housekeeping.ts";
 import { Silence, type Peer } from "#storage/postgres/presence/silence.ts";
 import { postgresMissing } from "../../../support/postgres.ts";
-import { createFakeClock, silentLog } from "../../support.ts";
+import { createTestLog } from "../../../ledger/usage.ts";
+import { createFakeClock } from "../../support.ts";
 import { createDatabase } from "../support.ts";
 
 const SILENT = "00000000-0000-4000-8000-000000000001";
@@ -17,8 +18,9 @@ async function createReplicas() {
   await postgres.run(ADD_REPLICA, [LIVING, 2, 5]);
   const clock = createFakeClock();
   const silence = new Silence();
-  const deps = { postgres, clock, silence, slotLeaseMs: 10_000, log: silentLog };
-  return { ...database, postgres, clock, silence, house: new Housekeeping(deps) };
+  const { log, lines } = createTestLog();
+  const deps = { postgres, clock, silence, slotLeaseMs: 10_000, log };
+  return { ...database, postgres, clock, silence, lines, house: new Housekeeping(deps) };
 }
 
 const readPeers = (rows: readonly Peer[], nowMs: number, silence: Silence): readonly Peer[] => {
@@ -58,6 +60,13 @@ describe.skipIf(postgresMissing !== null)("what any replica does for all", () =>
     expect(await keep()).toEqual({ fenced: [1], loans: 1 });
     clock.advanceMs(16_100);
     expect(await keep()).toEqual({ fenced: [1], loans: 0 });
+    clock.advanceMs(1_000);
+    await keep();
+    // Once each, with when the slots come back.
+    expect(all.lines.map((line) => line.trim())).toEqual([
+      "WARN  a replica is silent: changes wait for it no longer, its slots come back later lane=1 slots_in_seconds=11",
+      "WARN  the slots of a silent replica are free again lane=1",
+    ]);
   });
 
   test("the log of changes keeps what a replica has not applied, and a quarter of an hour", async () => {
