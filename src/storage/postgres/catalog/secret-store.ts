@@ -46,7 +46,7 @@ export function createSecretStore(
     peekByHash: (hash) => (freshness.isTrusted() ? (memory?.find(hash) ?? null) : null),
     async findByHash(hash) {
       await reads.current();
-      return memory === null ? reads.query((sql) => askSecret(sql, table, hash)) : memory.find(hash);
+      return memory === null ? reads.query((read) => askSecret(read, table, hash)) : memory.find(hash);
     },
 
     create: ({ terms, ...columns }, audit) =>

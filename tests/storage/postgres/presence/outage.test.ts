@@ -211,6 +211,25 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL that is away", () => {
     await change(other, createKeyMemory(), database.target.schema);
   });
 
+  test("a change that a standby refuses says so and made nothing; the first one after it is made at once", async () => {
+    await using database = await createKeys(1);
+    const running = await sharedPostgres();
+    const role = `keeper_of_${database.target.schema}`;
+    await running.sql(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD 'x'`);
+    await running.sql(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
+    const postgres = await database.open({ target: { ...database.target, url: running.urlOf(role, "x") } });
+    const attempt = () =>
+      change(postgres, createKeyMemory(), database.target.schema).then(() => "made", String);
+    expect(await attempt()).toBe(
+      "ProxyError: The database takes no changes, since it is a standby or kept from writing: nothing was changed.",
+    );
+    expect(await database.postgres.all("SELECT id FROM test_key")).toHaveLength(1);
+    // Sessions stay as they began.
+    await running.sql(`ALTER ROLE ${role} RESET default_transaction_read_only`);
+    expect(await attempt()).toBe("made");
+    expect(await database.postgres.all("SELECT id FROM test_key")).toEqual([]);
+  });
+
   test("four replicas that start at once join once each, and none is left behind when they end", async () => {
     await using database = await createDatabase();
     await database.postgres.run('CREATE TABLE test_key (id text COLLATE "C" PRIMARY KEY)');
