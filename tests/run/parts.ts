@@ -11,7 +11,7 @@ export interface Part {
   readonly isExtra: boolean;
   /** Processes side by side. A browser's test mostly waits for the browser. */
   readonly workers: number;
-  /** As many where no other part runs beside it: half of a test's time is waiting for threads, processes and limits. */
+  /** As many where no other part runs beside it: a test waits for threads, processes and limits, and leaves its core idle. */
   readonly workersAlone?: number;
   /** Only where time is the machine's affair. */
   readonly retries: number;
@@ -31,7 +31,7 @@ export const PARTS: readonly Part[] = [
     lane: 0,
     isExtra: false,
     workers: 2,
-    workersAlone: 4,
+    workersAlone: 3,
     retries: 0,
     isIsolated: false,
     longest: [
