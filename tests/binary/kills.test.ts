@@ -19,7 +19,7 @@ import {
 } from "./mixed-load.ts";
 
 const SETUP_MS_MAX = 120_000;
-const KILLS = readNumber("LOCKPORT_KILLS") ?? 7 * scale;
+const KILLS = readNumber("LOCKPORT_KILLS") ?? 5 * scale;
 const TEST_MS_MAX = 180_000 + KILLS * 10_000;
 const CALLERS = 8;
 /** Responses that end before a kill, at most. */

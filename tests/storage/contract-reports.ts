@@ -9,7 +9,7 @@ import { arbitraryEvent, DAY_US, DAYS, SCENES_US } from "../oracle/events.ts";
 import { createOracle, type Answer, type Oracle, type Question } from "../oracle/oracle.ts";
 import { arbitraryQuestion } from "../oracle/questions.ts";
 import { readSettings } from "../oracle/settings.ts";
-import type { LedgerEngine } from "./support.ts";
+import { FLUSH_WAIT_MS_MAX, type LedgerEngine } from "./support.ts";
 
 const TEST_MS_MAX = 300_000;
 /** Ledgers that are recorded, sealed and closed, and the questions to each. */
@@ -24,8 +24,6 @@ const EVENTS_PER_ANSWER = 12;
 const EVENTS_AHEAD = 200;
 /** Requests that are under way while others end. */
 const OPEN_MAX = 7;
-/** How long a report waits for what has ended to be committed. */
-const FLUSH_WAIT_MS_MAX = 500;
 
 interface Asked {
   readonly question: Question;

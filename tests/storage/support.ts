@@ -16,6 +16,8 @@ import type { Attempts } from "../support/invariants.ts";
 
 export const START_US = 1_700_000_000_000_000;
 export const PAGE = { limit: 500, offset: 0 };
+/** How long a report waits for what has ended to be committed: a busy machine may take longer. */
+export const FLUSH_WAIT_MS_MAX = 500;
 /** A keyring of its own for each opening, as processes have. */
 export const toSecrets = () => createKeyring(new Uint8Array(32).fill(1));
 

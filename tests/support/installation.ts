@@ -1,7 +1,9 @@
+import { cpSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { engineEnvironment } from "./engine.ts";
+import { engineEnvironment, isOnPostgres } from "./engine.ts";
 import { makeFolder } from "./folder.ts";
 import { runProcess, startProcess, type RunningProcess } from "./process.ts";
+import { runFolder } from "./run-folder.ts";
 
 export interface Installation {
   /** Readable and passable by other users, so that a test may run the server as somebody else. */
@@ -22,20 +24,26 @@ export interface StartOptions {
   readonly wrapper?: readonly string[];
 }
 
-/** A data folder of its own with the principal `admin` and a key, made by the executable's own commands. */
+interface Bootstrapped {
+  readonly dataDir: string;
+  readonly adminKey: string;
+}
+
+/** By executable: what is made once for this process, in the folder of its run. */
+const made = new Map<string, Promise<Bootstrapped>>();
+
+/** A data folder of its own with the principal `admin` and a key, as the executable's own command makes it. */
 export async function makeInstallation(lockport: string): Promise<Installation> {
   const folder = makeFolder();
   const dataDir = join(folder.path, "data");
   const env = { PROXY_DATA_DIR: dataDir, ...(await engineEnvironment(dataDir)) };
   const servers: RunningProcess[] = [];
-  const run = (...args: string[]) => runProcess([lockport, ...args], { env });
-  const bootstrap = await run("admin", "bootstrap");
-  if (bootstrap.code !== 0) throw new Error(`admin bootstrap failed: ${bootstrap.messages}`);
+  const adminKey = await (isOnPostgres ? bootstrap(lockport, env) : copyBootstrapped(lockport, dataDir));
   return {
     folder: folder.path,
     dataDir,
-    adminKey: bootstrap.data.trim(),
-    run,
+    adminKey,
+    run: (...args) => runProcess([lockport, ...args], { env }),
     async start(options = {}) {
       const command = [...(options.wrapper ?? []), lockport];
       const server = await startProcess(command, { env: { ...env, ...options.env } });
@@ -48,6 +56,26 @@ export async function makeInstallation(lockport: string): Promise<Installation> 
       folder.remove();
     },
   };
+}
+
+/** Returns the key. */
+async function bootstrap(lockport: string, env: Record<string, string>): Promise<string> {
+  const { code, data, messages } = await runProcess([lockport, "admin", "bootstrap"], { env });
+  if (code !== 0) throw new Error(`admin bootstrap failed: ${messages}`);
+  return data.trim();
+}
+
+async function copyBootstrapped(lockport: string, dataDir: string): Promise<string> {
+  const before = made.get(lockport) ?? bootstrapOnce(lockport);
+  made.set(lockport, before);
+  const { dataDir: from, adminKey } = await before;
+  cpSync(from, dataDir, { recursive: true, preserveTimestamps: true });
+  return adminKey;
+}
+
+async function bootstrapOnce(lockport: string): Promise<Bootstrapped> {
+  const dataDir = join(mkdtempSync(join(runFolder(), "bootstrapped-")), "data");
+  return { dataDir, adminKey: await bootstrap(lockport, { PROXY_DATA_DIR: dataDir }) };
 }
 
 export interface Provided {

@@ -12,7 +12,7 @@ const CALL_MS_MAX = 300;
 const TRANSACTION_MS_MAX = 5 * CALL_MS_MAX + 1_500;
 const CONNECTIONS_MAX = 3;
 const CALLERS = 8;
-const CUTS = 12 * scale;
+const CUTS = 8 * scale;
 
 test.skipIf(postgresMissing !== null)(
   "whatever the network does, every call ends in time, a commit is never denied, and calls succeed once it is back",

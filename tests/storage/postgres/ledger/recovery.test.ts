@@ -10,6 +10,7 @@ import { createChance } from "../../../support/chance.ts";
 import { cleanEnvironment } from "../../../support/process.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres, startPostgres } from "../../../support/postgres.ts";
+import { scale } from "../../../support/scale.ts";
 import { createDatabase } from "../support.ts";
 import { createCommitCutter } from "./commit-cutter.ts";
 import { dumpSchema, restoreSchema } from "./schema-dump.ts";
@@ -21,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 let counter = 0;
 const nextFolder = () => join(folder, String((counter += 1)));
 
-const KILLS = 6;
+const KILLS = 3 * scale;
 
 /** Segments stay: the writer may have to read them again. */
 const KEPT: Partial<WriterOptions> = { keptSegments: { keptMs: 60_000 } };
