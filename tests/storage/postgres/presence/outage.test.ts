@@ -214,10 +214,9 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL that is away", () => {
   test("a change that a standby refuses says so and made nothing; the first one after it is made at once", async () => {
     await using database = await createKeys(1);
     const running = await sharedPostgres();
-    const role = `keeper_of_${database.target.schema}`;
-    await running.sql(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD 'x'`);
-    await running.sql(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
-    const postgres = await database.open({ target: { ...database.target, url: running.urlOf(role, "x") } });
+    const name = new URL(database.target.url).pathname.slice(1);
+    await running.sql(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const postgres = await database.open();
     const attempt = () =>
       change(postgres, createKeyMemory(), database.target.schema).then(() => "made", String);
     expect(await attempt()).toBe(
@@ -225,7 +224,7 @@ describe.skipIf(postgresMissing !== null)("PostgreSQL that is away", () => {
     );
     expect(await database.postgres.all("SELECT id FROM test_key")).toHaveLength(1);
     // Sessions stay as they began.
-    await running.sql(`ALTER ROLE ${role} RESET default_transaction_read_only`);
+    await running.sql(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
     expect(await attempt()).toBe("made");
     expect(await database.postgres.all("SELECT id FROM test_key")).toEqual([]);
   });
