@@ -6,6 +6,8 @@ import { checkPostgresLedger } from "../support/postgres-totals.ts";
 import { readNumber } from "../support/scale.ts";
 import { startSite, type Replica, type Site, type SiteOptions } from "./site.ts";
 
+/** For what takes a second or two on an idle machine. */
+const WAIT_MS_MAX = 30_000;
 const PRICES = { input_tokens: 2.5, output_tokens: 10 };
 
 /** A site with a provider of mixed answers, and what its callers were told. */
@@ -15,6 +17,8 @@ export interface LoadedSite extends Site {
   readonly ledger: Ledger;
   /** So many callers of each replica, until `stop`. */
   load(callers: number, replicas?: readonly Replica[]): Load;
+  /** Until so many requests have ended since the start. */
+  untilEnded(count: number): Promise<void>;
   /**
    * Ends the replicas and checks invariants 1 and 2 over all of them: one event for each request that reached its upstream,
    * none twice and none invented, and totals that are the sum of the events to the pico. Returns how many events there are.
@@ -45,6 +49,7 @@ export async function startLoadedSite(options: SiteOptions): Promise<LoadedSite>
       ending.defer(stop);
       return { stop };
     },
+    untilEnded: (count) => until(async () => ledger.ended.size >= count, `${count} requests have ended`),
     async checkRecorded() {
       for (const { process } of replicas) expect(await process.stop()).toBe(0);
       const events = await checkPostgresLedger(schema, {
@@ -58,4 +63,12 @@ export async function startLoadedSite(options: SiteOptions): Promise<LoadedSite>
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   };
+}
+
+export async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
+  const endMs = performance.now() + WAIT_MS_MAX;
+  while (!(await isSo())) {
+    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
+    await Bun.sleep(20);
+  }
 }

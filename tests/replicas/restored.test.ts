@@ -1,14 +1,10 @@
 import { setDefaultTimeout, test } from "bun:test";
-import type { Ledger } from "../binary/mixed-load.ts";
 import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
 import { runProcess } from "../support/process.ts";
-import { startLoadedSite } from "./loaded-site.ts";
+import { startLoadedSite, until } from "./loaded-site.ts";
 import type { Site } from "./site.ts";
 
 setDefaultTimeout(120_000);
-
-/** For what takes a second or two on an idle machine. */
-const WAIT_MS_MAX = 30_000;
 
 test.skipIf(postgresMissing !== null)(
   "replicas of a PostgreSQL that was restored to an older state bring the missing usage back by themselves, once",
@@ -16,9 +12,9 @@ test.skipIf(postgresMissing !== null)(
     await using site = await startLoadedSite({ replicas: 2, server: await sharedPostgres() });
     const { ledger, replicas } = site;
     const load = site.load(4);
-    await untilEnded(ledger, 100);
+    await site.untilEnded(100);
     const dumped = await dump(site);
-    await untilEnded(ledger, ledger.ended.size + 150);
+    await site.untilEnded(ledger.ended.size + 150);
     for (const { network } of replicas) network.refuse();
     await restore(site, dumped);
     for (const { network } of replicas) network.resume();
@@ -29,10 +25,6 @@ test.skipIf(postgresMissing !== null)(
   },
 );
 
-async function untilEnded({ ended }: Ledger, count: number): Promise<void> {
-  await until(async () => ended.size >= count, `${count} requests have ended`);
-}
-
 async function untilRecorded(site: Site, count: number): Promise<void> {
   for (const replica of site.replicas) {
     await until(async () => {
@@ -40,14 +32,6 @@ async function untilRecorded(site: Site, count: number): Promise<void> {
       const text = await response.text();
       return response.status === 200 && JSON.parse(text).total >= count;
     }, `${count} requests are recorded`);
-  }
-}
-
-async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
-  const endMs = performance.now() + WAIT_MS_MAX;
-  while (!(await isSo())) {
-    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
-    await Bun.sleep(20);
   }
 }
 
