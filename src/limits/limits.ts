@@ -36,7 +36,10 @@ const SWEEP_INTERVAL_MS = 60_000;
 const RENEW_INTERVAL_MS = 750;
 /** How long the ledger may take to add up hours with millions of requests. */
 const RENEW_MS_MAX = 30_000;
-/** A pause of so many times as long as it took follows: at most a tenth of the time goes into it. */
+/**
+ * A pause of so many times as long as it took follows: at most a tenth of the time goes into it. Where the time before took
+ * less, that counts: one that waited for the database to come back says nothing of how long it takes to add up.
+ */
 const RENEW_PAUSE_TIMES = 9;
 
 /** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
@@ -47,6 +50,8 @@ export class Limits implements LimitGate {
   /** Counts beside the book until the ledger's sums for it are there. */
   #successor: LimitBook | null = null;
   #renewFromMs = 0;
+  /** How long the renewal before took that was answered. */
+  #renewTookMs = Number.POSITIVE_INFINITY;
   #set: LimitSet | null = null;
   /** Until the sums of all limits are there. */
   #following: Promise<void> | null = null;
@@ -134,8 +139,10 @@ export class Limits implements LimitGate {
     // One turn from here to the call of the ledger.
     const { book, missing } = this.book.toSuccessor();
     this.#successor = book;
+    let isAnswered = false;
     try {
       const sums = await withinLimit(this.#sum(missing), RENEW_MS_MAX, () => null);
+      isAnswered = sums !== null;
       if (sums === null || this.#set !== set || this.#successor !== book) return;
       book.load(missing, sums);
       this.#book = book;
@@ -144,7 +151,9 @@ export class Limits implements LimitGate {
       this.#deps.log.debug("what other replicas have used could not be read", describeCause(cause));
     } finally {
       const nowMs = clock.monotonicMs();
-      this.#renewFromMs = nowMs + (nowMs - startedMs) * RENEW_PAUSE_TIMES;
+      const tookMs = nowMs - startedMs;
+      this.#renewFromMs = nowMs + Math.min(tookMs, this.#renewTookMs) * RENEW_PAUSE_TIMES;
+      if (isAnswered) this.#renewTookMs = tookMs;
       if (this.#successor === book) this.#successor = null;
     }
   }

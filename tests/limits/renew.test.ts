@@ -19,30 +19,55 @@ const LIMIT: Limit = {
   createdAtUs: 0,
 };
 
-test("what other replicas have used is read for a tenth of the time at most, however long it takes", async () => {
-  let elapsedMs = 0;
-  let asked = 0;
+/** Limits on a ledger that takes as long as `takesMs` says for each question. */
+function open(takesMs: () => number) {
+  const clock = { elapsedMs: 0, asked: 0 };
   const set = { limits: [LIMIT] };
   const limits = new Limits({
     store: { peek: () => set, snapshot: () => Promise.resolve(set) },
     ledger: {
       sumLimits: () => {
-        asked += 1;
-        elapsedMs += 1_000;
+        clock.asked += 1;
+        clock.elapsedMs += takesMs();
         return Promise.resolve([]);
       },
     },
-    clock: { nowUs: () => elapsedMs * 1000, monotonicMs: () => elapsedMs },
+    clock: { nowUs: () => clock.elapsedMs * 1000, monotonicMs: () => clock.elapsedMs },
     log: silentLog,
   });
+  return { clock, limits };
+}
+
+test("what other replicas have used is read for a tenth of the time at most, however long it takes", async () => {
+  const { clock, limits } = open(() => 1_000);
   try {
     await limits.follow();
     for (let tick = 0; tick < 50; tick += 1) {
       await limits.renew();
-      elapsedMs += 2_000;
+      clock.elapsedMs += 2_000;
     }
     // The one that begins it all, and one for each ten seconds of a hundred.
-    expect(asked).toBe(1 + 10);
+    expect(clock.asked).toBe(1 + 10);
+  } finally {
+    limits.close();
+  }
+});
+
+test("what other replicas have used is read again at once after one that waited for the database to come back", async () => {
+  let takesMs = 10;
+  const { clock, limits } = open(() => takesMs);
+  try {
+    await limits.follow();
+    await limits.renew();
+    clock.elapsedMs += 750;
+    takesMs = 25_000;
+    await limits.renew();
+    takesMs = 10;
+    for (let tick = 0; tick < 10; tick += 1) {
+      clock.elapsedMs += 750;
+      await limits.renew();
+    }
+    expect(clock.asked).toBe(1 + 2 + 10);
   } finally {
     limits.close();
   }
