@@ -54,8 +54,8 @@ export async function completeLine(
   terminal.writeData(formatCandidates(found));
 }
 
-/** A person waits at the prompt: names that PostgreSQL does not give in time are not offered. */
-const NAMES_MS_MAX = 400;
+/** A person waits at the prompt, for the start of this process as well: names that PostgreSQL does not give in time are not offered. */
+const NAMES_MS_MAX = 300;
 
 /** No shell reads them as anything but themselves; another name is left out. */
 const PLAIN_NAME = /^[\w%+,./:@-]+$/;
