@@ -17,7 +17,7 @@ import { runLocal, type CliInput } from "./terminal.ts";
 
 const TEST_MS_MAX = 60_000;
 setDefaultTimeout(TEST_MS_MAX);
-const EVENTS = 400;
+const EVENTS = 150;
 const POLL_MS = 10;
 /** Any number that nothing else locks. */
 const LOCK = 225;

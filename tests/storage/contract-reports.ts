@@ -12,11 +12,9 @@ import { readSettings } from "../oracle/settings.ts";
 import { FLUSH_WAIT_MS_MAX, type LedgerEngine } from "./support.ts";
 
 const TEST_MS_MAX = 300_000;
-/** Ledgers that are recorded, sealed and closed, and the questions to each. */
+/** Ledgers that are recorded, sealed and closed. */
 const LEDGERS = 1;
 const EVENTS_MAX = 60;
-const QUESTIONS_PER_LEDGER = 40;
-const QUESTIONS = 40;
 /** Questions under way at a time. */
 const ASKERS = 4;
 /** What is written between two answers, and what is ahead of the first. */
@@ -41,13 +39,15 @@ interface Asked {
 export interface ReportsContract {
   /** Whether events of one microsecond get ids in the order in which they end; without it, each only has one of its own. */
   readonly ordersClashes: boolean;
+  /** How many are asked of each ledger, and while one is written. */
+  readonly questions: number;
 }
 
 /** What every engine's reports promise: the answers of the oracle, which adds up the raw events by brute force. */
 export function testReportsContract(
   engineName: string,
   createEngine: () => LedgerEngine,
-  { ordersClashes }: ReportsContract,
+  { ordersClashes, questions: count }: ReportsContract,
 ): void {
   const { seed, scale } = readSettings(`reports of ${engineName}`);
 
@@ -67,7 +67,7 @@ export function testReportsContract(
                 seed: chance,
               })[0] ?? [];
             const questions = fc.sample(arbitraryQuestion(bench.cast, sceneUs), {
-              numRuns: QUESTIONS_PER_LEDGER,
+              numRuns: count,
               seed: chance,
             });
             const apart = ordersClashes ? events : setApart(events);
@@ -90,7 +90,7 @@ export function testReportsContract(
           const storage = await engine.serve({ clock });
           const [sceneUs = 0] = fc.sample(fc.constantFrom(...SCENES_US), { numRuns: 1, seed });
           const asked = arbitraryQuestion(bench.cast, sceneUs);
-          const questions = fc.sample(asked, { numRuns: QUESTIONS * scale, seed });
+          const questions = fc.sample(asked, { numRuns: count * scale, seed });
           const numRuns = EVENTS_AHEAD + EVENTS_PER_ANSWER * questions.length;
           const sampled = fc.sample(arbitraryEvent(bench.cast, sceneUs), { numRuns, seed });
           const events = ordersClashes ? sampled : setApart(sampled);
@@ -102,7 +102,7 @@ export function testReportsContract(
           expectMoments(oracle, written);
           // Were nothing written in between, nothing would have been tried.
           const during = written.filter((one) => one.endedAfter > one.endedBefore);
-          expect(during.length).toBeGreaterThan(QUESTIONS / 4);
+          expect(during.length).toBeGreaterThan(count / 4);
           await storage.close();
           await engine.checkLedger({ eventCount: events.length, isAtRest: true });
         } finally {

@@ -14,7 +14,7 @@ import type { CatalogEngine, Engine } from "./support.ts";
 export function testStorageContract(engineName: string, createEngine: () => Engine): void {
   testCatalogStoresContract(engineName, createEngine);
   testLedgerContract(engineName, createEngine);
-  testReportsContract(engineName, createEngine, { ordersClashes: true });
+  testReportsContract(engineName, createEngine, { ordersClashes: true, questions: 40 });
 }
 
 /** What it promises of the catalog's stores. A run of a random history is some hundred calls. */
