@@ -3,11 +3,10 @@ import { describeCause, type Log } from "#kernel/log.ts";
 import type { LimitBoard, OpenUse } from "./limit-board.ts";
 import type { LimitBook } from "./limit-book.ts";
 import { ToldUses } from "./open-elsewhere.ts";
+import { Pace } from "./pace.ts";
 
 /** How often processes that share limits of `concurrent` tell each other what is under way. */
 const EXCHANGE_INTERVAL_MS = 250;
-/** A pause of so many times as long as it took follows: at most a tenth of the time goes into it. */
-const EXCHANGE_PAUSE_TIMES = 9;
 /** Limits and values of `each` that are told of, the most wanted ones; of the others each process counts its own. Some 1 MB. */
 const USES_MAX = 10_000;
 
@@ -26,7 +25,7 @@ export class LimitExchange {
   readonly #deps: LimitExchangeDeps;
   readonly #timer: ReturnType<typeof setInterval>;
   #isAsking = false;
-  #nextMs = 0;
+  readonly #pace = new Pace();
 
   constructor(deps: LimitExchangeDeps) {
     this.#deps = deps;
@@ -38,18 +37,19 @@ export class LimitExchange {
   async run(): Promise<void> {
     const { board, book, clock, log } = this.#deps;
     const startedMs = clock.monotonicMs();
-    if (this.#isAsking || startedMs < this.#nextMs) return;
+    if (this.#isAsking || !this.#pace.isDue(startedMs)) return;
     const own = book().takeOpenUses();
     if (own === null) return;
     this.#isAsking = true;
+    let isAnswered = false;
     try {
       const answer = await board.exchange(toMostWanted(own));
+      isAnswered = true;
       book().hear(new ToldUses(answer));
     } catch (cause) {
       log.debug("what other replicas have under way could not be read", describeCause(cause));
     } finally {
-      const nowMs = clock.monotonicMs();
-      this.#nextMs = nowMs + (nowMs - startedMs) * EXCHANGE_PAUSE_TIMES;
+      this.#pace.took(startedMs, clock.monotonicMs(), isAnswered);
       this.#isAsking = false;
     }
   }

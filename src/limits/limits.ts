@@ -10,6 +10,7 @@ import type { LimitGate } from "./limit-gate.ts";
 import { type LimitRefusalCount, RefusalCounts, toLongest, toRefusal } from "./limit-refusal.ts";
 import type { LimitLedger } from "./limit-sums.ts";
 import type { Limit, LimitedRequest } from "./limit.ts";
+import { Pace } from "./pace.ts";
 import type { LimitSet, LimitStore } from "./store.ts";
 import type { UseWatch } from "./use-watch.ts";
 
@@ -36,11 +37,6 @@ const SWEEP_INTERVAL_MS = 60_000;
 const RENEW_INTERVAL_MS = 750;
 /** How long the ledger may take to add up hours with millions of requests. */
 const RENEW_MS_MAX = 30_000;
-/**
- * A pause of so many times as long as it took follows: at most a tenth of the time goes into it. Where the time before took
- * less, that counts: one that waited for the database to come back says nothing of how long it takes to add up.
- */
-const RENEW_PAUSE_TIMES = 9;
 
 /** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
 export class Limits implements LimitGate {
@@ -49,9 +45,7 @@ export class Limits implements LimitGate {
   readonly #exchange: LimitExchange | null;
   /** Counts beside the book until the ledger's sums for it are there. */
   #successor: LimitBook | null = null;
-  #renewFromMs = 0;
-  /** How long the renewal before took that was answered. */
-  #renewTookMs = Number.POSITIVE_INFINITY;
+  readonly #renewals = new Pace();
   #set: LimitSet | null = null;
   /** Until the sums of all limits are there. */
   #following: Promise<void> | null = null;
@@ -135,7 +129,7 @@ export class Limits implements LimitGate {
     if (set === null || this.#following !== null || this.#successor !== null || this.book.isEmpty) return;
     const { clock } = this.#deps;
     const startedMs = clock.monotonicMs();
-    if (startedMs < this.#renewFromMs) return;
+    if (!this.#renewals.isDue(startedMs)) return;
     // One turn from here to the call of the ledger.
     const { book, missing } = this.book.toSuccessor();
     this.#successor = book;
@@ -150,10 +144,7 @@ export class Limits implements LimitGate {
     } catch (cause) {
       this.#deps.log.debug("what other replicas have used could not be read", describeCause(cause));
     } finally {
-      const nowMs = clock.monotonicMs();
-      const tookMs = nowMs - startedMs;
-      this.#renewFromMs = nowMs + Math.min(tookMs, this.#renewTookMs) * RENEW_PAUSE_TIMES;
-      if (isAnswered) this.#renewTookMs = tookMs;
+      this.#renewals.took(startedMs, clock.monotonicMs(), isAnswered);
       if (this.#successor === book) this.#successor = null;
     }
   }

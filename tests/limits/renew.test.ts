@@ -72,3 +72,38 @@ test("what other replicas have used is read again at once after one that waited 
     limits.close();
   }
 });
+
+test("what is under way at other replicas is asked for again at once after a question that no database answered", async () => {
+  let elapsedMs = 0;
+  let asked = 0;
+  let isAway = false;
+  const set: { readonly limits: readonly Limit[] } = {
+    limits: [{ ...LIMIT, measure: "concurrent", window: null }],
+  };
+  const limits = new Limits({
+    store: { peek: () => set, snapshot: () => Promise.resolve(set) },
+    ledger: { sumLimits: () => Promise.resolve([]) },
+    clock: { nowUs: () => elapsedMs * 1000, monotonicMs: () => elapsedMs },
+    log: silentLog,
+    board: {
+      exchange: async () => {
+        asked += 1;
+        elapsedMs += isAway ? 4_000 : 10;
+        if (isAway) throw new Error("away");
+        return { ownId: "one", peers: [], turn: 0 };
+      },
+    },
+  });
+  try {
+    await limits.follow();
+    await limits.exchange();
+    for (const away of [true, true, false, false]) {
+      isAway = away;
+      elapsedMs += 250;
+      await limits.exchange();
+    }
+    expect(asked).toBe(5);
+  } finally {
+    limits.close();
+  }
+});
