@@ -45,7 +45,7 @@ const NAME = "database";
 const UNREACHABLE_ADVICE = [
   [
     "53300",
-    "All connections of PostgreSQL are taken: raise max_connections, of which each replica takes 15.",
+    "All connections of PostgreSQL are taken: raise max_connections, of which each replica takes 16.",
   ],
   ["unresolved", "Correct the name, or look at how this machine resolves names (getent hosts NAME)."],
 ] as const;
