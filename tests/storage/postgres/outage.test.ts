@@ -193,7 +193,7 @@ describe.skipIf(postgresMissing !== null)("while PostgreSQL cannot be reached", 
     await using network = await connect();
     const { postgres } = network;
     const slow = failureOf(postgres.all("SELECT pg_sleep(10)"));
-    const beside = failureOf(Bun.sleep(100).then(() => postgres.all("SELECT pg_sleep(0.3)")));
+    const beside = failureOf(Bun.sleep(250).then(() => postgres.all("SELECT pg_sleep(0.2)")));
     const linesBefore = lines.length;
     expect(await slow).toMatchObject({ name: "StatementError", code: "57014" });
     expect(await beside).toBe(null);
