@@ -182,7 +182,8 @@ export function testLedgerContract(engineName: string, createEngine: () => Ledge
       const storage = await engine.serve();
       for (let count = 1; count <= 5; count += 1) {
         await record(storage, NEW_YEAR_US + count);
-        expect(await reader.settle()).toBe(0);
+        // It waits for so long and no longer, which a busy machine may pass: then it says what is left.
+        while ((await reader.settle()) > 0);
         expect((await reader.stats.listRequests(EVERYTHING, PAGE)).total).toBe(count);
       }
       await storage.close();
