@@ -236,6 +236,9 @@ CREATE TABLE dimension_total (
   PRIMARY KEY (day, dimension, outcome)
 );
 --> statement-breakpoint
+-- A year of one value is some hundred rows of this, and all of the table by its key.
+CREATE INDEX dimension_total_by_dimension ON dimension_total (dimension, day);
+--> statement-breakpoint
 CREATE TABLE sealed_hour (
   hour integer PRIMARY KEY,
   cells bytea NOT NULL

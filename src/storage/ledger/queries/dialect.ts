@@ -32,6 +32,8 @@ export interface Dialect {
   readonly areEventsPartitioned: boolean;
   /** True where sealed days are found by their day; else by their key, which begins with the combination. */
   readonly areDaysIndexed: boolean;
+  /** True where totals of dimensions are found by their dimension; else by their key, which begins with the day. */
+  readonly areDimensionsIndexed: boolean;
   /** The number of the bucket, from 1, that `value` lies in, of the starts that are bound as a list; null where buckets are joined. */
   readonly toBucket: ((value: string) => string) | null;
   /** Tells whether there are totals of what ended on another day than it arrived; null where they always are. */
@@ -57,6 +59,7 @@ export const SQLITE: Dialect = {
   eventKey: ["id"],
   areEventsPartitioned: false,
   areDaysIndexed: false,
+  areDimensionsIndexed: false,
   toBucket: null,
   carriedTotals: "SELECT 1 FROM sqlite_schema WHERE name = 'carried_total'",
 };
@@ -86,6 +89,7 @@ export const POSTGRES: Dialect = {
   eventKey: ["id", "lane"],
   areEventsPartitioned: true,
   areDaysIndexed: true,
+  areDimensionsIndexed: true,
   toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
   carriedTotals: null,
 };

@@ -1,4 +1,12 @@
-import { type Binding, dialectOf, empty, fill, type Reading, run } from "#storage/ledger/queries/reading.ts";
+import {
+  type Binding,
+  dialectOf,
+  empty,
+  fill,
+  one,
+  type Reading,
+  run,
+} from "#storage/ledger/queries/reading.ts";
 import { toValueOfCombination } from "#storage/ledger/queries/dimension-kinds.ts";
 import type { GroupSql } from "./group-values.ts";
 import type { ResolvedFilter } from "./request-filter.ts";
@@ -68,18 +76,9 @@ export function* toGroupedSources(
 
 /** `rest` is how many rows `chosen_rest` has. */
 function* listSources(filter: ResolvedFilter, span: Span, rest: number): Reading<readonly SealedSource[]> {
-  yield* saveDays(span);
-  const { isAnyOf, toSized } = yield* dialectOf();
-  const isChosen = filter.outcomes === null ? "" : `AND ${isAnyOf("t.outcome", "text")}`;
+  const { toSized } = yield* dialectOf();
   return [
-    {
-      from: `chosen_day AS d CROSS JOIN chosen_dimension AS v ON v.first_day <= d.day
-         CROSS JOIN dimension_total AS t ON t.day = d.day AND t.dimension = v.id ${isChosen}`,
-      bindings: filter.outcomes === null ? [] : [filter.outcomes],
-      day: "d.day",
-      outcome: "t.outcome",
-      group: "v.group_id",
-    },
+    yield* toDimensionSource(filter, span),
     {
       from: `${toSized("chosen_rest", rest)} AS c CROSS JOIN sealed_day_total AS t
            ON t.combination = c.id AND t.day >= ? AND t.day < CASE WHEN c.end_day < ? THEN c.end_day ELSE ? END
@@ -92,12 +91,24 @@ function* listSources(filter: ResolvedFilter, span: Span, rest: number): Reading
   ];
 }
 
-// Read day by day: the table begins with the day, so that a new day is added at its end.
-function* saveDays({ first, end }: Span): Reading<void> {
-  yield* fill(
-    "chosen_day",
-    Array.from({ length: end - first }, (_, index) => [first + index]),
-  );
+/** The totals of `chosen_dimension`, each from its first day on. */
+function* toDimensionSource({ outcomes }: ResolvedFilter, { first, end }: Span): Reading<SealedSource> {
+  const { isAnyOf, toSized, areDimensionsIndexed } = yield* dialectOf();
+  const isChosen = outcomes === null ? "" : `AND ${isAnyOf("t.outcome", "text")}`;
+  const bindings = outcomes === null ? [] : [outcomes];
+  const columns = { outcome: "t.outcome", group: "v.group_id" };
+  if (areDimensionsIndexed) {
+    const row = yield* one<{ count: number }>("SELECT count(*) AS count FROM chosen_dimension");
+    const from = `${toSized("chosen_dimension", row?.count ?? 0)} AS v CROSS JOIN dimension_total AS t
+      ON t.dimension = v.id AND t.day >= v.first_day AND t.day >= ? AND t.day < ? ${isChosen}`;
+    return { from, bindings: [first, end, ...bindings], day: "t.day", ...columns };
+  }
+  // Read day by day: the table begins with the day, so that a new day is added at its end.
+  const days = Array.from({ length: end - first }, (_, index) => [first + index]);
+  yield* fill("chosen_day", days);
+  const from = `chosen_day AS d CROSS JOIN chosen_dimension AS v ON v.first_day <= d.day
+    CROSS JOIN dimension_total AS t ON t.day = d.day AND t.dimension = v.id ${isChosen}`;
+  return { from, bindings, day: "d.day", ...columns };
 }
 
 /** A day after every other. */
