@@ -51,7 +51,7 @@ export interface SessionRenewal {
 export interface SessionRenewalDeps {
   readonly secrets: Pick<SecretBox, "sign">;
   readonly clock: Clock;
-  /** Of replicas that are asked at once, one offers a cookie. */
+  /** Lets one of the replicas that are asked at once offer a cookie. */
   readonly usedStates: UsedStates;
 }
 
@@ -76,7 +76,7 @@ export function createSessionRenewal({ secrets, clock, usedStates }: SessionRene
       const nowUs = clock.nowUs();
       if (issuedAtUs !== newestIssuedAtUs || nowUs - issuedAtUs < RENEW_AFTER_SECONDS * 1_000_000)
         return null;
-      // Of what follows another cookie nothing is known: that one may have been used at another replica.
+      // Named by the newest cookie: another one may have been used at another replica since.
       const name = `cookie of ${tokenHash} after ${newestIssuedAtUs}`;
       const sinceMs = offeredMs.get(name);
       // Tabs that ask at once must not be given cookies of which the older one could arrive last.

@@ -22,7 +22,7 @@ export interface BoardAnswer {
   readonly ownId: string;
   /** Only those that live: what was open at one that ended, or was given up, counts no more. */
   readonly peers: readonly Peer[];
-  /** The same for all who ask at one time, and moves on: whose turn it is where the amount is less than those who want. */
+  /** A number that is the same for all who ask at one time, and moves on: it says whose turn it is where fewer may begin than want to. */
   readonly turn: number;
 }
 

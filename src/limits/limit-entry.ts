@@ -24,7 +24,7 @@ export interface LimitUse extends Used {
 /** A limit that a request has met. */
 export interface MetLimit extends Used {
   readonly limit: Limit;
-  /** Of its `each`. */
+  /** The value of its `each` that the request counts in. */
   readonly value: string;
   /** The first instant at which it lets a request through again; null when that is not known, or never. */
   readonly freeAtUs: InstantUs | null;

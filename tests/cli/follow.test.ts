@@ -11,7 +11,7 @@ const TEST_MS_MAX = 40_000;
 /** Between two looks at the log, here. */
 const SHORT_POLL_MS = 50;
 const wait = globalThis.setTimeout;
-/** Of the follower alone: the limits of other calls, of PostgreSQL's for one, may be as long. */
+/** Shortens the pause of the follower alone: other limits, such as those of PostgreSQL's calls, may be as long. */
 const waitLess = ((handler: () => void, ms?: number) =>
   wait(handler, ms === POLL_MS && isOfFollower() ? SHORT_POLL_MS : ms)) as typeof setTimeout;
 const isOfFollower = () => new Error().stack?.includes("/cli/commands/follow.ts") === true;

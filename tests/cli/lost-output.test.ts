@@ -14,7 +14,7 @@ const STREAM = join(import.meta.dir, "../../src/boot/process/standard-stream.ts"
 /** The rest of a command line of the shell; `"$@"` is the command. */
 const inShell = (rest: string, line: string) =>
   runProcess(["bash", "-c", rest, "bash", LOCKPORT, ...line.split(" ")], { env });
-/** Of an installation in this folder. */
+/** The settings of an installation in this folder. */
 const environmentOf = async (place: string) => ({
   PROXY_DATA_DIR: place,
   ...(await engineEnvironment(place)),

@@ -155,7 +155,7 @@ test.skipIf(postgresMissing !== null)(
       isHeld = false;
       await one.kill();
       await Promise.all(held);
-      // Nobody knows yet that it has ended.
+      // The killed replica still counts: the others do not know yet that it has ended.
       expect((await complete(two)).status).toBe(429);
       await until(async () => (await complete(two)).status === 200, GIVEN_UP_MS_MAX);
       await one.restart();

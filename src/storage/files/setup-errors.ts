@@ -31,7 +31,7 @@ const DAMAGE_CODES = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 const FAULTS: readonly {
   readonly codes: readonly string[];
   readonly kind: SetupError["kind"];
-  /** Of what is kept, with its path, and of the path alone. */
+  /** The sentence: `kept` says what is kept there, with its path, and `path` is the path alone. */
   readonly say: (kept: string, path: string) => string;
 }[] = [
   {
