@@ -2,8 +2,8 @@
 const PAUSE_TIMES = 9;
 
 /**
- * At most a tenth of the time goes into something that is done again and again, however long it takes. Where the time before
- * took less, that counts: one that waited for a database to come back says nothing of how long it takes.
+ * At most a tenth of the time goes into something that is done again and again, however long it takes. Where the last run
+ * that came to its end took less, that one counts: a run that waited for a database to come back does not tell how long one takes.
  */
 export class Pace {
   #fromMs = 0;
