@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../support/folder.ts";
-import { startProcess } from "../support/process.ts";
+import { type RunningProcess, startProcess } from "../support/process.ts";
 
 let folder: ReturnType<typeof makeFolder>;
 beforeEach(() => {
@@ -24,6 +24,14 @@ function isWritten(path: string): boolean {
   }
 }
 
+/** SIGSTOP is sent at once, and takes hold of each thread when that is next run: on a busy machine some go on for a while. */
+async function stop(server: RunningProcess): Promise<void> {
+  server.signal("SIGSTOP");
+  const threads = `/proc/${server.pid}/task`;
+  const isStopped = (thread: string) => /\) [Tt] /.test(readFileSync(join(threads, thread, "stat"), "utf8"));
+  while (!readdirSync(threads).every(isStopped)) await Bun.sleep(1);
+}
+
 test("a server whose lock file was removed ends with 78 once another one serves from its folder, and leaves that one alone", async () => {
   const command = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
   const dataDir = join(folder.path, "data");
@@ -31,12 +39,12 @@ test("a server whose lock file was removed ends with 78 once another one serves 
   const first = await startProcess(command, { env });
   const locked = join(dataDir, "serving.lock");
   // Its lock is taken anew within a second: stopped, it cannot.
-  first.signal("SIGSTOP");
+  await stop(first);
   // A process that is stopped in the middle of a transaction keeps the database locked, which is another story.
   while (isWritten(join(dataDir, "usage.db"))) {
     first.signal("SIGCONT");
     await Bun.sleep(20);
-    first.signal("SIGSTOP");
+    await stop(first);
   }
   rmSync(locked);
   const second = await startProcess(command, { env });
