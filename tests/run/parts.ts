@@ -13,7 +13,7 @@ export interface Part {
   readonly workers: number;
   /** As many where no other part runs beside it: a test waits for threads, processes and limits, and leaves its core idle. */
   readonly workersAlone?: number;
-  /** Only where time is the machine's affair. */
+  /** How often a test that failed is tried again. */
   readonly retries: number;
   /** Whether each file has a module graph of its own, which costs it a fifth of a second: clients leave things in the global object. */
   readonly isIsolated: boolean;
@@ -25,6 +25,12 @@ export interface Part {
 const inBrowser = (path: string) => path.startsWith("tests/browser/");
 const ofClients = (path: string) => path.startsWith("tests/clients/");
 
+/**
+ * Among 8,000 tests on a machine that others use as well, one runs out of time now and then. Who works on the code is told at
+ * once.
+ */
+const RETRIES_ON_CI = process.env["CI"] === "true" ? 1 : 0;
+
 export const PARTS: readonly Part[] = [
   {
     name: "programs",
@@ -32,7 +38,7 @@ export const PARTS: readonly Part[] = [
     isExtra: false,
     workers: 2,
     workersAlone: 3,
-    retries: 0,
+    retries: RETRIES_ON_CI,
     isIsolated: false,
     longest: [
       "storage/postgres",
@@ -60,7 +66,7 @@ export const PARTS: readonly Part[] = [
     lane: 0,
     isExtra: true,
     workers: 2,
-    retries: 0,
+    retries: RETRIES_ON_CI,
     isIsolated: true,
     longest: [],
     has: ofClients,
@@ -89,7 +95,7 @@ export const PARTS: readonly Part[] = [
     lane: 1,
     isExtra: true,
     workers: 2,
-    retries: 0,
+    retries: RETRIES_ON_CI,
     isIsolated: false,
     longest: [
       "cli/reports",

@@ -17,7 +17,7 @@ export interface Results {
   readonly folders: ReadonlyMap<string, FolderResults>;
   /** Tests that passed when they were tried again: file and name. */
   readonly retried: readonly string[];
-  /** Tests that failed: file and name. */
+  /** Tests that failed, also a property that failed at first: file and name. */
   readonly failed: readonly string[];
   /** Files of which a test came to something. */
   readonly files: ReadonlySet<string>;
@@ -31,10 +31,15 @@ export interface ResultReader {
 
 const FILE = /^(tests\/\S+\.test\.ts):$/;
 const RESULT = /^\((pass|fail|skip|todo)\) (.*?)(?: \(attempt (\d+)\))?(?: \[[\d.]+m?s\])?$/;
+/** What fast-check says: its next try has other examples, so that it passes proves nothing. */
+const PROPERTY = /^error: Property (?:failed|interrupted)/;
 /** After the last file the runner repeats what failed and what was skipped, and counts. */
 const END = /^\d+ tests? (?:failed|skipped|todo):$|^ *\d+ (?:pass|fail|skip)$/;
 
-/** Reads what `bun test` writes: of tests that pass nothing is shown, of those that fail what was written since the one before. */
+/**
+ * Reads what `bun test` writes: of tests that pass at once nothing is shown, of those that fail, or pass when tried again, what
+ * was written since the one before.
+ */
 export function createResultReader(): ResultReader {
   const folders = new Map<string, FolderResults>();
   const [retried, failed]: [string[], string[]] = [[], []];
@@ -61,14 +66,16 @@ export function createResultReader(): ResultReader {
         said.push(line);
         return [];
       }
-      const shown = result.kind === "fail" ? ["", `${file}:`, ...said, line] : [];
+      const isRetried = result.kind === "pass" && result.attempt > 1;
+      const kind = isRetried && said.some((one) => PROPERTY.test(one)) ? "fail" : result.kind;
+      const shown = kind === "fail" || isRetried ? ["", `${file}:`, ...said, line] : [];
       said = [];
       files.add(file);
       const name = `${file} > ${result.name}`;
-      if (result.kind === "fail") failed.push(name);
-      else if (result.kind === "pass" && result.attempt > 1) retried.push(name);
+      if (kind === "fail") failed.push(name);
+      else if (isRetried) retried.push(name);
       const folder = toFolder(file);
-      folders.set(folder, add(folders.get(folder), result.kind));
+      folders.set(folder, add(folders.get(folder), kind));
       return shown;
     },
     end: () => {
