@@ -134,4 +134,26 @@ describe("credentials that an earlier executable sealed for their row alone", ()
     expect(own.requests).toEqual([]);
     await next.stop();
   });
+
+  test("of a row that cannot be read keep no start from happening, and are bound by the first start after its correction", async () => {
+    const app = await startWithProvider();
+    const { id } = new Database(join(dataDir, "catalog.db"))
+      .query<{ id: string }, []>("SELECT id FROM providers")
+      .get()!;
+    await app.stop();
+    const ENDPOINTS = "UPDATE providers SET endpoints = ?";
+    write("UPDATE providers SET sealed_credential = ?", makeFormer(id, CREDENTIAL));
+    write(ENDPOINTS, '{"teleport":"http://planted"}');
+    const next = await startApp({ dataDir });
+    expect(findCatalogAge(join(dataDir, "catalog.db"))).toBe("current");
+    expect((await next.api("POST", "/v1/chat/completions", CHAT)).status).toBe(404);
+    await next.stop();
+
+    write(ENDPOINTS, "{}");
+    expect(findCatalogAge(join(dataDir, "catalog.db"))).toBe("older");
+    const corrected = await startApp({ dataDir });
+    expect((await corrected.api("POST", "/v1/chat/completions", CHAT)).status).toBe(200);
+    expect(authorizations(own)).toEqual([`Bearer ${CREDENTIAL}`]);
+    await corrected.stop();
+  });
 });

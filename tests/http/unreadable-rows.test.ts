@@ -11,6 +11,70 @@ import { startUpstream } from "../support/upstream.ts";
 const FAR = "9223372036854775807";
 const PLANTED = "planted";
 
+async function startWithModels() {
+  const folder = makeFolder();
+  const dataDir = join(folder.path, "data");
+  const app: TestApp = await startApp({ dataDir });
+  const change = async (method: string, path: string, body?: object) => {
+    const response = await app.api(method, `/admin/v1/${path}`, body);
+    const text = response.status === 204 ? "{}" : await response.text();
+    const { error = {} } = JSON.parse(text);
+    return [response.status, error.code ?? null, error.message ?? null];
+  };
+  const bind = (alias: string, provider: string) =>
+    change("POST", "models", { alias, provider, upstream_name: "u", capabilities: ["chat"] });
+  for (const name of ["up", "lost"])
+    await change("POST", "providers", { name, base_url: "http://127.0.0.1:9/v1" });
+  for (const [alias, provider] of [
+    ["good", "up"],
+    ["bad", "up"],
+    ["orphan", "lost"],
+  ] as const)
+    expect((await bind(alias, provider))[0]).toBe(201);
+  expect((await change("POST", "models", { alias: "name", target: "bad" }))[0]).toBe(201);
+  return { folder, dataDir, app, change, bind };
+}
+
+test("a change that needs the name or the provider of a row that is out of force is a conflict that names the row, and changes nothing", async () => {
+  const { folder, dataDir, app, change, bind } = await startWithModels();
+  const path = join(dataDir, "catalog.db");
+  try {
+    await changeStored(path, [
+      `UPDATE providers SET endpoints = '{"teleport":"http://${PLANTED}"}' WHERE name = 'lost'`,
+      `UPDATE models SET capabilities = '["${PLANTED}"]' WHERE alias = 'bad'`,
+    ]);
+    // PostgreSQL's replicas follow the log of changes alone.
+    expect((await change("POST", "models", { alias: "later", target: "good" }))[0]).toBe(201);
+    const outOfForce = (noun: string) =>
+      `${noun} is in the database and not in force, since its row or one that it needs cannot be read: correct or delete that row, as lockport doctor says.`;
+    for (const alias of ["bad", "orphan", "name"]) {
+      const taken = [409, "alias_exists", outOfForce(`A model "${alias}"`)];
+      expect(await bind(alias, "up")).toEqual(taken);
+      expect(await change("POST", "models", { alias, target: "good" })).toEqual(taken);
+      expect(await change("PATCH", "models/good", { alias })).toEqual(taken);
+    }
+    const provider = { base_url: "http://127.0.0.1:9/v1" };
+    const taken = [409, "provider_exists", outOfForce('A provider "lost"')];
+    expect(await change("POST", "providers", { name: "lost", ...provider })).toEqual(taken);
+    const file = { lockport_catalog: 1, providers: { lost: provider }, models: {} };
+    expect(await change("POST", "catalog", file)).toEqual(taken);
+    const kept = [409, "model_in_use", outOfForce('A model "bad" of this provider')];
+    expect(await change("DELETE", "providers/up")).toEqual(kept);
+    expect(await change("POST", "catalog?prune=1", { ...file, providers: { third: provider } })).toEqual(
+      kept,
+    );
+    const listed: any = await (await app.api("GET", "/v1/models")).json();
+    expect(listed.data).toMatchObject([{ id: "good" }, { id: "later" }]);
+
+    await changeStored(path, ["DELETE FROM models WHERE alias IN ('name', 'bad', 'orphan')"]);
+    expect((await bind("bad", "up"))[0]).toBe(201);
+    expect((await change("DELETE", "providers/up"))[0]).toBeLessThan(300);
+  } finally {
+    await app.stop();
+    folder.remove();
+  }
+});
+
 test("rows that were written by hand put themselves out of force and nothing else, open nothing, and are named in the log and by doctor", async () => {
   const folder = makeFolder();
   const dataDir = join(folder.path, "data");

@@ -95,6 +95,7 @@ export function catalogRoutes(guard: Guard, catalog: Catalog) {
           "provider_not_found",
           "provider_exists",
           "alias_exists",
+          "model_in_use",
         ],
       }),
     );

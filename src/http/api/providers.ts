@@ -111,7 +111,7 @@ export function providerRoutes(guard: Guard, catalog: Catalog) {
         summary: "Delete a provider, its models and the names for them",
         params: { name: PROVIDER.name },
         answer: json(200, Deleted, { deleted: PROVIDER.name }),
-        errors: ["provider_not_found"],
+        errors: ["provider_not_found", "model_in_use"],
       }),
     );
 }

@@ -52,7 +52,7 @@ export const ERROR_CONDITIONS: { readonly [code in ErrorCode]: string } = {
   alias_exists: "The alias is bound already.",
   provider_exists: "The provider's name is used.",
   principal_exists: "The principal's name is used.",
-  model_in_use: "Other names point at the model.",
+  model_in_use: "Other names point at the model, or a model that cannot be read at the provider.",
   last_admin: "No enabled admin would be left.",
   too_many_keys: "The principal has 500 keys, as many as one may have.",
   too_many_relay_tokens: "The principal has 500 relay tokens, as many as one may have.",

@@ -1,10 +1,20 @@
 import type { CatalogStore } from "#catalog/store.ts";
 import { isOfPrice } from "#storage/catalog/catalog-rows.ts";
+import {
+  type ClaimedRow,
+  requireAllSeen,
+  toClaimedRowsSql,
+  toClaimValues,
+} from "#storage/catalog/unseen-rows.ts";
 import type { Change } from "#storage/postgres/presence/change.ts";
 import { readCatalog, renewStates } from "./catalog-picture.ts";
 import { applyWrites } from "./catalog-writes.ts";
 import type { StoreMemory } from "./memory.ts";
 import type { StoreSteps } from "./secret-store.ts";
+
+const CLAIMED_ROWS = toClaimedRowsSql(
+  (place) => `SELECT json_array_elements_text($${place}::text::json) COLLATE "C"`,
+);
 
 /** The catalog in PostgreSQL. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
 export function createCatalogStore(
@@ -24,6 +34,8 @@ export function createCatalogStore(
         await followSecret(tx);
         const before = await readCatalog(tx, memory.known(), memory.tell);
         const { writes, audit, result } = plan(before.snapshot);
+        const claims = toClaimValues(writes, before.snapshot);
+        if (claims !== null) requireAllSeen(await tx.all<ClaimedRow>(CLAIMED_ROWS, claims), before.snapshot);
         await recordAudit(tx, audit);
         if (writes.length === 0) return { result: { toResult: result, picture: before }, changes: [] };
         const isOfLimits = await applyWrites(tx, writes);

@@ -13,10 +13,18 @@ import {
   toProviderRow,
 } from "#storage/catalog/catalog-rows.ts";
 import { readRows, type TellUnreadable } from "#storage/catalog/unreadable.ts";
+import {
+  type ClaimedRow,
+  requireAllSeen,
+  toClaimedRowsSql,
+  toClaimValues,
+} from "#storage/catalog/unseen-rows.ts";
 import { createPriceWriter } from "./catalog-prices.ts";
 import type { Connection, Orm } from "./connection.ts";
 import { followModel } from "./limit-models.ts";
 import { models, prices, pricingFeed, providers } from "./schema.ts";
+
+const CLAIMED_ROWS = toClaimedRowsSql((place) => `SELECT value FROM json_each(?${place})`);
 
 /** The catalog in catalog.db. A write that breaks a rule of the schema is a bug of its plan, and nothing is written. */
 export function createCatalogStore(
@@ -26,6 +34,7 @@ export function createCatalogStore(
 ): CatalogStore {
   const { orm } = connection;
   const putPrices = createPriceWriter(orm);
+  const claimed = orm.$client.prepare<ClaimedRow, string[]>(CLAIMED_ROWS);
   let latest: Picture | null = null;
 
   const isCurrent = (picture: Picture | null): picture is Picture =>
@@ -68,6 +77,8 @@ export function createCatalogStore(
         () => {
           const before = currentPicture();
           const change = plan(before.snapshot);
+          const claims = toClaimValues(change.writes, before.snapshot);
+          if (claims !== null) requireAllSeen(claimed.all(...claims), before.snapshot);
           applyAll(change.writes);
           for (const entry of change.audit) recordAudit(entry);
           if (change.writes.length === 0) return { change, after: before };

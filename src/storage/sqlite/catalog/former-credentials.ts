@@ -3,18 +3,22 @@ import { eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/bun-sqlite";
 import { bindFormerCredential } from "#catalog/provider.ts";
 import { FORMER_SEAL_FORMAT, SEAL_FORMAT, type SecretBox } from "#kernel/crypto.ts";
-import { toProvider } from "#storage/catalog/catalog-rows.ts";
+import { isReadableEndpoints, toProvider } from "#storage/catalog/catalog-rows.ts";
 import { providers } from "./schema.ts";
 
 const IS_FORMER = sql`substr(${providers.sealedCredential}, 1, 1) = ${Uint8Array.of(FORMER_SEAL_FORMAT)}`;
 
-/** Whether a catalog holds credentials that an earlier executable sealed for their row alone. */
+/**
+ * Whether a catalog holds credentials that an earlier executable sealed for their row alone, and that can be bound. Those of
+ * a row that cannot be read stay as they are until it is corrected: it keeps no start from happening.
+ */
 export function hasFormerCredentials(client: Database): boolean {
-  return (
-    client
-      .query<unknown, [Uint8Array]>("SELECT 1 FROM providers WHERE substr(sealed_credential, 1, 1) = ?")
-      .all(Uint8Array.of(FORMER_SEAL_FORMAT)).length > 0
-  );
+  return client
+    .query<{ endpoints: string }, [Uint8Array]>(
+      "SELECT endpoints FROM providers WHERE substr(sealed_credential, 1, 1) = ?",
+    )
+    .all(Uint8Array.of(FORMER_SEAL_FORMAT))
+    .some(({ endpoints }) => isReadableEndpoints(endpoints));
 }
 
 /**
@@ -27,7 +31,7 @@ export function bindFormerCredentials(client: Database, secrets: SecretBox): voi
     (orm) => {
       for (const row of orm.select().from(providers).where(IS_FORMER).all()) {
         const { id, sealedCredential } = row;
-        if (sealedCredential === null) continue;
+        if (sealedCredential === null || !isReadableEndpoints(row.endpoints)) continue;
         const bound = bindFormerCredential(secrets, toProvider(row)) ?? toPresentFormat(sealedCredential);
         orm
           .update(providers)
