@@ -1,6 +1,6 @@
 /**
  * `work`, at most one at a time: who asks while it is under way joins the one after it, which sees everything that was done
- * before the call.
+ * before the call. The one under way may have been decided before what the caller has to see.
  */
 export function joinNext(work: () => Promise<void>): () => Promise<void> {
   let current: Promise<void> | null = null;

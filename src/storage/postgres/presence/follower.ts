@@ -1,10 +1,10 @@
+import { joinNext } from "#kernel/join-next.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import type { Change } from "./change.ts";
 import type { CatalogVersion } from "./replica-row.ts";
-import { SharedQuestion } from "./shared-question.ts";
 
 /** What a replica holds in memory of the catalog. Both take over everything at their end, or throw and change nothing. */
 export interface Memory {
@@ -28,8 +28,9 @@ export class Follower {
   readonly #postgres: Postgres;
   readonly #memory: Memory;
   readonly #onForeign: () => void;
-  readonly #follows = new SharedQuestion(() => this.#follow());
   #applied: CatalogVersion | null = null;
+  /** Brings memory to the version that the database has by now, for all who wait together. */
+  readonly follow = joinNext(() => this.#follow());
 
   /** `onForeign` is called as soon as memory turns out to be of another history: the database was restored. */
   constructor({ postgres, memory, onForeign }: FollowerDeps) {
@@ -50,11 +51,6 @@ export class Follower {
   /** Everything is read again by the next `follow`. */
   forget(): void {
     this.#applied = null;
-  }
-
-  /** Brings memory to the version that the database has by now, for all who wait together. */
-  follow(): Promise<void> {
-    return this.#follows.ask();
   }
 
   /** `follow`, where most calls find nothing new: one statement, and no transaction. */

@@ -1,12 +1,12 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
+import { joinNext } from "#kernel/join-next.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
 import { Barrier } from "./barrier.ts";
 import { Follower, type Memory } from "./follower.ts";
 import type { Made } from "./mutation.ts";
 import { Mutator } from "./mutator.ts";
-import { SharedQuestion } from "./shared-question.ts";
 import { Silence } from "./silence.ts";
 
 /** Whether memory may be believed, and how it is changed for every replica. */
@@ -37,8 +37,7 @@ export interface GuestOptions {
 /** For a command beside the replicas: it asks each time, nothing waits for it, and its changes wait for all of them. */
 export function createGuestFreshness({ postgres, schema, memory, clock, ids }: GuestOptions): Freshness {
   const follower = new Follower({ postgres, memory, onForeign: () => undefined });
-  const looks = new SharedQuestion(() => follower.look());
-  const refreshed = () => looks.ask();
+  const refreshed = joinNext(() => follower.look());
   const barrier = new Barrier({ postgres, clock, silence: new Silence(), ownId: null });
   const mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
   return { isTrusted: () => false, refreshed, mutate: (step) => mutator.mutate(step) };

@@ -10,7 +10,6 @@ import type { Change } from "./change.ts";
 export interface Made<R> {
   readonly result: R;
   readonly changes: readonly Change[];
-  readonly isUnchanged?: boolean;
 }
 
 /** A mutation that is committed, and the version that the catalog has got by it. */
@@ -43,9 +42,8 @@ export async function commitMutation<R>(
         made.length = 0;
         const [state] = await tx.all<{ version: number }>("SELECT version FROM catalog_state FOR UPDATE");
         if (state === undefined) throw new TypeError("catalog_state has no row");
-        const { result, changes, isUnchanged = false } = await step(tx);
-        const isTold = !isUnchanged && changes.length > 0;
-        const version = isTold ? state.version + 1 : null;
+        const { result, changes } = await step(tx);
+        const version = changes.length > 0 ? state.version + 1 : null;
         if (version !== null) await record(tx, changes, { version, token, channel });
         const committed = { result, version };
         made.push(committed);

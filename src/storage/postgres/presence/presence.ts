@@ -1,5 +1,6 @@
 import type { Clock } from "#kernel/clock.ts";
 import type { Ids } from "#kernel/ids.ts";
+import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
@@ -14,7 +15,6 @@ import { Mutator, toChannel } from "./mutator.ts";
 import { OpenUseBoard } from "./open-use-board.ts";
 import { Reachability } from "./reachability.ts";
 import { type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
-import { SharedQuestion } from "./shared-question.ts";
 import { type Peer, Silence } from "./silence.ts";
 import { TrustWindow } from "./trust-window.ts";
 
@@ -80,10 +80,10 @@ class Replica implements Presence {
   readonly #silence = new Silence();
   readonly #mutator: Mutator;
   readonly #reachability: Reachability;
-  /** Signs of life: they renew the trust. */
-  readonly #beats = new SharedQuestion(() => this.#beat());
+  /** A sign of life for all who wait together: it renews the trust. */
+  readonly #beatTogether = joinNext(() => this.#beat());
   /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
-  readonly #looks = new SharedQuestion(() => this.#follower.look());
+  readonly #lookTogether = joinNext(() => this.#follower.look());
   #peers: readonly Peer[] = [];
   #server: string | null = null;
   #isClosed = false;
@@ -95,7 +95,7 @@ class Replica implements Presence {
   readonly limitBoard: LimitBoard;
   readonly freshness: Freshness = {
     isTrusted: () => this.#trust.isOpen(),
-    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#beats.ask() : this.#looks.ask()),
+    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#beatTogether() : this.#lookTogether()),
     mutate: (step) => this.#mutator.mutate(step),
   };
 
@@ -126,12 +126,12 @@ class Replica implements Presence {
     const { pulse, schema, log } = this.#options;
     try {
       await this.#row.register();
-      await this.#beats.ask();
+      await this.#beatTogether();
     } catch (cause) {
       await this.#row.remove().catch(() => undefined);
       throw cause;
     }
-    const hint = () => void this.#beats.ask().catch(() => undefined);
+    const hint = () => void this.#beatTogether().catch(() => undefined);
     try {
       this.#stopListening = await pulse.listen(toChannel(schema), hint, () => undefined);
     } catch (cause) {
@@ -159,7 +159,7 @@ class Replica implements Presence {
     clearTimeout(this.#timer);
     this.#trust.end();
     await this.#polling;
-    await this.#beats.ask().catch(() => undefined);
+    await this.#beatTogether().catch(() => undefined);
     await this.#stopListening?.().catch(() => undefined);
     try {
       await this.#row.remove();
@@ -178,7 +178,7 @@ class Replica implements Presence {
   async #poll(): Promise<void> {
     this.#cutUnheard();
     try {
-      await this.#beats.ask();
+      await this.#beatTogether();
       await this.#house.keep(this.#peers);
     } catch (cause) {
       this.#options.log.debug("a sign of life failed", describeCause(cause));

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { TrustWindow } from "#storage/postgres/presence/trust-window.ts";
-import { SharedQuestion } from "#storage/postgres/presence/shared-question.ts";
 import { Silence } from "#storage/postgres/presence/silence.ts";
 
 function createClocks() {
@@ -40,58 +39,6 @@ test("a machine that was suspended has lost its trust, and a wall clock that is 
   clock.us -= 3_600_000_000;
   clock.ms += 1_002;
   expect(trust.isOpen()).toBe(false);
-});
-
-test("who asks is answered by a question that was sent after it came, and one question serves all who wait", async () => {
-  const sent: PromiseWithResolvers<void>[] = [];
-  const shared = new SharedQuestion(() => {
-    const one = Promise.withResolvers<void>();
-    sent.push(one);
-    return one.promise;
-  });
-  const answered: string[] = [];
-  const ask = (name: string) => shared.ask().then(() => answered.push(name));
-  const first = ask("first");
-  const second = ask("second");
-  const third = ask("third");
-  expect(sent.length).toBe(1);
-  sent[0]?.resolve();
-  await first;
-  await Bun.sleep(0);
-  expect(answered).toEqual(["first"]);
-  expect(sent.length).toBe(2);
-  sent[1]?.resolve();
-  await Promise.all([second, third]);
-  expect(sent.length).toBe(2);
-});
-
-test("no question is sent beside another, also when an answer makes who waited for it ask again", async () => {
-  let underWay = 0;
-  let most = 0;
-  const shared = new SharedQuestion(async () => {
-    most = Math.max(most, (underWay += 1));
-    await Bun.sleep(1);
-    underWay -= 1;
-  });
-  const askAgain = async () => {
-    for (let index = 0; index < 20; index += 1) await shared.ask();
-  };
-  await Promise.all([askAgain(), askAgain(), askAgain()]);
-  expect(most).toBe(1);
-});
-
-test("a question that fails fails those who waited for it alone", async () => {
-  let count = 0;
-  const shared = new SharedQuestion(async () => {
-    count += 1;
-    if (count === 1) throw new Error("away");
-  });
-  const first = shared.ask();
-  const second = shared.ask();
-  expect(await first.catch(String)).toBe("Error: away");
-  await second;
-  await shared.ask();
-  expect(count).toBe(3);
 });
 
 test("silence is measured from when a beat was first seen, and begins anew with another server", () => {
