@@ -1,7 +1,7 @@
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
-import { withoutNul } from "#storage/postgres/connection/values.ts";
+import { toStored } from "#storage/postgres/connection/values.ts";
 
 /**
  * The columns of a table as a SELECT names them, so that rows arrive by their names in TypeScript. An integer is the nearest
@@ -70,6 +70,6 @@ export function createRowWriter(
 
 /** A lone surrogate is no text of PostgreSQL, nor is NUL; as bound values they arrive as U+FFFD as well. */
 function toJsonCell(cell: unknown): unknown {
-  if (typeof cell === "string") return withoutNul(cell.toWellFormed());
+  if (typeof cell === "string") return toStored(cell);
   return cell instanceof Uint8Array ? cell.toHex() : cell;
 }

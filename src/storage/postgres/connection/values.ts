@@ -14,10 +14,15 @@ export function toParameter(binding: Binding): unknown {
 
 /**
  * PostgreSQL's text holds no NUL, and refuses a statement for one, also where it is only looked for. It becomes U+FFFD, as a
- * lone surrogate does.
+ * lone surrogate does when it is encoded.
  */
 export function withoutNul(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
+}
+
+/** A text as PostgreSQL gives it back: for what is spelled as JSON, or compared with what is stored. */
+export function toStored(text: string): string {
+  return withoutNul(text.toWellFormed());
 }
 
 /** The text form of an array, whose element type the statement or the column tells (PostgreSQL's documentation, 8.15.6). */

@@ -3,6 +3,7 @@ import { LEFT_COLUMNS, type MovedTable } from "#storage/move/tables.ts";
 import { quoteName } from "#storage/postgres/connection/driver-options.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { toStored } from "#storage/postgres/connection/values.ts";
 
 /** A column that is moved, and where it stands among those of the source. */
 export interface MovedColumn {
@@ -63,16 +64,16 @@ export function toInsertSql(
   return `INSERT INTO ${quoteName(name)} (${names}${lane[0]}) SELECT *${lane[1]} FROM unnest(${arrays})`;
 }
 
-/** PostgreSQL's text holds no NUL: its place is taken by what stands for a character that cannot be shown. */
+/** The values of a batch as they will be read back, column by column. */
 export function toParameters(batch: Batch, columns: readonly MovedColumn[]): readonly (readonly Cell[])[] {
   return columns.map(({ position, type }) => {
     const values = batch.columns[position] ?? [];
-    return type === "text" ? values.map(withoutNul) : values;
+    return type === "text" ? values.map(toStoredCell) : values;
   });
 }
 
-function withoutNul(value: Cell): Cell {
-  return typeof value === "string" ? value.replaceAll("\0", "\u{fffd}") : value;
+function toStoredCell(value: Cell): Cell {
+  return typeof value === "string" ? toStored(value) : value;
 }
 
 /**

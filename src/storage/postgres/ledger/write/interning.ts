@@ -5,6 +5,7 @@ import { COMBINATION_COLUMNS, toCombinationRow, toFingerprint } from "#storage/l
 import { InternedIds } from "#storage/ledger/rows/interned-ids.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
+import { toStored } from "#storage/postgres/connection/values.ts";
 
 /** What an event keeps of itself by number: filled in by `Interning.find`. */
 export interface Interned {
@@ -64,7 +65,7 @@ export class Interning {
 
   async #internCombinations(events: readonly Interned[]): Promise<void> {
     const named = events.map((event) => {
-      const row = toCombinationRow(event.dimensions, event.manner.shape).map(toStorable);
+      const row = toCombinationRow(event.dimensions, event.manner.shape).map(toStoredOrNull);
       return { event, row, text: JSON.stringify(row) };
     });
     // Before any is looked up: what this batch names is known until its end.
@@ -124,7 +125,7 @@ export class Interning {
 
   #internResult({ outcome, errorKind, statusCode }: UsageManner): Promise<number> {
     // An empty kind says as much as none; the unique index takes them for one.
-    const row = [outcome, toStorable(errorKind || null), statusCode];
+    const row = [outcome, toStoredOrNull(errorKind || null), statusCode];
     return this.#intern(this.#ids.results, JSON.stringify(row), () =>
       findOrAdd(
         this.#postgres,
@@ -156,9 +157,9 @@ function toInput(row: readonly (string | null)[], text: string): CombinationInpu
   return { ...Object.fromEntries(columns), fingerprint: toFingerprint(text).toHex() };
 }
 
-/** PostgreSQL's texts hold no NUL and no half of a surrogate pair, both of which a caller may send; it would refuse the batch for good. */
-function toStorable(text: string | null): string | null {
-  return text === null ? null : text.toWellFormed().replaceAll("\0", "\u{fffd}");
+/** A caller may send what PostgreSQL's texts cannot hold: the batch would be refused for good, or its row never be found. */
+function toStoredOrNull(text: string | null): string | null {
+  return text === null ? null : toStored(text);
 }
 
 async function findCombinations(
