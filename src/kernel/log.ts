@@ -13,6 +13,9 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
+/** For what its caller tells of itself. */
+export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
 export interface LogOptions {
   readonly level: LogLevel;
   /** JSON lines when true (stderr is not a terminal), else a line for a person to read. */

@@ -20,6 +20,12 @@ export interface LimitSumPart {
   readonly unpriced: number;
 }
 
+/** What is asked of a ledger: the windows that hold `nowUs`, and later ones. */
+export interface LimitQuestion {
+  readonly limits: readonly Limit[];
+  readonly nowUs: InstantUs;
+}
+
 /** Adds up usage for limits. */
 export interface LimitLedger {
   /**

@@ -1,3 +1,4 @@
+import { SILENT_LOG } from "#kernel/log.ts";
 import type { StorageEngine } from "#storage/engine.ts";
 import { type CommandConnection, type CommandPlace, withCommandConnection } from "./command-connection.ts";
 import { findSchemaAge } from "./connection/migrate.ts";
@@ -15,7 +16,7 @@ export const postgresEngine: StorageEngine = {
   openLocal,
   rotateSecret,
   findCatalogAge: (place) =>
-    withCommandConnection({ ...place, log: NO_LOG }, ({ postgres, schema }) =>
+    withCommandConnection({ ...place, log: SILENT_LOG }, ({ postgres, schema }) =>
       findSchemaAge(postgres, schema),
     ),
   makeCatalog,
@@ -24,14 +25,12 @@ export const postgresEngine: StorageEngine = {
   checkLimits: (options) => onLedger(options, ({ postgres }) => checkLimits(postgres, options)),
 };
 
-const NO_LOG: CommandPlace["log"] = { debug() {}, info() {}, warn() {}, error() {} };
-
 /** Null where no ledger was made yet. */
 function onLedger<Checked>(
   place: Pick<CommandPlace, "database">,
   check: (connection: CommandConnection) => Promise<Checked>,
 ): Promise<Checked | null> {
-  return withCommandConnection({ ...place, log: NO_LOG }, async (connection) => {
+  return withCommandConnection({ ...place, log: SILENT_LOG }, async (connection) => {
     const age = await findSchemaAge(connection.postgres, connection.schema);
     return age === "none" ? null : check(connection);
   });

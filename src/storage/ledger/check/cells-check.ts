@@ -1,10 +1,7 @@
-import { UNIT_COLUMNS } from "#kernel/units.ts";
 import { all, type Reading } from "#storage/ledger/queries/reading.ts";
-import { CELL_OUTCOMES, decodeCells } from "#storage/ledger/rows/cells.ts";
+import { CELL_MEASURES, CELL_OUTCOMES, decodeCells } from "#storage/ledger/rows/cells.ts";
 import type { Difference } from "./event-sums.ts";
 
-/** In the order in which cells have them. */
-const MEASURES = ["requests", "priced_requests", "unpriced_requests", "cost_hi", "cost_lo", ...UNIT_COLUMNS];
 const ROUNDING = 1e-12;
 
 export interface CellsOf {
@@ -28,7 +25,8 @@ export function* findCellDifferences({ expected, period, encoded }: CellsOf): Re
     const row = sums.get(key);
     stored += measures[0]?.[cell] ?? 0;
     // A cell has -1 for what was not reported.
-    if (!MEASURES.every((name, index) => isSame(row?.[name] ?? -1, measures[index]?.[cell]))) differing += 1;
+    if (!CELL_MEASURES.every((name, index) => isSame(row?.[name] ?? -1, measures[index]?.[cell])))
+      differing += 1;
     sums.delete(key);
   }
   const requests = rows.reduce((sum, row) => sum + Number(row["requests"]), 0);

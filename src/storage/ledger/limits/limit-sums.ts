@@ -1,7 +1,7 @@
 import { all, dialectOf, each, type Reading } from "#storage/ledger/queries/reading.ts";
 import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { LimitIndex } from "#limits/limit-index.ts";
-import type { LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
+import type { LimitQuestion, LimitSum, LimitSumPart } from "#limits/limit-sums.ts";
 import { isSliding, toStepUs, toWindowStart } from "#limits/limit-window.ts";
 import type { Limit, LimitedRequest, LimitWindow } from "#limits/limit.ts";
 import { joinCost } from "#storage/ledger/rows/sums.ts";
@@ -29,11 +29,6 @@ interface HeldPart {
   costHi: number;
   costLo: number;
   tokens: number;
-}
-
-export interface LimitQuestion {
-  readonly limits: readonly Limit[];
-  readonly nowUs: InstantUs;
 }
 
 /** Where the rows come from that are added up. */

@@ -2,8 +2,7 @@ import type { InstantUs } from "#kernel/clock.ts";
 import type { ErrorCode } from "#kernel/errors.ts";
 import type { LogFields } from "#kernel/log.ts";
 import type { Page, Paged } from "#kernel/page.ts";
-import type { LimitSum } from "#limits/limit-sums.ts";
-import type { Limit } from "#limits/limit.ts";
+import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
 import type { LogOrder } from "#stats/log-order.ts";
 import type { RequestLogRow } from "#stats/request-log.ts";
 import type { StatsQuery, StatsStore } from "#stats/store.ts";
@@ -124,11 +123,6 @@ interface ReaderQuestions {
   readonly readErrors: ReportQuestion<"readErrors">;
   readonly readMissingPrices: ReportQuestion<"readMissingPrices">;
   readonly sumLimits: { readonly question: LimitQuestion; readonly answer: readonly LimitSum[] };
-}
-
-export interface LimitQuestion {
-  readonly limits: readonly Limit[];
-  readonly nowUs: InstantUs;
 }
 
 interface ReportQuestion<Kind extends Report> {

@@ -1,8 +1,8 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { Log } from "#kernel/log.ts";
 import type { LedgerGauges } from "#usage/gauges.ts";
-import type { LimitSum } from "#limits/limit-sums.ts";
-import type { Commit, LimitQuestion, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
+import type { LimitQuestion, LimitSum } from "#limits/limit-sums.ts";
+import type { Commit, WriterCommand, WriterReply, WriterStart } from "./messages.ts";
 import { WorkerThread } from "./worker-thread.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Log } from "#kernel/log.ts";
+import { SILENT_LOG } from "#kernel/log.ts";
 import { lowerThreadPriority } from "#storage/ledger/threads/lower-priority.ts";
 import { listBuffers, toFailure } from "#storage/ledger/threads/reader-replies.ts";
 import type {
@@ -24,8 +24,6 @@ type Start = Extract<ReaderCommand<ReaderPlace>, { kind: "start" }>;
 
 let start: Start | null = null;
 let opening: Promise<{ readonly postgres: Postgres; readonly reports: ReportConnection }> | null = null;
-
-const QUIET: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 self.addEventListener("message", (event: MessageEvent<ReaderCommand<ReaderPlace>>) => {
   const command = event.data;
@@ -68,7 +66,7 @@ async function answer(id: number, asked: Asked<QuestionKind>): Promise<void> {
 
 async function open({ target }: Start) {
   try {
-    const postgres = await openPostgres({ target, ...PURPOSES.reports, log: QUIET });
+    const postgres = await openPostgres({ target, ...PURPOSES.reports, log: SILENT_LOG });
     return { postgres, reports: openReportConnection(postgres) };
   } catch (cause) {
     // The next question tries again.
