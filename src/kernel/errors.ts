@@ -131,11 +131,17 @@ export class SetupError extends Error {
  * moment. A command ends with exit code 69 (EX_UNAVAILABLE), a server that starts waits.
  */
 export class UnreachableError extends Error {
+  /** What happened, as a stable word for the log; the engine's. */
+  readonly code: string;
   /** True when what was asked for may have been done all the same. */
   readonly mayBeCommitted: boolean;
 
-  constructor(message: string, { mayBeCommitted }: { readonly mayBeCommitted: boolean }) {
+  constructor(
+    message: string,
+    { code, mayBeCommitted }: { readonly code: string; readonly mayBeCommitted: boolean },
+  ) {
     super(message);
+    this.code = code;
     this.mayBeCommitted = mayBeCommitted;
   }
 }

@@ -3,7 +3,8 @@ import { StartAborted, untilReachable } from "#boot/process/waiting.ts";
 import { SetupError, UnreachableError } from "#kernel/errors.ts";
 import { createLog } from "#kernel/log.ts";
 
-const away = () => new UnreachableError("PostgreSQL cannot be reached (refused).", { mayBeCommitted: false });
+const away = () =>
+  new UnreachableError("PostgreSQL cannot be reached (refused).", { code: "refused", mayBeCommitted: false });
 
 function createWaiting(waitMsMax = 10_000, signal = new AbortController().signal) {
   const lines: string[] = [];

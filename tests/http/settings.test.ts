@@ -43,7 +43,10 @@ describe("what an installation is", () => {
 test("a database that cannot be reached is told in one sentence, and by no line of the log for each request", async () => {
   const measure = () =>
     Promise.reject(
-      new UnreachableError("PostgreSQL cannot be reached (refused).", { mayBeCommitted: false }),
+      new UnreachableError("PostgreSQL cannot be reached (refused).", {
+        code: "refused",
+        mayBeCommitted: false,
+      }),
     );
   const installation = { usageRetentionDays: null, sessionTtlSeconds: 1, measure };
   const harness = await startHarness({ installation });

@@ -41,22 +41,17 @@ export async function checkDatabase(
 }
 
 const NAME = "database";
-/** By what the message ends with: SQLSTATE too_many_connections, or a word of the driver's room. */
-const UNREACHABLE_ADVICE = [
-  [
-    "53300",
-    "All connections of PostgreSQL are taken: raise max_connections, of which each replica takes 16.",
-  ],
-  ["unresolved", "Correct the name, or look at how this machine resolves names (getent hosts NAME)."],
-] as const;
+/** By the error's code: SQLSTATE too_many_connections, or a word of ours. */
+const UNREACHABLE_ADVICE: { readonly [code: string]: string } = {
+  "53300": "All connections of PostgreSQL are taken: raise max_connections, of which each replica takes 16.",
+  unresolved: "Correct the name, or look at how this machine resolves names (getent hosts NAME).",
+};
+const UNANSWERED_ADVICE =
+  "Look whether PostgreSQL runs, and whether the host and port of PROXY_DATABASE_URL lead to it from here.";
 
 function toRefusal(cause: unknown): Check {
   if (cause instanceof UnreachableError) {
-    const known = UNREACHABLE_ADVICE.find(([code]) => cause.message.includes(`(${code})`));
-    const [, advice] = known ?? [
-      "",
-      "Look whether PostgreSQL runs, and whether the host and port of PROXY_DATABASE_URL lead to it from here.",
-    ];
+    const advice = UNREACHABLE_ADVICE[cause.code] ?? UNANSWERED_ADVICE;
     return toFailure(NAME, `unreachable: ${cause.message.replace(/\.$/, "")}`, advice);
   }
   if (!(cause instanceof SetupError)) throw cause;

@@ -6,13 +6,13 @@ import { SetupError, UnreachableError } from "#kernel/errors.ts";
  */
 export class DatabaseUnreachableError extends UnreachableError {
   override readonly name = "DatabaseUnreachableError";
-  /** What happened, as a stable word for the log: `limit`, `busy`, `closed`, `refused`, `unresolved`, or the SQLSTATE that the server gave. */
-  readonly code: string;
 
-  /** `mayBeCommitted`: the statement, or the COMMIT, had been sent. */
-  constructor(code: string, options: { readonly mayBeCommitted: boolean }) {
-    super(`${SENTENCES[code] ?? "PostgreSQL cannot be reached"} (${code}).`, options);
-    this.code = code;
+  /**
+   * The code is `limit`, `busy`, `closed`, `refused`, `unresolved`, or the SQLSTATE that the server gave. `mayBeCommitted`: the
+   * statement, or the COMMIT, had been sent.
+   */
+  constructor(code: string, { mayBeCommitted }: { readonly mayBeCommitted: boolean }) {
+    super(`${SENTENCES[code] ?? "PostgreSQL cannot be reached"} (${code}).`, { code, mayBeCommitted });
   }
 }
 
