@@ -172,6 +172,7 @@ const SUB_ROOMS: { readonly [room: string]: { readonly [subRoom: string]: readon
       "postgres/ledger",
       "files",
       "ledger",
+      "move",
       ...NEUTRAL_LEDGER,
     ],
     "postgres/move": [".", "move", "postgres/connection", "postgres/ledger/maintenance"],

@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { MOVED_TABLES } from "#storage/move/tables.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { Chance } from "./chance.ts";
 
@@ -10,25 +11,11 @@ const LANES = 3;
 /** What is no measure of a row of totals. */
 const KEYS = new Set(["hour", "outcome", "day", "combination", "result", "ended_day", "arrived_day"]);
 
-const TABLES = [
-  "combination",
-  "tag",
-  "combination_tag",
-  "result",
-  "price_set",
-  "manner",
-  "event",
-  "hour_total",
-  "day_total",
-  "sealed_day_total",
-  "month_total",
-  "dimension",
-  "dimension_total",
-  "sealed_hour",
-  "sealed_month",
-  "carried_total",
-  "key_use",
-] as const;
+/** How far days are sealed and rows removed is taken along by itself. */
+const STATE = "ledger_state";
+const TABLES = MOVED_TABLES.filter(({ file, name }) => file === "usage" && name !== STATE).map(
+  ({ name }) => name,
+);
 
 /**
  * Puts the ledger of a usage.db into PostgreSQL in place of what is there, as if three replicas had written it: each event is of
@@ -48,11 +35,11 @@ export async function copyLedger(from: Database, to: Postgres, chance: Chance): 
     }
     const state = from
       .query<{ sealed: number; pruned: number }, []>(
-        "SELECT sealed_before_day AS sealed, pruned_before_us AS pruned FROM ledger_state",
+        `SELECT sealed_before_day AS sealed, pruned_before_us AS pruned FROM ${STATE}`,
       )
       .get();
     await tx.run(
-      "UPDATE ledger_state SET sealed_before_day = $1::integer, pruned_before_us = $2::bigint, refused_before_us = 0",
+      `UPDATE ${STATE} SET sealed_before_day = $1::integer, pruned_before_us = $2::bigint, refused_before_us = 0`,
       [state?.sealed ?? 0, state?.pruned ?? 0],
     );
   });

@@ -1,28 +1,13 @@
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
+import { MOVED_TABLES } from "#storage/move/tables.ts";
 import { openPostgres, type Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
 import { silentLog } from "../storage/support.ts";
 import { type Attempts, checkAttempts, checkCost } from "./invariants.ts";
 import { type CheckedEvent, checkTotals, EVENTS_SQL } from "./ledger-totals.ts";
 
-const TABLES = [
-  "ledger_state",
-  "combination",
-  "result",
-  "price_set",
-  "manner",
-  "event",
-  "hour_total",
-  "day_total",
-  "sealed_day_total",
-  "month_total",
-  "dimension",
-  "dimension_total",
-  "sealed_hour",
-  "sealed_month",
-  "carried_total",
-];
+const TABLES = MOVED_TABLES.filter(({ file }) => file === "usage").map(({ name }) => name);
 
 /** An event with the lane that recorded it. */
 export type LanedEvent = CheckedEvent & { readonly lane: number };

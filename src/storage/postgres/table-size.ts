@@ -1,30 +1,18 @@
+import { MOVED_TABLES } from "#storage/move/tables.ts";
 import type { Sql } from "./connection/sql.ts";
 
-/** The ledger's tables in `0001_ledger.sql`; the partitions of `event` are found as such. */
+/** Those that SQLite's ledger has too, and those of the spools; the partitions of `event` are found as such. */
 const LEDGER_TABLES = [
-  "ledger_state",
+  ...MOVED_TABLES.filter(({ file }) => file === "usage").map(({ name }) => name),
   "spool",
   "open_request",
   "recorded_batch",
-  "combination",
-  "tag",
-  "combination_tag",
-  "result",
-  "price_set",
-  "manner",
-  "hour_total",
-  "day_total",
-  "sealed_day_total",
-  "month_total",
-  "dimension",
-  "dimension_total",
-  "sealed_hour",
-  "sealed_month",
-  "carried_total",
-  "key_use",
 ];
 
-/** What the tables of the schema take with their indexes, in bytes: the ledger's, and all others. Throws `DatabaseUnreachableError`. */
+/**
+ * What the tables of the schema take with their indexes, in bytes: the ledger's, and all others. Throws
+ * `DatabaseUnreachableError`.
+ */
 export async function measureTables(sql: Sql): Promise<{ catalogBytes: number; usageBytes: number }> {
   // A partition that is dropped meanwhile has no size.
   const rows = await sql.all<{ ofUsage: boolean; bytes: number }>(

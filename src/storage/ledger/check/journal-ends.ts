@@ -1,11 +1,12 @@
 import type { InstantUs } from "#kernel/clock.ts";
 import type { LedgerFinding } from "#storage/ledger-check.ts";
-import { all, fill, one, type Reading } from "#storage/ledger/queries/reading.ts";
+import { all, fill, type Reading } from "#storage/ledger/queries/reading.ts";
 import { SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
 import { findSegments, type JournalPosition, measureSegments } from "#storage/ledger/journal/segments.ts";
 import { splitCost } from "#storage/ledger/rows/sums.ts";
 import { type Begun, JournalDecoder } from "#usage/journal-decoder.ts";
 import { LineCursor, type UsageFigures } from "#usage/journal-line.ts";
+import { readPrunedBefore } from "./pruned-rows.ts";
 
 /** Further segments are counted and not read: so many wait only where the writer has been failing for long. */
 const SEGMENTS_READ_MAX = 8;
@@ -104,9 +105,7 @@ export function* compareEnds(
   findings: LedgerFinding[],
   lane: number | null,
 ): Reading<void> {
-  const state = yield* one<{ us: number }>("SELECT pruned_before_us AS us FROM ledger_state");
-  const pruned = state?.us ?? 0;
-  yield* fill("journal_end", [...toRows(arrivals, pruned)]);
+  yield* fill("journal_end", [...toRows(arrivals, yield* readPrunedBefore())]);
   const rows = yield* all<{ ends: number; found: number }>(
     `SELECT ends, (SELECT count(*) FROM event AS e WHERE e.id >= j.from_us AND e.id <= j.to_us
        AND e.duration_us = j.duration_us AND e.first_byte_us IS NOT DISTINCT FROM j.first_byte_us

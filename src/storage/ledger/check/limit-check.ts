@@ -2,11 +2,12 @@ import { DAY_US, type InstantUs } from "#kernel/clock.ts";
 import { SetupError } from "#kernel/errors.ts";
 import { isSliding, toWindowStart } from "#limits/limit-window.ts";
 import type { LimitCheck, LimitCheckOptions } from "#storage/ledger-check.ts";
-import type { CountedRow } from "#storage/ledger/limits/counted-rows.ts";
+import { type CountedRow, toCountedCosts } from "#storage/ledger/limits/counted-rows.ts";
 import { type CountedSource, sumLimits, toTotals } from "#storage/ledger/limits/limit-sums.ts";
 import { toCountedColumns, toCountedJoins } from "#storage/ledger/queries/counted-columns.ts";
 import { all, dialectOf, empty, one, type Reading, run, scan } from "#storage/ledger/queries/reading.ts";
 import { toCostSums } from "#storage/ledger/rows/sums.ts";
+import { readFirstWholeDay } from "./pruned-rows.ts";
 
 type CheckOptions = Omit<LimitCheckOptions, "dataDir" | "database">;
 
@@ -20,8 +21,7 @@ export function* checkLimits(options: CheckOptions): Reading<LimitCheck> {
       "This ledger is of a version without limits: start a server on it once, which makes the totals that limits need.",
     );
   }
-  const state = yield* one<{ us: number }>("SELECT pruned_before_us AS us FROM ledger_state");
-  const rowsFromDay = Math.ceil((state?.us ?? 0) / DAY_US);
+  const rowsFromDay = yield* readFirstWholeDay();
   const starts = limits.flatMap(({ window }) =>
     window === null || isSliding(window) ? [] : [toWindowStart(window, nowUs)],
   );
@@ -77,7 +77,7 @@ function* addUpDays({ rowsFromDay, endedFromUs, onShare, signal }: Days): Readin
 }
 
 const SUMS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens,
-  ${COSTS.replace("AS cost_hi", 'AS "costHi"').replace("AS cost_lo", 'AS "costLo"')}`;
+  ${toCountedCosts()}`;
 
 /** Calendar windows from the table `ended_day`, which `addUpDays` has filled, and sliding ones from the rows themselves. */
 const OF_ROWS: CountedSource = {

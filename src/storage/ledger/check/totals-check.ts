@@ -7,6 +7,7 @@ import { DAY_MEASURES, HOUR_MEASURES } from "#storage/ledger/rows/total-columns.
 import { toMonth } from "#storage/ledger/windows/calendar.ts";
 import { findCellDifferences } from "./cells-check.ts";
 import { compare, prepareEventSums, type Sides, sumEvents, toSums } from "./event-sums.ts";
+import { readFirstWholeDay } from "./pruned-rows.ts";
 
 const DAY_MS = DAY_US / 1000;
 const OF_RESULT = "JOIN result ON result.id = t.result";
@@ -115,8 +116,7 @@ export function* checkTotals(
   findings: LedgerFinding[],
   { onShare, signal }: TotalsCheckOptions,
 ): Reading<TotalsChecked> {
-  const state = yield* one<{ us: number }>("SELECT pruned_before_us AS us FROM ledger_state");
-  const firstDay = Math.ceil((state?.us ?? 0) / DAY_US);
+  const firstDay = yield* readFirstWholeDay();
   yield* prepareEventSums();
   yield* storeDays();
   const days = yield* all<{ day: number }>(

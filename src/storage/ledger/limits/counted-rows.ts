@@ -28,9 +28,10 @@ type TotalRow = Omit<CountedRow, "startUs">;
 export type OnCounted = (rows: readonly CountedRow[]) => Reading<void>;
 
 const TOKENS = TOKEN_COLUMNS.map((column) => `coalesce(sum(${column}), 0.0)`).join(" + ");
-const TOTALS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, ${TOKENS} AS tokens, ${toCosts()}`;
+const TOTALS = `sum(requests) AS requests, sum(unpriced_requests) AS unpriced, ${TOKENS} AS tokens, ${toCountedCosts()}`;
 
-function toCosts(): string {
+/** The SQL of both halves of a cost, added up, by the names of `CountedRow`. */
+export function toCountedCosts(): string {
   return toCostSums((column) => column)
     .replace("AS cost_hi", 'AS "costHi"')
     .replace("AS cost_lo", 'AS "costLo"');
@@ -149,7 +150,7 @@ export function* readSlidingRows({ fromUs, stepUs, by }: SlidingRange, onRows: O
         ];
   yield* scan<CountedRow>(
     `SELECT combination, ${dialect.toStep("at", stepUs)} AS "startUs", sum(requests) AS requests,
-       sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens, ${toCosts()}
+       sum(unpriced_requests) AS unpriced, sum(tokens) AS tokens, ${toCountedCosts()}
      FROM (${sources.join(" UNION ALL ")}) AS s GROUP BY 1, 2`,
     by === "begin" ? [fromUs] : [fromUs, fromUs - LONG_REQUEST_US],
     onRows,

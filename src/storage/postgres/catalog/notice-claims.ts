@@ -1,5 +1,5 @@
-import { parseNotice } from "#notices/notice.ts";
 import type { NoticeClaims, NoticeMark } from "#notices/store.ts";
+import { type NoticeRow, toWaitingNotices } from "#storage/catalog/notice-rows.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 import type { Reads } from "./reads.ts";
 
@@ -38,14 +38,11 @@ export function createNoticeClaims(reads: Reads): NoticeClaims {
       return reads.writeAside(async (tx) => {
         if (own.length > 0) await tx.run(RENEW, [CLAIM, nowUs + CLAIM_US, own]);
         const taken = await tx.all<{ name: string }>(TAKE, [CLAIM, nowUs + CLAIM_US, own, nowUs]);
-        const waiting = await tx.all<{ sequence: number; body: string }>(
+        const waiting = await tx.all<NoticeRow>(
           "SELECT sequence, body FROM notices WHERE sequence = ANY($1::bigint[]) ORDER BY sequence",
           [taken.map(({ name }) => Number(name.slice(CLAIM.length)))],
         );
-        return waiting.flatMap(({ sequence, body }) => {
-          const notice = parseNotice(body);
-          return notice === null ? [] : [{ sequence, notice }];
-        });
+        return toWaitingNotices(waiting);
       });
     },
     release: (sequences) => reads.query((sql) => dropClaims(sql, sequences)),

@@ -1,5 +1,4 @@
 import { and, asc, eq, gt, inArray, isNull, lte, sql } from "drizzle-orm";
-import { parseNotice } from "#notices/notice.ts";
 import {
   type ExpiringSecret,
   type ExpiryRange,
@@ -9,6 +8,7 @@ import {
   type Telling,
   type WaitingNotice,
 } from "#notices/store.ts";
+import { toExpiringSecret, toWaitingNotices } from "#storage/catalog/notice-rows.ts";
 import type { Sql, SqlWithOrm } from "#storage/postgres/connection/sql.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { noticeMarks, notices } from "./limit-schema.ts";
@@ -44,13 +44,9 @@ export function createNoticeStore(reads: Reads): NoticeStore {
       }),
 
     list: () =>
-      reads.query(async ({ orm }) => {
-        const rows = await orm.select().from(notices).orderBy(asc(notices.sequence));
-        return rows.flatMap(({ sequence, body }) => {
-          const notice = parseNotice(body);
-          return notice === null ? [] : [{ sequence, notice }];
-        });
-      }),
+      reads.query(async ({ orm }) =>
+        toWaitingNotices(await orm.select().from(notices).orderBy(asc(notices.sequence))),
+      ),
 
     remove: (sequences) =>
       reads.query(async (tx) => {
@@ -147,7 +143,5 @@ async function listOf(
     )
     .orderBy(asc(table.expiresAtUs), asc(table.id))
     .limit(range.rowsMax);
-  return rows.map(({ secret: { id, label, createdAtUs, expiresAtUs }, principalName }) => {
-    return { kind, id, label, principalName, createdAtUs, expiresAtUs: expiresAtUs ?? 0 };
-  });
+  return rows.map((row) => toExpiringSecret(kind, row));
 }

@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gt, inArray, isNull, lte, sql } from "drizzle-orm";
-import { type Notice, parseNotice } from "#notices/notice.ts";
+import type { Notice } from "#notices/notice.ts";
 import {
   type ExpiringSecret,
   type ExpiryRange,
@@ -8,6 +8,7 @@ import {
   type NoticeStore,
   type WaitingNotice,
 } from "#notices/store.ts";
+import { toExpiringSecret, toWaitingNotices } from "#storage/catalog/notice-rows.ts";
 import type { Connection } from "./connection.ts";
 import { apiKeys, principals, relayTokens } from "./identity-schema.ts";
 import { noticeMarks, notices } from "./limit-schema.ts";
@@ -57,9 +58,7 @@ export function createNoticeStore(connection: Connection): NoticeStore {
       .orderBy(asc(table.expiresAtUs), asc(table.id))
       .limit(range.rowsMax)
       .all()
-      .map(({ secret: { id, label, createdAtUs, expiresAtUs }, principalName }): ExpiringSecret => {
-        return { kind, id, label, principalName, createdAtUs, expiresAtUs: expiresAtUs ?? 0 };
-      });
+      .map((row) => toExpiringSecret(kind, row));
 
   return {
     put: (tellings, nowUs) =>
@@ -76,15 +75,7 @@ export function createNoticeStore(connection: Connection): NoticeStore {
 
     list: () =>
       connection.query(() =>
-        orm
-          .select()
-          .from(notices)
-          .orderBy(asc(notices.sequence))
-          .all()
-          .flatMap(({ sequence, body }) => {
-            const notice = parseNotice(body);
-            return notice === null ? [] : [{ sequence, notice }];
-          }),
+        toWaitingNotices(orm.select().from(notices).orderBy(asc(notices.sequence)).all()),
       ),
 
     remove: (sequences) =>
