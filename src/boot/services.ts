@@ -78,8 +78,7 @@ export async function wireServices(
     board: storage.limitBoard,
     ...(notices !== null && { watch: notices.uses }),
   });
-  // Before anything is served: what a process before has left in the journal counts as well.
-  await limits.follow();
+  await limits.start();
   await limits.exchange();
   const shared = createShared({
     catalog,

@@ -9,6 +9,7 @@ import {
   type Entry,
   getCounter,
   isCountedFromBegin,
+  type LimitRefusals,
   type LimitUse,
   type MetLimit,
   sweep,
@@ -25,17 +26,13 @@ import { type Limit, type LimitedRequest, isCountedAlike } from "./limit.ts";
 import type { ToldUses } from "./open-elsewhere.ts";
 import { toWatchedFrom, type UseWatch } from "./use-watch.ts";
 
-/** What a limit does to requests: for the views of it. */
-export interface LimitRefusals {
-  readonly count: number;
-  readonly lastAtUs: InstantUs | null;
-}
-
 /**
  * Every limit with what has been used of it. It is rebuilt from the ledger, and moves with each event: nothing else is
  * counted, so that it cannot drift. Synchronous; all calls are on the thread that serves requests.
  */
 export class LimitBook {
+  /** Whether the ledger's sums are in of every limit. */
+  isComplete = true;
   #entries = new Map<string, Entry>();
   #index = new LimitIndex<Entry>([]);
   /** All that are under way, also those that no limit holds for: a limit that is made meanwhile does. */
@@ -55,66 +52,71 @@ export class LimitBook {
   }
 
   /**
-   * Takes over another set of limits. Those that count as before keep what they have counted; returns the others, which
-   * refuse nothing until `load`.
+   * Takes over another set of limits. Those that count as before keep what they have counted, or what is being added up for
+   * them; the others are missing, and refuse nothing until `load`.
    */
-  replace(limits: readonly Limit[]): readonly Limit[] {
+  replace(limits: readonly Limit[]): void {
     const before = this.#entries;
     this.#entries = new Map();
-    const missing: Limit[] = [];
     for (const limit of limits) {
       const known = before.get(limit.id);
-      // One that was never loaded begins again: what it has seen meanwhile is in the ledger by now.
-      if (known?.isLoaded === true && isCountedAlike(known.limit, limit)) {
-        this.#entries.set(limit.id, { ...known, limit, watchedFrom: toWatchedFrom(limit) });
-      } else {
-        const entry = createEntry(limit, { isShared: this.#isShared, earlier: known });
-        this.#entries.set(limit.id, entry);
-        if (!entry.isLoaded) missing.push(limit);
-      }
+      const isKept = known !== undefined && (known.isLoaded || known.isAsked);
+      this.#entries.set(
+        limit.id,
+        isKept && isCountedAlike(known.limit, limit)
+          ? { ...known, limit, watchedFrom: toWatchedFrom(limit) }
+          : createEntry(limit, { isShared: this.#isShared, earlier: known }),
+      );
     }
-    this.#index = this.#toIndex();
-    this.#countUnderWay(before);
-    return missing;
+    this.#reindex(before);
   }
 
   /** Forgets what these have counted, as before their `load`. */
-  forget(limits: readonly Limit[]): void {
+  forget(limits: readonly Pick<Limit, "id">[]): void {
+    const before = this.#entries;
+    this.#entries = new Map(before);
     for (const { id } of limits) {
-      const earlier = this.#entries.get(id);
+      const earlier = before.get(id);
       if (earlier === undefined) continue;
       this.#entries.set(id, createEntry(earlier.limit, { isShared: this.#isShared, earlier }));
     }
-    const kept = new Map(this.#entries);
-    for (const limit of limits) kept.delete(limit.id);
-    this.#index = this.#toIndex();
-    this.#countUnderWay(kept);
+    this.#reindex(before);
+  }
+
+  /** The limits whose sums are missing. They count from now on: the ledger has to be asked in the same turn. */
+  askMissing(): readonly Limit[] {
+    const missing = [...this.#entries.values()].flatMap(({ isLoaded, limit }) => (isLoaded ? [] : [limit]));
+    // What they have seen meanwhile is in the ledger by now.
+    this.forget(missing);
+    this.#setAsked(missing, true);
+    return missing;
   }
 
   /** Another book of the same limits, requests under way and refusals; all that the ledger has counts from its `load` on. */
   toSuccessor(): { readonly book: LimitBook; readonly missing: readonly Limit[] } {
-    const isShared = this.#isShared;
-    const book = new LimitBook(this.#watch, { isShared });
+    const book = new LimitBook(this.#watch, { isShared: this.#isShared });
     for (const request of this.#underWay) book.#underWay.add(request);
-    for (const [id, earlier] of this.#entries)
-      book.#entries.set(id, createEntry(earlier.limit, { isShared, earlier }));
-    book.#index = book.#toIndex();
-    book.#countUnderWay(new Map());
-    const all = [...this.#entries.values()].map(({ limit }) => limit);
-    return { book, missing: all.filter(({ measure }) => measure !== "concurrent") };
+    book.#entries = this.#entries;
+    book.forget([...this.#entries.values()].map(({ limit }) => limit));
+    return { book, missing: book.askMissing() };
   }
 
-  /** What the ledger held when `replace` or `forget` was called. */
-  load(limits: readonly Limit[], sums: readonly LimitSum[]): void {
+  /** What the ledger held when they were asked for. Of limits that were made or changed meanwhile it is not taken in. */
+  load(limits: readonly Pick<Limit, "id">[], sums: readonly LimitSum[]): void {
     for (const { limitId, value, label, parts } of sums) {
       const entry = this.#entries.get(limitId);
-      if (entry === undefined || entry.isLoaded) continue;
-      getCounter(entry, value, label).sums?.load(parts);
+      if (entry?.isAsked === true) getCounter(entry, value, label).sums?.load(parts);
     }
     for (const { id } of limits) {
       const entry = this.#entries.get(id);
-      if (entry !== undefined) entry.isLoaded = true;
+      if (entry?.isAsked === true) entry.isLoaded = true;
     }
+    this.giveUp(limits);
+  }
+
+  /** Instead of `load`: they are missing as before. */
+  giveUp(limits: readonly Pick<Limit, "id">[]): void {
+    this.#setAsked(limits, false);
   }
 
   /** Whether the ledger's sums are missing of a limit that holds for the request. */
@@ -196,7 +198,7 @@ export class LimitBook {
   listUses(limitId: string, nowUs: InstantUs): readonly LimitUse[] {
     const entry = this.#entries.get(limitId);
     if (entry === undefined || !entry.isLoaded) return [];
-    return toUses(entry, nowUs).sort((one, other) => compareUses(other, one));
+    return toUses(entry, nowUs);
   }
 
   /** What was used by one value of `each`. */
@@ -222,16 +224,22 @@ export class LimitBook {
     if (used >= watchedFrom) this.#watch.moved(limit, counter, { used, atUs });
   }
 
-  #toIndex(): LimitIndex<Entry> {
-    // One that is disabled counts on: it may be enabled again.
-    return new LimitIndex(this.#entries.values());
+  #setAsked(limits: readonly Pick<Limit, "id">[], isAsked: boolean): void {
+    for (const { id } of limits) {
+      const entry = this.#entries.get(id);
+      if (entry !== undefined) entry.isAsked = isAsked;
+    }
+    this.isComplete = this.#entries.values().every(({ isLoaded }) => isLoaded);
   }
 
-  /** Requests that are under way begin in the entries that did not know of them. */
-  #countUnderWay(known: ReadonlyMap<string, Entry>): void {
+  /** Requests that are under way begin in the entries that count anew, which are not those of `before`. */
+  #reindex(before: ReadonlyMap<string, Entry>): void {
+    // One that is disabled counts on: it may be enabled again.
+    this.#index = new LimitIndex(this.#entries.values());
+    this.isComplete = this.#entries.values().every(({ isLoaded }) => isLoaded);
     for (const request of this.#underWay) {
       this.#index.visit(request, (entry, value) => {
-        if (known.get(entry.limit.id)?.counters === entry.counters) return;
+        if (before.get(entry.limit.id)?.counters === entry.counters) return;
         begin(entry, getCounter(entry, value, toLabel(entry, value, request)), request);
       });
     }
@@ -239,8 +247,3 @@ export class LimitBook {
 }
 
 const NONE: readonly MetLimit[] = [];
-
-function compareUses(one: LimitUse, other: LimitUse): number {
-  if (one.amount !== other.amount) return one.amount < other.amount ? -1 : 1;
-  return one.label < other.label ? 1 : one.label > other.label ? -1 : 0;
-}

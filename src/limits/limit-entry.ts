@@ -21,6 +21,12 @@ export interface LimitUse extends Used {
   readonly label: string;
 }
 
+/** What a limit does to requests: for the views of it. */
+export interface LimitRefusals {
+  readonly count: number;
+  readonly lastAtUs: InstantUs | null;
+}
+
 /** A limit that a request has met. */
 export interface MetLimit extends Used {
   readonly limit: Limit;
@@ -47,6 +53,8 @@ export interface Entry {
   readonly counters: Map<string, Counter>;
   /** False until the ledger's sums are in: nothing is refused on half of them. */
   isLoaded: boolean;
+  /** Whether they are asked for: what it counts begins where they end. */
+  isAsked: boolean;
   /** From how much on its watch hears of it: worked out once, since each request asks. */
   readonly watchedFrom: bigint;
   /** Since the start. */
@@ -65,6 +73,7 @@ export function createEntry(
     limit,
     counters: new Map(),
     isLoaded: isConcurrent,
+    isAsked: false,
     watchedFrom: toWatchedFrom(limit),
     refusals: earlier?.refusals ?? { count: 0, lastAtUs: null },
     elsewhere: earlier?.elsewhere ?? (isShared && isConcurrent ? new OpenElsewhere() : null),
@@ -177,11 +186,16 @@ export function toUse(entry: Entry, value: string, nowUs: InstantUs): LimitUse {
   };
 }
 
-/** Each value of `each` that is counted, here or elsewhere. */
+/** Each value of `each` that is counted, here or elsewhere, the most used first. */
 export function toUses(entry: Entry, nowUs: InstantUs): LimitUse[] {
   const { counters, elsewhere } = entry;
   const values = elsewhere === null ? counters.keys() : new Set(counters.keys()).union(elsewhere.values);
-  return [...values].map((value) => toUse(entry, value, nowUs));
+  return [...values].map((value) => toUse(entry, value, nowUs)).sort((one, other) => compareUses(other, one));
+}
+
+function compareUses(one: LimitUse, other: LimitUse): number {
+  if (one.amount !== other.amount) return one.amount < other.amount ? -1 : 1;
+  return one.label < other.label ? 1 : one.label > other.label ? -1 : 0;
 }
 
 /** What other processes have to know of it. Each refusal is told once. */

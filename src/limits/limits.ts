@@ -3,13 +3,14 @@ import { ProxyError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { withinLimit } from "#kernel/timer.ts";
 import type { UsageBeginning, UsageEnding } from "#usage/event.ts";
+import { AddingUp } from "./adding-up.ts";
 import type { LimitBoard } from "./limit-board.ts";
 import { LimitBook } from "./limit-book.ts";
 import { LimitExchange } from "./limit-exchange.ts";
 import type { LimitGate } from "./limit-gate.ts";
 import { type LimitRefusalCount, RefusalCounts, toLongest, toRefusal } from "./limit-refusal.ts";
 import type { LimitLedger } from "./limit-sums.ts";
-import type { Limit, LimitedRequest } from "./limit.ts";
+import type { LimitedRequest } from "./limit.ts";
 import { Pace } from "./pace.ts";
 import type { LimitSet, LimitStore } from "./store.ts";
 import type { UseWatch } from "./use-watch.ts";
@@ -29,14 +30,16 @@ export interface LimitsDeps {
 }
 
 /** How long a request waits for limits that have just changed; it is refused then, since what they allow is not known. */
-const FOLLOW_WAIT_MS_MAX = 5_000;
+const REQUEST_WAIT_MS_MAX = 5_000;
+/** How long who asks for limits waits for what was used of them, and a start, which then serves what they do not concern. */
+const SUM_WAIT_MS_MAX = 30_000;
 /** A clock that was set back further than this has left windows that memory no longer holds. */
 const CLOCK_BACK_US_MAX = 1_000_000;
 const SWEEP_INTERVAL_MS = 60_000;
 /** With the time until a batch is committed, a replica knows within a second what others have let through. */
 const RENEW_INTERVAL_MS = 750;
-/** How long the ledger may take to add up hours with millions of requests. */
-const RENEW_MS_MAX = 30_000;
+/** How long the ledger may take to add up hours with millions of requests; on PostgreSQL it gives up by then. */
+const RENEW_MS_MAX = 120_000;
 
 /** The limits of a running server: what was used stays in step with the ledger and with changes by any process. */
 export class Limits implements LimitGate {
@@ -47,18 +50,19 @@ export class Limits implements LimitGate {
   #successor: LimitBook | null = null;
   readonly #renewals = new Pace();
   #set: LimitSet | null = null;
-  /** Until the sums of all limits are there. */
-  #following: Promise<void> | null = null;
-  /** Until the limits themselves are there. */
-  #taken = Promise.withResolvers<void>();
+  /** How many times the limits were asked for, and of which time those are that are taken in. */
+  #askedCount = 0;
+  #takenCount = 0;
+  readonly #adding: AddingUp;
   #latestUs: InstantUs = 0;
   readonly #refusals = new RefusalCounts();
   readonly #timers: readonly ReturnType<typeof setInterval>[];
 
   constructor(deps: LimitsDeps) {
     this.#deps = deps;
-    const { board = null, clock, log, watch } = deps;
+    const { board = null, ledger, clock, log, watch } = deps;
     this.#book = new LimitBook(watch, { isShared: board !== null });
+    this.#adding = new AddingUp({ ledger, clock, book: () => this.#book });
     this.#exchange = board === null ? null : new LimitExchange({ board, book: () => this.#book, clock, log });
     this.#timers = [
       setInterval(() => this.book.sweep(clock.nowUs()), SWEEP_INTERVAL_MS),
@@ -71,23 +75,49 @@ export class Limits implements LimitGate {
     return this.#book;
   }
 
+  /** Before anything is served: what a process before has left in the journal counts as well. */
+  async start(waitMsMax = SUM_WAIT_MS_MAX): Promise<void> {
+    await this.#take();
+    const { log } = this.#deps;
+    const added = this.#adding.all().catch((cause: unknown) => {
+      log.error(`${NOT_ADDED_UP}, and is tried again by the next`, describeCause(cause));
+    });
+    let isLate = false;
+    await withinLimit(added, waitMsMax, () => {
+      isLate = true;
+      log.warn(`${NOT_ADDED_UP} until it is`);
+    });
+    if (isLate) void this.#tellAdded(added);
+  }
+
   current(request: LimitedRequest): Promise<void> | null {
     const set = this.#deps.store.peek();
     if (set === null || set !== this.#set) return this.#waitFor(request);
     // Requests that none of the limits concerns whose sums are missing go on meanwhile, however long the ledger takes.
-    if (this.#following !== null) return this.book.isWaitedFor(request) ? this.#waitFor(request) : null;
+    if (!this.book.isComplete) return this.book.isWaitedFor(request) ? this.#waitFor(request) : null;
     if (this.book.isEmpty) return null;
     const nowUs = this.#deps.clock.nowUs();
     const isSetBack = nowUs < this.#latestUs - CLOCK_BACK_US_MAX;
     this.#latestUs = isSetBack ? nowUs : Math.max(nowUs, this.#latestUs);
     if (!isSetBack) return null;
-    this.#recount();
-    return this.#waitFor(request);
+    this.#deps.log.warn("the clock was set back: what limits have counted is read from the ledger again");
+    this.#successor = null;
+    this.book.forget(set.limits);
+    return this.book.isComplete ? null : this.#waitFor(request);
   }
 
   /** Takes in the limits as they are now, and what the ledger holds of those that are new. */
-  follow(): Promise<void> {
-    return (this.#following ??= this.#followNow().finally(() => (this.#following = null)));
+  async follow(): Promise<void> {
+    await withinLimit(
+      this.#take().then(() => this.#adding.all()),
+      SUM_WAIT_MS_MAX,
+      () => {
+        throw new ProxyError(
+          "internal_error",
+          "The limits hold, and what was used of them is still being added up: ask again.",
+        );
+      },
+    );
   }
 
   admit(request: UsageBeginning, hasPrice: () => boolean): readonly string[] | null {
@@ -126,7 +156,8 @@ export class Limits implements LimitGate {
    */
   async renew(): Promise<void> {
     const set = this.#set;
-    if (set === null || this.#following !== null || this.#successor !== null || this.book.isEmpty) return;
+    if (set === null || this.#adding.isUnderWay || this.#successor !== null) return;
+    if (this.book.isEmpty || !this.book.isComplete) return;
     const { clock } = this.#deps;
     const startedMs = clock.monotonicMs();
     if (!this.#renewals.isDue(startedMs)) return;
@@ -135,7 +166,7 @@ export class Limits implements LimitGate {
     this.#successor = book;
     let isAnswered = false;
     try {
-      const sums = await withinLimit(this.#sum(missing), RENEW_MS_MAX, () => null);
+      const sums = await withinLimit(this.#adding.sum(missing), RENEW_MS_MAX, () => null);
       isAnswered = sums !== null;
       if (sums === null || this.#set !== set || this.#successor !== book) return;
       book.load(missing, sums);
@@ -163,52 +194,29 @@ export class Limits implements LimitGate {
     this.#exchange?.close();
   }
 
-  async #followNow(): Promise<void> {
-    for (;;) {
-      const set = await this.#deps.store.snapshot();
-      if (set === this.#set) return;
-      // One turn from here to the call of the ledger: what ends from now on is counted by the book.
-      await this.#load(set, this.book.replace(set.limits));
-    }
+  async #tellAdded(added: Promise<void>): Promise<void> {
+    await added;
+    if (this.book.isComplete) this.#deps.log.info("what was used of limits is added up");
   }
 
-  #recount(): void {
-    this.#deps.log.warn("the clock was set back: what limits have counted is read from the ledger again");
-    const set = this.#set;
-    if (set === null || this.#following !== null) return;
-    this.book.forget(set.limits);
-    this.#following = this.#load(set, set.limits).finally(() => (this.#following = null));
-  }
-
-  /** To be called in the turn in which the book was told which limits are new: what ends from then on it counts itself. */
-  async #load(set: LimitSet, missing: readonly Limit[]): Promise<void> {
+  async #take(): Promise<void> {
+    const count = (this.#askedCount += 1);
+    const set = await this.#deps.store.snapshot();
+    // What was asked for later is newer.
+    if (count < this.#takenCount) return;
+    this.#takenCount = count;
+    if (set === this.#set) return;
     // A successor that is being counted has the limits of before.
     this.#successor = null;
     this.#set = set;
-    try {
-      const sums = this.#sum(missing);
-      this.#taken.resolve();
-      this.#taken = Promise.withResolvers();
-      this.book.load(missing, await sums);
-    } catch (cause) {
-      // The next request tries again.
-      this.#set = null;
-      throw cause;
-    }
-    // An amount that was lowered may be used up already, and of what a process before has counted nobody may have been told.
+    this.book.replace(set.limits);
+    // An amount that was lowered may be used up already.
     this.book.tellAll(this.#deps.clock.nowUs());
-  }
-
-  #sum(limits: readonly Limit[]) {
-    const counted = limits.filter(({ measure }) => measure !== "concurrent");
-    return counted.length === 0
-      ? Promise.resolve([])
-      : this.#deps.ledger.sumLimits(counted, this.#deps.clock.nowUs());
   }
 
   async #waitFor(request: LimitedRequest): Promise<void> {
     try {
-      await withinLimit(this.#readFor(request), FOLLOW_WAIT_MS_MAX, () => {
+      await withinLimit(this.#readFor(request), REQUEST_WAIT_MS_MAX, () => {
         throw refuseUnknown();
       });
     } catch (cause) {
@@ -219,11 +227,12 @@ export class Limits implements LimitGate {
   }
 
   async #readFor(request: LimitedRequest): Promise<void> {
-    const following = this.follow();
-    await Promise.race([following, this.#taken.promise]);
-    if (this.book.isWaitedFor(request)) await following;
+    await this.#take();
+    while (this.book.isWaitedFor(request)) await this.#adding.next();
   }
 }
+
+const NOT_ADDED_UP = "what was used of limits is not added up: requests that they concern are refused";
 
 function refuseUnknown(): ProxyError {
   return new ProxyError(

@@ -101,7 +101,8 @@ export class Machine {
   countAnew(): LimitBook {
     this.#write();
     const book = new LimitBook();
-    const missing = book.replace(this.#set.limits);
+    book.replace(this.#set.limits);
+    const missing = book.askMissing();
     const counted = missing.filter(({ measure }) => measure !== "concurrent");
     book.load(missing, readFrom(this.#database, sumLimits({ limits: counted, nowUs: this.nowUs })));
     return book;

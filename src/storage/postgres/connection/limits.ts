@@ -33,8 +33,8 @@ export const STATEMENT_MS_MAX = {
   load: 10_000,
   /** Some 50 ms are usual. A database that is slow for a while still commits the batch: given up, it would be tried again as it is. */
   batch: 15_000,
-  /** All that one question about limits adds up: an hour of 25 million events. */
-  limitSums: 30_000,
+  /** All that one question about limits adds up: an hour of 100 million events. */
+  limitSums: 120_000,
   /** To seal the day of a large ledger, or to move a million rows. */
   maintenance: 60_000,
   /** The largest report looks at 25 million rows one by one. */
