@@ -1,3 +1,4 @@
+import { findCertificates } from "#kernel/certificates.ts";
 import { ProxyError } from "#kernel/errors.ts";
 
 /** A day: longer than any call, and far within what a timer can count (2³¹ ms). */
@@ -9,7 +10,6 @@ export const CA_PEM_LENGTH_MAX = 1_048_576;
 
 /** Text that can stand in an `Authorization` field value as it is (RFC 9110, section 5.5), without blanks at its ends. */
 const HEADER_VALUE_PATTERN = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-const PEM_BLOCK_PATTERN = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
 
 /** Empty is none. Throws `invalid_request`, param `api_key`: a line break in it would end the header it is sent in. */
 export function parseApiKey(text: string): string | null {
@@ -30,26 +30,15 @@ export function parseApiKey(text: string): string | null {
  */
 export function parseCaPem(text: string): string | null {
   if (text.trim() === "") return null;
-  const blocks = text.length > CA_PEM_LENGTH_MAX ? [] : [...text.matchAll(PEM_BLOCK_PATTERN)];
-  if (blocks.length === 0 || !blocks.every(([block, label]) => isCertificate(block, label))) {
+  const certificates = text.length > CA_PEM_LENGTH_MAX ? null : findCertificates(text);
+  if (certificates === null) {
     throw new ProxyError(
       "invalid_request",
       `ca_pem is one or more PEM certificates and no private key, at most ${CA_PEM_LENGTH_MAX} characters.`,
       { param: "ca_pem" },
     );
   }
-  return blocks.map(([block]) => `${block}\n`).join("");
-}
-
-function isCertificate(block: string, label: string | undefined): boolean {
-  if (label !== "CERTIFICATE") return false;
-  try {
-    // Loaded here and not above, as in `kernel/crypto`.
-    const { X509Certificate } = process.getBuiltinModule("node:crypto");
-    return new X509Certificate(block).subject !== null;
-  } catch {
-    return false;
-  }
+  return certificates;
 }
 
 /** Throws `invalid_request` with the given param. */

@@ -59,6 +59,18 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
     await limits.follow();
     return (await store.snapshot()).limits;
   };
+  /** After a change, which is committed: that the ledger is away must not be told as if nothing had been made. */
+  const followChange = async (): Promise<void> => {
+    try {
+      await limits.follow();
+    } catch (cause) {
+      throw new ProxyError(
+        "internal_error",
+        "The change was made, but what was used could not be added up. Requests that it concerns wait until it can be.",
+        { cause },
+      );
+    }
+  };
   const toState = (limit: Limit, uses: readonly LimitUse[]): LimitState => ({
     limit,
     nowUs: clock.nowUs(),
@@ -67,8 +79,8 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
     refusals: limits.book.refusalsOf(limit.id),
   });
   const readState = (limit: Limit) => toState(limit, limits.book.listUses(limit.id, clock.nowUs()));
-  const getLimit = async (id: string): Promise<Limit> => {
-    const found = (await listAll()).find((limit) => limit.id === id);
+  const findIn = (all: readonly Limit[], id: string): Limit => {
+    const found = all.find((limit) => limit.id === id);
     if (found === undefined) throw new ProxyError("limit_not_found", "No limit has this id.");
     return found;
   };
@@ -81,9 +93,9 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
       const rows = chosen.slice(page.offset, page.offset + page.limit).map(readState);
       return { rows, total: chosen.length };
     },
-    get: async (id) => readState(await getLimit(id)),
+    get: async (id) => readState(findIn(await listAll(), id)),
     async listUses(id, page) {
-      const limit = await getLimit(id);
+      const limit = findIn(await listAll(), id);
       const uses = limits.book.listUses(id, clock.nowUs());
       return { limit, rows: uses.slice(page.offset, page.offset + page.limit), total: uses.length };
     },
@@ -91,18 +103,20 @@ export function createLimitAdmin({ store, limits, clock, ids }: LimitAdminDeps):
       const id = ids.uuid();
       const limit = { ...parseLimitDraft(draft), id, createdAtUs: clock.nowUs() };
       const made = await store.create(limit, toEntry(actor, "limit.create", id));
-      await limits.follow();
+      await followChange();
       return readState(made);
     },
     async update(id, patch, actor) {
-      const change = parseLimitPatch(await getLimit(id), patch);
+      // Without the sums: one that cannot be added up is switched off here.
+      const { limits: all } = await store.snapshot();
+      const change = parseLimitPatch(findIn(all, id), patch);
       const changed = await store.update(id, change, toEntry(actor, "limit.update", id));
-      await limits.follow();
+      await followChange();
       return readState(changed);
     },
     async delete(id, actor) {
       await store.delete(id, toEntry(actor, "limit.delete", id));
-      await limits.follow();
+      await followChange();
     },
     async listOwn(owner) {
       const nowUs = clock.nowUs();

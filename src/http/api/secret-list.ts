@@ -11,6 +11,7 @@ import { toTermSetter } from "#identity/secret-terms.ts";
 import type { Principals } from "#identity/principals.ts";
 import type { InstantUs } from "#kernel/clock.ts";
 import { PAGE_LIMIT_MAX, parsePage } from "#kernel/page.ts";
+import { withinLimit } from "#kernel/timer.ts";
 
 export interface SecretDeps {
   readonly keys: Keys;
@@ -74,9 +75,19 @@ export function toKeyPatch(body: TermsBody & { readonly models?: unknown }, call
 export const ROTATED =
   "Its id, label, terms and usage stay. The secret of before works for `grace_seconds` more; the one before that ends at once.";
 
-/** When a secret was last used, as its view tells it. */
+/** How long the answer to a change waits for the ledger to tell when the secret was last used. */
+const LAST_USE_MS_MAX = 500;
+
+/**
+ * When a secret was last used, for the answer to a change of it; null as well when the ledger does not tell. The change is made
+ * by then, and a new secret is told in this answer alone.
+ */
 export async function findLastUse(keyUse: KeyUse, id: string): Promise<InstantUs | null> {
-  return (await keyUse.lastUsed([id])).get(id) ?? null;
+  const asked = keyUse.lastUsed([id]).then(
+    (found) => found.get(id) ?? null,
+    () => null,
+  );
+  return await withinLimit(asked, LAST_USE_MS_MAX, () => null);
 }
 
 /** The example of a key or a relay token. */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { findCertificates } from "#kernel/certificates.ts";
 import { SetupError } from "#kernel/errors.ts";
 
 /** Where the data is. `url` holds a password: it is never logged and in no error. */
@@ -35,14 +36,19 @@ const ENCRYPTED: readonly string[] = ["require", "verify-ca", "verify-full"];
  */
 export function toAddress({ url }: PostgresTarget): Address {
   const parsed = parseUrl(url);
-  const unknown = [...parsed.searchParams.keys()].find((name) => !PARAMETERS.has(name));
+  const names = [...parsed.searchParams.keys()];
+  const unknown = names.find((name) => !PARAMETERS.has(name));
   if (unknown !== undefined) {
     throw invalid(
       `has the parameter ${unknown}, which is not known: use sslmode, sslrootcert and host alone`,
     );
   }
+  // libpq takes the last one: pg_dump would go another way than the server.
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined) throw invalid(`has the parameter ${repeated} twice`);
   const hostname = decode(parsed.hostname).replace(/^\[(.*)\]$/, "$1");
   const named = parsed.searchParams.get("host") ?? hostname;
+  if (named.includes("\0")) throw isNoUrl();
   if (named.includes(",")) throw hasManyHosts();
   const isSocket = named.startsWith("/");
   const username = decode(parsed.username);
@@ -74,10 +80,13 @@ function parseUrl(url: string): URL {
 
 function decode(part: string): string {
   try {
-    return decodeURIComponent(part);
+    const text = decodeURIComponent(part);
+    // PostgreSQL ends every text at one (protocol, message formats).
+    if (!text.includes("\0")) return text;
   } catch {
-    throw isNoUrl();
+    // Malformed escapes: below.
   }
+  throw isNoUrl();
 }
 
 function toSslMode(given: string | null, isLocal: boolean): SslMode {
@@ -112,8 +121,9 @@ function toTls(sslmode: SslMode, host: string, rootFile: string | null): Bun.SQL
 }
 
 function readRoot(path: string): string {
+  let text: string;
   try {
-    return readFileSync(path, "utf8");
+    text = readFileSync(path, "utf8");
   } catch (cause) {
     throw new SetupError(
       "configuration",
@@ -121,6 +131,9 @@ function readRoot(path: string): string {
       cause,
     );
   }
+  const certificates = findCertificates(text);
+  if (certificates !== null) return certificates;
+  throw invalid("names an sslrootcert that is not a file of one or more PEM certificates");
 }
 
 /** Whether a host is this machine without asking a resolver. */
