@@ -34,7 +34,10 @@ export class OpenRequests {
     this.#stored = stored;
   }
 
-  /** From `open_request`, whose lines come first, and the journal: what memory held before does not count. */
+  /**
+   * From `open_request`, whose lines come first, and the journal: what memory held before does not count. False when the
+   * journal has lost lines before the position: ends may be among them.
+   */
   reload(
     storedLines: readonly Uint8Array[],
     {
@@ -46,14 +49,20 @@ export class OpenRequests {
       readonly decoder: JournalDecoder;
       readonly position: JournalPosition;
     },
-  ): void {
+  ): boolean {
     this.#requests.clear();
     decoder.startSegment();
     for (const stored of storedLines) {
       const line = new LineCursor(Buffer.from(stored));
       while (line.next()) this.#recall(decoder, line, true);
     }
-    this.#recallSegment(reader, decoder, position);
+    return this.#recallSegment(reader, decoder, position);
+  }
+
+  /** Those that are in no table, by their number. */
+  unstored(): ReadonlyMap<number, Begun> {
+    const unstored = [...this.#requests].filter(([, { isStored }]) => !isStored);
+    return new Map(unstored.map(([sequence, { begun }]) => [sequence, begun]));
   }
 
   begin(sequence: number, begun: Begun): void {
@@ -90,19 +99,21 @@ export class OpenRequests {
     }
   }
 
-  #recallSegment(reader: SegmentReader, decoder: JournalDecoder, until: JournalPosition): void {
+  #recallSegment(reader: SegmentReader, decoder: JournalDecoder, until: JournalPosition): boolean {
     const { segment, offsetBytes } = until;
     let at: JournalPosition = { segment, offsetBytes: 0 };
     while (at.segment === segment && at.offsetBytes < offsetBytes) {
       const chunk = reader.read(at);
       const line = new LineCursor(chunk.lines);
       while (line.next()) {
-        if (at.offsetBytes + line.start >= offsetBytes) return;
+        if (at.offsetBytes + line.start >= offsetBytes) return true;
         this.#recall(decoder, line, false);
       }
-      if (chunk.next.segment === segment && chunk.next.offsetBytes === at.offsetBytes) return;
+      if (at.offsetBytes + chunk.lines.length >= offsetBytes) return true;
+      if (chunk.next.segment === segment && chunk.next.offsetBytes === at.offsetBytes) return false;
       at = chunk.next;
     }
+    return at.segment === segment;
   }
 
   #recall(decoder: JournalDecoder, line: JournalLine, isStored: boolean): void {

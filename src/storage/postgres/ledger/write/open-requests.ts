@@ -1,4 +1,4 @@
-import type { StoredBegins } from "#storage/ledger/journal/open-requests.ts";
+import type { OpenRequests, StoredBegins } from "#storage/ledger/journal/open-requests.ts";
 import type { Sql } from "#storage/postgres/connection/sql.ts";
 
 /** What a batch changes in `open_request`, gathered until its transaction. */
@@ -49,4 +49,20 @@ export async function readBegins(sql: Sql, lane: number): Promise<readonly Uint8
     [lane],
   );
   return rows.map((row) => row.begin_line);
+}
+
+/**
+ * Ends those of a journal that has lost lines which are events already: a loss of power, or a copy of the folder, has taken
+ * their ends. They would be cut off, and counted again.
+ */
+export async function endRecorded(sql: Sql, lane: number, open: OpenRequests): Promise<void> {
+  const begins = open.unstored();
+  if (begins.size === 0) return;
+  const arrivals = [...begins.values()].map(({ arrivedAtUs }) => arrivedAtUs);
+  const rows = await sql.all<{ id: number }>(
+    "SELECT id FROM event WHERE lane = $1 AND id = ANY ($2::bigint[])",
+    [lane, arrivals],
+  );
+  const recorded = new Set(rows.map(({ id }) => id));
+  for (const [sequence, { arrivedAtUs }] of begins) if (recorded.has(arrivedAtUs)) open.end(sequence);
 }

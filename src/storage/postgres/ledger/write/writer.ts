@@ -14,7 +14,7 @@ import { storeEvents } from "./events.ts";
 import { EventRows } from "./event-rows.ts";
 import { type PendingEvent, toPending } from "./pending-event.ts";
 import { Interning } from "./interning.ts";
-import { readBegins, StoredBeginChanges } from "./open-requests.ts";
+import { endRecorded, readBegins, StoredBeginChanges } from "./open-requests.ts";
 import { moveSpool, PositionMovedError, readSpool, type SpoolClaim } from "./spool.ts";
 import type { WriterOptions } from "./writer-options.ts";
 
@@ -238,7 +238,8 @@ export class UsageWriter {
       const segments = findSegments(this.#options.journalDirectory);
       this.#options.onSetBack?.({ isKept: position.segment === 0 || segments.includes(position.segment) });
     }
-    this.#open.reload(lines, { reader: this.#reader, decoder: this.#decoder, position });
+    const isWhole = this.#open.reload(lines, { reader: this.#reader, decoder: this.#decoder, position });
+    if (!isWhole) await endRecorded(this.#postgres, this.#claim.lane, this.#open);
     this.#position = position;
     this.#lastBatch = Math.max(this.#lastBatch, batch);
     this.#isStale = false;
