@@ -16,6 +16,8 @@ export interface TcpProxy {
   silence(): void;
   /** What is open goes on to the server, and no answer comes back. */
   loseAnswers(): void;
+  /** What the connection sends that sent last is held back from the server, until what is returned is called. */
+  holdLatest(): () => void;
   /** Ends what is open by a reset, and takes no new connection. */
   refuse(): void;
   /** Ends what is open by a reset; new connections come through. */
@@ -30,6 +32,8 @@ export function createTcpProxy(port: number): TcpProxy {
   const open = new Set<Socket<Pair>>();
   const dead = new WeakSet<Socket<Pair>>();
   const deaf = new WeakSet<Socket<Pair>>();
+  let latest: Socket<Pair> | null = null;
+  let held: Socket<Pair> | null = null;
   const endAll = () => {
     for (const socket of open) socket.terminate();
   };
@@ -46,12 +50,13 @@ export function createTcpProxy(port: number): TcpProxy {
       });
       if (upstream === null) return socket.terminate();
       socket.data.upstream = upstream;
-      for (const bytes of socket.data.waiting) upstream.write(bytes);
+      for (const bytes of socket.data.waiting.splice(0)) upstream.write(bytes);
     },
     data(socket, bytes) {
       if (dead.has(socket)) return;
+      latest = socket;
       const { upstream, waiting } = socket.data;
-      if (upstream === null) waiting.push(Uint8Array.from(bytes));
+      if (upstream === null || socket === held) waiting.push(Uint8Array.from(bytes));
       else upstream.write(bytes);
     },
     drain: (socket) => socket.data.back.flush(),
@@ -71,6 +76,14 @@ export function createTcpProxy(port: number): TcpProxy {
     },
     loseAnswers() {
       for (const socket of open) deaf.add(socket);
+    },
+    holdLatest() {
+      held = latest;
+      return () => {
+        const { upstream = null, waiting = [] } = held?.data ?? {};
+        held = null;
+        for (const bytes of waiting.splice(0)) upstream?.write(bytes);
+      };
     },
     refuse() {
       listener.stop(true);

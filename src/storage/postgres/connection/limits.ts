@@ -16,13 +16,13 @@ export const PURPOSES = {
    * answered gives up every connection: after a silent cut the database is used again within this.
    */
   writer: { purpose: "writer", connectionsMax: 4, callMsMax: 4_000 },
-  /** A report, whose statements have a limit of their own, and a look beside a long one whether the server is there. */
+  /** A report, whose statements have a limit of their own, and beside it a look whether the server is there, or what ends it. */
   reports: { purpose: "reports", connectionsMax: 2, callMsMax: 4_000 },
   /** A command does one thing after the other, and may wait longer than a request. */
   command: { purpose: "command", connectionsMax: 2, callMsMax: 5_000 },
   doctor: { purpose: "doctor", connectionsMax: 1, callMsMax: 5_000 },
-  /** The connection, and the calls before the first row. */
-  migrate: { purpose: "migrate", connectionsMax: 1, callMsMax: 15_000 },
+  /** The connection, and the calls before the first row; another one ends what is interrupted. */
+  migrate: { purpose: "migrate", connectionsMax: 2, callMsMax: 15_000 },
 } satisfies Record<string, Purpose>;
 
 /** What one statement may take in transactions whose limit is not that of their connections' calls. */

@@ -23,6 +23,11 @@ export interface Pool {
 export interface Lease {
   /** See `execute` in `statement.ts`. */
   execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">): Promise<Result<Row>>;
+  /**
+   * What asks the server, by another connection, to end what this one runs, which then fails with SQLSTATE 57014. Once that
+   * is fulfilled nothing that is sent later is ended by it; what is still on its way to the server is not either.
+   */
+  canceler(): Promise<() => Promise<void>>;
   /** True once a call has failed as the connection did. */
   isLost(): boolean;
   /** Gives the connection back; the driver closes one that is in a transaction. */
@@ -59,7 +64,8 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
   const toLease = (client: Bun.ReservedSQL, pool: SQL, giveBack: () => void): Lease => {
     let isLost = false;
     let isReleased = false;
-    return {
+    let backendId: number | null = null;
+    const made: Lease = {
       async execute<Row>(statement: Statement, limits: Omit<CallLimits, "onExpiry">) {
         try {
           return await execute<Row>(client, statement, { ...limits, onExpiry: () => discardSilent(pool) });
@@ -71,6 +77,14 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
           throw cause;
         }
       },
+      async canceler() {
+        const backend = (backendId ??= await findBackend(made, callMsMax));
+        const statement = { text: "SELECT pg_cancel_backend($1)", bindings: [backend], commits: false };
+        return async () => {
+          const beside = await lease();
+          await beside.execute(statement, { callMsMax }).finally(() => beside.release());
+        };
+      },
       isLost: () => isLost,
       release() {
         if (isReleased) return;
@@ -79,19 +93,21 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
         giveBack();
       },
     };
+    return made;
+  };
+  const lease = async (): Promise<Lease> => {
+    const giveBack = await permits.take(callMsMax);
+    try {
+      if (isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
+      const pool = (current ??= new SQL(toDriverOptions(options)));
+      return toLease(await reserve(pool, callMsMax, () => discardSilent(pool)), pool, giveBack);
+    } catch (cause) {
+      giveBack();
+      throw await nameUnresolved(cause, options);
+    }
   };
   return {
-    async lease() {
-      const giveBack = await permits.take(callMsMax);
-      try {
-        if (isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
-        const pool = (current ??= new SQL(toDriverOptions(options)));
-        return toLease(await reserve(pool, callMsMax, () => discardSilent(pool)), pool, giveBack);
-      } catch (cause) {
-        giveBack();
-        throw await nameUnresolved(cause, options);
-      }
-    },
+    lease,
     async close() {
       isClosed = true;
       const pool = current;
@@ -99,6 +115,14 @@ export function createPool(options: PoolOptions & { readonly onDiscard: () => vo
       await pool?.close({ timeout: CLOSE_SECONDS_MAX }).catch(() => {});
     },
   };
+}
+
+async function findBackend(lease: Pick<Lease, "execute">, callMsMax: number): Promise<number> {
+  const asked = { text: "SELECT pg_backend_pid() AS pid", commits: false };
+  const { rows } = await lease.execute<{ pid: number }>(asked, { callMsMax });
+  const [found] = rows;
+  if (found === undefined) throw new TypeError("PostgreSQL named no process");
+  return found.pid;
 }
 
 /** A connection that is free, or a new one. */

@@ -19,7 +19,7 @@ export interface CallLimits {
   readonly callMsMax: number;
   /** Told when the limit has passed without a sign of the server: no connection of the pool can be trusted any more. */
   readonly onExpiry: () => void;
-  /** Asks the server to end the statement, which then fails with SQLSTATE 57014. */
+  /** Aborted: it is not sent, and fails with SQLSTATE 57014. What is under way goes on (`Lease.cancel`). */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -47,8 +47,6 @@ export async function execute<Row>(
   // Without parameters the driver speaks the simple protocol, which several statements at once need.
   const parameters = bindings.length === 0 ? undefined : bindings.map(toParameter);
   const query = client.unsafe<Row[]>(text, parameters);
-  const cancel = () => void query.cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
   try {
     // The driver sends a query when it is awaited.
     const answer = await withinLimit(asArrays ? query.values() : query, callMsMax, () => {
@@ -58,8 +56,6 @@ export async function execute<Row>(
     return toResult(answer, isNearest);
   } catch (cause) {
     throw toDatabaseError(cause, { commits, isReadOnly });
-  } finally {
-    signal?.removeEventListener("abort", cancel);
   }
 }
 

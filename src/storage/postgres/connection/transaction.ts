@@ -1,3 +1,4 @@
+import { sleep } from "#kernel/timer.ts";
 import { toServerLimit } from "./driver-options.ts";
 import { StatementError } from "./errors.ts";
 import type { Lease } from "./pool.ts";
@@ -30,6 +31,9 @@ export interface TransactionOptions {
 }
 
 const READER_IDLE_MS_MAX = 60_000;
+/** A statement that is still on its way when the server is asked to end it runs all the same: it is asked again so often. */
+const CANCEL_INTERVAL_MS = 100;
+const CANCELS_MAX = 50;
 /** SQLSTATE in_failed_sql_transaction. */
 const FAILED_TRANSACTION = "25P02";
 
@@ -48,8 +52,10 @@ export async function runTransaction<R>(
     { text: toBegin(options), commits: false },
     { callMsMax: Math.min(beginMsMax, callMsMax) },
   );
+  let canceling: Canceling | null = null;
   let result: R;
   try {
+    if (signal !== undefined) canceling = new Canceling(await lease.canceler(), signal);
     const call: Call = (statement) =>
       // One that comes late would run in no transaction, or in another caller's.
       isOver
@@ -58,8 +64,10 @@ export async function runTransaction<R>(
     const sql = createSql(call);
     result = await step({ ...sql, parts: createParts(sql) });
     isOver = true;
+    await canceling?.stop();
   } catch (cause) {
     isOver = true;
+    await canceling?.stop();
     // A connection that does not even roll back is closed by the driver, and the server rolls back.
     if (!lease.isLost())
       await lease.execute({ text: "ROLLBACK", commits: false }, { callMsMax }).catch(() => {});
@@ -69,6 +77,40 @@ export async function runTransaction<R>(
   // The server answers a COMMIT of a transaction in which a statement failed with ROLLBACK, and no error.
   if (command !== "COMMIT") throw new StatementError(FAILED_TRANSACTION, null);
   return result;
+}
+
+/** Ends what a transaction runs once `signal` is aborted. */
+class Canceling {
+  readonly #cancel: () => Promise<void>;
+  readonly #signal: AbortSignal;
+  readonly #over = new AbortController();
+  #asking: Promise<void> | null = null;
+  readonly #begin = () => {
+    this.#asking = this.#ask();
+  };
+
+  constructor(cancel: () => Promise<void>, signal: AbortSignal) {
+    this.#cancel = cancel;
+    this.#signal = signal;
+    // Aborted already, no statement is sent.
+    signal.addEventListener("abort", this.#begin);
+  }
+
+  /** What is sent on the connection afterwards is not ended by it. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    this.#signal.removeEventListener("abort", this.#begin);
+    await this.#asking;
+  }
+
+  /** Never throws: a server that cannot be asked is found out by the statement itself. */
+  async #ask(): Promise<void> {
+    const over = this.#over.signal;
+    for (let count = 0; count < CANCELS_MAX && !over.aborted; count += 1) {
+      await this.#cancel().catch(() => undefined);
+      await sleep(CANCEL_INTERVAL_MS, over);
+    }
+  }
 }
 
 export type Limited = TransactionOptions & {
