@@ -191,12 +191,16 @@ async function open(): Promise<UsageWriter | null> {
     onDamage: replies.damaged,
     onMark: (mark) => sums.begin(mark, to),
     onCommit: (commit) => replies.send({ kind: "committed", commit }),
-    onSetBack: ({ isKept }) =>
-      log.warn(
-        isKept
-          ? "usage writer: the database is older than it was, its usage is brought back from the journal"
-          : "usage writer: the database is older than the journal that is kept, part of its usage is lost",
-      ),
+    onSetBack({ isKept }) {
+      if (isKept)
+        log.warn(
+          "usage writer: the database is older than it was, its usage is brought back from the journal",
+        );
+      else
+        log.error(
+          "usage writer: the journal does not reach back to what the database has; usage in between, if there was any, is lost",
+        );
+    },
   });
 }
 

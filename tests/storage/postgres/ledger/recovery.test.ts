@@ -214,6 +214,28 @@ describe.skipIf(postgresMissing !== null)("a writer on PostgreSQL", () => {
     ]);
   });
 
+  test.each([
+    [{ segment: 0, first: 1 }, []],
+    [{ segment: 3, first: 3 }, []],
+    [{ segment: 0, first: 3 }, [false]],
+    [{ segment: 2, first: 3 }, [false]],
+  ])(
+    "that starts says when its journal does not reach back to what is committed: %j",
+    async (found, said) => {
+      await using database = await createDatabase();
+      const { postgres } = database;
+      const spool = await createSpool(postgres, nextFolder(), 1);
+      await postgres.run("UPDATE spool SET segment = $1", [found.segment]);
+      spool.append(found.first, RUN_LINE);
+      spool.append(found.first + 1, RUN_LINE);
+      const setBack: boolean[] = [];
+      const writer = await spool.openWriter({ ...KEPT, onSetBack: ({ isKept }) => setBack.push(isKept) });
+      await writeUntilDone(writer);
+      writer.close();
+      expect(setBack).toEqual(said);
+    },
+  );
+
   test("writes nothing once another run of its spool has begun, and leaves what the other has written", async () => {
     await using database = await createDatabase();
     const { postgres } = database;

@@ -16,7 +16,10 @@ export interface WriterOptions {
   readonly onMark?: (mark: number) => Promise<void>;
   /** Called after each batch, also for one of which it was unclear for a while whether it was committed. */
   readonly onCommit?: (commit: Commit) => void;
-  /** The database is older than it was: it was put back. `isKept`: the journal still has all that is missing. */
+  /**
+   * The database is older than it was: it was put back. `isKept`: the journal still has all that is missing. Also called at the
+   * first look where it has not.
+   */
   readonly onSetBack?: (setBack: { readonly isKept: boolean }) => void;
   readonly readBytesMax?: number;
   /** Whether the server before may still add lines to a segment. */

@@ -1,7 +1,7 @@
 import { KeptSegments } from "#storage/ledger/journal/kept-segments.ts";
 import { CUT_OFF, CUT_OFF_MANNER, OpenRequests } from "#storage/ledger/journal/open-requests.ts";
 import { type JournalChunk, SegmentReader } from "#storage/ledger/journal/segment-reader.ts";
-import { findSegments, isBefore, isSame, type JournalPosition } from "#storage/ledger/journal/segments.ts";
+import { isBefore, isSame, type JournalPosition, reachesBackTo } from "#storage/ledger/journal/segments.ts";
 import type { Commit } from "#storage/ledger/threads/messages.ts";
 import { STATEMENT_MS_MAX } from "#storage/postgres/connection/limits.ts";
 import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
@@ -232,12 +232,11 @@ export class UsageWriter {
     const attempted = this.#attempt?.commit.position;
     if (attempted !== undefined && isSame(position, attempted)) this.#announce();
     this.#attempt = null;
-    if (this.#position !== null && isBefore(position, this.#position)) {
-      // It is come to once more.
-      this.#mark = null;
-      const segments = findSegments(this.#options.journalDirectory);
-      this.#options.onSetBack?.({ isKept: position.segment === 0 || segments.includes(position.segment) });
-    }
+    const isBack = this.#position !== null && isBefore(position, this.#position);
+    // It is come to once more.
+    if (isBack) this.#mark = null;
+    const isKept = reachesBackTo(position, this.#options.journalDirectory);
+    if (isBack || (this.#position === null && !isKept)) this.#options.onSetBack?.({ isKept });
     const isWhole = this.#open.reload(lines, { reader: this.#reader, decoder: this.#decoder, position });
     if (!isWhole) await endRecorded(this.#postgres, this.#claim.lane, this.#open);
     this.#position = position;
