@@ -75,25 +75,40 @@ export class CellSums {
 
   /** The sums of every group, which are forgotten. */
   *take(): Generator<CellSum> {
+    const size = this.#groups.length;
+    const toSums = (column: Column | undefined) => column?.toSums(size) ?? new Float64Array();
+    const of = (measure: Measure) => toSums(this.#sums.get(measure));
+    const requests = of("requests");
+    const [ok, cancelled, upstreamError] = [0, 1, 2].map((place) => toSums(this.#requests[place]));
+    const [priced, unpriced, costHi, costLo] = [
+      of("priced_requests"),
+      of("unpriced_requests"),
+      of("cost_hi"),
+      of("cost_lo"),
+    ];
+    const [input, output, cached, audio] = [
+      of("input_tokens"),
+      of("output_tokens"),
+      of("cached_input_tokens"),
+      of("audio_us"),
+    ];
     for (const [slot, group] of this.#groups.entries()) {
-      const sum = (measure: Measure) => this.#sums.get(measure)?.at(slot) ?? 0;
-      const reported = (measure: Measure) => (sum(measure) === NOT_REPORTED ? null : sum(measure));
-      const [ok = 0, cancelled = 0, upstreamError = 0] = this.#requests.map((requests) => requests.at(slot));
-      const carry = Math.floor(sum("cost_lo") / COST_SEAM);
+      const low = costLo[slot] ?? 0;
+      const carry = Math.floor(low / COST_SEAM);
       yield {
         group_id: group,
-        requests: sum("requests"),
-        ok,
-        cancelled,
-        upstream_error: upstreamError,
-        priced_requests: sum("priced_requests"),
-        unpriced_requests: sum("unpriced_requests"),
-        cost_hi: sum("cost_hi") + carry,
-        cost_lo: sum("cost_lo") - carry * COST_SEAM,
-        input_tokens: reported("input_tokens"),
-        output_tokens: reported("output_tokens"),
-        cached_input_tokens: reported("cached_input_tokens"),
-        audio_us: reported("audio_us"),
+        requests: requests[slot] ?? 0,
+        ok: ok?.[slot] ?? 0,
+        cancelled: cancelled?.[slot] ?? 0,
+        upstream_error: upstreamError?.[slot] ?? 0,
+        priced_requests: priced[slot] ?? 0,
+        unpriced_requests: unpriced[slot] ?? 0,
+        cost_hi: (costHi[slot] ?? 0) + carry,
+        cost_lo: low - carry * COST_SEAM,
+        input_tokens: toReported(input[slot]),
+        output_tokens: toReported(output[slot]),
+        cached_input_tokens: toReported(cached[slot]),
+        audio_us: toReported(audio[slot]),
       };
       this.#slotOf[group] = NOT_CHOSEN;
     }
@@ -113,6 +128,11 @@ export class CellSums {
 }
 
 const NOT_REPORTED = -1;
+
+function toReported(sum = NOT_REPORTED): number | null {
+  return sum === NOT_REPORTED ? null : sum;
+}
+
 const SLOTS_MIN = 64;
 
 /** A sum for each slot; `empty` where nothing was added. */
@@ -123,10 +143,6 @@ class Column {
   constructor(empty: number) {
     this.#empty = empty;
     this.#sums = new Float64Array(SLOTS_MIN).fill(empty);
-  }
-
-  at(slot: number): number {
-    return this.#sums[slot] ?? this.#empty;
   }
 
   /** The sums themselves, of at least so many slots. */

@@ -40,7 +40,7 @@ export function* sumSealedHours(
     if (restFrom < to) rest.push({ bucket, from: restFrom, to });
     // Refuses sums that are too many before they are made.
     take(cells.size);
-    for (const sum of cells.take()) sums.push({ ...sum, period: bucket });
+    for (const sum of cells.take()) sums.push(Object.assign(sum, { period: bucket }));
   }
   return { sums, rest };
 }

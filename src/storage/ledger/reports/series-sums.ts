@@ -157,15 +157,18 @@ export function toSeriesBucket(startUs: InstantUs, sums: readonly SeriesSum[]): 
 
 export function toSeriesFigures(sums: readonly SeriesSum[]): SeriesFigures {
   let [requests, ok, cancelled, upstreamError, unpricedRequests] = [0, 0, 0, 0, 0];
-  let costPico: bigint | null = null;
+  let [pricedRequests, costHi, costLo] = [0, 0, 0];
   for (const sum of sums) {
     requests += sum.requests;
     ok += sum.ok;
     cancelled += sum.cancelled;
     upstreamError += sum.upstream_error;
     unpricedRequests += sum.unpriced_requests;
-    if (sum.priced_requests > 0) costPico = (costPico ?? 0n) + joinCost(sum.cost_hi, sum.cost_lo);
+    pricedRequests += sum.priced_requests;
+    costHi += sum.cost_hi;
+    costLo += sum.cost_lo;
   }
+  const costPico = pricedRequests === 0 ? null : joinCost(costHi, costLo);
   const units = toReportQuantities(sums);
   const unreachable = requests - ok - cancelled - upstreamError;
   return { requests, ok, cancelled, upstreamError, unreachable, unpricedRequests, costPico, units };

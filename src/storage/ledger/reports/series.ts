@@ -68,9 +68,9 @@ function* countInTotals(query: SeriesQuery, { filter, groups, read, take }: Seri
 
   const first = toBucketIndex(bucket, startUs);
   const inDays = (sums: readonly SeriesSum[]) =>
-    sums.map((sum) => ({ ...sum, period: toBucketIndex(bucket, sum.period * DAY_US) - first }));
+    sums.map((sum) => Object.assign(sum, { period: toBucketIndex(bucket, sum.period * DAY_US) - first }));
   const inMonths = (sums: readonly SeriesSum[]) =>
-    inDays(sums.map((sum) => ({ ...sum, period: toFirstDay(sum.period) })));
+    inDays(sums.map((sum) => Object.assign(sum, { period: toFirstDay(sum.period) })));
   const { outcomes } = filter;
   const ofSealedDays = function* sealedDays(span: Span) {
     return toSources === null
