@@ -23,6 +23,7 @@ export const SILENT_TERMINAL: Terminal = {
   readStdin: async () => "",
   ask: async () => "",
   askHidden: async () => "",
+  sayAtInterrupt: () => () => undefined,
   watchEnd: () => new AbortController().signal,
 };
 

@@ -76,7 +76,7 @@ export async function makeLocal(config: Config, system: System): Promise<Local> 
 }
 
 function prepareOpening(config: Config, system: System) {
-  const { clock, ids, log } = system;
+  const { clock, ids, log, onUnconfirmed } = system;
   const secrets = loadKeyring(config, ids);
   const fetchModels = createModelsCall({ clock, secrets, maxResponseBytes: config.maxResponseBytes });
   return {
@@ -86,6 +86,7 @@ function prepareOpening(config: Config, system: System) {
       secrets,
       clock,
       log,
+      ...(onUnconfirmed !== undefined && { onUnconfirmed }),
     },
     wire(stores: CatalogStores, ledger: LedgerReader): LocalServices {
       const { identity } = stores;

@@ -82,6 +82,11 @@ export interface OpenOptions extends DataPlace {
   readonly secrets: Keyring;
   readonly clock: Clock;
   readonly log: Log;
+  /**
+   * Called when a change is committed and replicas are waited for, which may take their grace; what it returns is called once
+   * they have followed, or are known not to.
+   */
+  readonly onUnconfirmed?: () => () => void;
 }
 
 export interface RotateOptions extends OpenOptions {

@@ -6,7 +6,7 @@ import { executable } from "../support/executable.ts";
 import { makeFolder } from "../support/folder.ts";
 import { callApi } from "../support/installation.ts";
 import { postgresMissing, startPostgres, type TestServer } from "../support/postgres.ts";
-import { runProcess, startProcess } from "../support/process.ts";
+import { cleanEnvironment, runProcess, startProcess } from "../support/process.ts";
 import { runLocal } from "./terminal.ts";
 
 const LOCKPORT = await executable();
@@ -56,6 +56,53 @@ describe.skipIf(postgresMissing !== null)("the command line on PostgreSQL", () =
     const { code, data } = await run("key list", schema);
     expect({ code, data }).toEqual({ code: 0, data: expect.stringContaining("admin") });
   });
+
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)(
+    "a command that %s interrupts while replicas are waited for says that the change is made, and before that nothing",
+    async (signal, code) => {
+      const schema = `waiting_${code}`;
+      const env = environment({ PROXY_DATABASE_SCHEMA: schema });
+      expect((await run("admin bootstrap", env)).code).toBe(0);
+      await server.sql(
+        `INSERT INTO ${schema}.replica (id, lane, name, applied, beat, grace_ms, is_fenced, schema, version)
+         VALUES (gen_random_uuid(), 1, 'pod-0', 0, 1, 45000, false, 's', 'v')`,
+      );
+      const start = (line: string) =>
+        Bun.spawn({
+          cmd: [LOCKPORT, ...line.split(" ")],
+          env: cleanEnvironment(env),
+          stdin: "ignore",
+          stderr: "pipe",
+        });
+      const child = start("principal create ada");
+      const asks = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'lockport command' AND query LIKE '%FROM replica%'`;
+      while ((await server.sql(asks)).length === 0) await Bun.sleep(5);
+      child.kill(signal);
+      const messages = await new Response(child.stderr).text();
+      expect({ code: await child.exited, messages }).toEqual({
+        code,
+        messages:
+          "lockport: It was interrupted: the change is made, and not all replicas have confirmed it yet. Each follows within PROXY_DATABASE_GRACE.\n",
+      });
+      expect(await server.sql(`SELECT name FROM ${schema}.principals WHERE name = 'ada'`)).toHaveLength(1);
+
+      await using holder = new SQL(server.url, { max: 1 });
+      await holder.begin(async (tx) => {
+        await tx.unsafe(`SELECT version FROM ${schema}.catalog_state FOR UPDATE`);
+        const early = start("principal create bob");
+        const waits = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'lockport command' AND wait_event_type = 'Lock'`;
+        while ((await server.sql(waits)).length === 0) await Bun.sleep(5);
+        early.kill(signal);
+        expect(await new Response(early.stderr).text()).toBe("");
+        expect(await early.exited).toBe(code);
+      });
+      expect(await server.sql(`SELECT name FROM ${schema}.principals WHERE name = 'bob'`)).toEqual([]);
+    },
+    30_000,
+  );
 
   test.each([
     ["backup", "backup lockport.tar.zst", "pg_dump --schema=models --format=custom --file=lockport.dump"],

@@ -69,6 +69,7 @@ export async function runLocal(
     ask: type,
     askHidden: type,
     watchEnd: () => input.end ?? new AbortController().signal,
+    sayAtInterrupt: () => () => undefined,
   });
   return { code, data, messages };
 }

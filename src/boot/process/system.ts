@@ -12,6 +12,8 @@ export interface System {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** See `OpenOptions.onUnconfirmed`. */
+  readonly onUnconfirmed?: () => () => void;
 }
 
 export function createSystem(config: Pick<Config, "logLevel">): System {

@@ -53,13 +53,20 @@ async function runOn<Result>(
   const config = configWith(terminal.env, { PROXY_DATA_DIR: options.dataDir });
   // What a server logs at level info (a database made, a migration applied) is noise beside a command's output.
   const logLevel = config.logLevel === "info" ? "warn" : config.logLevel;
-  const local = await open(config, { ...createSystem({ logLevel }), clock: terminal.clock });
+  const local = await open(config, {
+    ...createSystem({ logLevel }),
+    clock: terminal.clock,
+    onUnconfirmed: () => terminal.sayAtInterrupt(UNCONFIRMED),
+  });
   try {
     return await run(local, config);
   } finally {
     await local.close();
   }
 }
+
+const UNCONFIRMED =
+  "It was interrupted: the change is made, and not all replicas have confirmed it yet. Each follows within PROXY_DATABASE_GRACE.";
 
 /** Runs the command on what its options name. Throws a `CommandError` when a server is named without an API key. */
 export async function withInstallation<Result>(

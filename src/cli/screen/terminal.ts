@@ -31,6 +31,8 @@ export interface Terminal {
    * (unless `withOutput` is false). Without it the first two end the process at once.
    */
   watchEnd(options?: { readonly withOutput: boolean }): AbortSignal;
+  /** Until what it returns is called, Ctrl-C and SIGTERM say this before they end the process, whatever else is watched. */
+  sayAtInterrupt(sentence: string): () => void;
 }
 
 export interface ProcessTerminal extends Terminal {
@@ -58,6 +60,7 @@ export function createProcessTerminal(): ProcessTerminal {
   const messages = openStandardStream(2);
   const closed = new AbortController();
   let isLost = false;
+  let saidAtInterrupt: string | null = null;
   const tell = (text: string) => void messages.write(text).catch(() => undefined);
   const close = (cause: unknown) => {
     if (closed.signal.aborted) return;
@@ -96,9 +99,27 @@ export function createProcessTerminal(): ProcessTerminal {
     askHidden: (question) => askLine(question, createSilentEcho()).finally(() => process.stderr.write("\n")),
     watchEnd({ withOutput } = { withOutput: true }) {
       const told = new AbortController();
-      process.on("SIGINT", () => told.abort());
-      process.on("SIGTERM", () => told.abort());
+      const abort = () => {
+        if (saidAtInterrupt === null) told.abort();
+      };
+      process.on("SIGINT", abort);
+      process.on("SIGTERM", abort);
       return withOutput ? AbortSignal.any([told.signal, closed.signal]) : told.signal;
+    },
+    sayAtInterrupt(sentence) {
+      saidAtInterrupt = sentence;
+      const listeners = Object.entries(INTERRUPTS).map(([signal, code]) => {
+        const leave = () => {
+          tell(`lockport: ${sentence}\n`);
+          void messages.drain().finally(() => process.exit(code));
+        };
+        process.on(signal, leave);
+        return { signal, leave };
+      });
+      return () => {
+        saidAtInterrupt = null;
+        for (const { signal, leave } of listeners) process.off(signal, leave);
+      };
     },
     async end() {
       await data.drain();
@@ -110,6 +131,7 @@ export function createProcessTerminal(): ProcessTerminal {
 
 /** The shell's code for a command that Ctrl-C ended. */
 const EXIT_INTERRUPTED = 130;
+const INTERRUPTS = { SIGINT: EXIT_INTERRUPTED, SIGTERM: 143 };
 
 function createSilentEcho(): NodeJS.WritableStream {
   const { Writable } = process.getBuiltinModule("node:stream");

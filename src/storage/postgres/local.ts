@@ -68,8 +68,12 @@ export function rotateSecret(options: RotateOptions): Promise<Rotation> {
 /** The memory of a command that looks at nothing. */
 const NOTHING: Memory = { load: () => Promise.resolve(), apply: () => Promise.resolve() };
 
-function toGuest({ postgres, schema }: CommandConnection, { clock }: OpenOptions, memory: Memory): Freshness {
-  return createGuestFreshness({ postgres, schema, memory, clock, ids: createSystemIds() });
+function toGuest(
+  { postgres, schema }: CommandConnection,
+  { clock, onUnconfirmed }: OpenOptions,
+  memory: Memory,
+): Freshness {
+  return createGuestFreshness({ postgres, schema, memory, clock, ids: createSystemIds(), onUnconfirmed });
 }
 
 function refuse(): Promise<never> {

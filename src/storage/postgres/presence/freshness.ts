@@ -32,13 +32,16 @@ export interface GuestOptions {
   readonly memory: Memory;
   readonly clock: Clock;
   readonly ids: Ids;
+  /** See `OpenOptions`. */
+  readonly onUnconfirmed?: (() => () => void) | undefined;
 }
 
 /** For a command beside the replicas: it asks each time, nothing waits for it, and its changes wait for all of them. */
-export function createGuestFreshness({ postgres, schema, memory, clock, ids }: GuestOptions): Freshness {
+export function createGuestFreshness(options: GuestOptions): Freshness {
+  const { postgres, schema, memory, clock, ids, onUnconfirmed } = options;
   const follower = new Follower({ postgres, memory, onForeign: () => undefined });
   const refreshed = joinNext(() => follower.look());
   const barrier = new Barrier({ postgres, clock, silence: new Silence(), ownId: null });
-  const mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
+  const mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids, onUnconfirmed });
   return { isTrusted: () => false, refreshed, mutate: (step) => mutator.mutate(step) };
 }

@@ -13,6 +13,8 @@ export interface MutatorDeps {
   readonly refreshed: () => Promise<void>;
   readonly clock: Clock;
   readonly ids: Ids;
+  /** See `OpenOptions`; absent in a server, whose callers have their answer or none. */
+  readonly onUnconfirmed?: (() => () => void) | undefined;
 }
 
 /** Makes changes that hold for every replica when they are answered. */
@@ -31,10 +33,13 @@ export class Mutator {
     const { result, version } = await commitMutation(postgres, step, told);
     if (version === null) return result;
     const sinceMs = clock.monotonicMs();
+    const confirmed = this.#deps.onUnconfirmed?.();
     try {
       await Promise.all([refreshed(), barrier.wait(version)]);
     } catch (cause) {
       throw refuseUnseen(cause);
+    } finally {
+      confirmed?.();
     }
     this.barrierMs = clock.monotonicMs() - sinceMs;
     return result;
