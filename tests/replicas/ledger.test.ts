@@ -1,45 +1,35 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, rmSync } from "node:fs";
-import { callApi, provide } from "../support/installation.ts";
 import { checkReports } from "../support/invariants.ts";
 import { checkPostgresLedger } from "../support/postgres-totals.ts";
 import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
-import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
-import { type Replica, type Site, startSite } from "./site.ts";
+import { busyLimit, timed, until } from "../support/waiting.ts";
+import { type Completion, type ServedSite, startServedSite } from "./served-site.ts";
+import type { Replica } from "./site.ts";
 
 setDefaultTimeout(120_000);
 
 const REPORTS = ["summary", "series?bucket=hour", "errors", "breakdown", "requests?limit=500"];
-const ANSWER = '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}';
-/** A spool is committed every 150 ms. */
-const COMMIT_WAIT_MS_MAX = 10_000;
 /** A start that is refused looks twice a second whether the spool's holder is heard. */
 const REFUSAL_MS_MAX = 10_000;
 const CONFIGURATION_EXIT_CODE = 78;
 
-let upstream: ScriptedUpstream;
-let site: Site;
+let site: ServedSite;
 /** Requests that were answered, each of which is an event. */
 let sent = 0;
 
 describe.skipIf(postgresMissing !== null)("the usage of two replicas", () => {
   beforeAll(async () => {
-    upstream = await startUpstream({ script: (call) => call.reply({ body: ANSWER }) });
-    site = await startSite({ replicas: 2, server: await sharedPostgres() });
-    await provide(replicaAt(0).url, site.adminKey, {
-      name: "p",
-      baseUrl: upstream.baseUrl,
-      models: { m: "um" },
-      pricing: { input_tokens: 2.5, output_tokens: 10 },
+    site = await startServedSite({
+      replicas: 2,
+      server: await sharedPostgres(),
+      provider: { pricing: { input_tokens: 2.5, output_tokens: 10 } },
     });
   });
-  afterAll(async () => {
-    await site[Symbol.asyncDispose]();
-    await upstream.stop();
-  });
+  afterAll(() => site[Symbol.asyncDispose]());
 
   test("is the same at each, whichever has served it, under ids that no two of them give", async () => {
-    const [one, two] = [replicaAt(0), replicaAt(1)];
+    const [one, two] = [site.replicaAt(0), site.replicaAt(1)];
     const ids: string[] = [];
     for (const [index, replica] of [one, two, one, two].entries()) {
       const response = await send(replica, `r${index}`);
@@ -55,7 +45,7 @@ describe.skipIf(postgresMissing !== null)("the usage of two replicas", () => {
   });
 
   test("follows another's cursor with what any has recorded since, once, also after a restart", async () => {
-    const [one, two] = [replicaAt(0), replicaAt(1)];
+    const [one, two] = [site.replicaAt(0), site.replicaAt(1)];
     await send(one, "before");
     await untilRecorded();
     const { cursor } = JSON.parse(await read(one, "requests?after="));
@@ -75,13 +65,14 @@ describe.skipIf(postgresMissing !== null)("the usage of two replicas", () => {
   });
 
   test("is not touched by a server on a copy of a living one's data folder, which ends with 78 in seconds", async () => {
-    const one = replicaAt(0);
+    const one = site.replicaAt(0);
     await send(one, "copied");
     const copy = `${one.dataDir}-copy`;
     cpSync(one.dataDir, copy, { recursive: true });
-    const startedMs = performance.now();
-    const refused = await site.run("serve", "--port", "0", "--data-dir", copy);
-    expect(performance.now() - startedMs).toBeLessThan(REFUSAL_MS_MAX);
+    const { result: refused, tookMs } = await timed(() =>
+      site.run("serve", "--port", "0", "--data-dir", copy),
+    );
+    expect(tookMs).toBeLessThan(busyLimit(REFUSAL_MS_MAX));
     expect(refused.code).toBe(CONFIGURATION_EXIT_CODE);
     expect(refused.messages).toContain("This spool is held by");
     await send(one, "beside-the-copy");
@@ -96,20 +87,11 @@ describe.skipIf(postgresMissing !== null)("the usage of two replicas", () => {
   });
 });
 
-function replicaAt(index: number): Replica {
-  const replica = site.replicas[index];
-  if (replica === undefined) throw new Error("there is no such replica");
-  return replica;
-}
-
-async function send(replica: Replica, id: string): Promise<Response> {
-  const body = { model: "m", messages: [] };
-  const tags = { "x-proxy-tags": `id:${id}` };
-  const response = await callApi(replica.url, site.adminKey, "POST", "/v1/chat/completions", body, tags);
-  expect(response.status).toBe(200);
+async function send(replica: Replica, id: string): Promise<Completion> {
+  const completion = await site.complete(replica, { "x-proxy-tags": `id:${id}` });
+  expect(completion.status).toBe(200);
   sent += 1;
-  await response.arrayBuffer();
-  return response;
+  return completion;
 }
 
 async function read(replica: Replica, path: string): Promise<string> {
@@ -121,11 +103,10 @@ async function read(replica: Replica, path: string): Promise<string> {
 
 /** Until every spool is in the database. */
 async function untilRecorded(): Promise<void> {
-  const endMs = performance.now() + COMMIT_WAIT_MS_MAX;
   for (const replica of site.replicas) {
-    while (JSON.parse(await read(replica, "requests?limit=1")).total < sent) {
-      if (performance.now() > endMs) throw new Error(`fewer than ${sent} requests are recorded`);
-      await Bun.sleep(20);
-    }
+    await until(
+      async () => JSON.parse(await read(replica, "requests?limit=1")).total >= sent,
+      () => `${sent} requests are recorded`,
+    );
   }
 }

@@ -4,10 +4,9 @@ import { type Chance, createChance } from "../support/chance.ts";
 import { provide } from "../support/installation.ts";
 import { checkPostgresLedger } from "../support/postgres-totals.ts";
 import { readNumber } from "../support/scale.ts";
+import { until } from "../support/waiting.ts";
 import { startSite, type Replica, type Site, type SiteOptions } from "./site.ts";
 
-/** For what takes a second or two on an idle machine. */
-const WAIT_MS_MAX = 30_000;
 const PRICES = { input_tokens: 2.5, output_tokens: 10 };
 
 /** A site with a provider of mixed answers, and what its callers were told. */
@@ -49,7 +48,11 @@ export async function startLoadedSite(options: SiteOptions): Promise<LoadedSite>
       ending.defer(stop);
       return { stop };
     },
-    untilEnded: (count) => until(async () => ledger.ended.size >= count, `${count} requests have ended`),
+    untilEnded: (count) =>
+      until(
+        () => ledger.ended.size >= count,
+        () => `${count} requests have ended`,
+      ),
     async checkRecorded() {
       for (const { process } of replicas) expect(await process.stop()).toBe(0);
       const events = await checkPostgresLedger(schema, {
@@ -63,12 +66,4 @@ export async function startLoadedSite(options: SiteOptions): Promise<LoadedSite>
     },
     [Symbol.asyncDispose]: () => ending.disposeAsync(),
   };
-}
-
-export async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
-  const endMs = performance.now() + WAIT_MS_MAX;
-  while (!(await isSo())) {
-    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
-    await Bun.sleep(20);
-  }
 }

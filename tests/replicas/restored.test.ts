@@ -1,7 +1,8 @@
 import { setDefaultTimeout, test } from "bun:test";
 import { postgresMissing, sharedPostgres } from "../support/postgres.ts";
 import { runProcess } from "../support/process.ts";
-import { startLoadedSite, until } from "./loaded-site.ts";
+import { until } from "../support/waiting.ts";
+import { startLoadedSite } from "./loaded-site.ts";
 import type { Site } from "./site.ts";
 
 setDefaultTimeout(120_000);
@@ -27,11 +28,14 @@ test.skipIf(postgresMissing !== null)(
 
 async function untilRecorded(site: Site, count: number): Promise<void> {
   for (const replica of site.replicas) {
-    await until(async () => {
-      const response = await site.ask(replica, "GET", "/stats/requests?limit=1");
-      const text = await response.text();
-      return response.status === 200 && JSON.parse(text).total >= count;
-    }, `${count} requests are recorded`);
+    await until(
+      async () => {
+        const response = await site.ask(replica, "GET", "/stats/requests?limit=1");
+        const text = await response.text();
+        return response.status === 200 && JSON.parse(text).total >= count;
+      },
+      () => `${count} requests are recorded`,
+    );
   }
 }
 

@@ -29,7 +29,13 @@ export interface Site extends AsyncDisposable {
   /** A local command on the database, past the networks of the replicas. */
   run(...args: string[]): ReturnType<typeof runProcess>;
   /** A JSON request to a replica with the key of `admin`. */
-  ask(replica: Replica, method: string, path: string, body?: unknown): Promise<Response>;
+  ask(
+    replica: Replica,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Response>;
 }
 
 export interface Replica {
@@ -85,7 +91,7 @@ export async function startSite({ replicas: count, env = {}, server }: SiteOptio
       adminKey,
       replicas,
       run,
-      ask: (replica, method, path, body) => callApi(replica.url, adminKey, method, path, body),
+      ask: ({ url }, method, path, body, headers) => callApi(url, adminKey, method, path, body, headers),
       [Symbol.asyncDispose]: stopAll,
     };
   } catch (cause) {
