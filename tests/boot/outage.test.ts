@@ -6,8 +6,9 @@ import { parseExposition, findValue } from "../support/exposition.ts";
 import { makeFolder } from "../support/folder.ts";
 import { callApi, provide } from "../support/installation.ts";
 import { postgresMissing, startPostgres, type TestServer } from "../support/postgres.ts";
-import { runProcess, startProcess, type RunningProcess } from "../support/process.ts";
+import { cleanEnvironment, runProcess, startProcess } from "../support/process.ts";
 import { startUpstream, type ScriptedUpstream } from "../support/upstream.ts";
+import { busyLimit, timed, until } from "../support/waiting.ts";
 
 const LOCKPORT = await executable();
 /** Planted where a log or an error could pick them up. */
@@ -20,6 +21,7 @@ const CONTENT = "planted-content-51c9";
 const PERSON = "person-51c9";
 const GRACE_MS = 2_000;
 const TEST_MS_MAX = 60_000;
+const WAITS = "the database does not answer: the start waits for it";
 
 let folder: ReturnType<typeof makeFolder>;
 let server: TestServer;
@@ -49,15 +51,6 @@ function toJsonLines(text: string): { readonly message: string }[] {
   return parsed;
 }
 
-async function until(isSo: () => Promise<boolean>, limitMs: number): Promise<number> {
-  const startedMs = performance.now();
-  while (!(await isSo())) {
-    if (performance.now() - startedMs > limitMs) throw new Error(`it was not so within ${limitMs} ms`);
-    await Bun.sleep(50);
-  }
-  return performance.now() - startedMs;
-}
-
 describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away", () => {
   beforeAll(async () => {
     folder = makeFolder();
@@ -82,6 +75,26 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
   });
 
   const inFolder = (name: string) => ({ ...env, PROXY_DATA_DIR: join(folder.path, name) });
+
+  /** A start that has found PostgreSQL away. */
+  const startWaiting = async (name: string) => {
+    const child = Bun.spawn([LOCKPORT, "serve"], {
+      env: cleanEnvironment({ ...inFolder(name), PROXY_PORT: "0" }),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const said = { output: "", messages: "" };
+    const read = async (stream: ReadableStream<Uint8Array>, kind: keyof typeof said) => {
+      const decoder = new TextDecoder();
+      for await (const bytes of stream) said[kind] += decoder.decode(bytes, { stream: true });
+    };
+    void read(child.stdout, "output");
+    void read(child.stderr, "messages");
+    await until(
+      () => said.messages.includes(WAITS),
+      () => said.messages,
+    );
+    return { child, output: () => said.output, messages: () => said.messages };
+  };
 
   test(
     "serves on for its grace, then refuses with our envelope and 503 of /healthz, and recovers by itself; its log is JSON and holds no secret",
@@ -109,8 +122,8 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
         await server.stop("immediate");
         const awayMs = performance.now();
         let served = 0;
-        // Half a second of the grace may have gone before it went away.
-        while (performance.now() - awayMs < GRACE_MS - 700) {
+        // Some of the grace has gone before it went away, and a busy machine is late.
+        while (performance.now() - awayMs < GRACE_MS / 2) {
           const response = await ask();
           await response.text();
           expect(response.status).toBe(200);
@@ -119,14 +132,18 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
         expect(served).toBeGreaterThan(5);
         expect(await health()).toBe(200);
 
-        const changed = performance.now();
-        const change = await callApi(running.url, key, "POST", "/admin/v1/principals", { name: PERSON });
-        expect(performance.now() - changed).toBeLessThan(5_000);
+        const { result: change, tookMs } = await timed(() =>
+          callApi(running.url, key, "POST", "/admin/v1/principals", { name: PERSON }),
+        );
+        expect(tookMs).toBeLessThan(busyLimit(5_000));
         expect(change.status).toBe(500);
         const refusal = await change.text();
         expect(JSON.parse(refusal)).toMatchObject({ error: { code: "internal_error" } });
 
-        await until(async () => (await health()) === 503, GRACE_MS + 2_000);
+        await until(
+          async () => (await health()) === 503,
+          () => "/healthz says that it does not serve",
+        );
         const refused = await ask();
         expect(refused.status).toBe(500);
         const envelope = await refused.text();
@@ -137,18 +154,21 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
         expect(findValue(figures, "proxy_spool_bytes")).toBeGreaterThan(0);
 
         await server.start();
-        const recoveredMs = await until(
+        await until(
           async () => (await health()) === 200 && (await ask()).status === 200,
+          () => "it serves again",
           5_000,
         );
-        expect(recoveredMs).toBeLessThan(5_000);
         const again = await callApi(running.url, key, "POST", "/admin/v1/principals", { name: PERSON });
         expect([201, 409]).toContain(again.status);
         // What was recorded meanwhile comes in.
-        await until(async () => {
-          const text = await (await fetch(`${running.url}/metrics`)).text();
-          return findValue(parseExposition(text), "proxy_spool_bytes") === 0;
-        }, 10_000);
+        await until(
+          async () => {
+            const text = await (await fetch(`${running.url}/metrics`)).text();
+            return findValue(parseExposition(text), "proxy_spool_bytes") === 0;
+          },
+          () => "the spool is empty",
+        );
 
         expect(await running.stop()).toBe(0);
         const lines = toJsonLines(running.messages());
@@ -171,18 +191,21 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
     "is waited for by a start, which listens nowhere meanwhile and serves as soon as it answers",
     async () => {
       await server.stop("fast");
-      const starting = startProcess([LOCKPORT], { env: inFolder("two") });
-      await Bun.sleep(1_500);
-      expect(Bun.peek.status(starting)).toBe("pending");
-      await server.start();
-      const running: RunningProcess = await starting;
+      const { child, output, messages } = await startWaiting("two");
       try {
-        expect((await fetch(`${running.url}/healthz`)).status).toBe(200);
-        expect(await running.stop()).toBe(0);
-        const messages = toJsonLines(running.messages()).map(({ message }) => message);
-        expect(messages).toContain("the database does not answer: the start waits for it");
+        expect(output()).not.toContain("listens on");
+        await server.start();
+        await until(
+          () => output().includes("listens on"),
+          () => messages(),
+        );
+        const url = /listens on (\S+)/.exec(output())?.[1];
+        expect((await fetch(`${url}/healthz`)).status).toBe(200);
+        child.kill("SIGTERM");
+        expect(await child.exited).toBe(0);
+        expect(toJsonLines(messages()).filter(({ message }) => message === WAITS)).toHaveLength(1);
       } finally {
-        running.signal("SIGKILL");
+        child.kill("SIGKILL");
       }
     },
     TEST_MS_MAX,
@@ -199,17 +222,17 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
           /^lockport: PostgreSQL cannot be reached .*lockport doctor says more\.\n$/,
         );
         expect(listed.messages).not.toContain(PASSWORD);
-        const child = Bun.spawn([LOCKPORT, "serve"], {
-          env: { ...inFolder("three"), PATH: process.env["PATH"] ?? "", PROXY_PORT: "0" },
-          stdio: ["ignore", "pipe", "pipe"],
-        });
-        await Bun.sleep(1_500);
-        const endedMs = performance.now();
+        const { child, messages } = await startWaiting("three");
         child.kill("SIGTERM");
-        expect(await child.exited).toBe(0);
-        expect(performance.now() - endedMs).toBeLessThan(2_000);
-        const text = await child.stderr.text();
-        expect(toJsonLines(text).at(-1)).toMatchObject({ message: "stopped before it served" });
+        const { result: code, tookMs } = await timed(() => child.exited);
+        expect(code).toBe(0);
+        // It would wait for a minute.
+        expect(tookMs).toBeLessThan(busyLimit(2_000));
+        await until(
+          () => messages().includes("stopped before it served"),
+          () => messages(),
+        );
+        expect(toJsonLines(messages()).at(-1)).toMatchObject({ message: "stopped before it served" });
       } finally {
         await server.start();
       }

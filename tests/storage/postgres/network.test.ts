@@ -5,10 +5,11 @@ import { createChance } from "../../support/chance.ts";
 import { postgresMissing, sharedPostgres } from "../../support/postgres.ts";
 import { scale } from "../../support/scale.ts";
 import { createTcpProxy } from "../../support/tcp-proxy.ts";
+import { busyLimit, until } from "../../support/waiting.ts";
 import { silentLog } from "../support.ts";
 
 const CALL_MS_MAX = 300;
-/** Waiting for a connection, making one, BEGIN, the statement and COMMIT have the limit each; the rest is a loaded machine. */
+/** Waiting for a connection, making one, BEGIN, the statement and COMMIT have the limit each; the rest is what an idle machine may take. */
 const TRANSACTION_MS_MAX = 5 * CALL_MS_MAX + 1_500;
 const CONNECTIONS_MAX = 3;
 const CALLERS = 8;
@@ -54,12 +55,14 @@ test.skipIf(postgresMissing !== null)(
       await Bun.sleep(chance.below(CALL_MS_MAX));
     }
     const wanted = seen.committed + 2 * CALLERS;
-    const endMs = performance.now() + 2 * TRANSACTION_MS_MAX;
-    while (seen.committed < wanted && performance.now() < endMs) await Bun.sleep(5);
-    expect(seen.committed).toBeGreaterThanOrEqual(wanted);
+    await until(
+      () => seen.committed >= wanted,
+      () => `${seen.committed} of ${wanted} are committed`,
+      2 * TRANSACTION_MS_MAX,
+    );
     stop.abort();
     await calling;
-    expect(seen.slowestMs).toBeLessThan(TRANSACTION_MS_MAX);
+    expect(seen.slowestMs).toBeLessThan(busyLimit(TRANSACTION_MS_MAX));
     const [row] = await postgres.all<{ count: number }>("SELECT count(*) AS count FROM made");
     expect(row?.count).toBeWithin(seen.committed, seen.committed + seen.unknown + 1);
     await postgres.close();

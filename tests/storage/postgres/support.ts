@@ -1,6 +1,7 @@
 import { migrate } from "#storage/postgres/connection/migrate.ts";
 import { openPostgres, type Postgres, type PostgresOptions } from "#storage/postgres/connection/postgres.ts";
 import { sharedPostgres, type TestSchema, type TestServer } from "../../support/postgres.ts";
+import { until } from "../../support/waiting.ts";
 import { silentLog } from "../support.ts";
 
 /** An empty database of the current schema, of a test's own: `await using database = await createDatabase()`. */
@@ -59,6 +60,23 @@ export async function createDatabase(own?: TestServer): Promise<TestDatabase> {
       await target[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Whether the server runs a statement with this text in it. */
+export async function isRunning(postgres: Postgres, text: string): Promise<boolean> {
+  const rows = await postgres.all(
+    `SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND strpos(query, $1) > 0 AND pid <> pg_backend_pid()`,
+    [text],
+  );
+  return rows.length > 0;
+}
+
+/** Fulfilled when the server runs a statement with this text in it. */
+export function untilRunning(postgres: Postgres, text: string): Promise<void> {
+  return until(
+    () => isRunning(postgres, text),
+    () => `${text} runs`,
+  );
 }
 
 /** What an attempt throws; null when it is fulfilled. */

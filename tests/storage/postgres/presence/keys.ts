@@ -10,13 +10,3 @@ export async function createKeys(count: number): Promise<TestDatabase> {
   );
   return database;
 }
-
-/** How many milliseconds it took. Throws after `msMax`. */
-export async function waitUntil(condition: () => boolean | Promise<boolean>, msMax: number): Promise<number> {
-  const sinceMs = performance.now();
-  while (!(await condition())) {
-    if (performance.now() - sinceMs > msMax) throw new Error(`not within ${msMax} ms`);
-    await Bun.sleep(5);
-  }
-  return performance.now() - sinceMs;
-}
