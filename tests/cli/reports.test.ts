@@ -7,6 +7,7 @@ import { RELAY_PROVIDER } from "#usage/event.ts";
 import { makeEmptyInstallation } from "../support/empty-installation.ts";
 import { isOnPostgres } from "../support/engine.ts";
 import { makeFolder } from "../support/folder.ts";
+import { until } from "../support/waiting.ts";
 import { chat, startBothWays, type BothWays } from "./both-ways.ts";
 import { runLocal } from "./terminal.ts";
 
@@ -55,18 +56,11 @@ async function startUsed(): Promise<BothWays> {
   return used;
 }
 
-const APPLIED_MS_MAX = 5_000;
-const POLL_MS = 20;
-
-async function untilApplied(url: string): Promise<void> {
-  const startedMs = performance.now();
-  for (;;) {
-    const metrics = await (await fetch(`${url}/metrics`)).text();
-    if (/^proxy_journal_uncommitted_bytes 0$/m.test(metrics)) return;
-    if (performance.now() - startedMs > APPLIED_MS_MAX)
-      throw new Error("the journal stays ahead of the database");
-    await Bun.sleep(POLL_MS);
-  }
+function untilApplied(url: string): Promise<void> {
+  return until(
+    async () => /^proxy_journal_uncommitted_bytes 0$/m.test(await (await fetch(`${url}/metrics`)).text()),
+    () => "the journal is in the database",
+  );
 }
 
 const eachWay = (line: string) => Promise.all(installation.ways.map((way) => way.run(line)));

@@ -6,6 +6,7 @@ import type { OpenedLedger } from "#storage/ledger/ledger-parts.ts";
 import { openLedger } from "#storage/sqlite/ledger/ledger.ts";
 import { makeFolder } from "../support/folder.ts";
 import { checkLedger } from "../support/invariants.ts";
+import { until } from "../support/waiting.ts";
 import { createManualClock, createTestLog, ENDING, EVERYTHING, NEW_YEAR_US, SUBJECT } from "./usage.ts";
 
 /** A loss is noticed within 5 s. */
@@ -42,13 +43,12 @@ async function serve(dataDir: string, firstUs = NEW_YEAR_US) {
     },
     recordedCount: () => count,
     /** Waits for a line of the log, as long as a loss may go unnoticed. */
-    said: async (sentence: string) => {
-      const startedMs = performance.now();
-      while (!lines.some((line) => line.includes(sentence))) {
-        if (performance.now() - startedMs > NOTICED_MS_MAX) throw new Error(`${sentence}: ${lines.join("")}`);
-        await Bun.sleep(20);
-      }
-    },
+    said: (sentence: string) =>
+      until(
+        () => lines.some((line) => line.includes(sentence)),
+        () => `${sentence}: ${lines.join("")}`,
+        NOTICED_MS_MAX,
+      ),
   };
 }
 
