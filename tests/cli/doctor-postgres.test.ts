@@ -129,6 +129,15 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
       status: "fail",
       finding: "the role lacks INSERT on spool",
     });
+    // Reports are made of temporary tables.
+    await server.sql("REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC");
+    const temporary = await diagnose(url);
+    await server.sql("GRANT TEMPORARY ON DATABASE postgres TO PUBLIC");
+    expect(temporary("database rights")).toMatchObject({
+      status: "fail",
+      finding: "the role lacks TEMPORARY on the database",
+      advice: expect.stringContaining("GRANT TEMPORARY ON DATABASE"),
+    });
     const empty = await diagnose(url, { PROXY_DATABASE_SCHEMA: "another" });
     expect(empty("database rights")?.finding).toContain("CREATE on the database");
   });
@@ -144,6 +153,11 @@ describe.skipIf(postgresMissing !== null)("lockport doctor on PostgreSQL", () =>
         "tcp_keepalives_idle",
         "tcp_keepalives_interval",
         "tcp_keepalives_count",
+        "bytea_output",
+        "extra_float_digits",
+        "default_transaction_isolation",
+        "lock_timeout",
+        "idle_session_timeout",
       ];
       for (const ignored of [[], all]) {
         await using pooler = await startPgBouncer(server, ignored);

@@ -89,7 +89,7 @@ function writeChecked(terminal: Terminal, { events, rowsFromUs, journal, finding
   write(`looked for: ${toCounted(journal.checkedEnds, "request")} that the journal still tells of`);
   if (journal.waitingBytes > 0) {
     write(
-      `not in usage.db yet: ${toCounted(journal.waitingEnds, "request")} (${toSize(journal.waitingBytes)} of the journal), which the server brings in`,
+      `not in the database yet: ${toCounted(journal.waitingEnds, "request")} (${toSize(journal.waitingBytes)} of the journal), which the server brings in`,
     );
   }
   if (findings.length === 0) write(style.good("nothing is missing or counted twice"));

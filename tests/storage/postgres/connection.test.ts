@@ -50,6 +50,37 @@ describe.skipIf(postgresMissing !== null)("a connection to PostgreSQL", () => {
     await postgres.close();
   });
 
+  test("what the role or the database sets for its sessions changes no value, no isolation and no limit", async () => {
+    const server = await sharedPostgres();
+    const settings = {
+      bytea_output: "escape",
+      extra_float_digits: "-15",
+      default_transaction_isolation: "serializable",
+      lock_timeout: "1ms",
+      idle_session_timeout: "1ms",
+    };
+    await server.sql("CREATE ROLE odd LOGIN PASSWORD 'odd'");
+    for (const [name, value] of Object.entries(settings))
+      await server.sql(`ALTER ROLE odd SET ${name} = '${value}'`);
+    const postgres = await open(server.urlOf("odd", "odd"));
+    const ask = () =>
+      postgres.all(
+        `SELECT '\\x00ff5c'::bytea AS bytes, 1234567890.123456::double precision AS instant,
+           current_setting('transaction_isolation') AS isolation,
+           current_setting('lock_timeout') AS lock, current_setting('idle_session_timeout') AS idle`,
+      );
+    const row = {
+      bytes: Buffer.of(0, 255, 0x5c),
+      instant: 1_234_567_890.123456,
+      isolation: "read committed",
+      lock: "0",
+      idle: "0",
+    };
+    expect(await ask()).toEqual([row]);
+    await postgres.close();
+    await server.sql("DROP ROLE odd");
+  });
+
   test("an integer beyond 2^53 is refused instead of being rounded, and one that a number said is read as that number", async () => {
     const postgres = await open((await sharedPostgres()).url);
     const lastInstantUs = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1000;

@@ -13,6 +13,11 @@ const SESSION_SETTINGS = [
   "tcp_keepalives_idle",
   "tcp_keepalives_interval",
   "tcp_keepalives_count",
+  "bytea_output",
+  "extra_float_digits",
+  "default_transaction_isolation",
+  "lock_timeout",
+  "idle_session_timeout",
 ];
 
 test.skipIf(postgresMissing !== null || pgbouncerMissing).each([

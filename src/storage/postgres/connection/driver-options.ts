@@ -44,6 +44,13 @@ export function toDriverOptions(options: PoolOptions): Bun.SQL.PostgresOrMySQLOp
       tcp_keepalives_idle: 30,
       tcp_keepalives_interval: 10,
       tcp_keepalives_count: 3,
+      // A role or a database may have others by ALTER … SET: bytea in a form that the driver takes for a broken connection,
+      // rounded instants, transactions that fail where they meet, locks that nobody waits for, connections that end unused.
+      bytea_output: "hex",
+      extra_float_digits: 1,
+      default_transaction_isolation: "read committed",
+      lock_timeout: 0,
+      idle_session_timeout: 0,
     },
   };
 }

@@ -33,8 +33,10 @@ export async function examineDatabase({
       isStandby: session.is_standby,
       clockSkewMs: await measureSkew(postgres, clock),
       schema: age,
-      lackingRights:
-        age === "none" ? await findCreateRight(postgres, schema) : await findRights(postgres, schema),
+      lackingRights: [
+        ...(await findTemporaryRight(postgres)),
+        ...(age === "none" ? await findCreateRight(postgres, schema) : await findRights(postgres, schema)),
+      ],
       ...(await readSilent(postgres, schema)),
     };
   } finally {
@@ -80,6 +82,14 @@ async function findCreateRight(postgres: Postgres, schema: string): Promise<read
     [quoteName(schema)],
   );
   return row?.may === true ? [] : ["CREATE on the database or the schema"];
+}
+
+/** Reports are made with temporary tables, which everybody may make unless somebody has taken that away. */
+async function findTemporaryRight(postgres: Postgres): Promise<readonly string[]> {
+  const [row] = await postgres.all<{ may: boolean }>(
+    "SELECT has_database_privilege(current_database(), 'TEMPORARY') AS may",
+  );
+  return row?.may === true ? [] : ["TEMPORARY on the database"];
 }
 
 /** What serving needs of each table and sequence. */
