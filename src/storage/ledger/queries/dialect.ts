@@ -34,6 +34,8 @@ export interface Dialect {
   readonly areDaysIndexed: boolean;
   /** True where totals of dimensions are found by their dimension; else by their key, which begins with the day. */
   readonly areDimensionsIndexed: boolean;
+  /** True where what lies in several tables is grouped in one statement, and not handed on for each of them. */
+  readonly areSourcesJoined: boolean;
   /** The number of the bucket, from 1, that `value` lies in, of the starts that are bound as a list; null where buckets are joined. */
   readonly toBucket: ((value: string) => string) | null;
   /** Tells whether there are totals of what ended on another day than it arrived; null where they always are. */
@@ -60,6 +62,7 @@ export const SQLITE: Dialect = {
   areEventsPartitioned: false,
   areDaysIndexed: false,
   areDimensionsIndexed: false,
+  areSourcesJoined: false,
   toBucket: null,
   carriedTotals: "SELECT 1 FROM sqlite_schema WHERE name = 'carried_total'",
 };
@@ -90,6 +93,7 @@ export const POSTGRES: Dialect = {
   areEventsPartitioned: true,
   areDaysIndexed: true,
   areDimensionsIndexed: true,
+  areSourcesJoined: true,
   toBucket: (value) => `width_bucket(${value}, ?::bigint[])`,
   carriedTotals: null,
 };

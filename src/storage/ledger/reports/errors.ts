@@ -6,7 +6,7 @@ import { readErrorsParts, readFoldedErrorsParts } from "./errors-parts.ts";
 import { toMeasureSources } from "./measure-sources.ts";
 import { orFolded, SUMS_MAX } from "./report-sums.ts";
 import { resolveFilter } from "./request-filter.ts";
-import { readSeries } from "./series.ts";
+import { readSeriesOf, refuseTooManyBuckets } from "./series.ts";
 import { cutFiltered } from "./row-window.ts";
 import { readEdges } from "./ledger-edges.ts";
 import { cutWindow } from "#storage/ledger/windows/window-cut.ts";
@@ -25,8 +25,10 @@ export function* readErrors(query: ErrorsQuery, sumsMax = SUMS_MAX): Reading<Enc
   const whole =
     query.filter.rows === null ? cutWindow(yield* readEdges(), query.window, "months").snapped : null;
   const window = within(query.window, whole);
-  const series = yield* readSeries({ ...query, window, nowUs: context.nowUs });
+  const asked = { ...query, window, nowUs: context.nowUs };
+  refuseTooManyBuckets(asked);
   const filter = yield* resolveFilter(query);
+  const series = yield* readSeriesOf(asked, filter);
   const cut = yield* cutFiltered({ window: series.snapped ?? window, into: "months" }, filter);
   const sources = yield* toMeasureSources(cut, filter);
   const read = function* parts() {

@@ -20,7 +20,7 @@ const SEEKS_MAX = 100_000;
 /**
  * What a window that was cut (into days or months) holds for a filter, in parts that do not overlap; none for an empty one.
  * `month_total` comes in the order (combination, result), `sealed_day_total` in (combination), the rest in that of time.
- * After `resolveFilter`: it makes temporary tables.
+ * One part alone, in no order, where the dialect joins them. After `resolveFilter`: it makes temporary tables.
  */
 export function* toMeasureSources(cut: WindowCut, filter: ResolvedFilter): Reading<readonly MeasureSource[]> {
   const dialect = yield* dialectOf();
@@ -32,7 +32,7 @@ export function* toMeasureSources(cut: WindowCut, filter: ResolvedFilter): Readi
   });
   const measures = [...chosen].map(([column, sql]) => `${sql} AS ${column}`);
   if (cut.raw.length > 0) yield* prepareEvents(filter);
-  return [
+  const sources = [
     ...cut.months.map(ofTable("month_total", "month", filter.condition)),
     ...cut.sealedDays.map(ofTable("sealed_day_total", "day", yield* toSealedDayCondition(filter))),
     ...cut.openDays.map(ofTable("day_total", "day", filter.condition)),
@@ -42,6 +42,14 @@ export function* toMeasureSources(cut: WindowCut, filter: ResolvedFilter): Readi
       bindings: [range.fromUs, range.toUs],
     })),
   ];
+  return dialect.areSourcesJoined && sources.length > 1 ? [joinSources(sources)] : sources;
+}
+
+function joinSources(sources: readonly MeasureSource[]): MeasureSource {
+  return {
+    sql: sources.map(({ sql }) => sql).join(" UNION ALL "),
+    bindings: sources.flatMap(({ bindings }) => bindings),
+  };
 }
 
 /** Without a filter every combination is looked up rather than every row read, where only the key is there to find them by. */

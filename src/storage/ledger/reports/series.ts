@@ -24,7 +24,11 @@ export type SeriesQuery = Parameters<StatsStore["readSeries"]>[0];
  */
 export function* readSeries(query: SeriesQuery): Reading<Series> {
   refuseTooManyBuckets(query);
-  const filter = yield* resolveFilter(query);
+  return yield* readSeriesOf(query, yield* resolveFilter(query));
+}
+
+/** As `readSeries`, after `refuseTooManyBuckets` and `resolveFilter`. */
+export function* readSeriesOf(query: SeriesQuery, filter: ResolvedFilter): Reading<Series> {
   const count = { filter, groups: null, read: all<SeriesSum>, take: () => {} };
   return toSeries(query, yield* countSeries(query, count));
 }
