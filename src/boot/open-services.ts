@@ -20,7 +20,7 @@ export interface Opening {
 /**
  * Opens the data folder, the databases and the ledger, and wires every part to the next. At first start it makes the
  * secret key, the password file and the principal `admin`. Throws a `SetupError` when the data cannot be opened, and an
- * `UnreachableError` when the database has not answered for `START_WAIT_MS_MAX`.
+ * `UnreachableError` when the database has not answered for `START_WAIT_MS_MAX`; `StepRefusedError` when it refused all that time.
  */
 export async function openServices(
   config: Config,
@@ -37,16 +37,18 @@ export async function openServices(
   const { database, dataDir, ledgerSync, usageRetentionDays } = config;
   const serving = { database, dataDir, secrets, ledgerSync, usageRetentionDays, clock, log };
   const waiting = { monotonicMs: () => clock.monotonicMs(), log, signal: end };
-  const storage = await untilReachable(() => engine.serve(serving), waiting);
-  try {
-    return await wireServices(storage, { config, system, secrets, adminPassword, findOrigin });
-  } catch (cause) {
-    // A lock, a spool and a replica's row would stay taken for as long as the process lives.
-    await storage
-      .close()
-      .catch((failure: unknown) =>
-        log.warn("what a start had opened could not be closed", describeCause(failure)),
-      );
-    throw cause;
-  }
+  return untilReachable(async () => {
+    const storage = await engine.serve(serving);
+    try {
+      return await wireServices(storage, { config, system, secrets, adminPassword, findOrigin });
+    } catch (cause) {
+      // A lock, a spool and a replica's row would stay taken for as long as the process lives.
+      await storage
+        .close()
+        .catch((failure: unknown) =>
+          log.warn("what a start had opened could not be closed", describeCause(failure)),
+        );
+      throw cause;
+    }
+  }, waiting);
 }

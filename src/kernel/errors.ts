@@ -146,6 +146,15 @@ export class UnreachableError extends Error {
   }
 }
 
+/**
+ * What keeps the data refused a step, of which nothing was made. `isPassing`: for what may be over in a moment, such as a lock
+ * or a full disk. A command ends with 69 then as well, and a server that starts waits.
+ */
+export abstract class StepRefusedError extends Error {
+  abstract readonly code: string;
+  abstract readonly isPassing: boolean;
+}
+
 /** What a request is answered whose data cannot be reached. The log says once that they are away: a line for each request would bury it. */
 export function toUnreachableRefusal(cause: UnreachableError): ProxyError {
   const message = cause.mayBeCommitted

@@ -212,6 +212,36 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
   );
 
   test(
+    "is waited for by a start whose tables another session holds, and named by a command with 69",
+    async () => {
+      expect((await runProcess([LOCKPORT, "migrate"], { env: inFolder("one") })).code).toBe(0);
+      await server.sql("BEGIN");
+      await server.sql("LOCK TABLE lockport.meta, lockport.spool IN ACCESS EXCLUSIVE MODE");
+      const waiting = startWaiting("locked-out");
+      const listed = await runProcess([LOCKPORT, "provider", "list"], { env: inFolder("one") });
+      const { child, output } = await waiting;
+      try {
+        expect({ code: listed.code, messages: listed.messages }).toEqual({
+          code: 69,
+          messages: expect.stringMatching(
+            /^lockport: PostgreSQL ended a statement .*Nothing was changed\. lockport doctor says more\.\n$/,
+          ),
+        });
+        await server.sql("ROLLBACK");
+        await until(
+          () => output().includes("listens on"),
+          () => output(),
+        );
+        child.kill("SIGTERM");
+        expect(await child.exited).toBe(0);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
     "is named by a command in one sentence with exit code 69, and by a start that is told to end while it waits with 0",
     async () => {
       await server.stop("fast");

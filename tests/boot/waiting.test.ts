@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { StartAborted, untilReachable } from "#boot/process/waiting.ts";
 import { SetupError, UnreachableError } from "#kernel/errors.ts";
+import { StatementError } from "#storage/postgres/connection/errors.ts";
 import { createLog } from "#kernel/log.ts";
 
 const away = () =>
@@ -60,6 +61,23 @@ test("what a setting causes ends a start at once: waiting mends nothing", async 
   const thrown: unknown = await untilReachable(refuse, waiting).catch((cause: unknown) => cause);
   expect(thrown).toBeInstanceOf(SetupError);
   expect(lines).toEqual([]);
+});
+
+test("what a database refuses for now is waited for, and what it refuses for good is not", async () => {
+  const refuseOnce = (code: string) => {
+    let asked = 0;
+    return async () => {
+      asked += 1;
+      if (asked === 1) throw new StatementError(code, null);
+      return "opened";
+    };
+  };
+  const open = (code: string) =>
+    untilReachable(refuseOnce(code), createWaiting().waiting).catch((cause: unknown) => cause);
+  // A lock, a full disk, a conflict, a disk that fails.
+  const passing = ["57014", "55P03", "53100", "40001", "58030"];
+  expect(await Promise.all(passing.map(open))).toEqual(passing.map(() => "opened"));
+  for (const code of ["42P01", "23505"]) expect(await open(code)).toBeInstanceOf(StatementError);
 });
 
 test("a process that is told to end while it waits ends at once and asks no more", async () => {

@@ -1,4 +1,4 @@
-import { UnreachableError } from "#kernel/errors.ts";
+import { StepRefusedError, UnreachableError } from "#kernel/errors.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
 
@@ -19,8 +19,9 @@ export interface Waiting {
 }
 
 /**
- * Tries `open` until the database answers; what settings cause is thrown at once. Nothing listens meanwhile, so that nobody
- * takes the process for one that serves. Throws the last UnreachableError after `START_WAIT_MS_MAX`, and `StartAborted`.
+ * Tries `open` until the database answers, and refuses nothing that passes; what settings cause is thrown at once. Nothing
+ * listens meanwhile, so that nobody takes the process for one that serves. Throws what it waited for after `START_WAIT_MS_MAX`,
+ * and `StartAborted`.
  */
 export async function untilReachable<Opened>(
   open: () => Promise<Opened>,
@@ -32,7 +33,7 @@ export async function untilReachable<Opened>(
     try {
       return await open();
     } catch (cause) {
-      if (!(cause instanceof UnreachableError) || monotonicMs() + PAUSE_MS > endMs) throw cause;
+      if (!isPassing(cause) || monotonicMs() + PAUSE_MS > endMs) throw cause;
       if (attempt === 1) {
         const message = "the database does not answer: the start waits for it";
         log.warn(message, { wait_seconds: Math.round(waitMsMax / 1000), ...describeCause(cause) });
@@ -40,4 +41,8 @@ export async function untilReachable<Opened>(
     }
     await sleep(PAUSE_MS, signal);
   }
+}
+
+function isPassing(cause: unknown): boolean {
+  return cause instanceof UnreachableError || (cause instanceof StepRefusedError && cause.isPassing);
 }

@@ -1,4 +1,4 @@
-import { ProxyError, SetupError, UnreachableError } from "#kernel/errors.ts";
+import { ProxyError, SetupError, StepRefusedError, UnreachableError } from "#kernel/errors.ts";
 import { describeCause } from "#kernel/log.ts";
 import { toPrintable } from "#kernel/printable.ts";
 
@@ -62,6 +62,8 @@ export function toFailure(cause: unknown): { readonly kind: FailureKind; readonl
   // What the machine has to say is one line; a path in it may have several.
   if (cause instanceof SetupError) return { kind: cause.kind, sentence: toPrintable(cause.message) };
   if (cause instanceof UnreachableError) return { kind: "unreachable", sentence: describeAway(cause) };
+  if (cause instanceof StepRefusedError && cause.isPassing)
+    return { kind: "unreachable", sentence: describeAway({ message: cause.message, mayBeCommitted: false }) };
   if (cause instanceof CommandError) return { kind: cause.kind, sentence: cause.message };
   if (cause instanceof ProxyError) return { kind: "failure", sentence: describeRefusal(cause) };
   const { cause: name, cause_code: code } = describeCause(cause);
@@ -72,7 +74,10 @@ export function toFailure(cause: unknown): { readonly kind: FailureKind; readonl
   };
 }
 
-function describeAway({ message, mayBeCommitted }: UnreachableError): string {
+function describeAway({
+  message,
+  mayBeCommitted,
+}: Pick<UnreachableError, "message" | "mayBeCommitted">): string {
   const made = mayBeCommitted
     ? "What was asked for may have been done: look before you ask for it again."
     : "Nothing was changed.";

@@ -1,4 +1,4 @@
-import { SetupError, UnreachableError } from "#kernel/errors.ts";
+import { SetupError, StepRefusedError, UnreachableError } from "#kernel/errors.ts";
 
 /**
  * PostgreSQL did not answer within the limit of a call, or the connection was refused or lost. The next call makes its own
@@ -25,19 +25,33 @@ const SENTENCES: { readonly [code: string]: string } = {
   unresolved: "The name of the host in PROXY_DATABASE_URL leads to no address",
 };
 
+/**
+ * SQLSTATE, or its class, of what may be over in a moment: conflicts, a lack of room, memory or locks, a lock of somebody else,
+ * a time limit, and what a disk refused.
+ */
+const PASSING_SENTENCES: { readonly [state: string]: string } = {
+  "40": "PostgreSQL refused a step since another one was in its way",
+  "53": "PostgreSQL lacks disk space, memory or another resource, which its log names",
+  "55P03": "PostgreSQL did not give a lock in time that another session holds",
+  "57014": "PostgreSQL ended a statement that took too long, or waited for a lock of another session",
+  "58": "PostgreSQL cannot read or write its files, of which its log says more",
+};
+
 /** A statement that PostgreSQL refused: a constraint, a conflict between transactions, a limit of the server, or a fault of the statement. */
-export class StatementError extends Error {
+export class StatementError extends StepRefusedError {
   override readonly name = "StatementError";
   /** The SQLSTATE, such as `23505` for a unique violation, `40001` and `40P01` for conflicts, `57014` for the time limit. */
   readonly code: string;
+  readonly isPassing: boolean;
   /** The name of the constraint; null where none was violated. */
   readonly constraint: string | null;
 
   constructor(code: string, constraint: string | null) {
-    super(
-      `PostgreSQL refused a statement (SQLSTATE ${code}${constraint === null ? "" : `, ${constraint}`}).`,
-    );
+    const passing = PASSING_SENTENCES[code] ?? PASSING_SENTENCES[code.slice(0, 2)];
+    const place = constraint === null ? "" : `, ${constraint}`;
+    super(`${passing ?? "PostgreSQL refused a statement"} (SQLSTATE ${code}${place}).`);
     this.code = code;
+    this.isPassing = passing !== undefined;
     this.constraint = constraint;
   }
 }
