@@ -7,7 +7,7 @@ import { type Answered, ReaderThread, type ReaderThreadOptions } from "./reader-
  * One reads a long report while the other answers everybody else: a principal has one report read at a time. The second is
  * started when it is needed.
  */
-const THREADS_MAX = 2;
+export const THREADS_MAX = 2;
 /** Reports that may wait, of all principals. */
 const REPORTS_WAITING_MAX = 1000;
 /** Reports of one principal that may wait. A page asks fewer than ten at once. */
