@@ -20,6 +20,7 @@ import { createSignInLog } from "#identity/sign-in-log.ts";
 import type { SessionsDeps } from "#identity/sessions.ts";
 import type { Keyring } from "#kernel/keyring.ts";
 import { describeCause } from "#kernel/log.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import { createLimitAdmin } from "#limits/limit-admin.ts";
 import { Limits } from "#limits/limits.ts";
 import { createNoticeTrial } from "#notices/trial.ts";
@@ -31,6 +32,9 @@ import type { Config } from "#boot/settings/config.ts";
 import { removeServingAddress, writeServingAddress } from "#boot/folder/serving-address.ts";
 import type { System } from "#boot/process/system.ts";
 import { openNotices, openSingleSignOn } from "./optional-parts.ts";
+
+/** How long a stop waits for a database that is to keep what notices there are; it goes on while the ledger is closed. */
+const NOTICES_CLOSE_MS_MAX = 1_000;
 
 export interface Services {
   readonly app: Omit<AppDeps, "assets">;
@@ -134,7 +138,7 @@ export async function wireServices(
       limits.close();
       // The address in the folder is that of the server which has taken over.
       if (!isSuperseded) removeServingAddress(config.dataDir);
-      await notices?.close();
+      if (notices !== null) await withinLimit(notices.close(), NOTICES_CLOSE_MS_MAX, () => undefined);
       await storage.close();
     },
     app: {

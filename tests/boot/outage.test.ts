@@ -188,6 +188,47 @@ describe.skipIf(postgresMissing !== null)("a server whose PostgreSQL goes away",
   );
 
   test(
+    "holds up the end of a server by ten seconds at most where it is silent, and what was recorded meanwhile comes in with the next start",
+    async () => {
+      const patient = { ...inFolder("silent"), PROXY_DATABASE_GRACE: "30s" };
+      const created = await runProcess(
+        [LOCKPORT, "key", "create", "--principal", "admin", "--label", "silent"],
+        { env: patient },
+      );
+      const key = created.data.trim();
+      const count = async () =>
+        (await server.sql<{ count: number }>("SELECT count(*)::int AS count FROM lockport.event"))[0]?.count;
+      const before = (await count()) ?? 0;
+      let running = await startProcess([LOCKPORT], { env: patient });
+      const ask = async () => {
+        const body = { model: "fast", messages: [] };
+        const response = await callApi(running.url, key, "POST", "/v1/chat/completions", body);
+        await response.text();
+        return response.status;
+      };
+      try {
+        expect(await ask()).toBe(200);
+        server.pause();
+        expect(await ask()).toBe(200);
+        const { result, tookMs } = await timed(() => running.stop());
+        expect(result).toBe(0);
+        expect(tookMs).toBeLessThan(busyLimit(10_000));
+        server.resume();
+        running = await startProcess([LOCKPORT], { env: patient });
+        await until(
+          async () => (await count()) === before + 2,
+          () => "both requests are in PostgreSQL",
+        );
+        expect(await running.stop()).toBe(0);
+      } finally {
+        server.resume();
+        running.signal("SIGKILL");
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
     "is waited for by a start, which listens nowhere meanwhile and serves as soon as it answers",
     async () => {
       await server.stop("fast");

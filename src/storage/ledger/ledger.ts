@@ -26,6 +26,8 @@ const REPORT_WAIT_MS_MAX = 60_000;
 const READ_FLUSH_WAIT_MS_MAX = 500;
 /** How long closing waits for a disk or a lock; what is in the journal then is replayed at the next start. */
 const CLOSE_WAIT_MS_MAX = 5_000;
+/** The same of Workers whose disk, lock or server has just been waited for in vain. */
+const STOP_WAIT_MS_MAX = 500;
 /** How long a server that another one has superseded may still add to its own segment: it knows within half a second. */
 const EARLIER_LIVE_MS = 3_000;
 
@@ -166,7 +168,8 @@ export async function openLedgerOf<Place extends object>(
       );
     }
     await isDoneWithin({ work: journal.close(), waitMsMax: CLOSE_WAIT_MS_MAX, log });
-    await Promise.all([writer.stop(), reader.stop()]);
+    const stopMsMax = flushed ? undefined : STOP_WAIT_MS_MAX;
+    await Promise.all([writer.stop(stopMsMax), reader.stop(stopMsMax)]);
     await parts.release();
   };
   const close = () => (closing ??= closeOnce());

@@ -107,7 +107,12 @@ async function open(options: ServeOptions, closers: Closers): Promise<Storage> {
       sync: options.ledgerSync,
       retentionDays: options.usageRetentionDays,
     }),
-    (opened: OpenedLedger) => opened.close(),
+    async (opened: OpenedLedger) => {
+      // Nothing is served any more: a database that is silent is waited for by both at once.
+      const leaving = presence.close();
+      await opened.close();
+      await leaving;
+    },
   );
   return {
     ...createStores({ postgres, memory, freshness: presence.freshness, clock }),

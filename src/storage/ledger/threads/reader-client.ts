@@ -110,9 +110,9 @@ export class ReaderClient<Place extends object> {
     return this.#reports.askers.size + this.#lookups.askers.size;
   }
 
-  async stop(): Promise<void> {
+  async stop(waitMsMax?: number): Promise<void> {
     this.#isStopped = true;
-    await Promise.all(this.#threads.map((thread) => thread.stop()));
+    await Promise.all(this.#threads.map((thread) => thread.stop(waitMsMax)));
     for (const { askers, queue } of [this.#reports, this.#lookups]) {
       queue.clear();
       for (const { reject } of askers) reject(toRefusal("The report could not be read. Try again."));

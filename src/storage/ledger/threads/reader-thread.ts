@@ -69,8 +69,8 @@ export class ReaderThread<Asker extends { readonly askerId: string }, Place exte
     if (askers?.delete(asker) === true && askers.size === 0) Atomics.store(this.#left, 0, 1);
   }
 
-  async stop(): Promise<void> {
-    await this.#thread?.stop({ kind: "close" });
+  async stop(waitMsMax?: number): Promise<void> {
+    await this.#thread?.stop({ kind: "close" }, waitMsMax);
     this.#end(null);
   }
 

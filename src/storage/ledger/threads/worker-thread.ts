@@ -67,14 +67,14 @@ export class WorkerThread<Command, Reply extends { readonly kind: string }> {
     this.#worker.postMessage(command);
   }
 
-  /** Asks it to finish, and ends it when it does not in time. */
-  async stop(command: Command): Promise<void> {
+  /** Asks it to finish, and ends it when it does not in time: what it has committed by then is whole. */
+  async stop(command: Command, waitMsMax = STOP_WAIT_MS_MAX): Promise<void> {
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
     if (!this.#isRunning) return;
     const { promise: stopped, resolve } = Promise.withResolvers<void>();
     this.#stopping = resolve;
     this.#worker.postMessage(command);
-    await withinLimit(stopped, STOP_WAIT_MS_MAX, () => {});
+    await withinLimit(stopped, waitMsMax, () => {});
     await this.#terminate();
   }
 

@@ -150,9 +150,9 @@ export class WriterClient<Place extends object> {
     return unsaved;
   }
 
-  async stop(): Promise<void> {
+  async stop(waitMsMax?: number): Promise<void> {
     if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
-    await this.#thread.stop({ kind: "close" });
+    await this.#thread.stop({ kind: "close" }, waitMsMax);
     this.#rejectSums();
   }
 

@@ -1,7 +1,9 @@
 import { basename } from "node:path";
 import { describeCause } from "#kernel/log.ts";
+import { withinLimit } from "#kernel/timer.ts";
 import { openLedgerOf } from "#storage/ledger/ledger.ts";
 import type { LedgerOptions, OpenedLedger } from "#storage/ledger/ledger-parts.ts";
+import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import type { PostgresTarget } from "#storage/postgres/connection/target.ts";
 import { watchFolder } from "#storage/files/file-watch.ts";
@@ -10,6 +12,9 @@ import type { WriterPlace } from "./postgres-writer-worker.ts";
 import { RecordedBatches } from "./recorded-batches.ts";
 import { releaseSpool, type Spool } from "./spool-claim.ts";
 import { toSpoolFolder, watchSpoolId } from "./spool-folder.ts";
+
+/** How long PostgreSQL has to hear that the spool is free; the next start on it waits some seconds else. */
+const RELEASE_MS_MAX = 1_000;
 
 /** Where reports are read. */
 export interface ReaderPlace {
@@ -51,7 +56,9 @@ export function openLedger(options: PostgresLedgerOptions): Promise<OpenedLedger
         watchSpoolId(dataDir, spoolId),
       ],
       async release() {
-        await releaseSpool(postgres, spool).catch((cause: unknown) =>
+        await withinLimit(releaseSpool(postgres, spool), RELEASE_MS_MAX, () => {
+          throw new DatabaseUnreachableError("limit", { mayBeCommitted: true });
+        }).catch((cause: unknown) =>
           log.warn("the database was not told that this spool is free", describeCause(cause)),
         );
         lock.release();

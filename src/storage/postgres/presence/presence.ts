@@ -90,6 +90,7 @@ class Replica implements Presence {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #polling: Promise<void> = Promise.resolve();
   #stopListening: (() => Promise<void>) | null = null;
+  #closing: Promise<void> | null = null;
 
   readonly slots: BorrowedSlots;
   readonly limitBoard: LimitBoard;
@@ -154,7 +155,11 @@ class Replica implements Presence {
     };
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return (this.#closing ??= this.#leave());
+  }
+
+  async #leave(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#trust.end();
