@@ -61,7 +61,20 @@ describe.skipIf(postgresMissing !== null)("what replicas have recorded", () => {
     await commit(postgres, 1, [2]);
     const ahead = `${seconds.toString(36)}.1.z`;
     const old = `${(seconds - 15 * 60).toString(36)}.1.1`;
-    for (const unknown of [ahead, old, "x", ".", "1.2", "lk2.-1.4", `${cursor}.`, `${cursor}.1`, "e.5"]) {
+    const later = `${(seconds + 15 * 60).toString(36)}.1.1`;
+    for (const unknown of [
+      ahead,
+      old,
+      later,
+      "garbage",
+      "x",
+      ".",
+      "1.2",
+      "lk2.-1.4",
+      `${cursor}.`,
+      `${cursor}.1`,
+      "e.5",
+    ]) {
       expect([unknown, await recorded.since(unknown)]).toEqual([
         unknown,
         { ids: [], lanes: [], cursor: expect.any(String), hasGap: true },

@@ -60,7 +60,8 @@ export class RecordedBatches implements RecordedOrder {
     if (moved.length === 0) return { ids: [], lanes: [], cursor: next, hasGap: false };
     // Numbers that went back are of a database that was restored.
     const isBack = moved.some(([lane, batch]) => (from.batches.get(lane) ?? 0) > batch);
-    const isOld = now.seconds - from.seconds > CURSOR_SECONDS_MAX;
+    // One from the future is no cursor of this database: lanes that it does not name would be new to it.
+    const isOld = Math.abs(now.seconds - from.seconds) > CURSOR_SECONDS_MAX;
     if (isBack || isOld) return hasGap;
     const found = await this.#read(moved, from);
     return found === null ? hasGap : { ...found, cursor: next, hasGap: false };
