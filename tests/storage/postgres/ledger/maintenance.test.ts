@@ -7,6 +7,7 @@ import { Maintenance } from "#storage/postgres/ledger/maintenance/maintenance.ts
 import { listPartitions } from "#storage/postgres/ledger/maintenance/partitions.ts";
 import { Upkeep } from "#storage/postgres/ledger/maintenance/upkeep.ts";
 import { createTestLog, DAY_US, NEW_YEAR_US } from "../../../ledger/usage.ts";
+import { toDay } from "#storage/ledger/windows/calendar.ts";
 import { one } from "#storage/ledger/queries/reading.ts";
 import { openReportConnection, readFrom } from "#storage/postgres/ledger/reports/answer.ts";
 import { checkPostgresTotals } from "../../../support/postgres-totals.ts";
@@ -104,6 +105,25 @@ describe.skipIf(postgresMissing !== null)("maintenance of the ledger in PostgreS
     await ledger.record(DAY_US + 1);
     expect(Object.values(await ledger.rows())).toEqual([1]);
     await checkPostgresTotals(database.postgres);
+  });
+
+  test("goes by the database's clock where a replica's is ahead, which would remove the log of all", async () => {
+    await using database = await createDatabase();
+    const { postgres } = database;
+    const ledger = await createLedger(postgres, "ahead");
+    const nowUs = Date.now() * 1000;
+    await ledger.record(nowUs - 6 * DAY_US - NEW_YEAR_US, nowUs - NEW_YEAR_US);
+    const { log, lines } = createTestLog();
+    const aheadUs = nowUs + 30 * DAY_US;
+    await new Upkeep({ postgres, log }).look({
+      sealBeforeDay: toDay(aheadUs) - 1,
+      retention: { nowUs: aheadUs, ageUsMax: 5 * DAY_US },
+    });
+    expect(lines).toEqual([]);
+    expect(Object.values(await ledger.rows())).toEqual([1]);
+    const [state] = await postgres.all<{ day: number }>("SELECT sealed_before_day AS day FROM ledger_state");
+    expect(state?.day).toBeLessThanOrEqual(toDay(Date.now() * 1000) - 1);
+    await checkPostgresTotals(postgres);
   });
 
   test("waits for an open report no longer than its limit, lets batches through meanwhile, and goes on once it has ended", async () => {

@@ -1,6 +1,7 @@
 import { describeCause, type Log } from "#kernel/log.ts";
 import { sleep } from "#kernel/timer.ts";
 import type { Retention } from "#storage/ledger/threads/messages.ts";
+import { toSealBeforeDay } from "#storage/ledger/windows/calendar.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
 import { BusyError } from "./leader.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -63,15 +64,28 @@ export class Upkeep {
     }
   }
 
-  async #do({ sealBeforeDay, retention }: Look): Promise<void> {
+  async #do(look: Look): Promise<void> {
     const maintenance = this.#maintenance;
     maintenance.begin();
-    await this.#all(() => maintenance.makePartitions(retention.nowUs));
+    await this.#all(() => maintenance.makePartitions(look.retention.nowUs));
+    const { sealBeforeDay, retention } = await this.#bound(look);
     await this.#all(() => maintenance.seal(sealBeforeDay));
     const beforeUs = await maintenance.boundRetention(retention);
     if (beforeUs !== null) await this.#all(() => maintenance.prune(beforeUs));
     await this.#all(() => maintenance.trimRecorded());
     await this.#tellSilent();
+  }
+
+  /** The log is everybody's: one replica whose clock is ahead would remove it, and seal days that all others still write. */
+  async #bound({ sealBeforeDay, retention }: Look): Promise<Look> {
+    const [row] = await this.#postgres.all<{ now_us: number }>(
+      "SELECT floor(extract(epoch FROM now()) * 1000000)::bigint AS now_us",
+    );
+    const nowUs = Math.min(retention.nowUs, row?.now_us ?? 0);
+    return {
+      sealBeforeDay: Math.min(sealBeforeDay, toSealBeforeDay(nowUs)),
+      retention: { ...retention, nowUs },
+    };
   }
 
   async #all(step: () => Promise<boolean>): Promise<void> {
