@@ -1,0 +1,124 @@
+import { describe, expect, test } from "bun:test";
+import type { Transaction } from "#storage/postgres/connection/transaction.ts";
+import { postgresMissing } from "../../support/postgres.ts";
+import { apiKey, boundModel, codeOf, principal, provider } from "../support.ts";
+import { createPostgresCatalog } from "./catalog-engine.ts";
+import { failureOf } from "./support.ts";
+
+/** The transaction, which tells of each statement that reads. */
+function watch(tx: Transaction, onStatement: (text: string) => void): Transaction {
+  return {
+    ...tx,
+    all: <Row>(text: string, bindings?: Parameters<Transaction["all"]>[1]) => {
+      onStatement(text);
+      return tx.all<Row>(text, bindings);
+    },
+    parts: <Row>(query: Parameters<Transaction["parts"]>[0]) => {
+      onStatement(query.text);
+      return tx.parts<Row>(query);
+    },
+  };
+}
+
+describe.skipIf(postgresMissing !== null)("what a replica remembers", () => {
+  test("is told without a promise while it is trusted, and otherwise only after the database was asked", async () => {
+    await using engine = createPostgresCatalog();
+    const { identity, catalog, limits } = await engine.open();
+    await identity.createPrincipal(principal("ann"), null);
+    await identity.keys.create(apiKey("one", "principal-ann"), null);
+    expect(identity.keys.peekByHash("hash-one")?.principal).toEqual(principal("ann"));
+    expect(catalog.peek()).toBe(await catalog.snapshot());
+    expect(limits.peek()).toBe(await limits.snapshot());
+    const asking = await engine.open({ graceMs: 0 });
+    const peeked = [asking.identity.keys.peekByHash("hash-one"), asking.catalog.peek(), asking.limits.peek()];
+    expect(peeked).toEqual([null, null, null]);
+    expect((await asking.identity.keys.findByHash("hash-one"))?.secret.id).toBe("key-one");
+    expect((await asking.catalog.snapshot()).providers).toEqual([]);
+    expect((await asking.limits.snapshot()).limits).toEqual([]);
+    await identity.keys.delete({ id: "key-one" }, null);
+    expect(await asking.identity.keys.findByHash("hash-one")).toBeNull();
+  });
+
+  test("changes as a whole: while a change is read nobody sees a part of it, and one that fails leaves all as it was", async () => {
+    await using engine = createPostgresCatalog();
+    const { identity, catalog, memory } = await engine.open();
+    await identity.createPrincipal(principal("ann"), null);
+    await identity.keys.create(apiKey("one", "principal-ann"), null);
+    const database = await engine.database();
+    await database.run(`UPDATE principals SET enabled = false; UPDATE api_keys SET label = 'other'`);
+    await database.run(
+      `INSERT INTO providers (id, name, wire_format, base_url, endpoints, verify_tls, timeout_connect_seconds, timeout_read_seconds, enabled, created_at_us)
+      VALUES ('p', 'p', 'openai', 'https://p.example/v1', '{}', true, 1, 1, true, 1)`,
+    );
+    const look = () => {
+      const found = identity.keys.peekByHash("hash-one");
+      return [found?.principal.enabled, found?.secret.label, catalog.peek()?.providers.length];
+    };
+    const kinds = ["principal", "key", "catalog", "limit", "secret"] as const;
+    const changes = kinds.map((kind) => ({ kind, id: null }));
+    const seen: unknown[] = [];
+    const apply = (failsAt: number) =>
+      database.transaction((tx) =>
+        memory.apply(
+          watch(tx, () => {
+            seen.push(look());
+            if (seen.length === failsAt) throw new Error("lost");
+          }),
+          changes,
+        ),
+      );
+    expect(String(await failureOf(apply(4)))).toContain("lost");
+    expect(look()).toEqual([true, "one", 0]);
+    await apply(Infinity);
+    expect(seen.length).toBeGreaterThan(8);
+    expect(new Set(seen.map((one) => JSON.stringify(one)))).toEqual(new Set(['[true,"one",0]']));
+    expect(look()).toEqual([false, "other", 1]);
+  });
+
+  test("of a catalog keeps its prices while none changes, and of what it changed itself nothing is read twice", async () => {
+    await using engine = createPostgresCatalog();
+    const [left, right] = [await engine.open(), await engine.open()];
+    const change = (alias: string) =>
+      left.catalog.change(() => ({
+        writes: [
+          { kind: "put_provider", provider: provider("p") },
+          { kind: "put_model", model: boundModel(alias, "provider-p") },
+        ],
+        audit: [],
+        result: (after) => after,
+      }));
+    await left.catalog.change(() => ({
+      writes: [
+        { kind: "put_price", price: { name: "m", unit: "input_tokens", pricePico: 1, feedVersion: null } },
+      ],
+      audit: [],
+      result: () => null,
+    }));
+    const prices = right.catalog.peek()!.prices;
+    const after = await change("m");
+    expect(left.catalog.peek() === after).toBe(true);
+    expect(right.catalog.peek()!.findModel("m")?.prices).toEqual({ input_tokens: 1 });
+    expect(right.catalog.peek()!.prices).toBe(prices);
+    const text: string[] = [];
+    const database = await engine.database();
+    await database.transaction((tx) =>
+      right.memory.apply(
+        watch(tx, (statement) => text.push(statement)),
+        [{ kind: "catalog", id: null }],
+      ),
+    );
+    expect(text).toHaveLength(1);
+    // What is rolled back is never remembered.
+    const before = left.catalog.peek();
+    const failing = left.catalog.change(() => ({
+      writes: [
+        { kind: "put_model", model: boundModel("n", "provider-p") },
+        { kind: "delete_provider", id: "provider-p" },
+      ],
+      audit: [],
+      result: () => null,
+    }));
+    expect(await codeOf(failing)).toBe("bug");
+    expect(left.catalog.peek()).toBe(before);
+  });
+});
