@@ -4,18 +4,18 @@ import { joinNext } from "#kernel/join-next.ts";
 import { describeCause, type Log } from "#kernel/log.ts";
 import type { LimitBoard } from "#limits/limit-board.ts";
 import type { Postgres } from "#storage/postgres/connection/postgres.ts";
-import { BorrowedSlots } from "./borrowed-slots.ts";
-import { Housekeeping, SLOT_LEASE_MS } from "./housekeeping.ts";
-import { SlotBank } from "./slot-bank.ts";
-import { DatabaseUnreachableError } from "#storage/postgres/connection/errors.ts";
 import { Barrier } from "./barrier.ts";
+import { BorrowedSlots } from "./borrowed-slots.ts";
 import { Follower, type Memory } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { Housekeeping, SLOT_LEASE_MS } from "./housekeeping.ts";
 import { Mutator, toChannel } from "./mutator.ts";
 import { OpenUseBoard } from "./open-use-board.ts";
 import { Reachability } from "./reachability.ts";
 import { type ReplicaIdentity, ReplicaRow } from "./replica-row.ts";
-import { type Peer, Silence } from "./silence.ts";
+import { Silence } from "./silence.ts";
+import { SlotBank } from "./slot-bank.ts";
 import { TrustWindow } from "./trust-window.ts";
 
 export interface PresenceHealth {
@@ -55,8 +55,6 @@ export interface PresenceOptions {
 
 /** Signs of life, and how late a change is noticed where notifications are lost. */
 const POLL_MS = 250;
-/** A memory that is behind after so many steps is so because of changes that were made after the question. */
-const STEPS_MAX = 4;
 
 /**
  * Joins the replicas. Fulfilled when memory is loaded. Throws DatabaseUnreachableError, SetupError and what `Memory` throws,
@@ -70,22 +68,14 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
 
 class Replica implements Presence {
   readonly #options: PresenceOptions;
-  readonly #id: string;
   readonly #row: ReplicaRow;
   readonly #trust: TrustWindow;
-  /** For how long its slots are its own. */
-  readonly #lease: TrustWindow;
   readonly #house: Housekeeping;
-  readonly #follower: Follower;
-  readonly #silence = new Silence();
   readonly #mutator: Mutator;
   readonly #reachability: Reachability;
-  /** A sign of life for all who wait together: it renews the trust. */
-  readonly #beatTogether = joinNext(() => this.#beat());
+  readonly #heartbeat: Heartbeat;
   /** Without a grace there is no trust to renew, and a question that writes nothing is cheaper. */
-  readonly #lookTogether = joinNext(() => this.#follower.look());
-  #peers: readonly Peer[] = [];
-  #server: string | null = null;
+  readonly #look: () => Promise<void>;
   #isClosed = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #polling: Promise<void> = Promise.resolve();
@@ -96,43 +86,56 @@ class Replica implements Presence {
   readonly limitBoard: LimitBoard;
   readonly freshness: Freshness = {
     isTrusted: () => this.#trust.isOpen(),
-    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#beatTogether() : this.#lookTogether()),
+    refreshed: () => (this.#options.identity.graceMs > 0 ? this.#heartbeat.beat() : this.#look()),
     mutate: (step) => this.#mutator.mutate(step),
   };
 
   constructor(options: PresenceOptions) {
     const { identity, pulse, postgres, schema, memory, clock, ids, log } = options;
-    this.#options = options;
-    this.#id = ids.uuid();
-    this.#row = new ReplicaRow(pulse, { ...identity, id: this.#id });
-    this.#trust = new TrustWindow(clock, identity.graceMs);
-    const slotLeaseMs = options.slotLeaseMs ?? SLOT_LEASE_MS;
-    this.#lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
-    this.#house = new Housekeeping({ postgres: pulse, clock, silence: this.#silence, slotLeaseMs, log });
-    this.slots = new BorrowedSlots({
-      bank: new SlotBank({ postgres: pulse, replicaId: this.#id, channel: toChannel(schema) }),
-      isHeard: () => this.#lease.isOpen(),
+    const { slotLeaseMs = SLOT_LEASE_MS } = options;
+    const id = ids.uuid();
+    const silence = new Silence();
+    const trust = new TrustWindow(clock, identity.graceMs);
+    const lease = new TrustWindow(clock, identity.graceMs + slotLeaseMs);
+    const slots = new BorrowedSlots({
+      bank: new SlotBank({ postgres: pulse, replicaId: id, channel: toChannel(schema) }),
+      isHeard: () => lease.isOpen(),
       monotonicMs: () => clock.monotonicMs(),
       log,
     });
-    this.limitBoard = new OpenUseBoard(pulse, this.#id);
-    this.#follower = new Follower({ postgres: pulse, memory, onForeign: () => this.#leaveHistory() });
-    const barrier = new Barrier({ postgres: pulse, clock, silence: this.#silence, ownId: this.#id });
+    // The database was restored: what memory has, and what it has lent, may be unknown to it.
+    const onForeign = () => {
+      trust.end();
+      slots.tellAll();
+    };
+    const follower = new Follower({ postgres: pulse, memory, onForeign });
+    const barrier = new Barrier({ postgres: pulse, clock, silence, ownId: id });
     const refreshed = () => this.freshness.refreshed();
-    this.#reachability = new Reachability({ postgres, log });
+    this.#options = options;
+    this.#row = new ReplicaRow(pulse, { ...identity, id });
+    this.#trust = trust;
+    this.#house = new Housekeeping({ postgres: pulse, clock, silence, slotLeaseMs, log });
     this.#mutator = new Mutator({ postgres, schema, barrier, refreshed, clock, ids });
+    this.#reachability = new Reachability({ postgres, log });
+    this.#heartbeat = new Heartbeat({
+      row: this.#row,
+      follower,
+      trust,
+      lease,
+      slots,
+      silence,
+      reachability: this.#reachability,
+      clock,
+    });
+    this.#look = joinNext(() => follower.look());
+    this.slots = slots;
+    this.limitBoard = new OpenUseBoard(pulse, id);
   }
 
   async open(): Promise<void> {
     const { pulse, schema, log } = this.#options;
-    try {
-      await this.#row.register();
-      await this.#beatTogether();
-    } catch (cause) {
-      await this.#row.remove().catch(() => undefined);
-      throw cause;
-    }
-    const hint = () => void this.#beatTogether().catch(() => undefined);
+    await this.#heartbeat.begin();
+    const hint = () => void this.#heartbeat.beat().catch(() => undefined);
     try {
       this.#stopListening = await pulse.listen(toChannel(schema), hint, () => undefined);
     } catch (cause) {
@@ -162,9 +165,9 @@ class Replica implements Presence {
   async #leave(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#trust.end();
+    this.#heartbeat.end();
     await this.#polling;
-    await this.#beatTogether().catch(() => undefined);
+    await this.#heartbeat.beat().catch(() => undefined);
     await this.#stopListening?.().catch(() => undefined);
     try {
       await this.#row.remove();
@@ -181,66 +184,12 @@ class Replica implements Presence {
   }
 
   async #poll(): Promise<void> {
-    this.#cutUnheard();
+    this.#heartbeat.cutUnheard();
     try {
-      await this.#beatTogether();
-      await this.#house.keep(this.#peers);
+      await this.#heartbeat.beat();
+      await this.#house.keep(this.#heartbeat.peers);
     } catch (cause) {
       this.#options.log.debug("a sign of life failed", describeCause(cause));
     }
-  }
-
-  /** A sign of life, and what has to be read after it. Fulfilled when memory is as new as the database was at its sending. */
-  async #beat(): Promise<void> {
-    try {
-      for (let step = 0; step < STEPS_MAX; step += 1) if (await this.#step()) break;
-      if (!this.#isClosed) this.#reachability.answered();
-    } catch (cause) {
-      if (!this.#isClosed) this.#reachability.failed(cause);
-      this.#silence.forget();
-      throw cause;
-    }
-  }
-
-  /** True when memory is what the database has. */
-  async #step(): Promise<boolean> {
-    const sentAt = this.#trust.now();
-    const beat = await this.#row.beat(this.#follower.applied);
-    // Its row is gone by now, and must not come back.
-    if (this.#isClosed) throw new DatabaseUnreachableError("closed", { mayBeCommitted: false });
-    if (beat === null) {
-      // Others have gone on without this replica, or its row was lost with the database's last minutes.
-      this.#trust.end();
-      this.#follower.forget();
-      await this.#row.register();
-      await this.#follower.follow();
-      this.slots.tellAll();
-      return false;
-    }
-    this.#cutUnheard();
-    this.#lease.extend(sentAt);
-    if (this.#server !== null && this.#server !== beat.server) this.slots.tellAll();
-    this.#server = beat.server;
-    this.slots.heard(beat.shortPools);
-    this.#peers = beat.peers;
-    this.#silence.observe(beat.server, beat.peers, this.#options.clock.monotonicMs());
-    if (this.#follower.isAt(beat)) {
-      this.#trust.extend(sentAt);
-      return true;
-    }
-    // What memory has is believed meanwhile: the change's own call waits for this replica, or for the end of its trust.
-    await this.#follower.follow();
-    return false;
-  }
-
-  /** The database was restored: what memory has, and what it has lent, may be unknown to it. */
-  #leaveHistory(): void {
-    this.#trust.end();
-    this.slots.tellAll();
-  }
-
-  /** To be asked before a sign of life renews the lease: what was used until now may be another's already. */
-  #cutUnheard(): void {
-    if (!this.#lease.isOpen()) this.slots.cut();
   }
 }
