@@ -83,11 +83,16 @@ export function parseLimitPatch({ measure }: Pick<Limit, "measure">, patch: Limi
 }
 
 function parseName(name: string): string {
-  if (name.trim() === "" || codePointLength(name) > NAME_LENGTH_MAX || hasControlCharacter(name)) {
+  if (name.trim() === "" || codePointLength(name) > NAME_LENGTH_MAX || !isStorable(name)) {
     const message = `A limit's name is 1 to ${NAME_LENGTH_MAX} characters, without control characters.`;
     throw new ProxyError("invalid_name", message, { param: "name" });
   }
   return name;
+}
+
+/** A lone surrogate has no UTF-8 form: another name than was given would be stored, and shown. */
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !hasControlCharacter(text);
 }
 
 function parseSubject(draft: SubjectDraft): NamedSubject {
@@ -108,7 +113,7 @@ function parseSubject(draft: SubjectDraft): NamedSubject {
 /** Any name: the relay passes models on that no catalog has. */
 function parseModel(model: string | undefined): string | null {
   if (model === undefined) return null;
-  if (model === "" || codePointLength(model) > UPSTREAM_NAME_LENGTH_MAX || hasControlCharacter(model)) {
+  if (model === "" || codePointLength(model) > UPSTREAM_NAME_LENGTH_MAX || !isStorable(model)) {
     throw refuse("subject.model", `A model's name is 1 to ${UPSTREAM_NAME_LENGTH_MAX} characters.`);
   }
   return model;
